@@ -1,0 +1,1 @@
+//! A Kubernetes API server in a process, for development, tests and simulation.

@@ -1,0 +1,1 @@
+//! How to read and write Cluster API objects, per contract version.

@@ -1,0 +1,1 @@
+//! Kubernetes' dialect of the Common Expression Language.

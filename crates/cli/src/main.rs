@@ -1,0 +1,5 @@
+//! `5spot`.
+
+fn main() -> std::process::ExitCode {
+    fivespot_cli::main()
+}

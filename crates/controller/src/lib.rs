@@ -1,0 +1,1 @@
+//! Watches, gathers, applies: the operator's shell around the planner.

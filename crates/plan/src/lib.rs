@@ -1,0 +1,1 @@
+//! What to do next about one ScheduledMachine: pure, total, no clock and no client.

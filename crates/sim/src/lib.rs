@@ -1,0 +1,1 @@
+//! A simulated Cluster API: clusters, machines, providers, nodes and pods.

@@ -1,0 +1,1 @@
+//! Builders, fixed instants and an in-process cluster for tests.

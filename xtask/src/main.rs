@@ -1,0 +1,3 @@
+//! The project's one task runner.
+
+fn main() {}
