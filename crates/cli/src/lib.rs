@@ -1,8 +1,85 @@
-//! The `5spot` command line: wiring of the other crates.
+//! The `5spot` command line, also `kubectl 5spot`: wiring of the other crates.
+//!
+//! Each command is a module with its `Args` and a `run` that writes what it found to the
+//! given output and says how it ended. Data goes to standard output; errors go to
+//! standard error as `error: <what>: <why>; <what to do>`.
+//!
+//! Exit codes: 0, the answer is yes; 1, the answer is no; 2, there is no answer (wrong
+//! words, a file that cannot be read, a cluster that does not answer).
 
+mod dev;
+mod failure;
+mod generate;
+mod output;
+mod preview;
+mod validate;
+mod version;
+
+use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::{Parser, Subcommand};
+
+pub(crate) use failure::{Failure, Outcome};
+pub(crate) use output::Format;
+
+/// Machines that join and leave Cluster API clusters on a schedule.
+#[derive(Debug, Parser)]
+#[command(name = "5spot", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Dev(dev::Args),
+    Preview(preview::Args),
+    Validate(validate::Args),
+    Generate(generate::Args),
+    Version(version::Args),
+}
+
 /// Runs the command line of this process and says how it ended.
+///
+/// Never panics on its arguments: wrong words are printed with a hint and answered with
+/// exit code 2.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let mut out = io::stdout().lock();
+    let ended = run(cli.command, &mut out)
+        .and_then(|outcome| out.flush().map(|()| outcome).map_err(Failure::from));
+    match ended {
+        Ok(outcome) => outcome.into(),
+        // A reader that has seen enough, such as `head`, is no failure.
+        Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "error: {failure}");
+            Outcome::Unanswered.into()
+        }
+    }
+}
+
+fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    match command {
+        Command::Dev(args) => dev::run(args, out),
+        Command::Preview(args) => preview::run(args, out),
+        Command::Validate(args) => validate::run(args, out),
+        Command::Generate(args) => generate::run(args, out),
+        Command::Version(args) => version::run(args, out),
+    }
+}
+
+/// Prints what clap has to say: help and version to standard output, the rest to
+/// standard error.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    if error.use_stderr() {
+        Outcome::Unanswered.into()
+    } else {
+        ExitCode::SUCCESS
+    }
 }

@@ -1,0 +1,13 @@
+//! `5spot dev`.
+
+use std::io::Write;
+
+use crate::{Failure, Outcome};
+
+/// Arguments of `5spot dev`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_args: Args, _out: &mut dyn Write) -> Result<Outcome, Failure> {
+    Err(Failure::new("dev", "is being written"))
+}

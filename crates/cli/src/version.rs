@@ -1,0 +1,13 @@
+//! `5spot version`.
+
+use std::io::Write;
+
+use crate::{Failure, Outcome};
+
+/// Arguments of `5spot version`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_args: Args, _out: &mut dyn Write) -> Result<Outcome, Failure> {
+    Err(Failure::new("version", "is being written"))
+}
