@@ -1,1 +1,9 @@
 //! A Kubernetes API server in a process, for development, tests and simulation.
+
+mod registry;
+mod resource;
+mod status;
+
+pub use registry::Registry;
+pub use resource::{Column, GroupResource, Resource, Scale, Subresource, Verb};
+pub use status::{Cause, Details, Reason, Status};

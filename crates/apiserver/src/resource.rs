@@ -1,0 +1,260 @@
+//! What the server serves: one [`Resource`] for each group, version and plural name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// One served resource in one version, built-in or from a CustomResourceDefinition.
+///
+/// Plain data: everything that discovery, OpenAPI, tables, patches and the verbs need to
+/// know about a kind, so that none of them has to know kinds by name.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// Version within the group, such as `v1alpha1`.
+    pub version: String,
+    /// Kind of one object, such as `ConfigMap`.
+    pub kind: String,
+    /// Kind of a list of them, such as `ConfigMapList`.
+    pub list_kind: String,
+    /// Name in paths, such as `configmaps`.
+    pub plural: String,
+    /// Name of one in command lines, such as `configmap`.
+    pub singular: String,
+    /// Abbreviations, such as `cm`.
+    pub short_names: Vec<String>,
+    /// Groups of kinds that command lines expand, such as `all`.
+    pub categories: Vec<String>,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+    /// What may be done to the main resource.
+    pub verbs: Vec<Verb>,
+    /// Paths below an object that are served, in the order discovery lists them.
+    pub subresources: Vec<Subresource>,
+    /// Columns after Name that tables show; Age is listed where it is wanted.
+    pub columns: Vec<Column>,
+    /// OpenAPI v3 schema of one object; `None` where none is published.
+    pub schema: Option<Arc<Value>>,
+    /// Where the objects are kept; two served shapes of one thing share it.
+    pub storage: GroupResource,
+    /// `apiVersion` in which the objects are kept.
+    pub stored_as: String,
+    /// Whether `metadata.generation` counts changes of the desired state.
+    pub generation: bool,
+    /// Whether this comes from a CustomResourceDefinition.
+    pub custom: bool,
+}
+
+impl Resource {
+    /// `version`, or `group/version` outside the core group.
+    ///
+    /// ```
+    /// use fivespot_apiserver::Resource;
+    /// assert_eq!(Resource::new("", "v1", "Pod", "pods").api_version(), "v1");
+    /// assert_eq!(Resource::new("apps", "v1", "X", "xs").api_version(), "apps/v1");
+    /// ```
+    pub fn api_version(&self) -> String {
+        api_version(&self.group, &self.version)
+    }
+
+    /// A namespaced resource with every verb and nothing else: no subresources, short
+    /// names, columns or schema; kept as it is served, its generation counted.
+    pub fn new(group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            list_kind: format!("{kind}List"),
+            plural: plural.to_owned(),
+            singular: kind.to_lowercase(),
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            namespaced: true,
+            verbs: Verb::ALL.to_vec(),
+            subresources: Vec::new(),
+            columns: Vec::new(),
+            schema: None,
+            storage: GroupResource::new(group, plural),
+            stored_as: api_version(group, version),
+            generation: true,
+            custom: false,
+        }
+    }
+
+    /// `plural.group`, the plural alone in the core group: how error texts name it.
+    pub fn qualified(&self) -> String {
+        GroupResource::new(&self.group, &self.plural).to_string()
+    }
+
+    /// `Kind.group`, the kind alone in the core group: how `Invalid` errors name it.
+    pub fn qualified_kind(&self) -> String {
+        GroupResource::new(&self.group, &self.kind).to_string()
+    }
+
+    /// Whether `status` is a subresource, so that the main resource ignores it.
+    pub fn has_status(&self) -> bool {
+        self.subresources
+            .iter()
+            .any(|it| matches!(it, Subresource::Status))
+    }
+
+    /// Whether `verb` is served.
+    pub fn allows(&self, verb: Verb) -> bool {
+        self.verbs.contains(&verb)
+    }
+}
+
+/// `version`, or `group/version` outside the core group.
+pub(crate) fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
+}
+
+/// A resource without its version; prints as `plural.group`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupResource {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// Plural name.
+    pub resource: String,
+}
+
+impl GroupResource {
+    /// Puts the two together.
+    pub fn new(group: &str, resource: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for GroupResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.resource)?;
+        if self.group.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ".{}", self.group)
+        }
+    }
+}
+
+/// What can be done to a resource, in discovery's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Verb {
+    /// Make one.
+    Create,
+    /// Remove one.
+    Delete,
+    /// Remove all that match.
+    DeleteCollection,
+    /// Read one.
+    Get,
+    /// Read all that match.
+    List,
+    /// Change parts of one.
+    Patch,
+    /// Replace one.
+    Update,
+    /// Follow changes.
+    Watch,
+}
+
+impl Verb {
+    /// All of them, in the order of discovery documents.
+    pub const ALL: [Self; 8] = [
+        Self::Create,
+        Self::Delete,
+        Self::DeleteCollection,
+        Self::Get,
+        Self::List,
+        Self::Patch,
+        Self::Update,
+        Self::Watch,
+    ];
+
+    /// The word discovery uses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Patch => "patch",
+            Self::Update => "update",
+            Self::Watch => "watch",
+        }
+    }
+}
+
+/// A path below an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subresource {
+    /// `status`: get, update and patch of the observed state alone.
+    Status,
+    /// `scale`: the object's replica count as an `autoscaling/v1` Scale.
+    Scale(Scale),
+    /// `eviction` of a pod: create only, a `policy/v1` Eviction.
+    Eviction,
+    /// `binding` of a pod to a node: create only.
+    Binding,
+    /// `finalize` of a namespace: update only.
+    Finalize,
+}
+
+impl Subresource {
+    /// Its name in paths.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Scale(_) => "scale",
+            Self::Eviction => "eviction",
+            Self::Binding => "binding",
+            Self::Finalize => "finalize",
+        }
+    }
+
+    /// What may be done to it.
+    pub fn verbs(&self) -> &'static [Verb] {
+        match self {
+            Self::Status | Self::Scale(_) => &[Verb::Get, Verb::Patch, Verb::Update],
+            Self::Eviction | Self::Binding => &[Verb::Create],
+            Self::Finalize => &[Verb::Update],
+        }
+    }
+}
+
+/// Where a custom object keeps what its `scale` shows; simple dotted paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scale {
+    /// Path of the wished replica count.
+    pub spec_replicas_path: String,
+    /// Path of the observed replica count.
+    pub status_replicas_path: String,
+    /// Path of the serialised selector, where there is one.
+    pub label_selector_path: Option<String>,
+}
+
+/// One column of a table, as `additionalPrinterColumns` words it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    /// Heading.
+    pub name: String,
+    /// OpenAPI type: `string`, `integer`, `number`, `boolean` or `date`.
+    pub kind: String,
+    /// OpenAPI format; empty for none.
+    pub format: String,
+    /// What the column says; empty for none.
+    pub description: String,
+    /// 0 is shown always, more only in the wide view.
+    pub priority: i32,
+    /// Where the cell is read from, such as `.status.phase`.
+    pub json_path: String,
+}
