@@ -1,0 +1,1 @@
+//! `x-kubernetes-validations`.

@@ -1,0 +1,408 @@
+//! One error of one field, in the words of Kubernetes.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::quote::{Quoted, Shown};
+
+/// What is wrong with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// Something that is referred to does not exist.
+    NotFound,
+    /// A value is missing.
+    Required,
+    /// A value that has to be unique is not.
+    Duplicate,
+    /// A value is malformed or out of bounds.
+    Invalid,
+    /// A value is none of an enumeration.
+    NotSupported,
+    /// A value that would be fine elsewhere is not allowed here.
+    Forbidden,
+    /// A value is too long; the value itself is not repeated.
+    TooLong,
+    /// A list or map has too many entries.
+    TooMany,
+    /// A list or map has too few entries.
+    TooFew,
+    /// The check itself failed.
+    Internal,
+    /// A value is not of the type that the schema declares.
+    TypeInvalid,
+}
+
+impl ErrorKind {
+    /// The machine-readable reason that a Status cause carries.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NotFound => "FieldValueNotFound",
+            Self::Required => "FieldValueRequired",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Invalid => "FieldValueInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TooFew => "FieldValueTooFew",
+            Self::Internal => "InternalError",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::NotFound => "Not found",
+            Self::Required => "Required value",
+            Self::Duplicate => "Duplicate value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Forbidden => "Forbidden",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+            Self::TooFew => "Too few",
+            Self::Internal => "Internal error",
+        }
+    }
+
+    /// Whether validation rules are not run because of such an error: they may only look
+    /// at values whose type, size and presence the schema vouches for.
+    pub(crate) const fn blocks_rules(self) -> bool {
+        matches!(
+            self,
+            Self::NotSupported
+                | Self::Required
+                | Self::TooLong
+                | Self::TooMany
+                | Self::TypeInvalid
+        )
+    }
+}
+
+/// One error of one field. Displayed as `<path>: <what>: <value>: <detail>`.
+///
+/// ```
+/// use fivespot_admission::FieldError;
+/// use serde_json::json;
+///
+/// let error = FieldError::invalid("spec.name", json!("a b"), "must not contain spaces");
+/// assert_eq!(
+///     error.to_string(),
+///     r#"spec.name: Invalid value: "a b": must not contain spaces"#
+/// );
+/// ```
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{path}: {}", self.body())]
+pub struct FieldError {
+    /// Where, as `spec.items[0].name` or `spec.labels[a.b]`; `<nil>` is the object itself.
+    pub path: String,
+    /// What is wrong.
+    pub kind: ErrorKind,
+    /// The value at fault, if the message shows it. Ignored by kinds that never show one.
+    pub value: Option<Value>,
+    /// What would be right; may be empty.
+    pub detail: String,
+}
+
+/// The path that Kubernetes prints for an error of the object itself.
+pub const ROOT: &str = "<nil>";
+
+impl FieldError {
+    fn with(
+        path: impl Into<String>,
+        kind: ErrorKind,
+        value: Option<Value>,
+        detail: String,
+    ) -> Self {
+        Self {
+            path: path.into(),
+            kind,
+            value,
+            detail,
+        }
+    }
+
+    /// The value is malformed or out of bounds.
+    pub fn invalid(
+        path: impl Into<String>,
+        value: Value,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::with(path, ErrorKind::Invalid, Some(value), detail.into())
+    }
+
+    /// The value is not of the declared type.
+    pub fn type_invalid(
+        path: impl Into<String>,
+        value: Value,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::with(path, ErrorKind::TypeInvalid, Some(value), detail.into())
+    }
+
+    /// A value is missing.
+    pub fn required(path: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::with(path, ErrorKind::Required, None, detail.into())
+    }
+
+    /// The value occurs twice where it has to be unique.
+    pub fn duplicate(path: impl Into<String>, value: Value) -> Self {
+        Self::with(path, ErrorKind::Duplicate, Some(value), String::new())
+    }
+
+    /// What the value names does not exist.
+    pub fn not_found(path: impl Into<String>, value: Value) -> Self {
+        Self::with(path, ErrorKind::NotFound, Some(value), String::new())
+    }
+
+    /// The value is not allowed here.
+    pub fn forbidden(path: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::with(path, ErrorKind::Forbidden, None, detail.into())
+    }
+
+    /// The value is none of `supported`.
+    pub fn not_supported<'a>(
+        path: impl Into<String>,
+        value: Value,
+        supported: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let quoted: Vec<_> = supported
+            .into_iter()
+            .map(|one| Quoted(one).to_string())
+            .collect();
+        let detail = if quoted.is_empty() {
+            String::new()
+        } else {
+            format!("supported values: {}", quoted.join(", "))
+        };
+        Self::with(path, ErrorKind::NotSupported, Some(value), detail)
+    }
+
+    /// The value is longer than `most`; Kubernetes speaks of bytes even where it counts
+    /// characters.
+    pub fn too_long(path: impl Into<String>, most: u64) -> Self {
+        let unit = if most == 1 { "byte" } else { "bytes" };
+        let detail = format!("may not be more than {most} {unit}");
+        Self::with(path, ErrorKind::TooLong, None, detail)
+    }
+
+    /// There are `found` entries, more than `most`.
+    pub fn too_many(path: impl Into<String>, found: u64, most: u64) -> Self {
+        let unit = if most == 1 { "item" } else { "items" };
+        let detail = format!("must have at most {most} {unit}");
+        Self::with(path, ErrorKind::TooMany, Some(found.into()), detail)
+    }
+
+    /// The check itself failed.
+    pub fn internal(path: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::with(path, ErrorKind::Internal, None, detail.into())
+    }
+
+    /// The same error without the value.
+    #[must_use]
+    pub fn without_value(mut self) -> Self {
+        self.value = None;
+        self
+    }
+
+    /// The message without the path, as a Status cause carries it.
+    pub fn body(&self) -> String {
+        let mut body = self.kind.words().to_owned();
+        if let Some(value) = &self.value {
+            body.push_str(": ");
+            body.push_str(&Shown(value).to_string());
+        }
+        if !self.detail.is_empty() {
+            body.push_str(": ");
+            body.push_str(&self.detail);
+        }
+        body
+    }
+
+    /// The entry of `details.causes` of a Status for this error.
+    pub fn cause(&self) -> Cause {
+        Cause {
+            reason: Some(self.kind.reason().to_owned()),
+            message: self.body(),
+            field: Some(self.path.clone()),
+        }
+    }
+}
+
+/// One entry of `details.causes` of a `metav1.Status`; serialises to its JSON form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// A machine-readable reason; absent in the causes of a policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// Where; absent in the causes of a policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+}
+
+/// Several errors as one text: a single one as it is, more as `[first, second]`, each
+/// different text once.
+///
+/// ```
+/// use fivespot_admission::{FieldError, field};
+///
+/// let errors = [FieldError::required("spec.a", ""), FieldError::required("spec.b", "")];
+/// assert_eq!(
+///     field::aggregate(&errors),
+///     "[spec.a: Required value, spec.b: Required value]"
+/// );
+/// ```
+pub fn aggregate(errors: &[FieldError]) -> String {
+    let mut seen = HashSet::new();
+    let texts: Vec<String> = errors
+        .iter()
+        .map(ToString::to_string)
+        .filter(|text| seen.insert(text.clone()))
+        .collect();
+    match texts.as_slice() {
+        [only] => only.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
+/// A place inside an object while it is walked; the text is made only where an error needs
+/// it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Path<'a> {
+    /// The object itself.
+    Root,
+    /// A field of an object.
+    Field(&'a Path<'a>, &'a str),
+    /// An entry of a map.
+    Key(&'a Path<'a>, &'a str),
+    /// An item of a list.
+    Index(&'a Path<'a>, usize),
+}
+
+impl<'a> Path<'a> {
+    pub(crate) const fn field(&'a self, name: &'a str) -> Self {
+        Path::Field(self, name)
+    }
+
+    pub(crate) const fn key(&'a self, name: &'a str) -> Self {
+        Path::Key(self, name)
+    }
+
+    pub(crate) const fn index(&'a self, at: usize) -> Self {
+        Path::Index(self, at)
+    }
+
+    const fn is_root(&self) -> bool {
+        matches!(self, Path::Root)
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Path::Root => Ok(()),
+            Path::Field(parent, name) => {
+                parent.write(f)?;
+                let dot = if parent.is_root() { "" } else { "." };
+                write!(f, "{dot}{name}")
+            }
+            Path::Key(parent, name) => {
+                parent.write(f)?;
+                write!(f, "[{name}]")
+            }
+            Path::Index(parent, at) => {
+                parent.write(f)?;
+                write!(f, "[{at}]")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_root() {
+            f.write_str(ROOT)
+        } else {
+            self.write(f)
+        }
+    }
+}
+
+impl From<Path<'_>> for String {
+    fn from(path: Path<'_>) -> Self {
+        path.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_kind_of_error_reads_as_kubernetes_prints_it() {
+        let rows = [
+            (
+                FieldError::invalid("a", json!({"b": 1}), "no"),
+                r#"a: Invalid value: {"b":1}: no"#,
+            ),
+            (
+                FieldError::invalid("a", Value::Null, "no"),
+                "a: Invalid value: null: no",
+            ),
+            (
+                FieldError::invalid("a", json!(1), "no").without_value(),
+                "a: Invalid value: no",
+            ),
+            (FieldError::required("a", ""), "a: Required value"),
+            (
+                FieldError::not_found("a", json!("x")),
+                r#"a: Not found: "x""#,
+            ),
+            (
+                FieldError::duplicate("a[1]", json!("x")),
+                r#"a[1]: Duplicate value: "x""#,
+            ),
+            (
+                FieldError::not_supported("a", json!("x"), ["b", "c"]),
+                r#"a: Unsupported value: "x": supported values: "b", "c""#,
+            ),
+            (
+                FieldError::too_long("a", 1),
+                "a: Too long: may not be more than 1 byte",
+            ),
+            (
+                FieldError::too_many("a", 3, 2),
+                "a: Too many: 3: must have at most 2 items",
+            ),
+            (FieldError::forbidden("a", "no"), "a: Forbidden: no"),
+            (FieldError::internal("a", "no"), "a: Internal error: no"),
+        ];
+        for (error, text) in rows {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_path_joins_fields_with_dots_and_puts_keys_and_indices_in_brackets() {
+        let root = Path::Root;
+        let spec = root.field("spec");
+        let labels = spec.field("labels");
+        assert_eq!(labels.key("a.b").to_string(), "spec.labels[a.b]");
+        let items = spec.field("items");
+        assert_eq!(
+            items.index(2).field("name").to_string(),
+            "spec.items[2].name"
+        );
+        assert_eq!(root.to_string(), "<nil>");
+    }
+
+    #[test]
+    fn the_same_text_is_said_once() {
+        let error = FieldError::required("a", "");
+        assert_eq!(aggregate(&[error.clone(), error]), "a: Required value");
+    }
+}

@@ -1,0 +1,1 @@
+//! How names are written.

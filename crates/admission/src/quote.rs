@@ -1,0 +1,206 @@
+//! Values printed as Go prints them.
+//!
+//! Kubernetes' messages are made with Go's `%q`, `%v` and `encoding/json`; these differ
+//! from Rust's printing in escapes, in floats and in the order of keys.
+
+use std::fmt::{self, Display, Write};
+
+use serde_json::{Number, Value};
+
+/// A string as Go's `%q` prints it.
+pub(crate) struct Quoted<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for c in self.0.chars() {
+            match c {
+                '"' => f.write_str("\\\"")?,
+                '\\' => f.write_str("\\\\")?,
+                '\u{7}' => f.write_str("\\a")?,
+                '\u{8}' => f.write_str("\\b")?,
+                '\u{c}' => f.write_str("\\f")?,
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                '\u{b}' => f.write_str("\\v")?,
+                c if is_printable(c) => f.write_char(c)?,
+                c if (c as u32) < 0x80 => write!(f, "\\x{:02x}", c as u32)?,
+                c if (c as u32) < 0x1_0000 => write!(f, "\\u{:04x}", c as u32)?,
+                c => write!(f, "\\U{:08x}", c as u32)?,
+            }
+        }
+        f.write_char('"')
+    }
+}
+
+/// Whether Go prints `c` as it is: letters, marks, numbers, punctuation, symbols and the
+/// ASCII space, as opposed to controls, format characters, other spaces and private use.
+fn is_printable(c: char) -> bool {
+    let hidden = matches!(c,
+        '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{d7fc}'..='\u{f8ff}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e00ff}' | '\u{f0000}'..='\u{10ffff}');
+    c == ' ' || !(c.is_control() || c.is_whitespace() || hidden)
+}
+
+/// A value as Kubernetes' `field.Error` prints the bad value: strings quoted, numbers and
+/// booleans plain, everything else as JSON.
+pub(crate) struct Shown<'a>(pub(crate) &'a Value);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::String(text) => Quoted(text).fmt(f),
+            Value::Number(number) => number_plain(number, f),
+            other => Json(other).fmt(f),
+        }
+    }
+}
+
+fn number_plain(number: &Number, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match number.as_f64() {
+        Some(float) if number.is_f64() => f.write_str(&float_plain(float)),
+        _ => write!(f, "{number}"),
+    }
+}
+
+/// A float as Go's `%v` prints it: the shortest digits that read back, in exponent form
+/// below 1e-4 and from 1e21 on.
+pub(crate) fn float_plain(float: f64) -> String {
+    exponent_outside(float, 1e-4)
+}
+
+fn exponent_outside(float: f64, smallest: f64) -> String {
+    let size = float.abs();
+    if size != 0.0 && !(smallest..1e21).contains(&size) {
+        let text = format!("{float:e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let (sign, exponent) = match exponent.strip_prefix('-') {
+            Some(exponent) => ('-', exponent),
+            None => ('+', exponent),
+        };
+        format!("{digits}e{sign}{exponent:0>2}")
+    } else {
+        format!("{float}")
+    }
+}
+
+/// A value as Go's `encoding/json` prints it: no spaces, keys sorted, `<`, `>` and `&`
+/// escaped.
+pub(crate) struct Json<'a>(pub(crate) &'a Value);
+
+impl fmt::Display for Json<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::Null => f.write_str("null"),
+            Value::Bool(value) => value.fmt(f),
+            Value::Number(number) => match number.as_f64() {
+                Some(float) if number.is_f64() => f.write_str(&float_json(float)),
+                _ => write!(f, "{number}"),
+            },
+            Value::String(text) => json_string(text, f),
+            Value::Array(items) => {
+                f.write_char('[')?;
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        f.write_char(',')?;
+                    }
+                    Json(item).fmt(f)?;
+                }
+                f.write_char(']')
+            }
+            Value::Object(fields) => {
+                let mut sorted: Vec<_> = fields.iter().collect();
+                sorted.sort_unstable_by_key(|(name, _)| *name);
+                f.write_char('{')?;
+                for (at, (name, value)) in sorted.into_iter().enumerate() {
+                    if at > 0 {
+                        f.write_char(',')?;
+                    }
+                    json_string(name, f)?;
+                    f.write_char(':')?;
+                    Json(value).fmt(f)?;
+                }
+                f.write_char('}')
+            }
+        }
+    }
+}
+
+/// JSON turns to exponent form only below 1e-6, and writes `1e-7`, not `1e-07`.
+fn float_json(float: f64) -> String {
+    let text = exponent_outside(float, 1e-6);
+    match text.split_once("e-0") {
+        Some((digits, exponent)) => format!("{digits}e-{exponent}"),
+        None => text,
+    }
+}
+
+fn json_string(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_char('"')?;
+    for c in text.chars() {
+        match c {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            '\u{8}' => f.write_str("\\b")?,
+            '\u{c}' => f.write_str("\\f")?,
+            '\n' => f.write_str("\\n")?,
+            '\r' => f.write_str("\\r")?,
+            '\t' => f.write_str("\\t")?,
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                write!(f, "\\u{:04x}", c as u32)?
+            }
+            c if c < ' ' => write!(f, "\\u{:04x}", c as u32)?,
+            c => f.write_char(c)?,
+        }
+    }
+    f.write_char('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn strings_are_escaped_as_go_escapes_them() {
+        let rows = [
+            ("five minutes", r#""five minutes""#),
+            ("it's — \"so\"", r#""it's — \"so\"""#),
+            ("a\nb\u{7}\u{7f}", r#""a\nb\a\x7f""#),
+            ("\u{200b}\u{e000}\u{a0}é", r#""\u200b\ue000\u00a0é""#),
+            ("\u{10ffff}", r#""\U0010ffff""#),
+        ];
+        for (text, printed) in rows {
+            assert_eq!(Quoted(text).to_string(), printed);
+        }
+    }
+
+    #[test]
+    fn floats_are_printed_as_go_prints_them() {
+        let rows = [
+            (1.5, "1.5"),
+            (5.0, "5"),
+            (1e21, "1e+21"),
+            (1e20, "100000000000000000000"),
+            (0.000_01, "1e-05"),
+            (-2.5e-7, "-2.5e-07"),
+        ];
+        for (float, printed) in rows {
+            assert_eq!(float_plain(float), printed);
+        }
+        assert_eq!(Json(&json!(0.000_000_1)).to_string(), "1e-7");
+        assert_eq!(Json(&json!(0.000_01)).to_string(), "0.00001");
+    }
+
+    #[test]
+    fn json_has_sorted_keys_and_no_markup() {
+        let value = json!({"b": [1, null, true], "a": "<&>\n"});
+        assert_eq!(
+            Shown(&value).to_string(),
+            r#"{"a":"\u003c\u0026\u003e\n","b":[1,null,true]}"#
+        );
+    }
+}
