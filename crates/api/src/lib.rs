@@ -1,1 +1,25 @@
 //! The words users write: the ScheduledMachine resource, its rules, its names and its conditions.
+//!
+//! - [`scheduled_machine`]: the spec and its defaults; [`status`]: what was seen and decided
+//! - [`name`]: every label, annotation and child name, made and read in one place
+//! - [`condition`]: condition types and reasons, and how one is set
+//! - [`rules`]: what an acceptable spec is, one row per rule
+//! - [`spec_hash`]: the hash of what a machine is made from
+//!
+//! Pure: no client, no clock, no I/O.
+
+pub mod canonical;
+pub mod condition;
+pub mod name;
+pub mod rules;
+pub mod scheduled_machine;
+pub mod spec_hash;
+pub mod status;
+
+pub use scheduled_machine::{
+    InlineObject, MachineTemplate, NodeTaint, ScheduleSpec, ScheduledMachine,
+    ScheduledMachineSpec, TaintEffect,
+};
+pub use status::{
+    NodeRef, ObjectRef, Phase, ScheduledMachineStatus, Shutdown, ShutdownReason,
+};

@@ -1,0 +1,348 @@
+//! Conditions: which there are, why they say what they say, and how one is set.
+
+use std::fmt;
+
+use jiff::{Timestamp, Unit};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+/// Kubernetes' bound on a condition's message, in characters.
+const MAX_MESSAGE: usize = 32_768;
+/// Kubernetes' bound on a condition's reason, in characters.
+const MAX_REASON: usize = 1_024;
+
+/// What a condition is about. The order is the order in which a status lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConditionType {
+    /// Reality is what is wanted.
+    Ready,
+    /// Inside the window.
+    Scheduled,
+    /// The schedule can be understood.
+    ScheduleValid,
+    /// Everything that the spec names exists and may be used.
+    ReferencesValid,
+    /// The Machine's own readiness.
+    MachineReady,
+    /// The workload cluster answers.
+    NodeAccess,
+    /// The Node bears the taints asked for; absent without `nodeTaints`.
+    NodeTainted,
+    /// The agent runs with the configuration asked for; absent without `killIfCommands`.
+    AgentReady,
+}
+
+impl ConditionType {
+    /// Every type, in listing order.
+    pub const ALL: [Self; 8] = [
+        Self::Ready,
+        Self::Scheduled,
+        Self::ScheduleValid,
+        Self::ReferencesValid,
+        Self::MachineReady,
+        Self::NodeAccess,
+        Self::NodeTainted,
+        Self::AgentReady,
+    ];
+
+    /// The type as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "Ready",
+            Self::Scheduled => "Scheduled",
+            Self::ScheduleValid => "ScheduleValid",
+            Self::ReferencesValid => "ReferencesValid",
+            Self::MachineReady => "MachineReady",
+            Self::NodeAccess => "NodeAccess",
+            Self::NodeTainted => "NodeTainted",
+            Self::AgentReady => "AgentReady",
+        }
+    }
+}
+
+/// What a condition says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionStatus {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl ConditionStatus {
+    /// The status as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+impl From<bool> for ConditionStatus {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+}
+
+/// Declares [`Reason`] so that each reason is spelled once.
+macro_rules! reasons {
+    ($($(#[doc = $doc:literal])+ $reason:ident,)+) => {
+        /// Why a condition says what it says.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum Reason {
+            $($(#[doc = $doc])+ $reason,)+
+            /// A reason in another controller's words, e.g. Cluster API's.
+            Reported(String),
+        }
+
+        impl Reason {
+            /// The reason as it is written.
+            ///
+            /// A reported reason that is no CamelCase word is written as `Reported`, because
+            /// Kubernetes refuses a status with a malformed reason as a whole.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$reason => stringify!($reason),)+
+                    Self::Reported(words) if is_reason(words) => words,
+                    Self::Reported(_) => "Reported",
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    // Ready
+    /// The machine is in service.
+    MachineRunning,
+    /// Nothing is wanted and nothing is there.
+    Inactive,
+    /// The schedule is switched off.
+    Disabled,
+    /// The kill switch removed the machine.
+    Terminated,
+    /// In service, but the spec asks for something else at the next activation.
+    PendingChanges,
+    /// On its way into service.
+    Provisioning,
+    /// The Node is there but not ready (also in `NodeTainted`).
+    NodeNotReady,
+    /// Leaving.
+    ShuttingDown,
+    /// Leaving, and nothing has moved for ten minutes.
+    RemovalStalled,
+    /// Paused: nothing is touched.
+    Paused,
+    /// Being removed because its owner reclaims it.
+    EmergencyReclaim,
+    /// An object could not be read.
+    ReadFailed,
+    /// The bootstrap object could not be created.
+    BootstrapCreationFailed,
+    /// The infrastructure object could not be created.
+    InfrastructureCreationFailed,
+    /// The Machine could not be created.
+    MachineCreationFailed,
+    /// The Machine could not be changed.
+    MachineUpdateFailed,
+    /// The Machine, or what was left without one, could not be deleted.
+    MachineDeletionFailed,
+    /// The Node could not be cordoned, or its pods not be evicted.
+    NodeDrainFailed,
+
+    // Scheduled
+    /// Inside the window.
+    ScheduleActive,
+    /// Outside the window.
+    ScheduleInactive,
+    /// The schedule is switched off.
+    ScheduleDisabled,
+    /// Reclaim switched the schedule off.
+    EmergencyReclaimDisabledSchedule,
+    /// The kill switch overrides the schedule.
+    KillSwitchActivated,
+
+    // ScheduleValid, ReferencesValid
+    /// Nothing is wrong.
+    Valid,
+    /// The time zone is not in the database.
+    UnknownTimeZone,
+    /// The days cannot be understood.
+    InvalidDays,
+    /// The hours cannot be understood.
+    InvalidHours,
+    /// The cron expression or its duration cannot be understood.
+    InvalidCron,
+    /// Neither cron nor both lists are given.
+    Incomplete,
+    /// A field of the spec other than the schedule breaks a rule.
+    InvalidSpec,
+    /// There is no such Cluster.
+    ClusterNotFound,
+    /// The Cluster is being deleted.
+    ClusterDeleting,
+    /// The Cluster is not initialised.
+    ClusterNotReady,
+    /// An object of that name belongs to somebody else.
+    NameTaken,
+    /// The API server does not serve that kind.
+    KindNotServed,
+    /// The operator may not do that; the message names the role to extend.
+    Forbidden,
+    /// The API server refused the object.
+    Rejected,
+
+    // MachineReady
+    /// There is no Machine.
+    NoMachine,
+
+    // NodeAccess
+    /// The workload cluster answers.
+    Connected,
+    /// There is no kubeconfig Secret.
+    KubeconfigMissing,
+    /// The kubeconfig asks for what the operator does not do on a Secret's word.
+    KubeconfigRefused,
+    /// The workload cluster does not answer.
+    Unreachable,
+    /// The workload cluster refuses the credentials.
+    Unauthorized,
+
+    // NodeTainted
+    /// All taints are in place.
+    Applied,
+    /// There is no Node.
+    NoNodeYet,
+    /// The Node could not be written.
+    PatchFailed,
+    /// Somebody else put a taint of that key and effect there.
+    TaintOwnershipConflict,
+
+    // AgentReady
+    /// The agent runs with the configuration asked for.
+    Running,
+    /// No agent reports.
+    NotInstalled,
+    /// The agent refuses its configuration.
+    ConfigRejected,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+/// Kubernetes' format of a condition reason, `^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`.
+fn is_reason(words: &str) -> bool {
+    let inner = |letter: char| letter.is_ascii_alphanumeric() || "_,:".contains(letter);
+    words.len() <= MAX_REASON
+        && words.starts_with(|first: char| first.is_ascii_alphabetic())
+        && words.chars().all(inner)
+        && !words.ends_with([',', ':'])
+}
+
+/// What a pass found out about one condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Which condition.
+    pub kind: ConditionType,
+    /// What it says.
+    pub status: ConditionStatus,
+    /// Why.
+    pub reason: Reason,
+    /// One sentence for people, cut at Kubernetes' 32,768 characters when set.
+    pub message: String,
+}
+
+impl Finding {
+    /// A finding in one line.
+    pub fn new(
+        kind: ConditionType,
+        status: impl Into<ConditionStatus>,
+        reason: Reason,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind,
+            status: status.into(),
+            reason,
+            message: message.into(),
+        }
+    }
+}
+
+/// Sets one condition, keeping the others and their order, which is that of [`ConditionType`];
+/// conditions of other types stay behind them.
+///
+/// The transition time is `now`, in whole seconds as the API stores it, where the status differs
+/// from the one before, else the one before. Setting the same finding again changes nothing but
+/// `observedGeneration`.
+///
+/// # Example
+/// ```
+/// use fivespot_api::condition::{self, ConditionType, Finding, Reason};
+/// let (monday, tuesday) = ("2026-03-02T09:00:00Z".parse()?, "2026-03-03T09:00:00Z".parse()?);
+/// let mut all = Vec::new();
+/// let ready = Finding::new(ConditionType::Ready, true, Reason::MachineRunning, "in service");
+/// condition::set(&mut all, ready.clone(), Some(1), monday);
+/// condition::set(&mut all, ready, Some(2), tuesday);
+/// assert_eq!(all.len(), 1);
+/// assert_eq!(all[0].last_transition_time.0, monday);
+/// assert_eq!(all[0].observed_generation, Some(2));
+/// # Ok::<(), jiff::Error>(())
+/// ```
+pub fn set(
+    conditions: &mut Vec<Condition>,
+    next: Finding,
+    observed_generation: Option<i64>,
+    now: Timestamp,
+) {
+    let since = find(conditions, next.kind)
+        .filter(|before| before.status == next.status.as_str())
+        .map_or_else(
+            || whole_seconds(now),
+            |before| before.last_transition_time.0,
+        );
+    remove(conditions, next.kind);
+    conditions.push(Condition {
+        last_transition_time: Time(since),
+        message: next.message.chars().take(MAX_MESSAGE).collect(),
+        observed_generation,
+        reason: next.reason.as_str().to_owned(),
+        status: next.status.as_str().to_owned(),
+        type_: next.kind.as_str().to_owned(),
+    });
+    conditions.sort_by_key(rank);
+}
+
+/// Removes one condition, if it is there.
+pub fn remove(conditions: &mut Vec<Condition>, kind: ConditionType) {
+    conditions.retain(|condition| condition.type_ != kind.as_str());
+}
+
+/// Finds one condition.
+pub fn find(conditions: &[Condition], kind: ConditionType) -> Option<&Condition> {
+    conditions
+        .iter()
+        .find(|condition| condition.type_ == kind.as_str())
+}
+
+/// The place of a condition in a listing; foreign types come last, in the order they had.
+fn rank(condition: &Condition) -> usize {
+    ConditionType::ALL
+        .iter()
+        .position(|kind| kind.as_str() == condition.type_)
+        .unwrap_or(ConditionType::ALL.len())
+}
+
+/// Cuts an instant down to the second in which it lies, also before 1970.
+fn whole_seconds(now: Timestamp) -> Timestamp {
+    let floor = jiff::TimestampRound::new()
+        .smallest(Unit::Second)
+        .mode(jiff::RoundMode::Floor);
+    now.round(floor).unwrap_or(now)
+}

@@ -1,0 +1,156 @@
+//! Every name that is written somewhere and read elsewhere: groups, labels, annotations, children.
+//!
+//! One place makes a name and the same place reads it, so that what one pass writes the next one
+//! finds.
+
+use std::collections::BTreeMap;
+
+/// The API group of ScheduledMachine.
+pub const GROUP: &str = "5spot.finos.org";
+/// The API version of ScheduledMachine, without its group.
+pub const VERSION: &str = "v1alpha1";
+/// Group and version as they stand in `apiVersion`.
+pub const API_VERSION: &str = "5spot.finos.org/v1alpha1";
+/// The kind of the resource.
+pub const KIND: &str = "ScheduledMachine";
+/// The kind of a list of them.
+pub const LIST_KIND: &str = "ScheduledMachineList";
+/// The plural, as in URLs.
+pub const PLURAL: &str = "scheduledmachines";
+/// The singular, as `kubectl` accepts it.
+pub const SINGULAR: &str = "scheduledmachine";
+/// What `kubectl get sm` stands for.
+pub const SHORT_NAME: &str = "sm";
+/// The category that `kubectl get 5spot` lists.
+pub const CATEGORY: &str = "5spot";
+/// The older group under which some manifests still name the resource.
+pub const OLDER_GROUP: &str = "capi.5spot.io";
+
+/// The name of the ValidatingAdmissionPolicy that is rendered from the rules.
+pub const POLICY: &str = "scheduledmachine-validation";
+/// The name of its binding, in the denying and in the auditing form.
+pub const POLICY_BINDING: &str = "scheduledmachine-validation-binding";
+
+/// The finalizer on a ScheduledMachine: dropped when everything it created is gone.
+pub const FINALIZER: &str = "5spot.finos.org/scheduledmachine";
+
+/// Label on all three created objects: the name of their ScheduledMachine.
+pub const SCHEDULED_MACHINE_LABEL: &str = "5spot.finos.org/scheduled-machine";
+/// Label on all three created objects: the uid of their ScheduledMachine.
+pub const SCHEDULED_MACHINE_UID_LABEL: &str = "5spot.finos.org/scheduled-machine-uid";
+/// Cluster API's label that says which cluster an object belongs to; also on kubeconfig Secrets.
+pub const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
+/// Cluster API's label on a CRD whose objects `clusterctl move` takes along.
+pub const CLUSTERCTL_MOVE_LABEL: &str = "clusterctl.cluster.x-k8s.io/move";
+
+/// Annotation on all three created objects: the hash of what was asked for,
+/// see [`crate::spec_hash::SpecHash`].
+pub const SPEC_HASH_ANNOTATION: &str = "5spot.finos.org/spec-hash";
+/// Annotation on a Node that was cordoned by the operator; only such a Node is uncordoned by it.
+/// The value is the uid of the ScheduledMachine.
+pub const CORDONED_ANNOTATION: &str = "5spot.finos.org/cordoned";
+/// Annotation on a Node: the taints that the operator put there, as a JSON list.
+pub const APPLIED_TAINTS_ANNOTATION: &str = "5spot.finos.org/applied-taints";
+
+/// Annotation on a Node by which the agent asks for reclaim; only the value `true` counts.
+pub const RECLAIM_REQUESTED_ANNOTATION: &str = "5spot.finos.org/reclaim-requested";
+/// Annotation on a Node: why the agent asks for reclaim.
+pub const RECLAIM_REASON_ANNOTATION: &str = "5spot.finos.org/reclaim-reason";
+/// Annotation on a Node: when the agent asked for reclaim, RFC 3339.
+pub const RECLAIM_REQUESTED_AT_ANNOTATION: &str = "5spot.finos.org/reclaim-requested-at";
+/// Annotation on a Machine: the commitment to reclaim, `<time> <reason>`.
+pub const RECLAIM_ANNOTATION: &str = "5spot.finos.org/reclaim";
+/// Annotation on a Machine: the schedule has been disabled for this reclaim.
+pub const RECLAIM_DISABLED_ANNOTATION: &str = "5spot.finos.org/reclaim-disabled";
+/// Label on a Node that the agent's DaemonSet selects, and annotation in which the agent reports.
+pub const RECLAIM_AGENT_KEY: &str = "5spot.finos.org/reclaim-agent";
+/// The value of [`RECLAIM_AGENT_KEY`] as a label.
+pub const RECLAIM_AGENT_ENABLED: &str = "enabled";
+/// The namespace of the agent and its ConfigMaps in a workload cluster.
+pub const SYSTEM_NAMESPACE: &str = "5spot-system";
+/// The key under which the agent's ConfigMap holds its configuration.
+pub const RECLAIM_CONFIG_KEY: &str = "reclaim.toml";
+
+/// The field manager of everything that the controller writes; also its name in events.
+pub const FIELD_MANAGER: &str = "5spot-controller";
+/// The field manager of the agent.
+pub const AGENT_FIELD_MANAGER: &str = "5spot-reclaim-agent";
+
+/// The key under which Cluster API's kubeconfig Secret holds the kubeconfig.
+pub const KUBECONFIG_SECRET_KEY: &str = "value";
+
+/// The name of the bootstrap object, the infrastructure object and the Machine of a
+/// ScheduledMachine: its own.
+///
+/// One name each per namespace is what makes a second create of the same object a conflict
+/// instead of a second machine.
+pub fn child(scheduled_machine: &str) -> &str {
+    scheduled_machine
+}
+
+/// The labels that all three created objects carry.
+///
+/// # Example
+/// ```
+/// use fivespot_api::name;
+/// let labels = name::child_labels("worker", "uid-1", "prod");
+/// assert_eq!(name::owner_name(&labels), Some("worker"));
+/// assert_eq!(name::owner_uid(&labels), Some("uid-1"));
+/// assert_eq!(name::cluster(&labels), Some("prod"));
+/// ```
+pub fn child_labels(
+    scheduled_machine: &str,
+    uid: &str,
+    cluster: &str,
+) -> BTreeMap<String, String> {
+    [
+        (SCHEDULED_MACHINE_LABEL, scheduled_machine),
+        (SCHEDULED_MACHINE_UID_LABEL, uid),
+        (CLUSTER_NAME_LABEL, cluster),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .collect()
+}
+
+/// The ScheduledMachine that an object's labels name, if any.
+///
+/// A name alone proves nothing: whoever may create the object may write the label.
+pub fn owner_name(labels: &BTreeMap<String, String>) -> Option<&str> {
+    labels.get(SCHEDULED_MACHINE_LABEL).map(String::as_str)
+}
+
+/// The uid of the ScheduledMachine that an object's labels name, if any.
+pub fn owner_uid(labels: &BTreeMap<String, String>) -> Option<&str> {
+    labels.get(SCHEDULED_MACHINE_UID_LABEL).map(String::as_str)
+}
+
+/// The cluster that an object's labels name, if any.
+pub fn cluster(labels: &BTreeMap<String, String>) -> Option<&str> {
+    labels.get(CLUSTER_NAME_LABEL).map(String::as_str)
+}
+
+/// The Secret in which Cluster API keeps the kubeconfig of a workload cluster.
+///
+/// # Example
+/// ```
+/// assert_eq!(fivespot_api::name::kubeconfig_secret("prod"), "prod-kubeconfig");
+/// ```
+pub fn kubeconfig_secret(cluster: &str) -> String {
+    format!("{cluster}-kubeconfig")
+}
+
+/// The ConfigMap that configures the agent on one node.
+///
+/// # Example
+/// ```
+/// assert_eq!(fivespot_api::name::reclaim_config_map("n1"), "reclaim-agent-n1");
+/// ```
+pub fn reclaim_config_map(node: &str) -> String {
+    format!("reclaim-agent-{node}")
+}
+
+/// The name of the CRD: plural and group.
+pub fn crd() -> String {
+    format!("{PLURAL}.{GROUP}")
+}

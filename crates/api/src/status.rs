@@ -1,0 +1,243 @@
+//! The status: what was seen and decided, for people and for the next pass.
+//!
+//! Later decisions read only [`ScheduledMachineStatus::shutdown`],
+//! [`ScheduledMachineStatus::last_scheduled_time`] and the references, the latter as places to
+//! look. The phase is output only.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::scheduled_machine::{NodeTaint, null_is_default};
+
+/// What was seen and decided. Every field may be absent, also all of them.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScheduledMachineStatus {
+    /// A summary for people; never read back. A stored phase that is unknown reads as none.
+    #[serde(
+        default,
+        deserialize_with = "known_phase",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub phase: Option<Phase>,
+    /// One sentence for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Whether the schedule wants the machine at the time of the last pass.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub in_schedule: bool,
+    /// The `metadata.generation` that the last pass saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Details, one per type; see [`crate::condition`].
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub conditions: Vec<Condition>,
+    /// The Machine, while it exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_ref: Option<ObjectRef>,
+    /// The bootstrap object, from just before its creation until it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bootstrap_ref: Option<ObjectRef>,
+    /// The infrastructure object, from just before its creation until it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub infrastructure_ref: Option<ObjectRef>,
+    /// The hash of what the references were created from, see [`crate::spec_hash::SpecHash`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec_hash: Option<String>,
+    /// The Node, once the Machine has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_ref: Option<NodeRef>,
+    /// The provider's identifier of the machine.
+    #[serde(
+        default,
+        rename = "providerID",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub provider_id: Option<String>,
+    /// The commitment to leave, while a Machine leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shutdown: Option<Shutdown>,
+    /// A copy of the ownership record on the Node.
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub applied_node_taints: Vec<NodeTaint>,
+    /// When a Machine was last created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_scheduled_time: Option<Timestamp>,
+    /// The next opening of the schedule; absent while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_activation: Option<Timestamp>,
+    /// The deadline, while the machine leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cleanup: Option<Timestamp>,
+    /// Whatever comes first: the next flip of the schedule or the deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_transition: Option<Timestamp>,
+}
+
+/// A summary of the state for people. Output only: nothing is decided from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+pub enum Phase {
+    /// Wanted, and on its way.
+    Pending,
+    /// Wanted, and in service.
+    Active,
+    /// Leaving.
+    ShuttingDown,
+    /// Not wanted, and gone.
+    Inactive,
+    /// The schedule is switched off.
+    Disabled,
+    /// Removed by the kill switch.
+    Terminated,
+    /// Being removed because its owner reclaims it.
+    EmergencyRemove,
+    /// Something failed; the condition `Ready` says what. It heals by itself.
+    Error,
+}
+
+impl Phase {
+    /// Every phase, in the order in which the schema lists them.
+    pub const ALL: [Self; 8] = [
+        Self::Pending,
+        Self::Active,
+        Self::ShuttingDown,
+        Self::Inactive,
+        Self::Disabled,
+        Self::Terminated,
+        Self::EmergencyRemove,
+        Self::Error,
+    ];
+
+    /// The phase as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Active => "Active",
+            Self::ShuttingDown => "ShuttingDown",
+            Self::Inactive => "Inactive",
+            Self::Disabled => "Disabled",
+            Self::Terminated => "Terminated",
+            Self::EmergencyRemove => "EmergencyRemove",
+            Self::Error => "Error",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+/// Where an object that was created is to be looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectRef {
+    /// Group and version of the object.
+    pub api_version: String,
+    /// Kind of the object.
+    pub kind: String,
+    /// Name of the object.
+    pub name: String,
+    /// Namespace of the object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Uid of the object; absent until it exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+}
+
+/// The Node that a Machine became.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeRef {
+    /// Always `v1`.
+    pub api_version: String,
+    /// Always `Node`.
+    pub kind: String,
+    /// Name of the Node.
+    pub name: String,
+    /// Uid of the Node; a Node of another uid is another Node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+}
+
+/// The commitment to leave: written before anything is taken away, gone when everything is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shutdown {
+    /// The Machine that leaves; the commitment counts for no other.
+    #[serde(rename = "machineUID")]
+    pub machine_uid: String,
+    /// The time of the pass that wrote the commitment.
+    pub started_at: Timestamp,
+    /// When the Machine is deleted at the latest.
+    pub deadline: Timestamp,
+    /// Why it leaves.
+    pub reason: ShutdownReason,
+}
+
+/// Why a machine leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+pub enum ShutdownReason {
+    /// The schedule closed.
+    ScheduleEnded,
+    /// The ScheduledMachine is being deleted.
+    Deleted,
+    /// Cluster API's health check asks the owner to replace the Machine.
+    Remediation,
+    /// The kill switch is set.
+    KillSwitch,
+    /// The owner of the host wants it back.
+    Reclaim,
+}
+
+impl ShutdownReason {
+    /// Every reason, in the order in which the schema lists them.
+    pub const ALL: [Self; 5] = [
+        Self::ScheduleEnded,
+        Self::Deleted,
+        Self::Remediation,
+        Self::KillSwitch,
+        Self::Reclaim,
+    ];
+
+    /// The reason as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ScheduleEnded => "ScheduleEnded",
+            Self::Deleted => "Deleted",
+            Self::Remediation => "Remediation",
+            Self::KillSwitch => "KillSwitch",
+            Self::Reclaim => "Reclaim",
+        }
+    }
+}
+
+impl fmt::Display for ShutdownReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+fn known_phase<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Phase>, D::Error> {
+    let written = Option::<String>::deserialize(deserializer)?;
+    Ok(written.and_then(|written| {
+        Phase::ALL
+            .into_iter()
+            .find(|phase| phase.as_str() == written)
+    }))
+}
