@@ -1,0 +1,94 @@
+//! What running may cost.
+
+use crate::RunError;
+
+/// Counts the cost of running, in the units of Kubernetes' cost tracker.
+///
+/// One run may cost at most the limit per call; all runs that share a budget may cost at
+/// most the budget.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    per_call: u64,
+    remaining: u64,
+    spent: u64,
+    call: u64,
+}
+
+impl Budget {
+    /// What Kubernetes allows one run of one expression.
+    pub const PER_CALL: u64 = 1_000_000;
+    /// What Kubernetes allows all rules of one object, or one policy with one binding.
+    pub const PER_OBJECT: u64 = 10_000_000;
+    /// What Kubernetes allows all match conditions of one policy.
+    pub const MATCH_CONDITIONS: u64 = 2_500_000;
+
+    /// A budget of `total`, with Kubernetes' limit per call.
+    pub fn new(total: u64) -> Self {
+        Self {
+            per_call: Self::PER_CALL,
+            remaining: total,
+            spent: 0,
+            call: 0,
+        }
+    }
+
+    /// The same budget with another limit per call.
+    #[must_use]
+    pub fn with_limit_per_call(mut self, per_call: u64) -> Self {
+        self.per_call = per_call;
+        self
+    }
+
+    /// What may still be spent.
+    pub fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    /// What all runs so far cost together.
+    pub fn spent(&self) -> u64 {
+        self.spent
+    }
+
+    /// What the latest run cost, also when it failed.
+    pub fn last_call(&self) -> u64 {
+        self.call
+    }
+
+    /// Takes `cost` that arose outside a run, such as a lazily computed variable's.
+    ///
+    /// # Errors
+    /// [`RunError::OutOfBudget`] if it exceeds what remains, which is then nothing.
+    pub fn take(&mut self, cost: u64) -> Result<(), RunError> {
+        self.spent = self.spent.saturating_add(cost);
+        if cost > self.remaining {
+            self.remaining = 0;
+            return Err(RunError::OutOfBudget);
+        }
+        self.remaining -= cost;
+        Ok(())
+    }
+
+    pub(crate) fn begin_call(&mut self) {
+        self.call = 0;
+    }
+
+    /// Adds to the running call.
+    pub(crate) fn charge(&mut self, cost: u64) -> Result<(), RunError> {
+        self.call = self.call.saturating_add(cost);
+        if self.call > self.per_call {
+            return Err(RunError::CallLimit);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end_call(&mut self) -> Result<(), RunError> {
+        self.take(self.call)
+    }
+}
+
+impl Default for Budget {
+    /// [`Budget::PER_OBJECT`].
+    fn default() -> Self {
+        Self::new(Self::PER_OBJECT)
+    }
+}

@@ -1,0 +1,38 @@
+//! What an expression may refer to.
+
+use crate::{Dialect, Type};
+
+/// The dialect and the variables that expressions are compiled against.
+#[derive(Clone, Debug)]
+pub struct Env {
+    dialect: Dialect,
+    variables: Vec<(String, Type)>,
+}
+
+impl Env {
+    /// An environment without variables.
+    pub fn new(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            variables: Vec::new(),
+        }
+    }
+
+    /// Declares a variable; a second declaration of a name replaces the first.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, ty: Type) -> Self {
+        let name = name.into();
+        self.variables.retain(|(known, _)| *known != name);
+        self.variables.push((name, ty));
+        self
+    }
+
+    /// The dialect expressions are compiled in.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    pub(crate) fn variables(&self) -> &[(String, Type)] {
+        &self.variables
+    }
+}

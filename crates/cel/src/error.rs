@@ -1,0 +1,103 @@
+//! What can go wrong, in Kubernetes' words.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Why an expression does not compile: every error found, in order of position.
+///
+/// Displayed as Kubernetes does:
+///
+/// ```text
+/// ERROR: <input>:1:5: undefined field 'nope'
+///  | self.nope
+///  | ....^
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompileErrors {
+    pub(crate) source: String,
+    pub(crate) errors: Vec<CompileError>,
+}
+
+/// One error of compilation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompileError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in code points, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl CompileErrors {
+    /// Every error found.
+    pub fn errors(&self) -> &[CompileError] {
+        &self.errors
+    }
+}
+
+impl std::error::Error for CompileErrors {}
+
+impl fmt::Display for CompileErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.errors.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            write!(
+                f,
+                "ERROR: <input>:{}:{}: {}",
+                error.line, error.column, error.message
+            )?;
+            let Some(line) = self.source.split('\n').nth(error.line.saturating_sub(1))
+            else {
+                continue;
+            };
+            // Wide characters get wide dots, so that the caret still stands below.
+            write!(f, "\n | {}\n | ", line.replace('\t', " "))?;
+            let column = error.column.saturating_sub(1);
+            for char in line.chars().chain(std::iter::repeat(' ')).take(column) {
+                f.write_str(if char.is_ascii() { "." } else { "．" })?;
+            }
+            let at = line.chars().nth(column);
+            f.write_str(if at.is_none_or(|char| char.is_ascii()) {
+                "^"
+            } else {
+                "＾"
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a run gave no value.
+///
+/// [`RunError::Evaluation`] is absorbed by `&&`, `||` and the like; the others end the run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The expression met a value it has no answer for, such as `no such key: x`.
+    #[error("{0}")]
+    Evaluation(Cow<'static, str>),
+    /// This run cost more than one run may.
+    #[error("operation cancelled: actual cost limit exceeded")]
+    CallLimit,
+    /// All runs together cost more than they may.
+    #[error(
+        "validation failed due to running out of cost budget, no further validation rules will be run"
+    )]
+    OutOfBudget,
+}
+
+impl RunError {
+    pub(crate) fn text(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::Evaluation(text.into())
+    }
+
+    /// Whether the operands' types had no matching operation.
+    ///
+    /// Kubernetes words these errors differently from the other ones.
+    pub fn is_no_such_overload(&self) -> bool {
+        matches!(self, Self::Evaluation(text) if text.starts_with("no such overload"))
+    }
+}

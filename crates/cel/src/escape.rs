@@ -1,0 +1,67 @@
+//! How names that are no identifiers are written in a rule.
+
+/// Words of the language that cannot be field names.
+const RESERVED: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// The name under which a rule sees the property `name`, or `None` if it cannot.
+///
+/// `__`, `.`, `-` and `/` become `__underscores__`, `__dot__`, `__dash__` and `__slash__`,
+/// words of the language are put between double underscores, and a name that is then no
+/// identifier cannot be accessed. Kubernetes calls this property name escaping.
+///
+/// ```
+/// use fivespot_cel::escape;
+/// assert_eq!(escape("a-b").as_deref(), Some("a__dash__b"));
+/// assert_eq!(escape("namespace").as_deref(), Some("__namespace__"));
+/// assert_eq!(escape("snake_case").as_deref(), Some("snake_case"));
+/// assert_eq!(escape("1st"), None);
+/// ```
+pub fn escape(name: &str) -> Option<String> {
+    if RESERVED.contains(&name) {
+        return Some(format!("__{name}__"));
+    }
+    let mut chars = name.chars().peekable();
+    if !chars
+        .peek()
+        .is_some_and(|first| first.is_ascii_alphabetic() || *first == '_')
+    {
+        return None;
+    }
+    let mut escaped = String::with_capacity(name.len());
+    while let Some(char) = chars.next() {
+        match char {
+            '_' if chars.next_if_eq(&'_').is_some() => {
+                escaped.push_str("__underscores__")
+            }
+            '.' => escaped.push_str("__dot__"),
+            '-' => escaped.push_str("__dash__"),
+            '/' => escaped.push_str("__slash__"),
+            '_' => escaped.push('_'),
+            other if other.is_ascii_alphanumeric() => escaped.push(other),
+            _ => return None,
+        }
+    }
+    Some(escaped)
+}

@@ -1,0 +1,246 @@
+//! The types of variables and expressions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A type, as declared for a variable or found for an expression.
+///
+/// A declared type also says how JSON is read: an integral JSON number in a
+/// [`Type::Double`] is a double, a JSON string in a [`Type::Timestamp`] is parsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Type {
+    /// Anything; checked when the expression runs. Also for `int-or-string`.
+    Dyn,
+    /// Only `null`.
+    Null,
+    /// `true` or `false`.
+    Bool,
+    /// A signed 64-bit integer.
+    Int,
+    /// An unsigned 64-bit integer; JSON never has it.
+    Uint,
+    /// A 64-bit float. JSON integers are widened.
+    Double,
+    /// Text.
+    String,
+    /// Bytes; JSON holds them in base64 (`format: byte`).
+    Bytes,
+    /// An instant; JSON holds RFC 3339 or a date (`format: date-time`, `format: date`).
+    Timestamp,
+    /// A span of time; JSON holds Go's form, `1h30m` (`format: duration`).
+    Duration,
+    /// A list.
+    List(Arc<ListType>),
+    /// A map from keys of any name; JSON's are strings.
+    Map(Arc<MapType>),
+    /// An object with declared fields; others cannot be seen.
+    Object(Arc<ObjectType>),
+    /// A value that may be absent, such as `oldSelf` under `optionalOldSelf`.
+    Optional(Arc<Type>),
+    /// A type named by its library, such as `net.IP` or `kubernetes.authorization.Authorizer`.
+    Abstract(Arc<str>),
+    /// The type of types: what `type(x)` gives.
+    Type(Arc<Type>),
+    /// Has no value known yet: the element of an empty list, a library's type parameter.
+    Param(Arc<str>),
+    /// What follows from an error that was already reported.
+    Error,
+}
+
+/// The element type of a list and how two such lists compare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListType {
+    /// The type of every item.
+    pub item: Type,
+    /// `x-kubernetes-list-type`.
+    pub kind: ListKind,
+}
+
+/// `x-kubernetes-list-type`: it changes what `==` and `+` mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ListKind {
+    /// Compared in order; `+` concatenates.
+    #[default]
+    Atomic,
+    /// Order does not matter; `+` adds what is missing.
+    Set,
+    /// Items are found by these keys; order does not matter; `+` replaces items of equal keys.
+    Map(Vec<String>),
+}
+
+/// The key and value types of a map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapType {
+    /// The type of every key; JSON's are strings.
+    pub key: Type,
+    /// The type of every value.
+    pub value: Type,
+}
+
+/// An object's declared fields. Two object types are the same when their names are.
+#[derive(Clone, Debug)]
+pub struct ObjectType {
+    name: String,
+    fields: BTreeMap<String, Field>,
+}
+
+/// One declared field of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The name in JSON; expressions use the field's escaped name.
+    pub json: String,
+    /// The type of its value.
+    pub ty: Type,
+}
+
+impl Type {
+    /// A list compared in order.
+    pub fn list(item: Type) -> Self {
+        Self::list_of(item, ListKind::Atomic)
+    }
+
+    /// A list of the given `x-kubernetes-list-type`.
+    pub fn list_of(item: Type, kind: ListKind) -> Self {
+        Self::List(Arc::new(ListType { item, kind }))
+    }
+
+    /// A map from strings.
+    pub fn map(value: Type) -> Self {
+        Self::map_of(Type::String, value)
+    }
+
+    /// A map from keys of the given type.
+    pub fn map_of(key: Type, value: Type) -> Self {
+        Self::Map(Arc::new(MapType { key, value }))
+    }
+
+    /// An object.
+    pub fn object(object: ObjectType) -> Self {
+        Self::Object(Arc::new(object))
+    }
+
+    /// A value that may be absent.
+    pub fn optional(inner: Type) -> Self {
+        Self::Optional(Arc::new(inner))
+    }
+
+    /// A type known by name only.
+    pub fn named_abstract(name: &str) -> Self {
+        Self::Abstract(Arc::from(name))
+    }
+
+    /// Gives every object type within a name of its own, by its path below `name`.
+    ///
+    /// Kubernetes does so with a rule's `self` type: two fields of equal shape are still of
+    /// different types. Objects that already have a name of their own keep it.
+    #[must_use]
+    pub fn with_names(&self, name: &str) -> Self {
+        match self {
+            Self::Object(object) if object.name == ObjectType::UNNAMED => {
+                let fields = object.fields.iter().map(|(key, field)| {
+                    let ty = field.ty.with_names(&format!("{name}.{key}"));
+                    (
+                        key.clone(),
+                        Field {
+                            json: field.json.clone(),
+                            ty,
+                        },
+                    )
+                });
+                Self::object(ObjectType {
+                    name: name.to_owned(),
+                    fields: fields.collect(),
+                })
+            }
+            Self::List(list) => Self::list_of(
+                list.item.with_names(&format!("{name}.@idx")),
+                list.kind.clone(),
+            ),
+            Self::Map(map) => {
+                let value = map.value.with_names(&format!("{name}.@elem"));
+                Self::map_of(map.key.clone(), value)
+            }
+            Self::Optional(inner) => Self::optional(inner.with_names(name)),
+            other => other.clone(),
+        }
+    }
+}
+
+impl ObjectType {
+    /// The name of an object type that was given none.
+    const UNNAMED: &'static str = "object";
+
+    /// An object with these fields, by their JSON names.
+    ///
+    /// Expressions see each under its [escaped](crate::escape) name; a field whose name
+    /// cannot be escaped cannot be seen.
+    pub fn new<N: Into<String>>(fields: impl IntoIterator<Item = (N, Type)>) -> Self {
+        let fields = fields.into_iter().filter_map(|(name, ty)| {
+            let json = name.into();
+            Some((crate::escape(&json)?, Field { json, ty }))
+        });
+        Self {
+            name: Self::UNNAMED.to_owned(),
+            fields: fields.collect(),
+        }
+    }
+
+    /// The same fields under a type name of their own, such as `kubernetes.AdmissionRequest`.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The type's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The field of this escaped name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.get(name)
+    }
+
+    /// All fields by escaped name, in order of it.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Field)> {
+        self.fields
+            .iter()
+            .map(|(name, field)| (name.as_str(), field))
+    }
+}
+
+impl PartialEq for ObjectType {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for ObjectType {}
+
+/// As Kubernetes prints it: `list(string)`, `map(string, dyn)`, `optional_type(int)`.
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dyn => f.write_str("dyn"),
+            Self::Null => f.write_str("null"),
+            Self::Bool => f.write_str("bool"),
+            Self::Int => f.write_str("int"),
+            Self::Uint => f.write_str("uint"),
+            Self::Double => f.write_str("double"),
+            Self::String => f.write_str("string"),
+            Self::Bytes => f.write_str("bytes"),
+            Self::Timestamp => f.write_str("timestamp"),
+            Self::Duration => f.write_str("duration"),
+            Self::List(list) => write!(f, "list({})", list.item),
+            Self::Map(map) => write!(f, "map({}, {})", map.key, map.value),
+            Self::Object(object) => f.write_str(&object.name),
+            Self::Optional(inner) => write!(f, "optional_type({inner})"),
+            Self::Abstract(name) | Self::Param(name) => f.write_str(name),
+            Self::Type(inner) => write!(f, "type({inner})"),
+            Self::Error => f.write_str("!error!"),
+        }
+    }
+}
