@@ -1,1 +1,30 @@
 //! Watches, gathers, applies: the operator's shell around the planner.
+//!
+//! The shell decides nothing. It keeps caches of what the API servers serve ([`run`] starts
+//! one watch per kind), gathers from them what the planner asks to see, applies the actions
+//! that the planner answers with, and reports its status and events. When to look again is
+//! the planner's answer too: the shell sleeps until then and polls nothing.
+//!
+//! ```no_run
+//! # async fn example(client: kube::Client) {
+//! use fivespot_clock::Clock;
+//! use fivespot_controller::{Options, run};
+//!
+//! let ended = run(Options::new(client, Clock::system())).await;
+//! # match ended {}
+//! # }
+//! ```
+
+mod connect;
+mod key;
+pub mod kubeconfig;
+mod observe;
+mod options;
+mod queue;
+mod run;
+
+pub use connect::{Connect, Dial};
+pub use key::Key;
+pub use observe::{Observe, Silent, Transition};
+pub use options::{Namespaces, NodeAccess, Options};
+pub use run::run;

@@ -1,0 +1,49 @@
+//! Making a client of a kubeconfig that has been accepted.
+
+use std::time::Duration;
+
+use kube::Client;
+use kube::client::ClientBuilder;
+use tower::timeout::TimeoutLayer;
+
+use crate::kubeconfig::Access;
+
+/// How long a connection to a workload cluster may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a workload cluster may take to begin an answer; a watch begins at once and then
+/// runs without this bound.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Makes clients for workload clusters.
+///
+/// What it is given has already passed [`kubeconfig::Access::parse`](crate::kubeconfig::Access::parse),
+/// so an implementation may only choose *how* to reach the server, e.g. without a socket.
+pub trait Connect: Send + Sync {
+    /// A client for the server that `access` names. Makes no request.
+    ///
+    /// # Errors
+    /// The certificate, the key or the token cannot be used.
+    fn connect(&self, access: &Access) -> Result<Client, kube::Error>;
+}
+
+/// Dials the server: 5 s to connect, 30 s until an answer begins, no retries of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Dial;
+
+impl Connect for Dial {
+    fn connect(&self, access: &Access) -> Result<Client, kube::Error> {
+        let mut config = kube::Config::new(access.server().clone());
+        config.root_cert = Some(access.authorities().to_vec());
+        config.tls_server_name = access.server_name().map(str::to_owned);
+        config.auth_info = access.auth_info();
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        config.write_timeout = Some(RESPONSE_TIMEOUT);
+        // An eviction that a disruption budget refuses is answered 429; the planner decides
+        // when to ask again.
+        config.default_retry = false;
+        let client = ClientBuilder::try_from(config)?
+            .with_layer(&TimeoutLayer::new(RESPONSE_TIMEOUT))
+            .build();
+        Ok(client)
+    }
+}

@@ -1,0 +1,42 @@
+//! Being told what happens, as it happens.
+
+use fivespot_api::Phase;
+use jiff::Timestamp;
+
+use crate::Key;
+
+/// A ScheduledMachine's phase changed, and the API server has accepted the status that says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// The instant of the pass that saw it.
+    pub at: Timestamp,
+    /// Whose phase it is.
+    pub key: Key,
+    /// The phase before; absent for a ScheduledMachine that had no status.
+    pub from: Option<Phase>,
+    /// The phase after.
+    pub to: Phase,
+    /// The status' sentence for people; may be empty.
+    pub message: String,
+}
+
+/// Is told of each transition, in order, on the task that runs the controller.
+///
+/// Both methods must return quickly: the pass that reports waits for them.
+pub trait Observe: Send + Sync {
+    /// The phase changed.
+    fn transition(&self, transition: &Transition);
+
+    /// A Kubernetes Event was sent about `key`. Does nothing unless overridden.
+    fn event(&self, at: Timestamp, key: &Key, reason: &str, note: &str) {
+        let _ = (at, key, reason, note);
+    }
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observe for Silent {
+    fn transition(&self, _: &Transition) {}
+}
