@@ -1,0 +1,54 @@
+//! Conditions, in the forms of both contract versions.
+
+use serde_json::Value;
+
+use crate::object::{items, text};
+
+/// What a condition says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Truth {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// It cannot be told, or the stored status is none of the three.
+    Unknown,
+}
+
+/// One condition; severity and times are left out, because nothing is decided from them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// What it is about, e.g. `Ready`.
+    pub kind: String,
+    /// What it says.
+    pub status: Truth,
+    /// Why, in one word; empty in v1beta1 where the condition holds.
+    pub reason: String,
+    /// Why, for people; may be empty.
+    pub message: String,
+}
+
+/// Reads `status.conditions`, which has the same place in both versions.
+pub(crate) fn read_all(object: &Value) -> Vec<Condition> {
+    items(&object["status"]["conditions"])
+        .filter_map(read)
+        .collect()
+}
+
+/// Finds a condition by its type.
+pub fn find<'a>(all: &'a [Condition], kind: &str) -> Option<&'a Condition> {
+    all.iter().find(|condition| condition.kind == kind)
+}
+
+fn read(condition: &Value) -> Option<Condition> {
+    Some(Condition {
+        kind: text(&condition["type"])?,
+        status: match condition["status"].as_str() {
+            Some("True") => Truth::True,
+            Some("False") => Truth::False,
+            _ => Truth::Unknown,
+        },
+        reason: text(&condition["reason"]).unwrap_or_default(),
+        message: text(&condition["message"]).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,127 @@
+//! A Machine to be created.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::{Contract, Owner, Reference, duration, key};
+
+/// What a Machine that is to be created shall be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineDraft {
+    /// Name.
+    pub name: String,
+    /// Namespace.
+    pub namespace: String,
+    /// Labels; the cluster label is added.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Owner references; a controller's also blocks the owner's deletion in the foreground.
+    pub owners: Vec<Owner>,
+    /// The Cluster it belongs to.
+    pub cluster_name: String,
+    /// The bootstrap object.
+    pub bootstrap: Reference,
+    /// The infrastructure object.
+    pub infrastructure: Reference,
+    /// How long Cluster API shall drain and, again, wait for volumes.
+    pub drain_timeout: Duration,
+}
+
+impl MachineDraft {
+    /// The Machine in the form of a version. Never fails; empty parts are left out, because
+    /// v1beta2 refuses them.
+    ///
+    /// Timeouts are written by [`timeouts`]. In v1beta1 a reference needs a version: where it
+    /// has none, the contract's own is written, which is right for providers of that age.
+    pub fn json(&self, contract: Contract) -> Value {
+        let mut labels = self.labels.clone();
+        labels.insert(key::CLUSTER_NAME.to_owned(), self.cluster_name.clone());
+        let mut meta = Map::new();
+        meta.insert("name".to_owned(), json!(self.name));
+        meta.insert("namespace".to_owned(), json!(self.namespace));
+        meta.insert("labels".to_owned(), json!(labels));
+        if !self.annotations.is_empty() {
+            meta.insert("annotations".to_owned(), json!(self.annotations));
+        }
+        if !self.owners.is_empty() {
+            let owners: Vec<_> = self.owners.iter().map(Owner::json).collect();
+            meta.insert("ownerReferences".to_owned(), Value::Array(owners));
+        }
+        let mut spec = Map::new();
+        spec.insert("clusterName".to_owned(), json!(self.cluster_name));
+        let bootstrap = self.reference(&self.bootstrap, contract);
+        spec.insert("bootstrap".to_owned(), json!({ "configRef": bootstrap }));
+        let infrastructure = self.reference(&self.infrastructure, contract);
+        spec.insert("infrastructureRef".to_owned(), infrastructure);
+        spec.extend(timeouts(contract, self.drain_timeout));
+        json!({
+            "apiVersion": contract.api_version(),
+            "kind": "Machine",
+            "metadata": meta,
+            "spec": spec,
+        })
+    }
+
+    fn reference(&self, to: &Reference, contract: Contract) -> Value {
+        match contract {
+            Contract::V1Beta1 => json!({
+                "apiVersion": to.api_version()
+                    .unwrap_or_else(|| format!("{}/{}", to.group, contract.name())),
+                "kind": to.kind,
+                "name": to.name,
+                "namespace": self.namespace,
+            }),
+            Contract::V1Beta2 => {
+                json!({ "apiGroup": to.group, "kind": to.kind, "name": to.name })
+            }
+        }
+    }
+}
+
+impl Owner {
+    /// The reference as it is written: a controller's blocks the owner's deletion, others say
+    /// nothing about it, which needs no right to the owner's finalizers.
+    pub fn json(&self) -> Value {
+        let mut reference = json!({
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "name": self.name,
+            "uid": self.uid,
+        });
+        if self.is_controller {
+            reference["controller"] = Value::Bool(true);
+            reference["blockOwnerDeletion"] = Value::Bool(true);
+        }
+        reference
+    }
+}
+
+/// The fields of a Machine's `spec` that bound drain and volume detachment.
+///
+/// Cluster API reads 0 as "no limit", so that a timeout of less than a second is written as one
+/// second. Longer ones are cut to whole seconds, and to the 2^31 - 1 that v1beta2 holds.
+pub fn timeouts(contract: Contract, timeout: Duration) -> Map<String, Value> {
+    let seconds = effective(timeout).as_secs();
+    let fields = match contract {
+        Contract::V1Beta1 => {
+            let length = duration::print(Duration::from_secs(seconds));
+            json!({ "nodeDrainTimeout": length, "nodeVolumeDetachTimeout": length })
+        }
+        Contract::V1Beta2 => json!({ "deletion": {
+            "nodeDrainTimeoutSeconds": seconds,
+            "nodeVolumeDetachTimeoutSeconds": seconds,
+        } }),
+    };
+    match fields {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// The timeout that Cluster API is told for a wished one: whole seconds, at least one.
+pub fn effective(timeout: Duration) -> Duration {
+    Duration::from_secs(timeout.as_secs().clamp(1, i32::MAX.unsigned_abs().into()))
+}

@@ -1,0 +1,20 @@
+//! Cluster API's labels, annotations and finalizers.
+
+/// Label: the Cluster that an object belongs to.
+pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+
+/// Annotation: whoever reconciles the object shall leave it alone; its presence counts.
+pub const PAUSED: &str = "cluster.x-k8s.io/paused";
+
+/// Annotation on a Machine: its Node is not drained before deletion; its presence counts.
+pub const EXCLUDE_NODE_DRAINING: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
+
+/// Annotation on a Machine: deletion does not wait for volumes; its presence counts.
+pub const EXCLUDE_VOLUME_DETACH: &str =
+    "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach";
+
+/// Finalizer that Cluster API puts on every Machine at first sight.
+pub const MACHINE_FINALIZER: &str = "machine.cluster.x-k8s.io";
+
+/// Condition by which a health check asks a Machine's owner to replace it.
+pub const OWNER_REMEDIATED: &str = "OwnerRemediated";
