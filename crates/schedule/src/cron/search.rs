@@ -1,0 +1,119 @@
+//! The wall-clock minutes that a cron expression matches, looked up in either direction.
+//!
+//! Local times are seconds since 1970-01-01 00:00 on the wall clock.
+
+use jiff::Timestamp;
+use jiff::tz::Offset;
+
+use super::Cron;
+
+const MINUTE: i64 = 60;
+const DAY: i64 = 86_400;
+const LAST_MINUTE_OF_DAY: i64 = DAY / MINUTE - 1;
+
+/// A day of the local calendar, as far as cron asks about it.
+struct Date {
+    month: u32,
+    day: u32,
+    sunday_zero_weekday: u32,
+    days_in_month: u32,
+}
+
+impl Date {
+    /// The date so many days after 1970-01-01; none outside of the years -9999 to 9999.
+    fn of(day: i64) -> Option<Self> {
+        let midnight = Timestamp::from_second(day.checked_mul(DAY)?).ok()?;
+        let date = Offset::UTC.to_datetime(midnight).date();
+        Some(Self {
+            month: u32::from(date.month().unsigned_abs()),
+            day: u32::from(date.day().unsigned_abs()),
+            sunday_zero_weekday: u32::from(
+                date.weekday().to_sunday_zero_offset().unsigned_abs(),
+            ),
+            days_in_month: u32::from(date.days_in_month().unsigned_abs()),
+        })
+    }
+}
+
+impl Cron {
+    /// The first minute that matches and begins within `from..=to`.
+    pub(crate) fn first_in(&self, from: i64, to: i64) -> Option<i64> {
+        let mut day = from.div_euclid(DAY);
+        let mut minute = (from.rem_euclid(DAY) + MINUTE - 1) / MINUTE;
+        while day * DAY <= to {
+            let date = Date::of(day)?;
+            if self.is_on(&date)
+                && let Some(found) = self.first_minute_from(minute)
+            {
+                let found = day * DAY + found * MINUTE;
+                return (found <= to).then_some(found);
+            }
+            day += if self.month.matches.contains(date.month) {
+                1
+            } else {
+                i64::from(date.days_in_month - date.day + 1)
+            };
+            minute = 0;
+        }
+        None
+    }
+
+    /// The last minute that matches and begins within `from..=to`.
+    pub(crate) fn last_in(&self, from: i64, to: i64) -> Option<i64> {
+        let mut day = to.div_euclid(DAY);
+        let mut minute = to.rem_euclid(DAY) / MINUTE;
+        while (day + 1) * DAY > from {
+            let date = Date::of(day)?;
+            if self.is_on(&date)
+                && let Some(found) = self.last_minute_upto(minute)
+            {
+                let found = day * DAY + found * MINUTE;
+                return (found >= from).then_some(found);
+            }
+            day -= if self.month.matches.contains(date.month) {
+                1
+            } else {
+                i64::from(date.day)
+            };
+            minute = LAST_MINUTE_OF_DAY;
+        }
+        None
+    }
+
+    fn is_on(&self, date: &Date) -> bool {
+        let by_date = self.day_of_month.matches.contains(date.day);
+        let by_weekday = self.day_of_week.matches.contains(date.sunday_zero_weekday);
+        let on_day = if self.is_on_either_day() {
+            by_date || by_weekday
+        } else {
+            by_date && by_weekday
+        };
+        on_day && self.month.matches.contains(date.month)
+    }
+
+    /// The first matching minute of a day that is `minute` or later, counted from midnight.
+    fn first_minute_from(&self, minute: i64) -> Option<i64> {
+        let (hours, minutes) = (self.hour.matches, self.minute.matches);
+        let minute = u32::try_from(minute).ok()?;
+        let (hour, minute) = (minute / 60, minute % 60);
+        let this_hour = minutes.first_from(minute).filter(|_| hours.contains(hour));
+        let found = match this_hour {
+            Some(minute) => hour * 60 + minute,
+            None => hours.first_from(hour + 1)? * 60 + minutes.first()?,
+        };
+        Some(i64::from(found))
+    }
+
+    /// The last matching minute of a day that is `minute` or earlier, counted from midnight.
+    fn last_minute_upto(&self, minute: i64) -> Option<i64> {
+        let (hours, minutes) = (self.hour.matches, self.minute.matches);
+        let minute = u32::try_from(minute).ok()?;
+        let (hour, minute) = (minute / 60, minute % 60);
+        let this_hour = minutes.last_upto(minute).filter(|_| hours.contains(hour));
+        let found = match this_hour {
+            Some(minute) => hour * 60 + minute,
+            None => hours.last_upto(hour.checked_sub(1)?)? * 60 + minutes.last()?,
+        };
+        Some(i64::from(found))
+    }
+}

@@ -1,0 +1,260 @@
+//! The next change after an instant, across changes of the clocks.
+//!
+//! All instants are whole seconds since 1970-01-01T00:00:00Z.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::cron::Cron;
+use crate::duration::Duration;
+use crate::stretch::Stretch;
+use crate::week::Week;
+
+const HOUR: i64 = 3_600;
+const DAY: i64 = 86_400;
+
+/// How far ahead a change is looked for: ten years, whatever the leap days in them.
+pub(crate) const HORIZON: i64 = 3_653 * DAY;
+
+/// 1970-01-01 was a Thursday: so many hours after a Monday 00:00.
+const EPOCH_HOUR_OF_WEEK: i64 = 3 * 24;
+
+/// Whether a machine is wanted at an instant, and when that changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) wanted: bool,
+    /// The first instant after the one asked about with another answer, up to [`HORIZON`].
+    pub(crate) until: Option<i64>,
+}
+
+impl State {
+    /// The state outside of the years that can be told in local time: nothing is wanted.
+    pub(crate) const UNKNOWN: Self = Self {
+        wanted: false,
+        until: None,
+    };
+}
+
+/// The last instant that a search from `now` looks at.
+fn horizon(now: i64) -> i64 {
+    now.saturating_add(HORIZON)
+        .min(Timestamp::MAX.as_second() - 1)
+}
+
+/// The state of a week of hours.
+pub(crate) fn of_week(week: Week, zone: &TimeZone, now: i64) -> Option<State> {
+    let mut stretch = Stretch::around(zone, now)?;
+    let wanted = week.contains(hour_of_week(stretch.local(now)));
+    if week.is_always() {
+        return Some(State {
+            wanted,
+            until: None,
+        });
+    }
+    let horizon = horizon(now);
+    let mut at = now;
+    loop {
+        let local = stretch.local(at);
+        let hour = hour_of_week(local);
+        let flip = (1..=Week::HOURS).find(|ahead| week.contains(hour + ahead) != wanted);
+        if let Some(ahead) = flip {
+            let until = stretch.instant((local.div_euclid(HOUR) + ahead) * HOUR);
+            if until < stretch.end {
+                return Some(State {
+                    wanted,
+                    until: (until <= horizon).then_some(until),
+                });
+            }
+        }
+        if stretch.end > horizon {
+            return Some(State {
+                wanted,
+                until: None,
+            });
+        }
+        at = stretch.end;
+        stretch = stretch.next(zone)?;
+        if week.contains(hour_of_week(stretch.local(at))) != wanted {
+            return Some(State {
+                wanted,
+                until: Some(at),
+            });
+        }
+    }
+}
+
+fn hour_of_week(local: i64) -> i64 {
+    local.div_euclid(HOUR) + EPOCH_HOUR_OF_WEEK
+}
+
+/// Windows of one length, each opened by a firing of a cron expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Firings {
+    cron: Cron,
+    duration: Duration,
+    run: Run,
+}
+
+/// How far windows that touch reach without a look at each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    /// There are moments between the first and the last firing of a day that no window covers.
+    Broken,
+    /// From the first firing of a day to its last.
+    OverTheDay,
+    /// From any firing to any later one, as long as the offset does not change.
+    OverMidnight,
+}
+
+impl Firings {
+    pub(crate) fn new(cron: Cron, duration: Duration) -> Self {
+        let minutes: Vec<u32> = cron.minutes_of_day().collect();
+        let touches = |minutes: u32| i64::from(minutes) * 60 <= duration.as_secs();
+        let within_day = minutes.windows(2).all(|pair| match pair {
+            [earlier, later] => touches(later - earlier),
+            _ => true,
+        });
+        let over_midnight = match (minutes.first(), minutes.last()) {
+            (Some(first), Some(last)) => touches(first + 24 * 60 - last),
+            _ => false,
+        };
+        let run = match (within_day, over_midnight && cron.is_daily()) {
+            (false, _) => Run::Broken,
+            (true, false) => Run::OverTheDay,
+            (true, true) => Run::OverMidnight,
+        };
+        Self {
+            cron,
+            duration,
+            run,
+        }
+    }
+
+    pub(crate) fn cron(&self) -> &Cron {
+        &self.cron
+    }
+
+    pub(crate) fn duration(&self) -> Duration {
+        self.duration
+    }
+
+    /// The state at an instant.
+    pub(crate) fn at(&self, zone: &TimeZone, now: i64) -> Option<State> {
+        let stretch = Stretch::around(zone, now)?;
+        let horizon = horizon(now);
+        let opened = self.last_within(zone, stretch, now - self.duration.as_secs(), now);
+        Some(match opened {
+            Some(firing) => State {
+                wanted: true,
+                until: self.end_after(zone, firing, horizon),
+            },
+            None => State {
+                wanted: false,
+                until: self.first_after(zone, stretch, now, horizon),
+            },
+        })
+    }
+
+    /// The last firing after `after` and not after `upto`, which lies in `stretch`.
+    fn last_within(
+        &self,
+        zone: &TimeZone,
+        mut stretch: Stretch,
+        after: i64,
+        mut upto: i64,
+    ) -> Option<i64> {
+        loop {
+            let from = stretch.start.max(after + 1);
+            let local = self.cron.last_in(stretch.local(from), stretch.local(upto));
+            if let Some(local) = local {
+                return Some(stretch.instant(local));
+            }
+            if stretch.start <= after {
+                return None;
+            }
+            if self.fires_in_gap_before(&stretch) {
+                return Some(stretch.start);
+            }
+            upto = stretch.start - 1;
+            stretch = Stretch::around(zone, upto)?;
+        }
+    }
+
+    /// The first firing after `after`, which lies in `stretch`, and not after `horizon`.
+    fn first_after(
+        &self,
+        zone: &TimeZone,
+        mut stretch: Stretch,
+        after: i64,
+        horizon: i64,
+    ) -> Option<i64> {
+        let mut from = after + 1;
+        loop {
+            let upto = (stretch.end - 1).min(horizon);
+            let local = self.cron.first_in(stretch.local(from), stretch.local(upto));
+            if let Some(local) = local {
+                return Some(stretch.instant(local));
+            }
+            if stretch.end > horizon {
+                return None;
+            }
+            stretch = stretch.next(zone)?;
+            from = stretch.start;
+            if self.fires_in_gap_before(&stretch) {
+                return Some(from);
+            }
+        }
+    }
+
+    /// The first instant after a firing that no window covers, if not after `horizon`.
+    fn end_after(&self, zone: &TimeZone, firing: i64, horizon: i64) -> Option<i64> {
+        let mut firing = firing;
+        loop {
+            firing = self.run_end(&Stretch::around(zone, firing)?, firing);
+            let end = firing.saturating_add(self.duration.as_secs());
+            if end > horizon {
+                return None;
+            }
+            match self.last_within(zone, Stretch::around(zone, end)?, firing, end) {
+                Some(later) => firing = later,
+                None => return Some(end),
+            }
+        }
+    }
+
+    /// The last firing, of those in the stretch of `firing`, up to which windows surely touch.
+    fn run_end(&self, stretch: &Stretch, firing: i64) -> i64 {
+        let local = stretch.local(firing);
+        // A firing moved out of a gap matches no minute; what follows it is not known to touch.
+        if self.cron.first_in(local, local).is_none() {
+            return firing;
+        }
+        let last = stretch.local(stretch.end - 1);
+        let midnight = (local.div_euclid(DAY) + 1) * DAY;
+        let reached = match self.run {
+            Run::OverMidnight => self.cron.last_in(local, last),
+            Run::OverTheDay => self.cron.last_in(local, last.min(midnight - 1)),
+            Run::Broken => Some(self.walk(local, last.min(midnight - 1))),
+        };
+        stretch.instant(reached.unwrap_or(local))
+    }
+
+    /// As [`Firings::run_end`], one firing after the other.
+    fn walk(&self, mut local: i64, last: i64) -> i64 {
+        let reach = self.duration.as_secs();
+        while let Some(later) = self.cron.first_in(local + 1, last.min(local + reach)) {
+            local = later;
+        }
+        local
+    }
+
+    /// Whether a matching minute was skipped just before the stretch began.
+    fn fires_in_gap_before(&self, stretch: &Stretch) -> bool {
+        let local = stretch.local(stretch.start);
+        stretch.skipped > 0
+            && self
+                .cron
+                .first_in(local - stretch.skipped, local - 1)
+                .is_some()
+    }
+}

@@ -1,0 +1,117 @@
+//! Reading short texts piece by piece, and saying where one stopped making sense.
+
+/// Where a text stopped making sense, and what belongs there.
+///
+/// # Example
+/// ```
+/// let fault = "mon-fry".parse::<fivespot_schedule::Days>().unwrap_err();
+/// assert_eq!(fault.offset(), 4);
+/// assert_eq!(
+///     fault.to_string(),
+///     "expected a day (mon, tue, wed, thu, fri, sat or sun) at byte 4, found 'fry'",
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected} at byte {offset}, found {found}")]
+pub struct ParseError {
+    offset: usize,
+    expected: &'static str,
+    found: String,
+}
+
+impl ParseError {
+    /// The byte at which the unexpected piece begins; the text's length if it ended too soon.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// What would have been right there, as words that follow "expected".
+    pub fn expected(&self) -> &'static str {
+        self.expected
+    }
+
+    /// What stood there instead: quoted and cut to 32 characters, or `nothing`.
+    pub fn found(&self) -> &str {
+        &self.found
+    }
+}
+
+/// A piece of a text that remembers where it stood.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece<'t> {
+    pub(crate) text: &'t str,
+    pub(crate) offset: usize,
+}
+
+impl<'t> Piece<'t> {
+    /// The whole of a text.
+    pub(crate) fn whole(text: &'t str) -> Self {
+        Self { text, offset: 0 }
+    }
+
+    /// The pieces between separators; one piece if there is no separator.
+    pub(crate) fn split(self, separator: char) -> impl Iterator<Item = Piece<'t>> {
+        let mut offset = self.offset;
+        self.text.split(separator).map(move |text| {
+            let piece = Piece { text, offset };
+            offset += text.len() + separator.len_utf8();
+            piece
+        })
+    }
+
+    /// What stands before the first separator, and what after it.
+    pub(crate) fn cut(self, separator: char) -> (Piece<'t>, Option<Piece<'t>>) {
+        match self.text.split_once(separator) {
+            None => (self, None),
+            Some((before, after)) => {
+                let offset = self.offset + before.len() + separator.len_utf8();
+                let before = Piece {
+                    text: before,
+                    offset: self.offset,
+                };
+                (
+                    before,
+                    Some(Piece {
+                        text: after,
+                        offset,
+                    }),
+                )
+            }
+        }
+    }
+
+    /// The pieces between white space, which may be of any length and stand at both ends.
+    pub(crate) fn words(self) -> impl Iterator<Item = Piece<'t>> {
+        self.split(' ')
+            .flat_map(|piece| piece.split('\t'))
+            .flat_map(|piece| piece.split('\n'))
+            .filter(|piece| !piece.text.is_empty())
+    }
+
+    /// Decimal digits as a number; one too large for a `u32` is its greatest value.
+    pub(crate) fn number(self) -> Option<u32> {
+        let is_number =
+            !self.text.is_empty() && self.text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| self.text.parse().unwrap_or(u32::MAX))
+    }
+
+    /// The complaint that this piece is not what was `expected`.
+    pub(crate) fn fault(self, expected: &'static str) -> ParseError {
+        const LONGEST: usize = 32;
+        let mut found = match self.text {
+            "" => "nothing".to_owned(),
+            text => {
+                let shown: String = text.chars().take(LONGEST).collect();
+                format!("'{}'", shown.escape_debug())
+            }
+        };
+        if self.text.chars().nth(LONGEST).is_some() {
+            found.push('…');
+        }
+        ParseError {
+            offset: self.offset,
+            expected,
+            found,
+        }
+    }
+}

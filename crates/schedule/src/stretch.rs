@@ -1,0 +1,63 @@
+//! Local time as it really runs: stretches of one UTC offset, with gaps and folds between them.
+//!
+//! All instants are whole seconds since 1970-01-01T00:00:00Z; local times are the same count on
+//! the wall clock, which is the instant plus the offset.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// The time between two changes of a zone's offset.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stretch {
+    /// The first instant.
+    pub(crate) start: i64,
+    /// The first instant after it.
+    pub(crate) end: i64,
+    /// Seconds to add to an instant to get local time.
+    pub(crate) offset: i64,
+    /// How much local time was jumped over at `start`; 0 where clocks were not put forward.
+    pub(crate) skipped: i64,
+}
+
+impl Stretch {
+    /// The stretch that contains `instant`; none outside of the years -9999 to 9999.
+    pub(crate) fn around(zone: &TimeZone, instant: i64) -> Option<Self> {
+        let now = Timestamp::from_second(instant).ok()?;
+        let offset = i64::from(zone.to_offset(now).seconds());
+        let after = zone.following(now).next();
+        let end = after.map_or(Timestamp::MAX.as_second(), |change| {
+            change.timestamp().as_second()
+        });
+        // What precedes is asked one second later, so that a change at `now` itself counts.
+        let just_after = Timestamp::from_second(instant + 1).unwrap_or(now);
+        let before = zone.preceding(just_after).next();
+        let start = before
+            .map_or(Timestamp::MIN, |change| change.timestamp())
+            .as_second();
+        let last_of_previous = Timestamp::from_second(start - 1);
+        let skipped = last_of_previous.map_or(0, |last| {
+            (offset - i64::from(zone.to_offset(last).seconds())).max(0)
+        });
+        Some(Self {
+            start,
+            end,
+            offset,
+            skipped,
+        })
+    }
+
+    /// The stretch after this one.
+    pub(crate) fn next(&self, zone: &TimeZone) -> Option<Self> {
+        Self::around(zone, self.end)
+    }
+
+    /// The local time at an instant of this stretch.
+    pub(crate) fn local(&self, instant: i64) -> i64 {
+        instant + self.offset
+    }
+
+    /// The instant at a local time of this stretch.
+    pub(crate) fn instant(&self, local: i64) -> i64 {
+        local - self.offset
+    }
+}

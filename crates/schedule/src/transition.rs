@@ -1,0 +1,42 @@
+//! The changes of a schedule between two instants.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::Schedule;
+use crate::edge::HORIZON;
+
+/// The changes of a schedule between two instants, in order: when, and whether a machine is
+/// wanted from then on. Made by [`Schedule::transitions`].
+#[derive(Debug, Clone)]
+pub struct Transitions<'s> {
+    schedule: &'s Schedule,
+    at: Timestamp,
+    to: Timestamp,
+}
+
+impl<'s> Transitions<'s> {
+    pub(crate) fn new(schedule: &'s Schedule, from: Timestamp, to: Timestamp) -> Self {
+        Self {
+            schedule,
+            at: from,
+            to,
+        }
+    }
+}
+
+impl Iterator for Transitions<'_> {
+    type Item = (Timestamp, bool);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.at < self.to {
+            let window = self.schedule.at(self.at);
+            if let Some(until) = window.until() {
+                self.at = until;
+                return (until < self.to).then_some((until, !window.is_open()));
+            }
+            let searched = SignedDuration::from_secs(HORIZON);
+            self.at = self.at.checked_add(searched).unwrap_or(self.to);
+        }
+        None
+    }
+}
