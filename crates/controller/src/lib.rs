@@ -22,6 +22,7 @@ mod observe;
 mod options;
 mod queue;
 mod run;
+mod work;
 
 pub use connect::{Connect, Dial};
 pub use key::Key;

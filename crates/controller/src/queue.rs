@@ -1,1 +1,217 @@
+//! Which ScheduledMachine is due when: each at most once, and one pass for each at a time.
 
+mod backoff;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+pub(crate) use backoff::Backoff;
+
+use crate::Key;
+
+/// After a failed pass nothing that merely happens may bring the next one forward to less
+/// than this.
+const PAUSE_AFTER_FAILURE: SignedDuration = SignedDuration::from_secs(1);
+
+/// More passes than this for one key within [`BURST_WINDOW`] are put off to its end, so that
+/// a world that changes with every pass costs time and not the API server.
+const BURST: u32 = 100;
+const BURST_WINDOW: SignedDuration = SignedDuration::from_secs(1);
+
+/// How a pass ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing failed. Due again at the instant, if any, and whenever something happens.
+    Done { wake: Option<Timestamp> },
+    /// Something failed. Due again after a growing wait, and at the instant if that is
+    /// earlier.
+    Failed { wake: Option<Timestamp> },
+    /// The world was newer than what the pass had seen. The first in a row is repeated at
+    /// once, further ones count as failures.
+    Stale { wake: Option<Timestamp> },
+    /// The pass could not begin, because something has not arrived yet that will wake the
+    /// key. Looks again at the instant whatever happens.
+    Waiting { until: Timestamp },
+}
+
+/// Keys in the order in which they are due. `G` is held from the moment a key is known to
+/// be due until its pass ends.
+#[derive(Debug)]
+pub(crate) struct Queue<G> {
+    entries: BTreeMap<Key, Entry<G>>,
+    order: BTreeSet<Appointment>,
+    next_age: u64,
+    backoff: Backoff,
+}
+
+/// Ordered by due instant, then by age, so that keys that are due together come in the order
+/// in which they were asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Appointment {
+    due: Timestamp,
+    age: u64,
+    key: Key,
+}
+
+#[derive(Debug)]
+struct Entry<G> {
+    appointment: Option<Appointment>,
+    guard: Option<G>,
+    running: bool,
+    /// Asked for while running.
+    again: bool,
+    /// Passes in a row that failed.
+    failures: u32,
+    not_before: Timestamp,
+    /// Passes begun since this instant.
+    burst: (Timestamp, u32),
+}
+
+impl<G> Default for Entry<G> {
+    fn default() -> Self {
+        Self {
+            appointment: None,
+            guard: None,
+            running: false,
+            again: false,
+            failures: 0,
+            not_before: Timestamp::MIN,
+            burst: (Timestamp::MIN, 0),
+        }
+    }
+}
+
+impl<G> Queue<G> {
+    /// An empty queue.
+    pub(crate) fn new(backoff: Backoff) -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            order: BTreeSet::new(),
+            next_age: 0,
+            backoff,
+        }
+    }
+
+    /// Something happened: `key` is due now, or as soon as its running pass ends, or a
+    /// little later when its last pass failed.
+    pub(crate) fn wake(&mut self, key: &Key, now: Timestamp, guard: G) {
+        let entry = self.entries.entry(key.clone()).or_default();
+        if entry.running {
+            entry.again = true;
+            entry.guard = Some(guard);
+            return;
+        }
+        let due = now.max(entry.not_before);
+        if due <= now {
+            entry.guard = Some(guard);
+        }
+        self.appoint(key, due);
+    }
+
+    /// The key that has been due longest, if any is. Its pass is then under way until
+    /// [`finish`](Self::finish).
+    pub(crate) fn take(&mut self, now: Timestamp) -> Option<(Key, Option<G>)> {
+        let first = self.order.first().filter(|first| first.due <= now)?;
+        let key = first.key.clone();
+        self.cancel(&key);
+        let entry = self.entries.get_mut(&key)?;
+        entry.running = true;
+        if now.duration_since(entry.burst.0) >= BURST_WINDOW {
+            entry.burst = (now, 0);
+        }
+        entry.burst.1 += 1;
+        let guard = entry.guard.take();
+        Some((key, guard))
+    }
+
+    /// When the next key is due.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.order.first().map(|first| first.due)
+    }
+
+    /// Ends the pass of `key`. Returns how many passes in a row have failed.
+    pub(crate) fn finish(&mut self, key: &Key, outcome: Outcome, now: Timestamp) -> u32 {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return 0;
+        };
+        entry.running = false;
+        let again = std::mem::take(&mut entry.again);
+        let mut due = match outcome {
+            Outcome::Done { wake } => {
+                entry.failures = 0;
+                wake
+            }
+            Outcome::Waiting { until } => Some(until),
+            Outcome::Stale { wake: _ } if entry.failures == 0 => {
+                entry.failures = 1;
+                Some(now)
+            }
+            Outcome::Failed { wake } | Outcome::Stale { wake } => {
+                entry.failures = entry.failures.saturating_add(1);
+                let retry = after(now, self.backoff.wait(key, entry.failures));
+                entry.not_before = after(now, PAUSE_AFTER_FAILURE);
+                Some(wake.map_or(retry, |wake| retry.min(wake.max(entry.not_before))))
+            }
+        };
+        if entry.failures == 0 {
+            entry.not_before = Timestamp::MIN;
+        }
+        if entry.burst.1 >= BURST {
+            entry.not_before = entry.not_before.max(after(entry.burst.0, BURST_WINDOW));
+        }
+        if again {
+            due = Some(now);
+        }
+        let failures = entry.failures;
+        match due.map(|due| due.max(entry.not_before)) {
+            Some(due) => {
+                if due > now {
+                    entry.guard = None;
+                }
+                self.appoint(key, due);
+            }
+            None if failures == 0 => {
+                self.entries.remove(key);
+            }
+            None => entry.guard = None,
+        }
+        failures
+    }
+
+    /// Makes `key` due at `due`, unless it is due earlier already.
+    fn appoint(&mut self, key: &Key, due: Timestamp) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        if entry.appointment.as_ref().is_some_and(|set| set.due <= due) {
+            return;
+        }
+        if let Some(later) = entry.appointment.take() {
+            self.order.remove(&later);
+        }
+        let appointment = Appointment {
+            due,
+            age: self.next_age,
+            key: key.clone(),
+        };
+        self.next_age += 1;
+        entry.appointment = Some(appointment.clone());
+        self.order.insert(appointment);
+    }
+
+    fn cancel(&mut self, key: &Key) {
+        let entry = self.entries.get_mut(key);
+        if let Some(set) = entry.and_then(|entry| entry.appointment.take()) {
+            self.order.remove(&set);
+        }
+    }
+}
+
+/// `span` after `now`, at most the end of time.
+pub(crate) fn after(now: Timestamp, span: SignedDuration) -> Timestamp {
+    now.saturating_add(span).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests;

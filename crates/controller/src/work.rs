@@ -1,0 +1,113 @@
+//! The queue on a clock.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fivespot_clock::{Busy, Clock};
+use tokio::sync::Notify;
+
+use crate::Key;
+use crate::queue::{Backoff, Outcome, Queue};
+
+/// The one queue that everything which happens ends in.
+///
+/// While a key is due, and until its pass has ended, a virtual clock stands still.
+#[derive(Debug)]
+pub(crate) struct Work {
+    clock: Clock,
+    queue: Mutex<Queue<Busy>>,
+    changed: Notify,
+}
+
+impl Work {
+    /// No work yet.
+    pub(crate) fn new(clock: Clock, backoff: Backoff) -> Self {
+        Self {
+            clock,
+            queue: Mutex::new(Queue::new(backoff)),
+            changed: Notify::new(),
+        }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue<Busy>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something happened to `key`.
+    pub(crate) fn wake(&self, key: &Key) {
+        let busy = self.clock.busy();
+        self.queue().wake(key, self.clock.now(), busy);
+        self.changed.notify_one();
+    }
+
+    /// Waits for the next key that is due. Its pass is under way until
+    /// [`finish`](Self::finish), and the guard is to be held that long.
+    ///
+    /// Meant for one caller; loses nothing when dropped.
+    pub(crate) async fn next(&self) -> (Key, Busy) {
+        loop {
+            let (taken, due) = {
+                let mut queue = self.queue();
+                (queue.take(self.clock.now()), queue.next_due())
+            };
+            if let Some((key, guard)) = taken {
+                return (key, guard.unwrap_or_else(|| self.clock.busy()));
+            }
+            let asleep = async {
+                match due {
+                    Some(due) => self.clock.sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = asleep => {}
+                () = self.changed.notified() => {}
+            }
+        }
+    }
+
+    /// Ends the pass of `key`; returns how many passes in a row have failed.
+    pub(crate) fn finish(&self, key: &Key, outcome: Outcome) -> u32 {
+        let failures = self.queue().finish(key, outcome, self.clock.now());
+        self.changed.notify_one();
+        failures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::*;
+
+    fn start() -> Timestamp {
+        "2026-03-06T21:30:00Z".parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_pass_begins_exactly_when_it_is_due_and_time_stands_still_meanwhile() {
+        let clock = Clock::stopped_at(start());
+        let edge = start() + SignedDuration::from_mins(90);
+        let work = Arc::new(Work::new(clock.clone(), Backoff::seeded(0)));
+        let key = Key::new("default", "a");
+        work.wake(&key);
+        let (own, passes) = (work.clone(), clock.clone());
+        let worker = tokio::spawn(async move {
+            let mut begun = Vec::new();
+            while begun.len() < 2 {
+                let (key, busy) = own.next().await;
+                begun.push(passes.now());
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+                assert_eq!(begun.last(), Some(&passes.now()));
+                own.finish(&key, Outcome::Done { wake: Some(edge) });
+                drop(busy);
+            }
+            begun
+        });
+        clock.advance_to(edge + SignedDuration::from_hours(1)).await;
+        assert_eq!(worker.await.unwrap(), [start(), edge]);
+    }
+}
