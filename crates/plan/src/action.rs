@@ -1,0 +1,115 @@
+//! What can be done: a step, and the request that does it.
+
+use fivespot_capi::Reference;
+use serde_json::Value;
+
+/// One write. It may be sent twice: the server's guard makes the second one a no-op, a 404 or a
+/// conflict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Action {
+    /// What it is for.
+    pub step: Step,
+    /// What to send.
+    pub request: Request,
+}
+
+/// What an action is for. The order is that of a machine's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// Put our finalizer on the ScheduledMachine.
+    AddFinalizer,
+    /// Create the bootstrap object.
+    CreateBootstrap,
+    /// Create the infrastructure object.
+    CreateInfrastructure,
+    /// Create the Machine.
+    CreateMachine,
+    /// Set timeouts on the Machine, or take our exclude annotations off it.
+    UpdateMachine,
+    /// Set the annotations that make Cluster API skip its own drain, or its wait for volumes.
+    ExcludeDrain,
+    /// Cordon the Node and leave our marker on it.
+    CordonNode,
+    /// Evict one pod from the Node.
+    EvictPod,
+    /// Take our marker off the Node and let pods in again.
+    UncordonNode,
+    /// Delete the Machine.
+    DeleteMachine,
+    /// Delete a bootstrap object that no Machine owns.
+    DeleteBootstrap,
+    /// Delete an infrastructure object that no Machine owns.
+    DeleteInfrastructure,
+    /// Take our finalizer off the ScheduledMachine.
+    RemoveFinalizer,
+}
+
+impl Step {
+    /// Whether the step takes something away that is not ours to give back.
+    pub fn is_destructive(self) -> bool {
+        match self {
+            Self::ExcludeDrain
+            | Self::CordonNode
+            | Self::EvictPod
+            | Self::DeleteMachine
+            | Self::DeleteBootstrap
+            | Self::DeleteInfrastructure
+            | Self::RemoveFinalizer => true,
+            Self::AddFinalizer
+            | Self::CreateBootstrap
+            | Self::CreateInfrastructure
+            | Self::CreateMachine
+            | Self::UpdateMachine
+            | Self::UncordonNode => false,
+        }
+    }
+}
+
+/// One request to one of the two API servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Which of them.
+    pub side: Side,
+    /// Which object.
+    pub target: Target,
+    /// What to do with it.
+    pub call: Call,
+}
+
+/// Which API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Where ScheduledMachines and Machines live.
+    Management,
+    /// Where the Node lives.
+    Workload,
+}
+
+/// Which object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Group, version, kind and name. Where no version is said, any that is served will do.
+    pub object: Reference,
+    /// Namespace; none for a Node.
+    pub namespace: Option<String>,
+}
+
+/// What to do with an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Call {
+    /// POST this object. 409 means look again: whose is the one that is there?
+    Create(Value),
+    /// PATCH with this JSON merge patch (RFC 7386). Uid and resourceVersion are in it.
+    Patch(Value),
+    /// DELETE in the background, with this uid as precondition.
+    Delete {
+        /// The uid.
+        uid: String,
+    },
+    /// POST a `policy/v1` Eviction, with this uid as precondition of its delete options and the
+    /// pod's own grace period.
+    Evict {
+        /// The uid.
+        uid: String,
+    },
+}

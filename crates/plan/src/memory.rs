@@ -1,0 +1,149 @@
+//! What one process remembers about one ScheduledMachine between passes.
+//!
+//! All of it may be lost at any moment: a restart tries at once what was being held back, and
+//! counts the ten minutes of a stalled removal anew. Nothing that matters is only here.
+
+use std::collections::BTreeMap;
+
+use fivespot_capi::Meta;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{Action, Seen, Step};
+
+/// The first pause before an eviction that was refused is tried again; it doubles.
+const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(5);
+/// The longest such pause.
+const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(20);
+
+/// What is remembered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    fingerprint: Vec<(String, String)>,
+    changed_at: Option<Timestamp>,
+    generation: Option<i64>,
+    refusals: BTreeMap<String, Refusal>,
+    failure: Option<Failure>,
+}
+
+/// An eviction that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// When the next try is due.
+    pub(crate) due: Timestamp,
+    /// The server's words.
+    pub(crate) message: String,
+    pause: SignedDuration,
+}
+
+/// A step that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which step.
+    pub step: Step,
+    /// What kind of failure it was.
+    pub cause: Cause,
+    /// The API server's words, or the client's.
+    pub message: String,
+    /// When to try again.
+    pub retry_at: Timestamp,
+}
+
+/// What kind of failure it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The operator lacks a permission (403).
+    Forbidden,
+    /// The namespace is being deleted (403 with that cause).
+    NamespaceTerminating,
+    /// The server, a schema, a policy or a webhook refuses the object (400, 422, or 403 of an
+    /// admission plugin).
+    Rejected,
+    /// The kind is not served (404 of a create).
+    NotServed,
+    /// Everything else: no answer, overload, an error of the server (5xx).
+    Unavailable,
+}
+
+impl Memory {
+    /// Takes notice of what a pass saw. Call it once a pass, before planning.
+    ///
+    /// `generation` is the ScheduledMachine's: an edited spec is tried at once.
+    pub fn observe(&mut self, generation: Option<i64>, seen: &Seen, now: Timestamp) {
+        let fingerprint = fingerprint(seen);
+        if self.fingerprint != fingerprint || self.changed_at.is_none() {
+            self.fingerprint = fingerprint;
+            self.changed_at = Some(now);
+        }
+        if self.generation != generation {
+            self.generation = generation;
+            self.failure = None;
+        }
+        if let Some(pods) = seen.workload.pods.known() {
+            self.refusals
+                .retain(|uid, _| pods.iter().any(|pod| pod.uid == *uid));
+        }
+    }
+
+    /// An eviction was refused (429): it is due again after 5 s, then 10 s, then every 20 s.
+    pub fn refused(&mut self, pod_uid: &str, message: &str, now: Timestamp) {
+        let pause = self
+            .refusals
+            .get(pod_uid)
+            .map_or(FIRST_PAUSE, |before| (before.pause * 2).min(LONGEST_PAUSE));
+        let refusal = Refusal {
+            due: after(now, pause),
+            message: message.to_owned(),
+            pause,
+        };
+        self.refusals.insert(pod_uid.to_owned(), refusal);
+    }
+
+    /// A step failed. The backoff behind `retry_at` is the caller's, who has the random numbers.
+    pub fn failed(&mut self, failure: Failure) {
+        self.failure = Some(failure);
+    }
+
+    /// All of `actions` were sent and succeeded.
+    pub fn succeeded(&mut self, actions: &[Action]) {
+        let done =
+            |failure: &Failure| actions.iter().any(|action| action.step == failure.step);
+        if self.failure.as_ref().is_some_and(done) {
+            self.failure = None;
+        }
+    }
+
+    /// The failure that is being waited out, if any.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// The refusal of a pod's last eviction.
+    pub(crate) fn refusal(&self, pod_uid: &str) -> Option<&Refusal> {
+        self.refusals.get(pod_uid)
+    }
+
+    /// Since when the three objects have not changed, as far as this process saw.
+    pub(crate) fn unchanged_since(&self) -> Option<Timestamp> {
+        self.changed_at
+    }
+}
+
+/// `now` and a pause, or the end of time.
+pub(crate) fn after(now: Timestamp, pause: SignedDuration) -> Timestamp {
+    now.checked_add(pause).unwrap_or(Timestamp::MAX)
+}
+
+/// The uids and versions of the three objects.
+fn fingerprint(seen: &Seen) -> Vec<(String, String)> {
+    let of = |meta: &Meta| (meta.uid.clone(), meta.resource_version.clone());
+    let machine = seen
+        .machine
+        .known()
+        .and_then(Option::as_ref)
+        .map(|found| of(&found.meta));
+    let sightings = seen.bootstrap.iter().chain(&seen.infrastructure);
+    let providers = sightings
+        .filter_map(|sighting| sighting.found.known()?.as_ref())
+        .map(|found| of(&found.meta));
+    machine.into_iter().chain(providers).collect()
+}

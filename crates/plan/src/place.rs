@@ -1,0 +1,77 @@
+//! Where to look.
+
+use fivespot_api::{InlineObject, ObjectRef, ScheduledMachine, name};
+use fivespot_capi::{Machine, Reference};
+
+/// Where to look before planning. All but the Node are in the ScheduledMachine's namespace.
+///
+/// Places are only that: what is found there is judged by its labels and owners.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// Name of the Cluster: the one that the Machine belongs to, else the one that is asked for.
+    pub cluster: String,
+    /// Name of the Machine.
+    pub machine: String,
+    /// Where a bootstrap object may be. A place without a version is any version served.
+    pub bootstrap: Vec<Reference>,
+    /// Where an infrastructure object may be, likewise.
+    pub infrastructure: Vec<Reference>,
+    /// Name of the Node to look for in the workload cluster, if the Machine has one.
+    pub node: Option<String>,
+    /// Whether the pods on that Node are needed.
+    pub wants_pods: bool,
+}
+
+impl Places {
+    /// The places for a ScheduledMachine, given its Machine if there is one.
+    pub fn of(object: &ScheduledMachine, machine: Option<&Machine>) -> Self {
+        let own_name = object.metadata.name.as_deref().unwrap_or_default();
+        let child = name::child(own_name);
+        let status = object.status.as_ref();
+        let machine = machine
+            .filter(|found| name::owner_name(&found.meta.labels) == Some(own_name));
+        let cluster =
+            machine.map_or(&object.spec.cluster_name, |found| &found.cluster_name);
+        Self {
+            cluster: cluster.clone(),
+            machine: child.to_owned(),
+            bootstrap: distinct([
+                machine.and_then(|found| found.bootstrap.clone()),
+                status
+                    .and_then(|status| status.bootstrap_ref.as_ref())
+                    .map(reference),
+                Some(inline(&object.spec.bootstrap_spec, child)),
+            ]),
+            infrastructure: distinct([
+                machine.and_then(|found| found.infrastructure.clone()),
+                status
+                    .and_then(|status| status.infrastructure_ref.as_ref())
+                    .map(reference),
+                Some(inline(&object.spec.infrastructure_spec, child)),
+            ]),
+            node: machine
+                .and_then(|found| found.node.as_ref())
+                .map(|node| node.name.clone()),
+            wants_pods: status.is_some_and(|status| status.shutdown.is_some()),
+        }
+    }
+}
+
+/// The places in their order, each object once.
+fn distinct(places: [Option<Reference>; 3]) -> Vec<Reference> {
+    let mut all: Vec<Reference> = Vec::new();
+    for place in places.into_iter().flatten() {
+        if !all.iter().any(|known| known.is_same_object(&place)) {
+            all.push(place);
+        }
+    }
+    all
+}
+
+fn reference(from: &ObjectRef) -> Reference {
+    Reference::new(&from.api_version, &from.kind, &from.name)
+}
+
+fn inline(from: &InlineObject, name: &str) -> Reference {
+    Reference::new(&from.api_version, &from.kind, name)
+}

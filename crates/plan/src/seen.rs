@@ -1,0 +1,234 @@
+//! Everything that was gathered before a decision, including what could not be found out.
+
+use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
+use k8s_openapi::api::core::v1 as core;
+
+/// What was gathered about one ScheduledMachine, besides the object itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// How it was read.
+    pub freshness: Freshness,
+    /// The version of Cluster API that the server offers, by discovery.
+    pub contract: Fact<Contract>,
+    /// The Cluster of [`Places::cluster`](crate::Places::cluster); none is a 404.
+    pub cluster: Fact<Option<Cluster>>,
+    /// The Machine of [`Places::machine`](crate::Places::machine), ours or not; none is a 404.
+    pub machine: Fact<Option<Machine>>,
+    /// What was found at each of [`Places::bootstrap`](crate::Places::bootstrap), in that order.
+    pub bootstrap: Vec<Sighting>,
+    /// What was found at each of [`Places::infrastructure`](crate::Places::infrastructure), in
+    /// that order.
+    pub infrastructure: Vec<Sighting>,
+    /// What was found in the workload cluster.
+    pub workload: Workload,
+}
+
+impl Default for Seen {
+    /// Nothing was asked.
+    fn default() -> Self {
+        Self {
+            freshness: Freshness::Cached,
+            contract: Fact::default(),
+            cluster: Fact::default(),
+            machine: Fact::default(),
+            bootstrap: Vec::new(),
+            infrastructure: Vec::new(),
+            workload: Workload::default(),
+        }
+    }
+}
+
+/// How facts were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// From a watch cache, which may be behind.
+    Cached,
+    /// By quorum reads (no resourceVersion), all of them, the ScheduledMachine included.
+    Live,
+}
+
+/// A fact, or why it is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact<T> {
+    /// It was found out.
+    Known(T),
+    /// It was not.
+    Unknown(Unknown),
+}
+
+impl<T> Default for Fact<T> {
+    fn default() -> Self {
+        Self::Unknown(Unknown::NotAsked)
+    }
+}
+
+impl<T> Fact<T> {
+    /// The fact, if it is known.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// Why a fact is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// Nobody asked.
+    NotAsked,
+    /// Discovery answered, and the kind is not served. Nothing of it can exist.
+    NotServed {
+        /// The kind and group in question, for people.
+        message: String,
+    },
+    /// The operator may not read it.
+    Forbidden {
+        /// The API server's words.
+        message: String,
+    },
+    /// The answer did not come, or made no sense.
+    Failed {
+        /// The error, for people.
+        message: String,
+    },
+}
+
+/// What was found at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// Where it was looked for.
+    pub place: Reference,
+    /// What was found there, ours or not; none is a 404.
+    pub found: Fact<Option<Provider>>,
+}
+
+/// What was found in the workload cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workload {
+    /// Whether it answers.
+    pub access: Access,
+    /// The Node of [`Places::node`](crate::Places::node); none is a 404.
+    pub node: Fact<Option<Node>>,
+    /// All pods bound to that Node, where [`Places::wants_pods`](crate::Places::wants_pods).
+    pub pods: Fact<Vec<Pod>>,
+}
+
+/// Whether the workload cluster answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Nobody asked: no Node was to be looked for.
+    #[default]
+    NotAsked,
+    /// It answers.
+    Connected,
+    /// There is no kubeconfig Secret, or none that the operator may read.
+    KubeconfigMissing {
+        /// What is missing, for people.
+        message: String,
+    },
+    /// The kubeconfig asks for what the operator does not do on a Secret's word.
+    KubeconfigRefused {
+        /// What it asks for, for people.
+        message: String,
+    },
+    /// It does not answer; it may later.
+    Unreachable {
+        /// The error, for people.
+        message: String,
+    },
+    /// It answers, and refuses the credentials or the request (401, 403).
+    Unauthorized {
+        /// The error, for people.
+        message: String,
+    },
+}
+
+/// What is read of a Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Name.
+    pub name: String,
+    /// Uid; a Node of another uid is another Node.
+    pub uid: String,
+    /// The opaque version that guards a write.
+    pub resource_version: String,
+    /// The provider's identifier of the machine.
+    pub provider_id: Option<String>,
+    /// Whether it is cordoned, by whomever.
+    pub is_unschedulable: bool,
+    /// Whether it reports Ready; false also where that is unknown.
+    pub is_ready: bool,
+    /// The value of our cordon marker, if the Node bears one.
+    pub cordon_marker: Option<String>,
+}
+
+impl From<&core::Node> for Node {
+    /// Takes what is needed; what is absent reads as empty.
+    fn from(node: &core::Node) -> Self {
+        let spec = node.spec.as_ref();
+        let conditions = node
+            .status
+            .as_ref()
+            .and_then(|status| status.conditions.as_ref());
+        let annotations = node.metadata.annotations.as_ref();
+        Self {
+            name: node.metadata.name.clone().unwrap_or_default(),
+            uid: node.metadata.uid.clone().unwrap_or_default(),
+            resource_version: node.metadata.resource_version.clone().unwrap_or_default(),
+            provider_id: spec.and_then(|spec| spec.provider_id.clone()),
+            is_unschedulable: spec.and_then(|spec| spec.unschedulable).unwrap_or(false),
+            is_ready: conditions
+                .into_iter()
+                .flatten()
+                .any(|found| found.type_ == "Ready" && found.status == "True"),
+            cordon_marker: annotations.and_then(|all| {
+                all.get(fivespot_api::name::CORDONED_ANNOTATION).cloned()
+            }),
+        }
+    }
+}
+
+/// What is read of a pod on the Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pod {
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// Uid; the precondition of its eviction.
+    pub uid: String,
+    /// Whether a DaemonSet controls it: it would be back at once.
+    pub is_of_daemon_set: bool,
+    /// Whether it mirrors a static pod of the kubelet, which no API call can remove.
+    pub is_mirror: bool,
+    /// Whether it has succeeded or failed.
+    pub is_finished: bool,
+    /// Whether it is already on its way out.
+    pub is_deleting: bool,
+}
+
+impl From<&core::Pod> for Pod {
+    /// Takes what is needed; what is absent reads as empty.
+    fn from(pod: &core::Pod) -> Self {
+        let meta = &pod.metadata;
+        let owners = meta.owner_references.iter().flatten();
+        let annotations = meta.annotations.as_ref();
+        let phase = pod
+            .status
+            .as_ref()
+            .and_then(|status| status.phase.as_deref());
+        Self {
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            name: meta.name.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            is_of_daemon_set: owners
+                .filter(|owner| owner.controller == Some(true))
+                .any(|owner| owner.kind == "DaemonSet"),
+            is_mirror: annotations
+                .is_some_and(|all| all.contains_key("kubernetes.io/config.mirror")),
+            is_finished: matches!(phase, Some("Succeeded" | "Failed")),
+            is_deleting: meta.deletion_timestamp.is_some(),
+        }
+    }
+}
