@@ -1,8 +1,11 @@
 //! A Kubernetes API server in a process, for development, tests and simulation.
 
+pub mod builtin;
+mod openapi;
 mod registry;
 mod resource;
 mod status;
+pub mod table;
 
 pub use registry::Registry;
 pub use resource::{Column, GroupResource, Resource, Scale, Subresource, Verb};

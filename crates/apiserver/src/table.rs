@@ -1,0 +1,223 @@
+//! Objects as rows: what `kubectl get` shows (`meta.k8s.io/v1` `Table`).
+
+mod age;
+mod builtin;
+mod json_path;
+mod pod;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::builtin::creation_description;
+use crate::resource::{Column, Resource};
+use json_path::JsonPath;
+
+pub(crate) use age::human_duration;
+
+const NAME: &str = "Name must be unique within a namespace. Is required when creating \
+     resources, although some resources may allow a client to request the generation of an \
+     appropriate name automatically. Name is primarily intended for creation idempotence \
+     and configuration definition. Cannot be updated. More info: \
+     https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
+
+/// How much of each object a row carries beside its cells (`includeObject`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IncludeObject {
+    /// Nothing.
+    None,
+    /// Its metadata, as `PartialObjectMetadata`.
+    #[default]
+    Metadata,
+    /// All of it.
+    Object,
+}
+
+impl IncludeObject {
+    /// Reads the query parameter; `None` for a word that is none of `None`, `Metadata`,
+    /// `Object` and the empty one.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "" | "Metadata" => Some(Self::Metadata),
+            "None" => Some(Self::None),
+            "Object" => Some(Self::Object),
+            _ => None,
+        }
+    }
+}
+
+/// Makes tables of one resource.
+///
+/// A built-in resource has the columns and cells of Kubernetes' own printers, any other
+/// its `additionalPrinterColumns`, or Age where it declares none.
+#[derive(Debug)]
+pub struct TablePrinter<'a> {
+    resource: &'a Resource,
+    include: IncludeObject,
+    now: Timestamp,
+    paths: Vec<Option<JsonPath>>,
+    age: [Column; 1],
+}
+
+impl<'a> TablePrinter<'a> {
+    /// Ages are counted up to `now`.
+    pub fn new(resource: &'a Resource, include: IncludeObject, now: Timestamp) -> Self {
+        let age = [Column {
+            name: "Age".to_owned(),
+            kind: "date".to_owned(),
+            description: creation_description().to_owned(),
+            json_path: ".metadata.creationTimestamp".to_owned(),
+            ..Column::default()
+        }];
+        let mut printer = Self {
+            resource,
+            include,
+            now,
+            paths: Vec::new(),
+            age,
+        };
+        printer.paths = printer
+            .columns()
+            .iter()
+            .map(|it| JsonPath::parse(&it.json_path))
+            .collect();
+        printer
+    }
+
+    /// A table of `items` with the metadata of `list` (a list, or for one object that
+    /// object): resourceVersion, continue and remainingItemCount.
+    pub fn table(&self, list: &Value, items: &[Value]) -> Value {
+        let mut metadata = Map::new();
+        for key in ["resourceVersion", "continue", "remainingItemCount"] {
+            match list["metadata"].get(key) {
+                Some(Value::String(text)) if text.is_empty() => {}
+                Some(value) => {
+                    metadata.insert(key.to_owned(), value.clone());
+                }
+                None => {}
+            }
+        }
+        let rows: Vec<_> = items.iter().map(|it| self.row(it)).collect();
+        json!({
+            "kind": "Table",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": metadata,
+            "columnDefinitions": self.headings(),
+            "rows": rows,
+        })
+    }
+
+    /// The table of one row that a watch event carries; the headings are sent with the
+    /// first event of a watch only.
+    pub fn event(&self, object: &Value, event: Event) -> Value {
+        let mut table = self.table(object, std::slice::from_ref(object));
+        if event == Event::Later {
+            table["columnDefinitions"] = Value::Null;
+        }
+        table
+    }
+
+    fn columns(&self) -> &[Column] {
+        if self.resource.columns.is_empty() {
+            &self.age
+        } else {
+            &self.resource.columns
+        }
+    }
+
+    fn headings(&self) -> Vec<Value> {
+        let name = json!({"name": "Name", "type": "string", "format": "name",
+            "description": NAME, "priority": 0});
+        let events = self.resource.kind == "Event" && !self.resource.custom;
+        let declared = self.columns().iter().map(|it| {
+            let format = if events && it.name == "Name" {
+                "name"
+            } else {
+                &it.format
+            };
+            let description = if !it.description.is_empty() {
+                it.description.clone()
+            } else if self.resource.custom {
+                let path = &it.json_path;
+                format!("Custom resource definition column (in JSONPath format): {path}")
+            } else {
+                String::new()
+            };
+            json!({"name": it.name, "type": it.kind, "format": format,
+                "description": description, "priority": it.priority})
+        });
+        // Kubernetes puts the name of an event last, for the wide view.
+        let first = (!events).then_some(name);
+        first.into_iter().chain(declared).collect()
+    }
+
+    fn row(&self, object: &Value) -> Value {
+        let mut cells = builtin::cells(self.resource, object, self.now);
+        if cells.is_empty() {
+            cells.push(object["metadata"]["name"].clone());
+            let columns = self.columns().iter().zip(&self.paths);
+            cells.extend(columns.map(|(column, path)| {
+                let found = path.as_ref().and_then(|it| it.first(object));
+                found.map_or(Value::Null, |it| cell(&column.kind, it, self.now))
+            }));
+        }
+        let mut row = json!({ "cells": cells });
+        let conditions = builtin::conditions(self.resource, object);
+        if !conditions.is_null() {
+            row["conditions"] = conditions;
+        }
+        row["object"] = match self.include {
+            IncludeObject::None => Value::Null,
+            IncludeObject::Object => object.clone(),
+            IncludeObject::Metadata => json!({
+                "kind": "PartialObjectMetadata",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": object["metadata"],
+            }),
+        };
+        row
+    }
+}
+
+/// Which event of a watch a table is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The first one.
+    First,
+    /// Any other.
+    Later,
+}
+
+/// A value in a column of `kind`, as apiextensions-apiserver's table convertor puts it.
+fn cell(kind: &str, value: &Value, now: Timestamp) -> Value {
+    match kind {
+        "string" => text(value),
+        "integer" => match value {
+            #[expect(clippy::cast_possible_truncation, reason = "as Kubernetes' int64()")]
+            Value::Number(number) => number
+                .as_i64()
+                .or_else(|| number.as_f64().map(|it| it as i64))
+                .map_or(Value::Null, Value::from),
+            _ => Value::Null,
+        },
+        "number" if value.is_number() => value.clone(),
+        "boolean" if value.is_boolean() => value.clone(),
+        "date" => value.as_str().map_or(Value::Null, |it| {
+            let age = it.parse().map(|since| human_duration(since, now));
+            age.unwrap_or_else(|_| "<invalid>".to_owned()).into()
+        }),
+        _ => Value::Null,
+    }
+}
+
+fn text(value: &Value) -> Value {
+    match value {
+        Value::Null => Value::Null,
+        Value::String(_) => value.clone(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string().into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
