@@ -15,6 +15,7 @@
 //! Where the server leaves an order to chance (it walks Go maps), this crate follows the
 //! order of the document.
 
+mod correlate;
 pub mod crd;
 mod crd_rules;
 pub mod field;

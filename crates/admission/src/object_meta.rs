@@ -1,8 +1,10 @@
 //! What every object's `metadata` has to keep.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::FieldError;
+use crate::field::Path;
+use crate::quote::Quoted;
+use crate::{FieldError, name};
 
 /// How the name of a kind of object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +18,24 @@ pub enum NameRule {
     PathSegment,
 }
 
+impl NameRule {
+    fn wrong(self, name: &str) -> Vec<String> {
+        match self {
+            Self::DnsSubdomain => name::dns_subdomain(name),
+            Self::DnsLabel => name::dns_label(name),
+            Self::PathSegment => name::path_segment(name),
+        }
+    }
+
+    /// A prefix may end with a hyphen, because something follows.
+    fn wrong_prefix(self, prefix: &str) -> Vec<String> {
+        match prefix.strip_suffix('-') {
+            Some(kept) if self != Self::PathSegment => self.wrong(&format!("{kept}a")),
+            _ => self.wrong(prefix),
+        }
+    }
+}
+
 /// Whether objects of a kind live in namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -25,12 +45,22 @@ pub enum Scope {
     Cluster,
 }
 
+/// Most bytes of keys and values of all annotations together.
+const MOST_ANNOTATION_BYTES: usize = 256 * 1024;
+
 /// Checks `metadata` of an object about to be created; paths start at `metadata`.
 ///
 /// `metadata` may be absent or null, which is as good as empty.
 pub fn create(metadata: Option<&Value>, rule: NameRule, scope: Scope) -> Vec<FieldError> {
-    let _ = (metadata, rule, scope);
-    Vec::new()
+    let mut check = match Check::new(metadata) {
+        Ok(check) => check,
+        Err(error) => return vec![error],
+    };
+    check.name(rule);
+    check.namespace(scope);
+    check.common();
+    check.finalizers();
+    check.errors
 }
 
 /// Checks `metadata` of an object about to replace one that has `old`.
@@ -39,6 +69,395 @@ pub fn update(
     old: Option<&Value>,
     scope: Scope,
 ) -> Vec<FieldError> {
-    let _ = (metadata, old, scope);
-    Vec::new()
+    let mut check = match Check::new(metadata) {
+        Ok(check) => check,
+        Err(error) => return vec![error],
+    };
+    check.finalizers();
+    check.generation(old);
+    check.immutable(old, scope);
+    check.common();
+    check.errors
+}
+
+struct Check<'a> {
+    fields: Option<&'a Map<String, Value>>,
+    errors: Vec<FieldError>,
+}
+
+const ROOT: Path<'static> = Path::Root;
+const METADATA: Path<'static> = ROOT.field("metadata");
+
+impl<'a> Check<'a> {
+    fn new(metadata: Option<&'a Value>) -> Result<Self, FieldError> {
+        let fields = match metadata {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(fields)) => Some(fields),
+            Some(other) => {
+                let found = match other {
+                    Value::String(_) => "string",
+                    Value::Bool(_) => "bool",
+                    Value::Array(_) => "[]interface {}",
+                    Value::Number(number) if number.is_i64() => "int64",
+                    _ => "float64",
+                };
+                let detail = format!("expected map[string]interface{{}}, got {found}");
+                return Err(FieldError::invalid(METADATA, other.clone(), detail));
+            }
+        };
+        Ok(Self {
+            fields,
+            errors: Vec::new(),
+        })
+    }
+
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        self.fields?.get(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, name: &str) -> &'a str {
+        self.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn list(&self, name: &str) -> &'a [Value] {
+        self.get(name)
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+    }
+
+    fn invalid(&mut self, path: Path<'_>, value: &str, details: Vec<String>) {
+        let errors = details
+            .into_iter()
+            .map(|detail| FieldError::invalid(path, value.into(), detail));
+        self.errors.extend(errors);
+    }
+
+    fn name(&mut self, rule: NameRule) {
+        let prefix = self.text("generateName");
+        if !prefix.is_empty() {
+            self.invalid(
+                METADATA.field("generateName"),
+                prefix,
+                rule.wrong_prefix(prefix),
+            );
+        }
+        let path = METADATA.field("name");
+        let name = self.text("name");
+        if name.is_empty() {
+            let detail = "name or generateName is required";
+            self.errors.push(FieldError::required(path, detail));
+        } else {
+            self.invalid(path, name, rule.wrong(name));
+        }
+    }
+
+    fn namespace(&mut self, scope: Scope) {
+        let path = METADATA.field("namespace");
+        let namespace = self.text("namespace");
+        match (scope, namespace) {
+            (Scope::Namespaced, "") => {
+                self.errors.push(FieldError::required(path, ""));
+            }
+            (Scope::Namespaced, namespace) => {
+                self.invalid(path, namespace, name::dns_label(namespace));
+            }
+            (Scope::Cluster, "") => {}
+            (Scope::Cluster, _) => {
+                let detail = "not allowed on this type";
+                self.errors.push(FieldError::forbidden(path, detail));
+            }
+        }
+    }
+
+    fn common(&mut self) {
+        self.labels();
+        self.annotations();
+        self.owners();
+    }
+
+    fn labels(&mut self) {
+        let path = METADATA.field("labels");
+        let labels = self.get("labels").and_then(Value::as_object);
+        for (key, value) in labels.into_iter().flatten() {
+            self.invalid(path, key, name::label_key(key));
+            let value = value.as_str().unwrap_or_default();
+            self.invalid(path, value, name::label_value(value));
+        }
+    }
+
+    fn annotations(&mut self) {
+        let path = METADATA.field("annotations");
+        let annotations = self.get("annotations").and_then(Value::as_object);
+        let mut bytes = 0;
+        for (key, value) in annotations.into_iter().flatten() {
+            self.invalid(path, key, name::label_key(&key.to_lowercase()));
+            bytes += key.len() + value.as_str().unwrap_or_default().len();
+        }
+        if bytes > MOST_ANNOTATION_BYTES {
+            let most = MOST_ANNOTATION_BYTES as u64;
+            self.errors.push(FieldError::too_long(path, most));
+        }
+    }
+
+    fn owners(&mut self) {
+        let path = METADATA.field("ownerReferences");
+        let mut controller: Option<String> = None;
+        for (at, owner) in self.list("ownerReferences").iter().enumerate() {
+            let path = path.index(at);
+            let text = |name: &str| owner.get(name).and_then(Value::as_str).unwrap_or("");
+            for name in ["apiVersion", "kind", "name", "uid"] {
+                if text(name).is_empty() {
+                    let path = path.field(name);
+                    let detail = "must not be empty";
+                    self.errors.push(FieldError::required(path, detail));
+                }
+            }
+            if text("apiVersion").matches('/').count() > 1 {
+                let detail = "must be <group>/<version> or <version>".to_owned();
+                self.invalid(path.field("apiVersion"), text("apiVersion"), vec![detail]);
+            }
+            if (text("apiVersion"), text("kind")) == ("v1", "Event") {
+                let detail = "/v1, Kind=Event is disallowed from being an owner";
+                self.errors
+                    .push(FieldError::invalid(path, owner.clone(), detail));
+            }
+            if owner.get("controller") == Some(&Value::Bool(true)) {
+                let this = format!("{}/{}", text("kind"), text("name"));
+                self.second_controller(controller.as_deref(), &this);
+                controller.get_or_insert(this);
+            }
+        }
+    }
+
+    fn second_controller(&mut self, first: Option<&str>, this: &str) {
+        let Some(first) = first else {
+            return;
+        };
+        let value = self.get("ownerReferences").cloned().unwrap_or_default();
+        let detail = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in \
+             references for {first} and {this}"
+        );
+        let path = METADATA.field("ownerReferences");
+        self.errors.push(FieldError::invalid(path, value, detail));
+    }
+
+    fn finalizers(&mut self) {
+        let path = METADATA.field("finalizers");
+        let finalizers = self.list("finalizers");
+        for finalizer in finalizers {
+            let text = finalizer.as_str().unwrap_or_default();
+            self.invalid(path, text, name::label_key(text));
+        }
+        let has = |name: &str| finalizers.iter().any(|it| it.as_str() == Some(name));
+        if has("orphan") && has("foregroundDeletion") {
+            let value = self.get("finalizers").cloned().unwrap_or_default();
+            let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+            self.errors.push(FieldError::invalid(path, value, detail));
+        }
+    }
+
+    fn generation(&mut self, old: Option<&Value>) {
+        let number = |value: Option<&Value>| value.and_then(Value::as_i64).unwrap_or(0);
+        let new = number(self.get("generation"));
+        if new < number(old.and_then(|old| old.get("generation"))) {
+            let path = METADATA.field("generation");
+            let detail = "must not be decremented";
+            self.errors
+                .push(FieldError::invalid(path, new.into(), detail));
+        }
+    }
+
+    /// What an update cannot change. A deletion timestamp may not appear or go either, and
+    /// no finalizer may be added once there is one.
+    fn immutable(&mut self, old: Option<&Value>, scope: Scope) {
+        let before =
+            |name: &str| old.and_then(|old| old.get(name)).filter(|it| !it.is_null());
+        let deleting = before("deletionTimestamp").is_some();
+        if deleting {
+            self.no_further_finalizers(before("finalizers"));
+        }
+        for name in [
+            "name",
+            "namespace",
+            "uid",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+        ] {
+            let (new, old) = (self.get(name), before(name));
+            let is_empty = |value: Option<&Value>| value.is_none_or(|it| it == "");
+            let same = new == old || is_empty(new) && is_empty(old);
+            if same || name == "namespace" && scope == Scope::Cluster && is_empty(new) {
+                continue;
+            }
+            let value = new.cloned().unwrap_or_else(|| match name {
+                "deletionTimestamp"
+                | "deletionGracePeriodSeconds"
+                | "creationTimestamp" => Value::Null,
+                _ => "".into(),
+            });
+            let path = METADATA.field(name);
+            self.errors
+                .push(FieldError::invalid(path, value, "field is immutable"));
+        }
+    }
+
+    fn no_further_finalizers(&mut self, old: Option<&Value>) {
+        let old = old.and_then(Value::as_array).map(Vec::as_slice);
+        let old = old.unwrap_or_default();
+        let mut added: Vec<_> = self
+            .list("finalizers")
+            .iter()
+            .filter(|it| !old.contains(it))
+            .filter_map(Value::as_str)
+            .collect();
+        added.sort_unstable();
+        added.dedup();
+        if added.is_empty() {
+            return;
+        }
+        let quoted: Vec<_> = added.iter().map(|it| Quoted(it).to_string()).collect();
+        let detail = format!(
+            "no new finalizers can be added if the object is being deleted, found new \
+             finalizers []string{{{}}}",
+            quoted.join(", ")
+        );
+        let path = METADATA.field("finalizers");
+        self.errors.push(FieldError::forbidden(path, detail));
+    }
+}
+
+/// Finalizers of `metadata` that `old` does not have and that are named so that they may
+/// collide with others; each text goes to the client as a warning.
+pub fn finalizer_warnings(metadata: Option<&Value>, old: Option<&Value>) -> Vec<String> {
+    let list = |metadata: Option<&Value>| -> Vec<String> {
+        let list = metadata.and_then(|it| it.get("finalizers"));
+        let texts = list.and_then(Value::as_array).into_iter().flatten();
+        texts.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let old = list(old);
+    let mut added = list(metadata);
+    added.retain(|it| !old.contains(it));
+    added.sort_unstable();
+    added.dedup();
+    let mut warnings = Vec::new();
+    for finalizer in added {
+        let place = format!("metadata.finalizers: {}", Quoted(&finalizer));
+        let wrong = name::label_key(&finalizer).into_iter();
+        warnings.extend(wrong.map(|detail| format!("{place}: {detail}")));
+        let standard = ["orphan", "foregroundDeletion", "kubernetes"];
+        if !finalizer.contains('/') && !standard.contains(&finalizer.as_str()) {
+            let path = if finalizer.contains('.') {
+                "including a path (/) "
+            } else {
+                ""
+            };
+            warnings.push(format!(
+                "{place}: prefer a domain-qualified finalizer name {path}to avoid \
+                 accidental conflicts with other finalizer writers"
+            ));
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn texts(errors: &[FieldError]) -> String {
+        let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        texts.join("\n")
+    }
+
+    #[test]
+    fn a_plain_object_is_accepted() {
+        let metadata = json!({"name": "a", "namespace": "b", "labels": {"c/d": "e"},
+            "annotations": {"C": "f"}, "finalizers": ["g.h/i"]});
+        let errors = create(Some(&metadata), NameRule::DnsSubdomain, Scope::Namespaced);
+        assert_eq!(errors, []);
+        assert_eq!(
+            update(Some(&metadata), Some(&metadata), Scope::Namespaced),
+            []
+        );
+    }
+
+    #[test]
+    fn each_bad_part_is_named_with_its_path() {
+        let metadata = json!({"name": "Bad", "labels": {"a b": "-"}, "namespace": "x",
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1", "controller": true},
+            {"apiVersion": "v1", "kind": "Pod", "name": "", "uid": "2", "controller": true},
+        ]});
+        let errors = create(Some(&metadata), NameRule::DnsLabel, Scope::Cluster);
+        let paths: Vec<_> = errors
+            .iter()
+            .map(|it| (it.path.as_str(), it.kind.reason()))
+            .collect();
+        assert_eq!(
+            paths,
+            [
+                ("metadata.name", "FieldValueInvalid"),
+                ("metadata.namespace", "FieldValueForbidden"),
+                ("metadata.labels", "FieldValueInvalid"),
+                ("metadata.labels", "FieldValueInvalid"),
+                ("metadata.ownerReferences[1].name", "FieldValueRequired"),
+                ("metadata.ownerReferences", "FieldValueInvalid"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_generated_name_prefix_may_end_with_a_hyphen() {
+        let metadata = json!({"generateName": "a-", "name": "a-1"});
+        let errors = create(Some(&metadata), NameRule::DnsSubdomain, Scope::Cluster);
+        assert_eq!(errors, []);
+    }
+
+    #[test]
+    fn what_identifies_an_object_cannot_change() {
+        let old = json!({"name": "a", "uid": "1", "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "finalizers": ["a/b"]});
+        let new = json!({"name": "a", "uid": "2", "finalizers": ["a/b", "a/c"]});
+        insta::assert_snapshot!(
+            texts(&update(Some(&new), Some(&old), Scope::Cluster)),
+            @r#"
+        metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"a/c"}
+        metadata.uid: Invalid value: "2": field is immutable
+        metadata.deletionTimestamp: Invalid value: null: field is immutable
+        "#
+        );
+    }
+
+    #[test]
+    fn annotations_are_limited_together() {
+        let metadata = json!({"name": "a", "annotations": {"k": "v".repeat(256 * 1024)}});
+        assert_eq!(
+            texts(&create(
+                Some(&metadata),
+                NameRule::DnsSubdomain,
+                Scope::Cluster
+            )),
+            "metadata.annotations: Too long: may not be more than 262144 bytes"
+        );
+    }
+
+    #[test]
+    fn a_finalizer_without_a_domain_is_warned_about_when_it_is_added() {
+        let metadata = json!({"finalizers": ["mine", "a/b", "orphan"]});
+        assert_eq!(
+            finalizer_warnings(Some(&metadata), None),
+            [
+                "metadata.finalizers: \"mine\": prefer a domain-qualified finalizer name to \
+              avoid accidental conflicts with other finalizer writers"
+            ]
+        );
+        assert_eq!(
+            finalizer_warnings(Some(&metadata), Some(&metadata)),
+            [""; 0]
+        );
+    }
 }

@@ -3,7 +3,7 @@
 //! Kubernetes' messages are made with Go's `%q`, `%v` and `encoding/json`; these differ
 //! from Rust's printing in escapes, in floats and in the order of keys.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Write};
 
 use serde_json::{Number, Value};
 

@@ -1,13 +1,57 @@
 //! Structural schemas: which fields an object may have, what they default to, and what
 //! their values must be.
 
+mod check;
+mod embedded;
+mod fill;
+mod found;
+mod list_type;
+pub(crate) mod node;
+mod number;
+mod prune;
+mod structure;
+
 use serde_json::Value;
 
-use crate::{FieldError, KubeVersion};
+use crate::correlate::Old;
+use crate::field::Path;
+use crate::{FieldError, KubeVersion, format};
+use check::Checker;
+use found::Spot;
+use node::{Node, Reader};
 
 /// A compiled `openAPIV3Schema`.
-#[derive(Debug)]
-pub struct Structural {}
+///
+/// ```
+/// use fivespot_admission::{KubeVersion, schema::Structural};
+/// use serde_json::json;
+///
+/// let schema = Structural::compile(
+///     &json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+///         "replicas": {"type": "integer", "minimum": 0, "default": 1},
+///     }}}}),
+///     KubeVersion::default(),
+/// )
+/// .expect("the schema is structural");
+///
+/// let mut object = json!({"spec": {"replicas": -1, "color": "red"}});
+/// assert_eq!(schema.prune(&mut object), ["spec.color"]);
+/// let verdict = schema.validate(&object, None);
+/// assert_eq!(
+///     verdict.errors[0].to_string(),
+///     "spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or \
+///      equal to 0"
+/// );
+///
+/// let mut object = json!({"spec": {}});
+/// schema.default(&mut object);
+/// assert_eq!(object, json!({"spec": {"replicas": 1}}));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Structural {
+    root: Node,
+    version: KubeVersion,
+}
 
 /// What validation found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,8 +73,38 @@ impl Structural {
         schema: &Value,
         version: KubeVersion,
     ) -> Result<Self, Vec<FieldError>> {
-        let _ = (schema, version);
-        Ok(Self {})
+        let path = Path::Root;
+        let path = path.field("openAPIV3Schema");
+        let structural = Self::read(schema, &path, version)?;
+        let errors = structural.structure_errors(&path);
+        if errors.is_empty() {
+            Ok(structural)
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// Reads a schema that may not be structural yet.
+    pub(crate) fn read(
+        schema: &Value,
+        path: &Path<'_>,
+        version: KubeVersion,
+    ) -> Result<Self, Vec<FieldError>> {
+        let mut reader = Reader::new();
+        let mut root = reader.node(schema, path);
+        if !reader.errors.is_empty() {
+            return Err(reader.errors);
+        }
+        strip_formats(&mut root, version);
+        Ok(Self { root, version })
+    }
+
+    pub(crate) fn structure_errors(&self, path: &Path<'_>) -> Vec<FieldError> {
+        structure::check(&self.root, path)
+    }
+
+    pub(crate) const fn root(&self) -> &Node {
+        &self.root
     }
 
     /// Removes the fields that the schema does not know and returns their paths, sorted:
@@ -38,20 +112,115 @@ impl Structural {
     ///
     /// Pruning twice removes nothing more.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
-        let _ = object;
-        Vec::new()
+        prune::resource(&self.root, object)
     }
 
-    /// Removes nulls where null is not allowed and a default exists or the field may be
-    /// absent, then fills in defaults.
+    /// Removes nulls where null is not allowed and the field may be absent, then fills in
+    /// defaults, also in place of nulls that are not allowed.
     pub fn default(&self, object: &mut Value) {
-        let _ = object;
+        fill::drop_nulls(Some(&self.root), object);
+        fill::fill(&self.root, object);
     }
 
-    /// Checks an object. With `old`, the object's previous state, what did not change is
-    /// not refused again (ratcheting, from 1.30 on).
+    /// Checks an object: types and bounds, embedded resources, uniqueness in lists. Looks
+    /// neither at the object's own `metadata` nor at validation rules.
+    ///
+    /// With `old`, the object's previous state, what did not change is not refused again
+    /// (ratcheting, from 1.30 on).
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Verdict {
-        let _ = (object, old);
-        Verdict::default()
+        let mut errors = self.check_values(object, old);
+        errors.extend(self.check_lists(object, old));
+        Verdict {
+            errors,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Types, bounds, patterns and formats.
+    pub(crate) fn check_values(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Vec<FieldError> {
+        check_node(&self.root, object, old, "", self.version)
+    }
+
+    /// Types, bounds, patterns and formats of the status alone.
+    pub(crate) fn check_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        match (self.root.properties.get("status"), object.get("status")) {
+            (Some(node), Some(status)) => {
+                check_node(node, status, old.get("status"), "status", self.version)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Embedded resources, and uniqueness in lists unless the previous state broke it.
+    pub(crate) fn check_lists(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        embedded::check(&self.root, object, &Path::Root, &mut errors);
+        let mut before = Vec::new();
+        if let Some(old) = old {
+            list_type::check(&self.root, old, &Path::Root, &mut before);
+        }
+        if before.is_empty() {
+            list_type::check(&self.root, object, &Path::Root, &mut errors);
+        }
+        errors
+    }
+}
+
+fn check_node(
+    node: &Node,
+    value: &Value,
+    old: Option<&Value>,
+    prefix: &str,
+    version: KubeVersion,
+) -> Vec<FieldError> {
+    let spot = Spot {
+        path: &Path::Root,
+        prefix,
+    };
+    let old = old
+        .filter(|_| ratchets(version))
+        .map(|value| Old { node, value });
+    let outcome = Checker { version }.check(node, value, spot, old);
+    outcome
+        .errors
+        .into_iter()
+        .map(|found| found.error)
+        .collect()
+}
+
+/// Whether errors of unchanged values are forgiven by default.
+pub(crate) const fn ratchets(version: KubeVersion) -> bool {
+    version.is_at_least(30)
+}
+
+/// Formats that the version does not check are ignored.
+fn strip_formats(node: &mut Node, version: KubeVersion) {
+    let checks = &mut node.checks;
+    if !format::is_checked(&node.kind, node.int_or_string, &checks.format, version) {
+        checks.format.clear();
+    }
+    let branches = [&mut checks.all_of, &mut checks.any_of, &mut checks.one_of];
+    for branch in branches.into_iter().flatten() {
+        strip_formats(branch, version);
+    }
+    for child in node.properties.values_mut() {
+        strip_formats(child, version);
+    }
+    if let Some(items) = &mut node.items {
+        strip_formats(items, version);
+    }
+    if let node::Additional::Each(each) = &mut node.additional {
+        strip_formats(each, version);
+    }
+    if let Some(not) = &mut node.checks.not {
+        strip_formats(not, version);
     }
 }

@@ -1,0 +1,368 @@
+//! Values against a schema: types, bounds, patterns, formats and combinations, with the
+//! words and the order of Kubernetes' validator (kube-openapi).
+
+use serde_json::Value;
+
+use super::found::{Found, Outcome, Spot};
+use super::node::{Additional, Checks, Node};
+use super::number;
+use crate::KubeVersion;
+use crate::correlate::Old;
+use crate::field::Path;
+use crate::format;
+
+/// Checks values of one request.
+#[derive(Clone, Copy)]
+pub(super) struct Checker {
+    pub(super) version: KubeVersion,
+}
+
+impl Checker {
+    /// Checks `value`; what is wrong with a value that did not change is forgiven.
+    pub(super) fn check(
+        self,
+        node: &Node,
+        value: &Value,
+        spot: Spot<'_>,
+        old: Option<Old<'_>>,
+    ) -> Outcome {
+        let outcome = self.check_strictly(node, value, spot, old);
+        match old {
+            Some(old) if !outcome.is_valid() && old.is_equal(value) => Outcome {
+                errors: Vec::new(),
+                ..outcome
+            },
+            _ => outcome,
+        }
+    }
+
+    fn check_strictly(
+        self,
+        node: &Node,
+        value: &Value,
+        spot: Spot<'_>,
+        old: Option<Old<'_>>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        if value.is_null() {
+            check_null(node, spot, &mut outcome);
+            check_enum(node, value, spot, &mut outcome);
+            return outcome;
+        }
+        let part = Part {
+            checker: self,
+            node,
+            value,
+            spot,
+            old,
+        };
+        part.check(&mut outcome);
+        outcome
+    }
+}
+
+fn check_null(node: &Node, spot: Spot<'_>, outcome: &mut Outcome) {
+    let types = declared(node);
+    if !types.is_empty() && !node.nullable {
+        outcome.add(spot.wrong_type(types, "null"));
+    } else {
+        outcome.matches += 1;
+    }
+}
+
+/// The declared type as the validator prints it.
+fn declared(node: &Node) -> &str {
+    if node.int_or_string {
+        "integer,string"
+    } else {
+        &node.kind
+    }
+}
+
+fn check_enum(node: &Node, value: &Value, spot: Spot<'_>, outcome: &mut Outcome) {
+    let allowed = &node.checks.allowed;
+    let is_allowed =
+        !value.is_null() && allowed.iter().any(|one| number::same(value, one));
+    if !allowed.is_empty() && !is_allowed {
+        outcome.add(spot.not_supported(value, allowed));
+    }
+}
+
+/// One value at one node.
+struct Part<'a> {
+    checker: Checker,
+    node: &'a Node,
+    value: &'a Value,
+    spot: Spot<'a>,
+    old: Option<Old<'a>>,
+}
+
+impl Part<'_> {
+    /// Runs every check that applies. Each one that ran counts as a match, which is how
+    /// the best of several failing branches of `anyOf` is chosen.
+    fn check(&self, outcome: &mut Outcome) {
+        let checks = &self.node.checks;
+        if !declared(self.node).is_empty() || !checks.format.is_empty() {
+            self.check_type(outcome);
+            outcome.matches += 1;
+        }
+        self.check_branches(outcome);
+        outcome.matches += 2;
+        match self.value {
+            Value::String(text) => {
+                outcome.extend(self.check_string(text));
+                outcome.matches += 1;
+                if format::is_known(&checks.format) {
+                    if !format::matches(&checks.format, text) {
+                        outcome.add(self.spot.wrong_type(&checks.format, text));
+                    }
+                    outcome.matches += 1;
+                }
+            }
+            Value::Number(value) => {
+                number::check(self.node, value, self.spot, self.checker.version, outcome);
+                outcome.matches += 2;
+            }
+            Value::Array(items) => {
+                self.check_items(items, outcome);
+                outcome.matches += 2;
+            }
+            _ => {}
+        }
+        check_enum(self.node, self.value, self.spot, outcome);
+        outcome.matches += 1;
+        if let Value::Object(fields) = self.value {
+            self.check_fields(fields, outcome);
+            outcome.matches += 1;
+        }
+        outcome.matches += 1;
+    }
+
+    fn check_type(&self, outcome: &mut Outcome) {
+        let types = declared(self.node);
+        let has = |name: &str| types.split(',').any(|one| one == name);
+        let (found, native_format) = number::kind(self.value);
+        let is_whole = found == "number" && number::is_whole(self.value);
+        let fits = has(found)
+            || is_whole && has("integer")
+            || found == "integer" && has("number");
+        let format = self.node.checks.format.as_str();
+        let is_text = matches!(self.value, Value::String(_) | Value::Array(_));
+        if !format.is_empty() && !is_text && !fits && format != native_format {
+            outcome.add(self.spot.wrong_type(format, native_format));
+            return;
+        }
+        let numeric = has("number") || has("integer");
+        let left_to_format = !numeric && !format.is_empty() && is_text;
+        if left_to_format || fits {
+            outcome.matches += 1;
+        } else {
+            outcome.add(self.spot.wrong_type(types, found));
+        }
+    }
+
+    fn check_string(&self, text: &str) -> Option<Found> {
+        let Checks {
+            max_length,
+            min_length,
+            pattern,
+            ..
+        } = &self.node.checks;
+        let length = || i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+        if let Some(most) = *max_length
+            && length() > most
+        {
+            return Some(self.spot.too_long(most));
+        }
+        if let Some(least) = *min_length
+            && length() < least
+        {
+            let detail = format!("should be at least {least} chars long");
+            return Some(self.spot.invalid(self.value, &detail));
+        }
+        let pattern = pattern.as_ref()?;
+        let detail = match &pattern.regex {
+            Ok(regex) if regex.is_match(text) => return None,
+            Ok(_) => format!("should match '{}'", pattern.source),
+            Err(why) => format!(
+                "should match '{}, but pattern is invalid: {why}'",
+                pattern.source
+            ),
+        };
+        Some(self.spot.invalid(self.value, &detail))
+    }
+
+    fn check_items(&self, items: &[Value], outcome: &mut Outcome) {
+        if let Some(node) = &self.node.items {
+            for (at, item) in items.iter().enumerate() {
+                let path = self.spot.path.index(at);
+                let old = self.old.and_then(|old| old.item(item));
+                outcome.merge(self.checker.check(node, item, self.spot.at(&path), old));
+            }
+        }
+        let found = i64::try_from(items.len()).unwrap_or(i64::MAX);
+        if let Some(least) = self.node.checks.min_items
+            && found < least
+        {
+            let detail = format!("should have at least {least} items");
+            outcome.add(self.spot.invalid(&found.into(), &detail));
+        }
+        if let Some(most) = self.node.checks.max_items
+            && found > most
+        {
+            outcome.add(self.spot.too_many(found, most, "items"));
+        }
+        let repeated =
+            |at: usize, item: &Value| items.iter().take(at).any(|it| it == item);
+        if self.node.checks.unique_items
+            && items
+                .iter()
+                .enumerate()
+                .any(|(at, item)| repeated(at, item))
+        {
+            outcome.add(
+                self.spot
+                    .invalid(&"".into(), "shouldn't contain duplicates"),
+            );
+        }
+        outcome.matches += 1;
+    }
+
+    fn check_fields(
+        &self,
+        fields: &serde_json::Map<String, Value>,
+        outcome: &mut Outcome,
+    ) {
+        let checks = &self.node.checks;
+        let found = i64::try_from(fields.len()).unwrap_or(i64::MAX);
+        if let Some(least) = checks.min_properties
+            && found < least
+        {
+            let detail = format!("should have at least {least} properties");
+            outcome.add(self.spot.invalid(&found.into(), &detail));
+        }
+        if let Some(most) = checks.max_properties
+            && found > most
+        {
+            outcome.add(self.spot.too_many(found, most, "properties"));
+        }
+        for (name, value) in fields {
+            self.check_field(name, value, outcome);
+        }
+        for name in &checks.required {
+            if !fields.contains_key(name) {
+                let path = self.spot.path.field(name);
+                outcome.add(self.spot.at(&path).required());
+            }
+        }
+    }
+
+    fn check_field(&self, name: &str, value: &Value, outcome: &mut Outcome) {
+        let node = match (self.node.properties.get(name), &self.node.additional) {
+            (Some(property), _) => property,
+            (None, Additional::Each(each)) => each,
+            (None, Additional::Allowed(false)) => {
+                outcome.add(self.spot.forbidden_property(name));
+                return;
+            }
+            (None, Additional::Allowed(true) | Additional::Unset) => return,
+        };
+        // Both states were converted to the version asked for, so that a change of these
+        // two does not show.
+        let is_type = matches!(name, "apiVersion" | "kind");
+        let uncorrelated = matches!(self.spot.path, Path::Root) && is_type;
+        let old = self
+            .old
+            .filter(|_| !uncorrelated)
+            .and_then(|old| old.key(name));
+        let path = self.spot.path.field(name);
+        outcome.merge(self.checker.check(node, value, self.spot.at(&path), old));
+    }
+
+    fn check_branches(&self, outcome: &mut Outcome) {
+        let checks = &self.node.checks;
+        if !checks.any_of.is_empty() {
+            self.check_any(&checks.any_of, outcome);
+        }
+        if !checks.one_of.is_empty() {
+            self.check_one(&checks.one_of, outcome);
+        }
+        if !checks.all_of.is_empty() {
+            self.check_all(&checks.all_of, outcome);
+        }
+        if let Some(not) = &checks.not
+            && self.branch(not).is_valid()
+        {
+            outcome.add(self.spot.whole("must not validate the schema (not)"));
+        }
+    }
+
+    fn branch(&self, node: &Node) -> Outcome {
+        self.checker
+            .check_strictly(node, self.value, self.spot, self.old)
+    }
+
+    fn check_any(&self, branches: &[Node], outcome: &mut Outcome) {
+        let mut best: Option<Outcome> = None;
+        for branch in branches {
+            let result = self.branch(branch);
+            if result.is_valid() {
+                outcome.merge(result);
+                return;
+            }
+            if best
+                .as_ref()
+                .is_none_or(|best| result.matches > best.matches)
+            {
+                best = Some(result);
+            }
+        }
+        let detail = "must validate at least one schema (anyOf)";
+        outcome.add(self.spot.whole(detail));
+        outcome.merge(best.unwrap_or_default());
+    }
+
+    fn check_one(&self, branches: &[Node], outcome: &mut Outcome) {
+        let mut valid: Vec<Outcome> = Vec::new();
+        let mut best: Option<Outcome> = None;
+        for branch in branches {
+            let result = self.branch(branch);
+            if result.is_valid() {
+                valid.push(result);
+                best = None;
+            } else if valid.is_empty()
+                && best
+                    .as_ref()
+                    .is_none_or(|best| result.matches > best.matches)
+            {
+                best = Some(result);
+            }
+        }
+        let count = valid.len();
+        if let (1, Some(only)) = (count, valid.pop()) {
+            outcome.merge(only);
+            return;
+        }
+        let found = match count {
+            0 => "Found none valid".to_owned(),
+            count => format!("Found {count} valid alternatives"),
+        };
+        let detail = format!("must validate one and only one schema (oneOf). {found}");
+        outcome.add(self.spot.whole(&detail));
+        outcome.merge(best.unwrap_or_default());
+    }
+
+    fn check_all(&self, branches: &[Node], outcome: &mut Outcome) {
+        let mut valid = 0;
+        for branch in branches {
+            let result = self.branch(branch);
+            valid += usize::from(result.is_valid());
+            outcome.merge(result);
+        }
+        if valid != branches.len() {
+            let more = if valid == 0 { ". None validated" } else { "" };
+            let detail = format!("must validate all the schemas (allOf){more}");
+            outcome.add(self.spot.whole(&detail));
+        }
+    }
+}

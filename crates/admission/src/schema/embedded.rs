@@ -1,0 +1,101 @@
+//! Resources inside of resources (`x-kubernetes-embedded-resource`).
+
+use serde_json::{Map, Value};
+
+use super::node::Node;
+use crate::field::Path;
+use crate::object_meta::{self, NameRule, Scope};
+use crate::{FieldError, name};
+
+/// Checks `apiVersion`, `kind` and `metadata` of every embedded resource.
+pub(super) fn check(
+    node: &Node,
+    value: &Value,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    match value {
+        Value::Object(fields) => {
+            if node.embedded {
+                resource(fields, path, errors);
+            }
+            for (name, value) in fields {
+                if let Some(property) = node.properties.get(name) {
+                    check(property, value, &path.field(name), errors);
+                } else if let Some(each) = node.additional.schema() {
+                    check(each, value, &path.key(name), errors);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(each) = &node.items else {
+                return;
+            };
+            for (at, item) in items.iter().enumerate() {
+                check(each, item, &path.index(at), errors);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn resource(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for name in ["apiVersion", "kind"] {
+        if !fields.contains_key(name) {
+            errors.push(FieldError::required(path.field(name), ""));
+        }
+    }
+    for (name, value) in fields {
+        let path = path.field(name);
+        match (name.as_str(), value.as_str()) {
+            ("apiVersion" | "kind", None) => {
+                errors.push(FieldError::invalid(path, value.clone(), "must be a string"));
+            }
+            ("apiVersion" | "kind", Some("")) => {
+                errors.push(FieldError::invalid(
+                    path,
+                    value.clone(),
+                    "must not be empty",
+                ));
+            }
+            ("apiVersion", Some(text)) => {
+                if text.matches('/').count() > 1 {
+                    let detail = format!("unexpected GroupVersion string: {text}");
+                    errors.push(FieldError::invalid(path, value.clone(), detail));
+                }
+            }
+            ("kind", Some(text)) => {
+                let wrong = name::dns_1035_label(&text.to_lowercase());
+                if !wrong.is_empty() {
+                    let detail = format!(
+                        "may have mixed case, but should otherwise match: {}",
+                        wrong.join(",")
+                    );
+                    errors.push(FieldError::invalid(path, value.clone(), detail));
+                }
+            }
+            ("metadata", _) => metadata(value, &path, errors),
+            _ => {}
+        }
+    }
+}
+
+/// An embedded object needs no name, and may or may not have a namespace.
+fn metadata(value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let mut value = value.clone();
+    let scope = match value.get("namespace").and_then(Value::as_str) {
+        None | Some("") => Scope::Cluster,
+        Some(_) => Scope::Namespaced,
+    };
+    if let Value::Object(fields) = &mut value {
+        let name = fields.entry("name").or_insert_with(|| "".into());
+        if name.as_str() == Some("") {
+            *name = "fakename".into();
+        }
+    }
+    for mut error in object_meta::create(Some(&value), NameRule::PathSegment, scope) {
+        let inner = error.path.strip_prefix("metadata").unwrap_or(&error.path);
+        error.path = format!("{path}{inner}");
+        errors.push(error);
+    }
+}

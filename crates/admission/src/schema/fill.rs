@@ -1,0 +1,80 @@
+//! Defaults, and nulls that stand for absence.
+
+use serde_json::Value;
+
+use super::node::Node;
+
+/// Removes nulls from places that are neither nullable nor have a default.
+pub(super) fn drop_nulls(node: Option<&Node>, value: &mut Value) {
+    match value {
+        Value::Object(fields) => fields.retain(|name, value| {
+            let inner = node.and_then(|node| field(node, name));
+            let drop = value.is_null()
+                && inner.is_some_and(|inner| !inner.nullable && inner.default.is_none());
+            if !drop {
+                drop_nulls(inner, value);
+            }
+            !drop
+        }),
+        Value::Array(items) => {
+            let inner = node.and_then(|node| node.items.as_deref());
+            for item in items {
+                drop_nulls(inner, item);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn field<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
+    node.properties
+        .get(name)
+        .or_else(|| node.additional.schema())
+}
+
+/// Fills in defaults, also inside of defaults.
+pub(super) fn fill(node: &Node, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, property) in &node.properties {
+                let Some(default) = &property.default else {
+                    continue;
+                };
+                match fields.get_mut(name) {
+                    None => {
+                        fields.insert(name.clone(), default.clone());
+                    }
+                    Some(value) => fill_null(property, value),
+                }
+            }
+            for (name, value) in fields {
+                if let Some(property) = node.properties.get(name) {
+                    fill(property, value);
+                } else if let Some(each) = node.additional.schema() {
+                    fill_null(each, value);
+                    fill(each, value);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(each) = &node.items else {
+                return;
+            };
+            for item in items {
+                fill_null(each, item);
+                fill(each, item);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A null where none is allowed counts as absent.
+fn fill_null(node: &Node, value: &mut Value) {
+    if value.is_null()
+        && !node.nullable
+        && let Some(default) = &node.default
+    {
+        *value = default.clone();
+    }
+}

@@ -1,0 +1,183 @@
+//! What the validator found, and where.
+
+use serde_json::Value;
+
+use crate::FieldError;
+use crate::field::{Path, ROOT};
+use crate::quote::{Json, Quoted};
+
+/// One finding.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) error: FieldError,
+    /// The validator's own sentence; the same sentence is reported once.
+    sentence: String,
+}
+
+/// What one node found in one value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) errors: Vec<Found>,
+    /// How many checks were passed, by which the nearest miss is chosen.
+    pub(super) matches: usize,
+}
+
+impl Outcome {
+    pub(super) fn is_valid(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    pub(super) fn add(&mut self, found: Found) {
+        let said = self.errors.iter().any(|one| one.sentence == found.sentence);
+        if !said {
+            self.errors.push(found);
+        }
+    }
+
+    pub(super) fn extend(&mut self, found: Option<Found>) {
+        if let Some(found) = found {
+            self.add(found);
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.matches += other.matches;
+        if self.errors.is_empty() {
+            self.errors = other.errors;
+        } else {
+            other.errors.into_iter().for_each(|found| self.add(found));
+        }
+    }
+}
+
+/// A place in the object, and the place that the validator takes for the root.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'a> {
+    pub(super) path: &'a Path<'a>,
+    /// Put before paths but not into sentences: `status`, where only that is validated.
+    pub(super) prefix: &'a str,
+}
+
+impl<'a> Spot<'a> {
+    pub(super) const fn at<'b>(self, path: &'b Path<'b>) -> Spot<'b>
+    where
+        'a: 'b,
+    {
+        Spot {
+            path,
+            prefix: self.prefix,
+        }
+    }
+
+    /// The place as sentences name it; nothing for the root.
+    fn name(self) -> String {
+        match self.path {
+            Path::Root => String::new(),
+            path => path.to_string(),
+        }
+    }
+
+    /// The place as the error's path names it.
+    fn field(self) -> String {
+        match (self.prefix, self.name().as_str()) {
+            ("", "") => ROOT.to_owned(),
+            (prefix, "") => prefix.to_owned(),
+            ("", name) => name.to_owned(),
+            (prefix, name) => format!("{prefix}.{name}"),
+        }
+    }
+
+    fn sentence(self, detail: &str) -> String {
+        format!("{} in body {detail}", self.name())
+    }
+
+    fn found(
+        self,
+        detail: &str,
+        error: impl FnOnce(String, String) -> FieldError,
+    ) -> Found {
+        let sentence = self.sentence(detail);
+        Found {
+            error: error(self.field(), sentence.clone()),
+            sentence,
+        }
+    }
+
+    pub(super) fn invalid(self, value: &Value, detail: &str) -> Found {
+        self.found(detail, |path, sentence| {
+            FieldError::invalid(path, value.clone(), sentence)
+        })
+    }
+
+    pub(super) fn wrong_type(self, wanted: &str, found: &str) -> Found {
+        let detail = format!("must be of type {wanted}: {}", Quoted(found));
+        self.found(&detail, |path, sentence| {
+            FieldError::type_invalid(path, found.into(), sentence)
+        })
+    }
+
+    pub(super) fn required(self) -> Found {
+        self.found("is required", |path, _| FieldError::required(path, ""))
+    }
+
+    pub(super) fn too_long(self, most: i64) -> Found {
+        let detail = format!("should be at most {most} chars long");
+        let most = u64::try_from(most).unwrap_or(0);
+        self.found(&detail, |path, _| FieldError::too_long(path, most))
+    }
+
+    pub(super) fn too_many(self, found: i64, most: i64, what: &str) -> Found {
+        let detail = format!("should have at most {most} {what}");
+        let unsigned = |number| u64::try_from(number).unwrap_or(0);
+        self.found(&detail, |path, _| {
+            FieldError::too_many(path, unsigned(found), unsigned(most))
+        })
+    }
+
+    pub(super) fn not_supported(self, value: &Value, allowed: &[Value]) -> Found {
+        let texts: Vec<String> = allowed
+            .iter()
+            .map(|one| match one {
+                Value::String(text) => text.clone(),
+                other => Json(other).to_string(),
+            })
+            .collect();
+        let detail = format!("should be one of {texts:?}");
+        self.found(&detail, |path, _| {
+            let supported = texts.iter().map(String::as_str);
+            FieldError::not_supported(path, value.clone(), supported)
+        })
+    }
+
+    pub(super) fn forbidden_property(self, name: &str) -> Found {
+        let sentence = format!("{}.{name} in body is a forbidden property", self.name());
+        Found {
+            error: FieldError::invalid(self.field(), name.into(), sentence.clone()),
+            sentence,
+        }
+    }
+
+    /// A finding about the value as a whole; the validator does not say where in the path
+    /// but in the sentence.
+    pub(super) fn whole(self, detail: &str) -> Found {
+        self.plain(format!("{} {detail}", Quoted(&self.name())))
+    }
+
+    /// A finding that carries no path.
+    pub(super) fn plain(self, sentence: String) -> Found {
+        let path = if self.prefix.is_empty() {
+            ROOT
+        } else {
+            self.prefix
+        };
+        Found {
+            error: FieldError::invalid(path, "".into(), sentence.clone()),
+            sentence,
+        }
+    }
+
+    /// The place as sentences without "in body" name it.
+    pub(super) fn place(self) -> String {
+        self.name()
+    }
+}

@@ -1,0 +1,396 @@
+//! One node of a schema, read from JSON.
+
+use indexmap::IndexMap;
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use crate::field::Path;
+use crate::{FieldError, re2};
+
+/// One node of a schema: what a value at its place may be.
+///
+/// The branches of `allOf`, `anyOf`, `oneOf` and `not` are nodes too; they may only
+/// constrain what the structural part has declared.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Node {
+    /// `object`, `array`, `string`, `integer`, `number`, `boolean`; empty if not declared.
+    pub(crate) kind: String,
+    pub(crate) nullable: bool,
+    pub(crate) int_or_string: bool,
+    pub(crate) preserve_unknown: bool,
+    pub(crate) embedded: bool,
+    pub(crate) properties: IndexMap<String, Node>,
+    pub(crate) additional: Additional,
+    pub(crate) items: Option<Box<Node>>,
+    pub(crate) default: Option<Value>,
+    /// `atomic`, `set`, `map`.
+    pub(crate) list_type: Option<String>,
+    pub(crate) list_keys: Vec<String>,
+    /// `atomic`, `granular`.
+    pub(crate) map_type: Option<String>,
+    pub(crate) rules: Vec<RuleSource>,
+    pub(crate) checks: Checks,
+    /// The rest of what the JSON said, needed only to refuse it.
+    pub(crate) extras: Extras,
+}
+
+/// Which further fields an object may have.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Additional {
+    /// Not said: none.
+    #[default]
+    Unset,
+    /// `additionalProperties: true` or `false`.
+    Allowed(bool),
+    /// Fields of any name with values of this schema: a map.
+    Each(Box<Node>),
+}
+
+impl Additional {
+    pub(crate) fn schema(&self) -> Option<&Node> {
+        match self {
+            Self::Each(node) => Some(node),
+            Self::Unset | Self::Allowed(_) => None,
+        }
+    }
+}
+
+/// What a value must be beyond its type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Checks {
+    /// A format that is checked; those that the version does not know are not kept.
+    pub(crate) format: String,
+    pub(crate) maximum: Option<f64>,
+    pub(crate) exclusive_maximum: bool,
+    pub(crate) minimum: Option<f64>,
+    pub(crate) exclusive_minimum: bool,
+    pub(crate) max_length: Option<i64>,
+    pub(crate) min_length: Option<i64>,
+    pub(crate) pattern: Option<Pattern>,
+    pub(crate) max_items: Option<i64>,
+    pub(crate) min_items: Option<i64>,
+    pub(crate) unique_items: bool,
+    pub(crate) multiple_of: Option<f64>,
+    pub(crate) max_properties: Option<i64>,
+    pub(crate) min_properties: Option<i64>,
+    pub(crate) allowed: Vec<Value>,
+    pub(crate) required: Vec<String>,
+    pub(crate) all_of: Vec<Node>,
+    pub(crate) any_of: Vec<Node>,
+    pub(crate) one_of: Vec<Node>,
+    pub(crate) not: Option<Box<Node>>,
+}
+
+/// A regular expression that strings have to match somewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    pub(crate) source: String,
+    /// Or why it cannot be compiled.
+    pub(crate) regex: Result<Regex, String>,
+}
+
+/// One entry of `x-kubernetes-validations`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RuleSource {
+    pub(crate) rule: String,
+    pub(crate) message: String,
+    pub(crate) message_expression: String,
+    pub(crate) reason: Option<String>,
+    pub(crate) field_path: String,
+    pub(crate) optional_old_self: Option<bool>,
+    /// The entry as it was written, which some errors repeat.
+    pub(crate) json: Value,
+}
+
+/// Parts that are not kept for validation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extras {
+    pub(crate) description: bool,
+    pub(crate) title: bool,
+    /// Unsupported keywords that were used, by name.
+    pub(crate) unsupported: Vec<&'static str>,
+    /// `x-kubernetes-preserve-unknown-fields: false`, which is no way to say it.
+    pub(crate) preserve_false: bool,
+    pub(crate) items_is_list: bool,
+    pub(crate) format_declared: String,
+}
+
+/// Keywords of JSON schema that no CRD may use, and what Kubernetes says to each.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    ("id", "id is not supported"),
+    ("$ref", "$ref is not supported"),
+    ("patternProperties", "patternProperties is not supported"),
+    ("definitions", "definitions is not supported"),
+    ("dependencies", "dependencies is not supported"),
+    ("additionalItems", "additionalItems is not supported"),
+    ("$schema", "schema is not supported"),
+];
+
+/// Nodes inside one another, so that no schema exhausts the stack; schemas that people write
+/// are nowhere near.
+const MOST_DEPTH: usize = 64;
+
+/// Reads a schema, collecting what is not of the type that its place wants.
+pub(crate) struct Reader {
+    pub(crate) errors: Vec<FieldError>,
+    depth: usize,
+}
+
+impl Reader {
+    pub(crate) const fn new() -> Self {
+        Self {
+            errors: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    pub(crate) fn node(&mut self, json: &Value, path: &Path<'_>) -> Node {
+        let Value::Object(fields) = json else {
+            self.wrong(path, json, "must be an object");
+            return Node::default();
+        };
+        if self.depth >= MOST_DEPTH {
+            self.wrong(
+                path,
+                &Value::Null,
+                "must not be nested deeper than 64 levels",
+            );
+            return Node::default();
+        }
+        self.depth += 1;
+        let mut part = Part {
+            reader: self,
+            fields,
+            path,
+        };
+        let node = part.node();
+        self.depth -= 1;
+        node
+    }
+
+    fn wrong(&mut self, path: &Path<'_>, value: &Value, detail: &str) {
+        self.errors
+            .push(FieldError::invalid(*path, value.clone(), detail));
+    }
+}
+
+/// One JSON object on its way to become a [`Node`].
+struct Part<'a> {
+    reader: &'a mut Reader,
+    fields: &'a Map<String, Value>,
+    path: &'a Path<'a>,
+}
+
+impl<'a> Part<'a> {
+    fn node(&mut self) -> Node {
+        let (additional, items) = (self.additional(), self.items());
+        Node {
+            kind: self.text("type"),
+            nullable: self.flag("nullable"),
+            int_or_string: self.flag("x-kubernetes-int-or-string"),
+            preserve_unknown: self.flag("x-kubernetes-preserve-unknown-fields"),
+            embedded: self.flag("x-kubernetes-embedded-resource"),
+            properties: self.properties(),
+            additional,
+            items,
+            default: self
+                .fields
+                .get("default")
+                .filter(|it| !it.is_null())
+                .cloned(),
+            list_type: self.optional_text("x-kubernetes-list-type"),
+            list_keys: self.texts("x-kubernetes-list-map-keys"),
+            map_type: self.optional_text("x-kubernetes-map-type"),
+            rules: self.rules(),
+            checks: self.checks(),
+            extras: self.extras(),
+        }
+    }
+
+    fn checks(&mut self) -> Checks {
+        Checks {
+            format: self.text("format"),
+            maximum: self.number("maximum"),
+            exclusive_maximum: self.flag("exclusiveMaximum"),
+            minimum: self.number("minimum"),
+            exclusive_minimum: self.flag("exclusiveMinimum"),
+            max_length: self.integer("maxLength"),
+            min_length: self.integer("minLength"),
+            pattern: self.pattern(),
+            max_items: self.integer("maxItems"),
+            min_items: self.integer("minItems"),
+            unique_items: self.flag("uniqueItems"),
+            multiple_of: self.number("multipleOf"),
+            max_properties: self.integer("maxProperties"),
+            min_properties: self.integer("minProperties"),
+            allowed: self.list("enum").map(<[_]>::to_vec).unwrap_or_default(),
+            required: self.texts("required"),
+            all_of: self.nodes("allOf"),
+            any_of: self.nodes("anyOf"),
+            one_of: self.nodes("oneOf"),
+            not: self.child("not").map(Box::new),
+        }
+    }
+
+    fn extras(&mut self) -> Extras {
+        let unsupported = UNSUPPORTED
+            .iter()
+            .filter(|(key, _)| self.present(key).is_some())
+            .map(|(_, words)| *words)
+            .collect();
+        let preserve = self.fields.get("x-kubernetes-preserve-unknown-fields");
+        Extras {
+            description: self.present("description").is_some(),
+            title: self.present("title").is_some(),
+            unsupported,
+            preserve_false: preserve == Some(&Value::Bool(false)),
+            items_is_list: self.fields.get("items").is_some_and(Value::is_array),
+            format_declared: self.text("format"),
+        }
+    }
+
+    /// A field that is there and not null, which stands for absence.
+    fn present(&self, name: &str) -> Option<&'a Value> {
+        self.fields.get(name).filter(|value| !value.is_null())
+    }
+
+    fn expect<T>(
+        &mut self,
+        name: &str,
+        convert: impl Fn(&'a Value) -> Option<T>,
+        wanted: &str,
+    ) -> Option<T> {
+        let value = self.present(name)?;
+        let converted = convert(value);
+        if converted.is_none() {
+            let path = self.path.field(name);
+            self.reader.wrong(&path, value, wanted);
+        }
+        converted
+    }
+
+    fn flag(&mut self, name: &str) -> bool {
+        self.expect(name, Value::as_bool, "must be a boolean")
+            .unwrap_or(false)
+    }
+
+    fn text(&mut self, name: &str) -> String {
+        self.optional_text(name).unwrap_or_default()
+    }
+
+    fn optional_text(&mut self, name: &str) -> Option<String> {
+        self.expect(name, Value::as_str, "must be a string")
+            .map(str::to_owned)
+    }
+
+    fn number(&mut self, name: &str) -> Option<f64> {
+        self.expect(name, Value::as_f64, "must be a number")
+    }
+
+    fn integer(&mut self, name: &str) -> Option<i64> {
+        self.expect(name, Value::as_i64, "must be an integer")
+    }
+
+    fn list(&mut self, name: &str) -> Option<&'a [Value]> {
+        self.expect(
+            name,
+            |value| value.as_array().map(Vec::as_slice),
+            "must be an array",
+        )
+    }
+
+    fn texts(&mut self, name: &str) -> Vec<String> {
+        let list = self.list(name).unwrap_or_default();
+        let texts: Vec<_> = list.iter().filter_map(Value::as_str).collect();
+        if texts.len() != list.len() {
+            let path = self.path.field(name);
+            let value = self.fields.get(name).unwrap_or(&Value::Null);
+            self.reader
+                .wrong(&path, value, "must be an array of strings");
+        }
+        texts.into_iter().map(str::to_owned).collect()
+    }
+
+    fn child(&mut self, name: &str) -> Option<Node> {
+        let value = self.present(name)?;
+        Some(self.reader.node(value, &self.path.field(name)))
+    }
+
+    fn nodes(&mut self, name: &str) -> Vec<Node> {
+        let list = self.list(name).unwrap_or_default();
+        let path = self.path.field(name);
+        list.iter()
+            .enumerate()
+            .map(|(at, json)| self.reader.node(json, &path.index(at)))
+            .collect()
+    }
+
+    fn properties(&mut self) -> IndexMap<String, Node> {
+        let Some(fields) =
+            self.expect("properties", Value::as_object, "must be an object")
+        else {
+            return IndexMap::new();
+        };
+        let path = self.path.field("properties");
+        fields
+            .iter()
+            .map(|(name, json)| (name.clone(), self.reader.node(json, &path.key(name))))
+            .collect()
+    }
+
+    fn additional(&mut self) -> Additional {
+        match self.present("additionalProperties") {
+            None => Additional::Unset,
+            Some(Value::Bool(allowed)) => Additional::Allowed(*allowed),
+            Some(json) => {
+                let path = self.path.field("additionalProperties");
+                Additional::Each(Box::new(self.reader.node(json, &path)))
+            }
+        }
+    }
+
+    fn items(&mut self) -> Option<Box<Node>> {
+        match self.present("items") {
+            None | Some(Value::Array(_)) => None,
+            Some(_) => self.child("items").map(Box::new),
+        }
+    }
+
+    fn pattern(&mut self) -> Option<Pattern> {
+        let source = self.text("pattern");
+        (!source.is_empty()).then(|| Pattern {
+            regex: re2::compile(&source),
+            source,
+        })
+    }
+
+    fn rules(&mut self) -> Vec<RuleSource> {
+        let list = self.list("x-kubernetes-validations").unwrap_or_default();
+        let path = self.path.field("x-kubernetes-validations");
+        let mut rules = Vec::with_capacity(list.len());
+        for (at, json) in list.iter().enumerate() {
+            let path = path.index(at);
+            let Value::Object(fields) = json else {
+                self.reader.wrong(&path, json, "must be an object");
+                continue;
+            };
+            let mut part = Part {
+                reader: self.reader,
+                fields,
+                path: &path,
+            };
+            rules.push(RuleSource {
+                rule: part.text("rule"),
+                message: part.text("message"),
+                message_expression: part.text("messageExpression"),
+                reason: part.optional_text("reason"),
+                field_path: part.text("fieldPath"),
+                optional_old_self: part
+                    .present("optionalOldSelf")
+                    .map(|_| part.flag("optionalOldSelf")),
+                json: json.clone(),
+            });
+        }
+        rules
+    }
+}

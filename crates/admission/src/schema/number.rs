@@ -1,0 +1,263 @@
+//! Numbers: types, bounds and multiples as Go's validator sees them, for which a JSON
+//! number without fraction and exponent is an `int64` if it fits, and a `float64` if not.
+
+use serde_json::{Number, Value};
+
+use super::found::{Outcome, Spot};
+use super::node::Node;
+use crate::KubeVersion;
+use crate::quote::float_plain;
+
+/// The type of a value and, for numbers, the format that Go's type has.
+pub(super) fn kind(value: &Value) -> (&'static str, &'static str) {
+    match value {
+        Value::Null => ("null", ""),
+        Value::Bool(_) => ("boolean", ""),
+        Value::Number(number) if number.as_i64().is_some() => ("integer", "int64"),
+        Value::Number(_) => ("number", "float64"),
+        Value::String(_) => ("string", ""),
+        Value::Array(_) => ("array", ""),
+        Value::Object(_) => ("object", ""),
+    }
+}
+
+/// Whether a number has no fraction and is exact: `5.0` may stand for an integer.
+pub(super) fn is_whole(value: &Value) -> bool {
+    value.as_f64().is_some_and(is_json_integer)
+}
+
+/// Whether a float is an integer that JSON carries exactly, give or take rounding.
+fn is_json_integer(float: f64) -> bool {
+    const EXACT: f64 = 9_007_199_254_740_991.0;
+    if !(-EXACT..=EXACT).contains(&float) {
+        return false;
+    }
+    let nearest = float.trunc();
+    if nearest == float {
+        return true;
+    }
+    let distance = (float - nearest).abs();
+    distance / (float.abs() + nearest.abs()) < 1e-9
+}
+
+/// Equal as Go's validator compares with an entry of an enumeration: numbers by value,
+/// everything else by type and value.
+pub(super) fn same(value: &Value, one: &Value) -> bool {
+    match (value, one) {
+        (Value::Number(value), Value::Number(one)) => {
+            match (value.as_i64(), one.as_i64()) {
+                (Some(value), Some(one)) => value == one,
+                // The value is converted to the type of the entry.
+                (None, Some(one)) => {
+                    value.as_f64().is_some_and(|float| truncated(float) == one)
+                }
+                _ => value.as_f64() == one.as_f64(),
+            }
+        }
+        (value, one) => value == one,
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "Go's conversion of a float to an integer truncates too"
+)]
+const fn truncated(float: f64) -> i64 {
+    float as i64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bounds are floats in Go too")]
+const fn widened(integer: i64) -> f64 {
+    integer as f64
+}
+
+/// Checks range, multiple and bounds.
+pub(super) fn check(
+    node: &Node,
+    value: &Number,
+    spot: Spot<'_>,
+    version: KubeVersion,
+    outcome: &mut Outcome,
+) {
+    let part = Part {
+        node,
+        value,
+        spot,
+        ranged: version.is_at_least(36) && !node.int_or_string,
+    };
+    part.check(outcome);
+    outcome.matches += 1;
+}
+
+struct Part<'a> {
+    node: &'a Node,
+    value: &'a Number,
+    spot: Spot<'a>,
+    /// Whether values and bounds have to fit the declared type and format; they have
+    /// since 1.36.
+    ranged: bool,
+}
+
+impl Part<'_> {
+    fn check(&self, outcome: &mut Outcome) {
+        let float = self.value.as_f64().unwrap_or(f64::NAN);
+        let integer = self.value.as_i64();
+        if !self.fits(integer, float) {
+            outcome.add(self.out_of_range("Checked"));
+        }
+        self.check_multiple(integer, float, outcome);
+        self.check_minimum(integer, float, outcome);
+        self.check_maximum(integer, float, outcome);
+    }
+
+    fn fits(&self, integer: Option<i64>, float: f64) -> bool {
+        if !self.ranged {
+            return true;
+        }
+        match (self.node.kind.as_str(), self.node.checks.format.as_str()) {
+            ("integer", format) => {
+                let whole = integer.or_else(|| {
+                    let in_range = float.abs() < 9.2e18 && float.fract() == 0.0;
+                    in_range.then(|| truncated(float))
+                });
+                whole.is_some_and(|it| format != "int32" || i32::try_from(it).is_ok())
+            }
+            ("number", "float") => float.abs() <= f64::from(f32::MAX),
+            _ => true,
+        }
+    }
+
+    fn out_of_range(&self, what: &str) -> super::found::Found {
+        let kind = &self.node.kind;
+        let format = match self.node.checks.format.as_str() {
+            "" => "(default format)".to_owned(),
+            format => format!("with format {format}"),
+        };
+        let place = self.spot.place();
+        self.spot.plain(format!(
+            "{what} value must be of type {kind} {format} in {place}"
+        ))
+    }
+
+    /// Whether a bound can be compared in the value's own type; says so if not.
+    fn native(&self, what: &str, bound: f64, outcome: &mut Outcome) -> bool {
+        let fits = self.fits(None, bound);
+        if !fits {
+            outcome.add(self.out_of_range(what));
+        }
+        fits
+    }
+
+    fn check_multiple(&self, integer: Option<i64>, float: f64, outcome: &mut Outcome) {
+        let Some(factor) = self.node.checks.multiple_of else {
+            return;
+        };
+        let native = self.native("MultipleOf", factor, outcome);
+        let integer = integer.filter(|_| native);
+        let (positive, divides, shown) = match integer {
+            Some(value) => {
+                let factor = truncated(factor);
+                let divides = factor != 0 && value % factor == 0;
+                (factor > 0, divides, factor.to_string())
+            }
+            None => {
+                let quotient = if factor < 1.0 {
+                    1.0 / factor * float
+                } else {
+                    float / factor
+                };
+                let shown = float_plain(factor);
+                (factor > 0.0, is_json_integer(quotient), shown)
+            }
+        };
+        if !positive {
+            let place = self.spot.place();
+            let sentence = format!(
+                "factor MultipleOf declared for {place} must be positive: {shown}"
+            );
+            outcome.add(self.spot.plain(sentence));
+        } else if !divides {
+            let detail = format!("should be a multiple of {shown}");
+            outcome.add(self.spot.invalid(&self.value.clone().into(), &detail));
+        }
+    }
+
+    fn check_maximum(&self, integer: Option<i64>, float: f64, outcome: &mut Outcome) {
+        let Some(bound) = self.node.checks.maximum else {
+            return;
+        };
+        let exclusive = self.node.checks.exclusive_maximum;
+        let native = self.native("Maximum boundary", bound, outcome);
+        let (value, bound) = self.comparable(integer.filter(|_| native), float, bound);
+        if value > bound || exclusive && value >= bound {
+            let than = if exclusive {
+                "less than"
+            } else {
+                "less than or equal to"
+            };
+            outcome.add(self.out_of_bound(than, bound));
+        }
+    }
+
+    fn check_minimum(&self, integer: Option<i64>, float: f64, outcome: &mut Outcome) {
+        let Some(bound) = self.node.checks.minimum else {
+            return;
+        };
+        let exclusive = self.node.checks.exclusive_minimum;
+        let native = self.native("Minimum boundary", bound, outcome);
+        let (value, bound) = self.comparable(integer.filter(|_| native), float, bound);
+        if value < bound || exclusive && value <= bound {
+            let than = if exclusive {
+                "greater than"
+            } else {
+                "greater than or equal to"
+            };
+            outcome.add(self.out_of_bound(than, bound));
+        }
+    }
+
+    /// Value and bound in one type: integers if the value is one, the bound's fraction cut
+    /// off.
+    fn comparable(&self, integer: Option<i64>, float: f64, bound: f64) -> (Size, Size) {
+        match integer {
+            Some(value) => (Size::Int(value), Size::Int(truncated(bound))),
+            None => (Size::Float(float), Size::Float(bound)),
+        }
+    }
+
+    fn out_of_bound(&self, than: &str, bound: Size) -> super::found::Found {
+        let bound = match bound {
+            Size::Int(bound) => bound.to_string(),
+            Size::Float(bound) => float_plain(bound),
+        };
+        self.spot.invalid(
+            &self.value.clone().into(),
+            &format!("should be {than} {bound}"),
+        )
+    }
+}
+
+/// A number in the type in which it is compared.
+#[derive(Clone, Copy, PartialEq)]
+enum Size {
+    Int(i64),
+    Float(f64),
+}
+
+impl PartialOrd for Size {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        match (self, other) {
+            (Self::Int(one), Self::Int(other)) => one.partial_cmp(other),
+            _ => self.float().partial_cmp(&other.float()),
+        }
+    }
+}
+
+impl Size {
+    const fn float(self) -> f64 {
+        match self {
+            Self::Int(integer) => widened(integer),
+            Self::Float(float) => float,
+        }
+    }
+}

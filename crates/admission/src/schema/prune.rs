@@ -1,0 +1,114 @@
+//! Removing what a schema does not know.
+
+use serde_json::Value;
+
+use super::node::{Additional, Node};
+use crate::field::Path;
+
+/// Fields that every resource has, whatever its schema says.
+const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Removes unknown fields of a resource and returns their paths, sorted.
+pub(super) fn resource(root: &Node, object: &mut Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    let mut pruning = Pruning {
+        unknown: &mut unknown,
+        resource_root: true,
+    };
+    pruning.value(Some(root), object, &Path::Root);
+    unknown.sort_unstable();
+    unknown
+}
+
+/// Removes unknown fields of a value that is no resource, such as a default.
+pub(super) fn plain(node: &Node, value: &mut Value) {
+    let mut unknown = Vec::new();
+    let mut pruning = Pruning {
+        unknown: &mut unknown,
+        resource_root: false,
+    };
+    pruning.value(Some(node), value, &Path::Root);
+}
+
+struct Pruning<'a> {
+    unknown: &'a mut Vec<String>,
+    /// Whether the next object is a resource although its schema does not say so.
+    resource_root: bool,
+}
+
+impl Pruning<'_> {
+    fn value(&mut self, node: Option<&Node>, value: &mut Value, path: &Path<'_>) {
+        let root = std::mem::take(&mut self.resource_root);
+        if let Some(node) = node
+            && node.preserve_unknown
+        {
+            self.preserved(node, value, path, root);
+            return;
+        }
+        match value {
+            Value::Object(fields) => fields.retain(|name, value| {
+                let Some(node) = node else {
+                    self.unknown.push(path.field(name).to_string());
+                    return false;
+                };
+                let is_meta = META.contains(&name.as_str());
+                if is_meta && (root || node.embedded) {
+                    return true;
+                }
+                if !self.known(node, name, value, path) {
+                    self.unknown.push(path.field(name).to_string());
+                    return false;
+                }
+                true
+            }),
+            Value::Array(items) => {
+                let node = node.and_then(|node| node.items.as_deref());
+                for (at, item) in items.iter_mut().enumerate() {
+                    self.value(node, item, &path.index(at));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Prunes inside a field; false if the schema does not know the field.
+    fn known(
+        &mut self,
+        node: &Node,
+        name: &str,
+        value: &mut Value,
+        path: &Path<'_>,
+    ) -> bool {
+        let inner = match (node.properties.get(name), &node.additional) {
+            (Some(property), _) => Some(property),
+            (None, Additional::Each(each)) => Some(&**each),
+            (None, Additional::Allowed(_)) => None,
+            (None, Additional::Unset) => return false,
+        };
+        self.value(inner, value, &path.field(name));
+        true
+    }
+
+    /// Unknown fields stay, known ones are pruned inside.
+    fn preserved(&mut self, node: &Node, value: &mut Value, path: &Path<'_>, root: bool) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let is_meta = META.contains(&name.as_str());
+                    if !(is_meta && (root || node.embedded)) {
+                        self.known(node, name, value, path);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let Some(each) = node.items.as_deref() else {
+                    return;
+                };
+                for (at, item) in items.iter_mut().enumerate() {
+                    self.preserved(each, item, &path.index(at), false);
+                }
+            }
+            _ => {}
+        }
+    }
+}
