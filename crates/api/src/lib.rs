@@ -4,17 +4,22 @@
 //! - [`name`]: every label, annotation and child name, made and read in one place
 //! - [`condition`]: condition types and reasons, and how one is set
 //! - [`rules`]: what an acceptable spec is, one row per rule
+//! - [`crd`], [`vap`]: the CRD and the admission policy rendered from them; [`manifest`]: as files
 //! - [`spec_hash`]: the hash of what a machine is made from
 //!
 //! Pure: no client, no clock, no I/O.
 
 pub mod canonical;
 pub mod condition;
+pub mod crd;
+pub mod manifest;
 pub mod name;
 pub mod rules;
 pub mod scheduled_machine;
+mod schema;
 pub mod spec_hash;
 pub mod status;
+pub mod vap;
 
 pub use scheduled_machine::{
     InlineObject, MachineTemplate, NodeTaint, ScheduleSpec, ScheduledMachine,

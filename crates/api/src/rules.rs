@@ -1,8 +1,152 @@
-//! What an acceptable ScheduledMachine is.
+//! What an acceptable ScheduledMachine is: one table, from which everything else is made.
+//!
+//! The CRD's validation rules ([`crate::crd`]), the admission policy ([`crate::vap`]), the
+//! operator's own check before it acts ([`check`]) and the reference page are walks over
+//! [`RULES`]. A rule is written once, in CEL on `self`, beside its message and its examples.
+
+mod example;
+mod predicate;
+mod table;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
+use serde_json::{Value, json};
+
 use crate::scheduled_machine::ScheduledMachine;
+
+pub use table::RULES;
+
+/// One rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// The number by which people speak of it, `SM001`; never given to another rule.
+    pub id: &'static str,
+    /// The node that `self` is, e.g. `spec.clusterName`; `[]` stands for each item of a list,
+    /// nothing for the whole object.
+    pub path: &'static str,
+    /// The CEL expression that has to hold. It names the node `self`. A [`Layer::Policy`] rule may
+    /// also name `object`; to a [`Layer::Change`] rule `self` and `oldSelf` are the whole objects.
+    pub cel: &'static str,
+    /// The members of the node that the expression reads; empty if that is the node itself.
+    pub inputs: &'static [&'static str],
+    /// What the node must be.
+    pub message: &'static str,
+    /// Where the rule can be enforced.
+    pub layer: Layer,
+    /// The same in Rust, on the node and the whole object; none for a rule about a change.
+    pub predicate: Option<Predicate>,
+    /// What it accepts and rejects.
+    pub examples: Examples,
+    /// Why there is such a rule.
+    pub why: &'static str,
+}
+
+/// A rule in Rust, given the node and the whole object.
+pub type Predicate = fn(&Value, &Value) -> bool;
+
+/// Where a rule can be enforced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// In the CRD's schema, and again in the policy.
+    SchemaAndPolicy,
+    /// Only in the policy: the schema cannot see what the rule reads, or cannot bound its cost.
+    Policy,
+    /// In both, comparing the object with what it was.
+    Change,
+}
+
+/// Values of a rule's node.
+#[derive(Clone, Copy, Debug)]
+pub enum Examples {
+    /// Strings.
+    Text {
+        /// Those that keep the rule.
+        accepts: &'static [&'static str],
+        /// Those that break it.
+        rejects: &'static [&'static str],
+    },
+    /// JSON texts.
+    Json {
+        /// Those that keep the rule.
+        accepts: &'static [&'static str],
+        /// Those that break it.
+        rejects: &'static [&'static str],
+    },
+}
+
+impl Rule {
+    /// Finds a rule by its id, in any case.
+    ///
+    /// # Example
+    /// ```
+    /// use fivespot_api::rules::Rule;
+    /// assert_eq!(Rule::find("sm001").map(|rule| rule.path), Some("spec.clusterName"));
+    /// ```
+    pub fn find(id: &str) -> Option<&'static Self> {
+        RULES.iter().find(|rule| rule.id.eq_ignore_ascii_case(id))
+    }
+
+    /// The field that the rule is about, without indices.
+    pub fn field(&self) -> &'static str {
+        self.path.strip_suffix("[]").unwrap_or(self.path)
+    }
+
+    /// The message with the field before it, unless it begins with the field anyway.
+    ///
+    /// # Example
+    /// ```
+    /// use fivespot_api::rules::Rule;
+    /// let text = |id| Rule::find(id).map(Rule::full_message).unwrap_or_default();
+    /// assert_eq!(text("SM001"), "spec.clusterName must not be empty");
+    /// assert_eq!(text("SM008"), "spec.bootstrapSpec.apiVersion: must use a namespaced API group");
+    /// ```
+    pub fn full_message(&self) -> String {
+        sentence(self.field(), self.message)
+    }
+
+    /// The nodes of `object` to which the rule applies, each with its path; none if the field
+    /// is absent or null.
+    pub fn nodes<'o>(&self, object: &'o Value) -> Vec<(String, &'o Value)> {
+        let mut found = vec![(String::new(), object)];
+        for segment in self.path.split('.').filter(|segment| !segment.is_empty()) {
+            let member = segment.strip_suffix("[]");
+            let step = |(path, node): (String, &'o Value)| {
+                let next = node
+                    .get(member.unwrap_or(segment))
+                    .filter(|next| !next.is_null())?;
+                let dot = if path.is_empty() { "" } else { "." };
+                Some((format!("{path}{dot}{}", member.unwrap_or(segment)), next))
+            };
+            found = found.into_iter().filter_map(step).collect();
+            if member.is_some() {
+                found = found
+                    .into_iter()
+                    .flat_map(|(path, list)| items(&path, list))
+                    .collect();
+            }
+        }
+        found
+    }
+}
+
+fn items<'o>(path: &str, list: &'o Value) -> Vec<(String, &'o Value)> {
+    let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| (format!("{path}[{index}]"), item))
+        .collect()
+}
+
+fn sentence(field: &str, message: &str) -> String {
+    if field.is_empty() || message.starts_with(field) {
+        message.to_owned()
+    } else {
+        format!("{field}: {message}")
+    }
+}
 
 /// One rule that one field breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,15 +161,58 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.message.starts_with(&self.field) {
-            formatter.write_str(self.message)
-        } else {
-            write!(formatter, "{}: {}", self.field, self.message)
-        }
+        formatter.write_str(&sentence(&self.field, self.message))
     }
 }
 
 /// Every rule that the object breaks, in the order of the rules; empty if it is acceptable.
-pub fn check(_object: &ScheduledMachine) -> Vec<Violation> {
-    Vec::new()
+///
+/// For the operator, before it acts on an object that may have been stored before the rules were
+/// in force. Rules about a change are not asked; the bounds of the schema are.
+///
+/// # Example
+/// ```
+/// use fivespot_api::{ScheduledMachine, rules};
+/// # let text = r#"{"metadata": {"name": "worker"},
+/// #     "spec": {"schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"]},
+/// #              "clusterName": "prod",
+/// #              "bootstrapSpec": {"apiVersion": "k0smotron.io/v1beta1",
+/// #                                "kind": "K0sWorkerConfig", "spec": {}},
+/// #              "infrastructureSpec": {"apiVersion": "k0smotron.io/v1beta1",
+/// #                                     "kind": "RemoteMachine", "spec": {}}}}"#;
+/// let mut machine: ScheduledMachine = serde_json::from_str(text)?;
+/// assert_eq!(rules::check(&machine), []);
+/// machine.spec.schedule.hours_of_day = vec!["9-17".into(), "9-24".into()];
+/// let broken = rules::check(&machine);
+/// assert_eq!(broken[0].to_string(), "spec.schedule.hoursOfDay[1]: hours go from 0 to 23");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn check(object: &ScheduledMachine) -> Vec<Violation> {
+    check_value(&json!({
+        "metadata": {
+            "name": object.metadata.name,
+            "namespace": object.metadata.namespace,
+        },
+        "spec": object.spec,
+    }))
+}
+
+/// As [`check`], on an object in JSON form.
+pub(crate) fn check_value(object: &Value) -> Vec<Violation> {
+    let mut broken = Vec::new();
+    for rule in RULES {
+        let Some(holds) = rule.predicate else {
+            continue;
+        };
+        for (field, node) in rule.nodes(object) {
+            if !holds(node, object) {
+                broken.push(Violation {
+                    rule: rule.id,
+                    field,
+                    message: rule.message,
+                });
+            }
+        }
+    }
+    broken
 }

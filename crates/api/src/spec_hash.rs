@@ -24,7 +24,7 @@ impl SpecHash {
             "machineTemplate": spec.machine_template,
         });
         let digest = Sha256::digest(canonical::json(&asked).as_bytes());
-        Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(format!("{digest:x}"))
     }
 
     /// The 64 hex digits.

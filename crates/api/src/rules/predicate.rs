@@ -1,0 +1,412 @@
+//! The rules in Rust, for the operator's own check.
+//!
+//! The CEL expressions decide; these agree with them, which is tested on generated values.
+
+use std::str::FromStr;
+
+use fivespot_schedule::{Days, Duration};
+use serde_json::Value;
+
+/// Applies a question about a string to a node; a node of another type is the schema's business.
+fn text(node: &Value, holds: impl Fn(&str) -> bool) -> bool {
+    node.as_str().is_none_or(holds)
+}
+
+fn is_empty_list(node: &Value, member: &str) -> bool {
+    node.get(member)
+        .and_then(Value::as_array)
+        .is_none_or(Vec::is_empty)
+}
+
+fn is_set(node: &Value, member: &str) -> bool {
+    node.get(member).is_some_and(|member| !member.is_null())
+}
+
+pub(super) fn is_not_empty(node: &Value, _: &Value) -> bool {
+    text(node, |text| !text.is_empty())
+}
+
+pub(super) fn is_not_blank(node: &Value, _: &Value) -> bool {
+    text(node, |text| text.chars().any(|letter| letter != ' '))
+}
+
+fn is_duration(text: &str) -> bool {
+    let digits = text.strip_suffix(['s', 'm', 'h']).unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a duration lies within bounds; something that is no duration breaks another rule.
+fn is_within(text: &str, least: Duration, most: Duration) -> bool {
+    !is_duration(text)
+        || Duration::from_str(text)
+            .is_ok_and(|duration| duration.within(least, most).is_ok())
+}
+
+pub(super) fn is_a_duration(node: &Value, _: &Value) -> bool {
+    text(node, is_duration)
+}
+
+pub(super) fn is_at_most_a_day(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        is_within(text, Duration::ZERO, Duration::hours(24))
+    })
+}
+
+pub(super) fn is_a_firing(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        is_within(text, Duration::minutes(1), Duration::hours(168))
+    })
+}
+
+pub(super) fn is_cron_or_lists(node: &Value, _: &Value) -> bool {
+    !is_set(node, "cron")
+        || is_empty_list(node, "daysOfWeek") && is_empty_list(node, "hoursOfDay")
+}
+
+pub(super) fn is_complete(node: &Value, _: &Value) -> bool {
+    is_set(node, "cron")
+        || !is_empty_list(node, "daysOfWeek") && !is_empty_list(node, "hoursOfDay")
+}
+
+pub(super) fn has_duration_only_with_cron(node: &Value, _: &Value) -> bool {
+    !is_set(node, "duration") || is_set(node, "cron")
+}
+
+pub(super) fn are_days(node: &Value, _: &Value) -> bool {
+    text(node, |text| text.parse::<Days>().is_ok())
+}
+
+/// Asks about each end of each range of a comma list.
+fn every_end(text: &str, holds: impl Fn(&str) -> bool) -> bool {
+    text.split(',').all(|entry| match entry.split_once('-') {
+        Some((first, last)) => holds(first) && holds(last),
+        None => holds(entry),
+    })
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether digits, which may begin with zeros, name a number within bounds.
+fn is_number_within(text: &str, least: u32, most: u32) -> bool {
+    let significant = text.trim_start_matches('0');
+    is_number(text)
+        && significant.len() <= 2
+        && (least..=most).contains(&significant.parse().unwrap_or(0))
+}
+
+fn are_hours_of_any_size(text: &str) -> bool {
+    every_end(text, |end| is_number(end) && end.len() <= 2)
+}
+
+pub(super) fn are_hours(node: &Value, _: &Value) -> bool {
+    text(node, are_hours_of_any_size)
+}
+
+pub(super) fn are_hours_of_a_day(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        !are_hours_of_any_size(text)
+            || every_end(text, |end| is_number_within(end, 0, 23))
+    })
+}
+
+fn cron_fields(text: &str) -> Option<[&str; 5]> {
+    let outer_space = text.starts_with(' ') || text.ends_with(' ');
+    let words: Vec<_> = text.split(' ').filter(|word| !word.is_empty()).collect();
+    words.try_into().ok().filter(|_| !outer_space)
+}
+
+pub(super) fn has_five_fields(node: &Value, _: &Value) -> bool {
+    text(node, |text| cron_fields(text).is_some())
+}
+
+/// One cron field: the numbers it may hold, and the names for them.
+struct CronField {
+    place: usize,
+    least: u32,
+    most: u32,
+    names: &'static [&'static str],
+}
+
+impl CronField {
+    fn holds(&self, node: &Value) -> bool {
+        text(node, |text| {
+            cron_fields(text)
+                .and_then(|fields| fields.get(self.place).copied())
+                .is_none_or(|field| field.split(',').all(|entry| self.is_entry(entry)))
+        })
+    }
+
+    fn is_entry(&self, entry: &str) -> bool {
+        let (range, step) = entry
+            .split_once('/')
+            .map_or((entry, None), |(r, s)| (r, Some(s)));
+        let is_step = step.is_none_or(|step| {
+            is_number(step) && step.bytes().any(|digit| digit != b'0')
+        });
+        let is_range = match range.split_once('-') {
+            Some((first, last)) => self.is_value(first) && self.is_value(last),
+            None => range == "*" || step.is_none() && self.is_value(range),
+        };
+        is_step && is_range
+    }
+
+    fn is_value(&self, value: &str) -> bool {
+        self.names
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(value))
+            || is_number_within(value, self.least, self.most)
+    }
+}
+
+pub(super) fn has_cron_minutes(node: &Value, _: &Value) -> bool {
+    CronField {
+        place: 0,
+        least: 0,
+        most: 59,
+        names: &[],
+    }
+    .holds(node)
+}
+
+pub(super) fn has_cron_hours(node: &Value, _: &Value) -> bool {
+    CronField {
+        place: 1,
+        least: 0,
+        most: 23,
+        names: &[],
+    }
+    .holds(node)
+}
+
+pub(super) fn has_cron_days_of_month(node: &Value, _: &Value) -> bool {
+    CronField {
+        place: 2,
+        least: 1,
+        most: 31,
+        names: &[],
+    }
+    .holds(node)
+}
+
+pub(super) fn has_cron_months(node: &Value, _: &Value) -> bool {
+    let names = &[
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov",
+        "dec",
+    ];
+    CronField {
+        place: 3,
+        least: 1,
+        most: 12,
+        names,
+    }
+    .holds(node)
+}
+
+pub(super) fn has_cron_days_of_week(node: &Value, _: &Value) -> bool {
+    let names = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+    CronField {
+        place: 4,
+        least: 0,
+        most: 7,
+        names,
+    }
+    .holds(node)
+}
+
+pub(super) fn is_zone_name(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        text.starts_with(|first: char| first.is_ascii_alphabetic())
+            && text
+                .chars()
+                .all(|letter| letter.is_ascii_alphanumeric() || "_+/-".contains(letter))
+    })
+}
+
+pub(super) fn is_cluster_name(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        text.is_empty()
+            || text.len() <= 63
+                && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+                && text.chars().all(|letter| {
+                    letter.is_ascii_alphanumeric() || "._-".contains(letter)
+                })
+    })
+}
+
+pub(super) fn has_group(node: &Value, _: &Value) -> bool {
+    text(node, |text| text.contains('/'))
+}
+
+fn is_of_group(node: &Value, groups: &[&str]) -> bool {
+    text(node, |text| {
+        text.split_once('/')
+            .is_none_or(|(group, _)| groups.contains(&group))
+    })
+}
+
+pub(super) fn is_bootstrap_group(node: &Value, _: &Value) -> bool {
+    is_of_group(node, &["bootstrap.cluster.x-k8s.io", "k0smotron.io"])
+}
+
+pub(super) fn is_infrastructure_group(node: &Value, _: &Value) -> bool {
+    is_of_group(node, &["infrastructure.cluster.x-k8s.io", "k0smotron.io"])
+}
+
+fn is_positive(number: &str) -> bool {
+    is_number(number) && !number.starts_with('0')
+}
+
+fn is_version(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix('v') else {
+        return false;
+    };
+    let split = rest.split_once("alpha").or_else(|| rest.split_once("beta"));
+    match split {
+        Some((major, minor)) => is_positive(major) && is_positive(minor),
+        None => is_positive(rest),
+    }
+}
+
+pub(super) fn has_version(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        text.split_once('/')
+            .is_none_or(|(_, version)| is_version(version))
+    })
+}
+
+pub(super) fn is_kind(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        text.is_empty()
+            || text.len() <= 63
+                && text.starts_with(|first: char| first.is_ascii_uppercase())
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
+pub(super) fn is_kind_of_one_machine(node: &Value, _: &Value) -> bool {
+    let others = ["Template", "Cluster", "List", "Identity"];
+    text(node, |text| {
+        !others.iter().any(|other| text.ends_with(other))
+    })
+}
+
+pub(super) fn is_own_namespace(node: &Value, object: &Value) -> bool {
+    let own = object
+        .pointer("/metadata/namespace")
+        .unwrap_or(&Value::Null);
+    // A file that is checked offline may leave its namespace to the one who applies it.
+    own.is_null() || node == own
+}
+
+/// Whether a part is at most 63 letters, digits, `-`, `_` and `.`, a letter or digit at both ends.
+fn is_name_part(part: &str) -> bool {
+    let at_end =
+        |letter: Option<u8>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
+    part.len() <= 63
+        && at_end(part.bytes().next())
+        && at_end(part.bytes().last())
+        && part
+            .bytes()
+            .all(|letter| letter.is_ascii_alphanumeric() || b"-_.".contains(&letter))
+}
+
+fn is_dns_label(label: &str) -> bool {
+    let at_end = |letter: Option<u8>| {
+        letter
+            .is_some_and(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
+    };
+    at_end(label.bytes().next())
+        && at_end(label.bytes().last())
+        && label.bytes().all(|letter| {
+            letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-'
+        })
+}
+
+/// Kubernetes' qualified name: an optional DNS subdomain and `/`, then a name part.
+fn is_qualified_name(key: &str) -> bool {
+    match key.split_once('/') {
+        Some((prefix, name)) => {
+            prefix.len() <= 253
+                && prefix.split('.').all(is_dns_label)
+                && is_name_part(name)
+        }
+        None => is_name_part(key),
+    }
+}
+
+fn every_key(node: &Value, holds: impl Fn(&str) -> bool) -> bool {
+    node.as_object()
+        .is_none_or(|map| map.keys().all(|key| holds(key)))
+}
+
+pub(super) fn has_qualified_keys(node: &Value, _: &Value) -> bool {
+    every_key(node, is_qualified_name)
+}
+
+pub(super) fn has_no_reserved_keys(node: &Value, _: &Value) -> bool {
+    every_key(node, |key| !is_reserved_in_template(key))
+}
+
+fn is_in_domain(prefix: &str, domain: &str) -> bool {
+    prefix
+        .strip_suffix(domain)
+        .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+fn is_reserved_in_template(key: &str) -> bool {
+    let Some((prefix, _)) = key.split_once('/') else {
+        return false;
+    };
+    if is_in_domain(prefix, "cluster.x-k8s.io") {
+        return prefix != "node.cluster.x-k8s.io"
+            && key != "cluster.x-k8s.io/skip-remediation"
+            && key != "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach";
+    }
+    let is_given_away =
+        ["node-role.kubernetes.io", "node-restriction.kubernetes.io"].contains(&prefix);
+    !is_given_away
+        && [
+            "5spot.finos.org",
+            "5spot.eribourg.dev",
+            "kubernetes.io",
+            "k8s.io",
+        ]
+        .iter()
+        .any(|domain| is_in_domain(prefix, domain))
+}
+
+fn is_label_value_text(value: &str) -> bool {
+    value.is_empty() || is_name_part(value)
+}
+
+pub(super) fn has_label_values(node: &Value, _: &Value) -> bool {
+    node.as_object()
+        .is_none_or(|map| map.values().all(|value| text(value, is_label_value_text)))
+}
+
+pub(super) fn is_label_value(node: &Value, _: &Value) -> bool {
+    text(node, is_label_value_text)
+}
+
+pub(super) fn is_taint_key(node: &Value, _: &Value) -> bool {
+    text(node, is_qualified_name)
+}
+
+pub(super) fn is_not_reserved_for_taints(node: &Value, _: &Value) -> bool {
+    let reserved = [
+        "5spot.finos.org",
+        "kubernetes.io",
+        "node.kubernetes.io",
+        "node-role.kubernetes.io",
+    ];
+    text(node, |key| {
+        key.split_once('/')
+            .is_none_or(|(prefix, _)| !reserved.contains(&prefix))
+    })
+}
+
+pub(super) fn is_name(node: &Value, _: &Value) -> bool {
+    text(node, |name| name.len() <= 63 && is_dns_label(name))
+}

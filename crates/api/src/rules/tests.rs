@@ -1,0 +1,136 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::example::acceptable;
+use super::{Examples, Layer, RULES, check_value};
+
+#[test]
+fn rules_are_numbered_without_gaps() {
+    let ids: Vec<_> = RULES.iter().map(|rule| rule.id.to_owned()).collect();
+    let expected: Vec<_> = (1..=RULES.len())
+        .map(|number| format!("SM{number:03}"))
+        .collect();
+    assert_eq!(ids, expected);
+}
+
+#[test]
+fn rules_one_to_thirteen_speak_the_words_of_the_admission_document() {
+    let duration = "must be a duration string such as '5m', '30s', or '1h'";
+    let texts = [
+        ("spec.clusterName", "spec.clusterName must not be empty"),
+        ("spec.gracefulShutdownTimeout", duration),
+        ("spec.nodeDrainTimeout", duration),
+        (
+            "spec.schedule",
+            "cron is mutually exclusive with daysOfWeek and hoursOfDay — set one or the other, not both",
+        ),
+        (
+            "spec.schedule",
+            "both daysOfWeek and hoursOfDay must be non-empty",
+        ),
+        (
+            "spec.schedule.daysOfWeek",
+            "must be day names or ranges (e.g. 'mon', 'mon-fri', 'mon-wed,fri-sun')",
+        ),
+        (
+            "spec.schedule.hoursOfDay",
+            "must be hours or ranges (e.g. '9', '9-17', '0-9,18-23')",
+        ),
+        (
+            "spec.bootstrapSpec.apiVersion",
+            "must use a namespaced API group",
+        ),
+        (
+            "spec.bootstrapSpec.apiVersion",
+            "must be from an allowed group: bootstrap.cluster.x-k8s.io or k0smotron.io",
+        ),
+        (
+            "spec.bootstrapSpec.kind",
+            "spec.bootstrapSpec.kind must not be empty",
+        ),
+        (
+            "spec.infrastructureSpec.apiVersion",
+            "must use a namespaced API group",
+        ),
+        (
+            "spec.infrastructureSpec.apiVersion",
+            "must be from an allowed group: infrastructure.cluster.x-k8s.io or k0smotron.io",
+        ),
+        (
+            "spec.infrastructureSpec.kind",
+            "spec.infrastructureSpec.kind must not be empty",
+        ),
+    ];
+    for (rule, (field, message)) in RULES.iter().zip(texts) {
+        assert_eq!(
+            (rule.field(), rule.message),
+            (field, message),
+            "{}",
+            rule.id
+        );
+    }
+}
+
+#[test]
+fn the_acceptable_object_breaks_no_rule() {
+    assert_eq!(check_value(&acceptable()), []);
+}
+
+#[test]
+fn every_accepted_example_breaks_no_rule() {
+    for rule in RULES {
+        for example in rule.examples.accepts() {
+            assert_eq!(
+                check_value(&rule.example(example)),
+                [],
+                "{} {example}",
+                rule.id
+            );
+        }
+    }
+}
+
+#[test]
+fn every_rejected_example_breaks_its_rule_at_its_field() {
+    for rule in RULES.iter().filter(|rule| rule.layer != Layer::Change) {
+        for example in rule.examples.rejects() {
+            let broken = check_value(&rule.example(example));
+            let found = broken.iter().find(|violation| violation.rule == rule.id);
+            let field = found.map(|violation| violation.field.replace("[0]", "[]"));
+            assert_eq!(field.as_deref(), Some(rule.path), "{} {example}", rule.id);
+        }
+    }
+}
+
+#[test]
+fn every_rule_has_examples_of_both_kinds_and_they_can_be_read() {
+    for rule in RULES {
+        assert!(!rule.examples.accepts().is_empty(), "{}", rule.id);
+        assert!(!rule.examples.rejects().is_empty(), "{}", rule.id);
+        if let Examples::Json { accepts, rejects } = rule.examples {
+            for example in accepts.iter().chain(rejects) {
+                assert!(serde_json::from_str::<Value>(example).is_ok(), "{example}");
+            }
+        }
+    }
+}
+
+#[test]
+fn expressions_need_no_escapes_in_any_of_the_files_that_hold_them() {
+    for rule in RULES {
+        assert!(!rule.cel.contains(['\\', '"', '\n', '\t']), "{}", rule.id);
+        assert!(!rule.cel.contains("  "), "{}: {}", rule.id, rule.cel);
+    }
+}
+
+#[test]
+fn absent_and_null_fields_break_only_the_rules_about_their_absence() {
+    let empty = json!({"metadata": {}, "spec": {"schedule": null, "clusterName": null}});
+    assert_eq!(check_value(&empty), []);
+    let rules: BTreeSet<_> = check_value(&json!({"spec": {"schedule": {}}}))
+        .into_iter()
+        .map(|violation| violation.rule)
+        .collect();
+    assert_eq!(rules, BTreeSet::from(["SM005"]));
+}
