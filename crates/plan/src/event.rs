@@ -1,5 +1,8 @@
 //! What is published for people: one event for each transition.
 
+use fivespot_api::condition::{self, ConditionType, Reason};
+use fivespot_api::{Phase, ScheduledMachineStatus, ShutdownReason};
+
 /// One event about the ScheduledMachine, in the words of `events.k8s.io/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -30,4 +33,84 @@ impl EventType {
             Self::Warning => "Warning",
         }
     }
+}
+
+/// How many bytes of a note Kubernetes takes.
+const LONGEST_NOTE: usize = 1_024;
+
+/// The events that tell what became different between two statuses: one for a change of phase,
+/// else one if `Ready` turned to another reason that somebody should look at.
+pub(crate) fn between(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+) -> Vec<Event> {
+    let Some(phase) = after.phase else {
+        return Vec::new();
+    };
+    let said = |status| {
+        let conditions: &ScheduledMachineStatus = status;
+        condition::find(&conditions.conditions, ConditionType::Ready)
+            .map(|of| of.reason.clone())
+    };
+    let (was, is) = (said(before), said(after).unwrap_or_default());
+    let message = after.message.as_deref().unwrap_or_default();
+    let is_trouble = phase == Phase::Error
+        || is == Reason::RemovalStalled.as_str()
+        || is == Reason::NodeNotReady.as_str();
+    let transition = if before.phase == Some(phase) {
+        let is_news = is_trouble && was.as_deref() != Some(&is);
+        if !is_news {
+            return Vec::new();
+        }
+        phase.to_string()
+    } else {
+        match before.phase {
+            Some(before) => format!("{before} -> {phase}"),
+            None => phase.to_string(),
+        }
+    };
+    let is_warning =
+        is_trouble || matches!(phase, Phase::Terminated | Phase::EmergencyRemove);
+    let reason = reason(before.phase, after, is);
+    let mut note = format!("{transition}: {message}");
+    note.truncate(note.floor_char_boundary(LONGEST_NOTE));
+    vec![Event {
+        kind: if is_warning {
+            EventType::Warning
+        } else {
+            EventType::Normal
+        },
+        reason,
+        action: format!("PhaseTransitionTo{phase}"),
+        note,
+    }]
+}
+
+/// The reason of an event: what people know from the phase, or `Ready`'s own.
+fn reason(
+    before: Option<Phase>,
+    after: &ScheduledMachineStatus,
+    ready: String,
+) -> String {
+    let is_killed = after
+        .shutdown
+        .as_ref()
+        .is_some_and(|of| of.reason == ShutdownReason::KillSwitch);
+    let changed = before != after.phase;
+    let word = match after.phase {
+        Some(Phase::Pending) if changed => "ScheduleActive",
+        Some(Phase::Active) if changed => "MachineCreated",
+        Some(Phase::ShuttingDown) if changed && is_killed => "KillSwitchActivated",
+        Some(Phase::ShuttingDown) if changed => "GracePeriodActive",
+        Some(Phase::Inactive) if before.is_none() => "ScheduleInactive",
+        Some(Phase::Inactive) => "MachineDeleted",
+        Some(Phase::Disabled) => "ScheduleDisabled",
+        Some(Phase::Terminated) => "KillSwitchActivated",
+        Some(Phase::EmergencyRemove) => "EmergencyReclaim",
+        Some(Phase::Pending | Phase::Active | Phase::ShuttingDown | Phase::Error)
+        | None => {
+            return ready;
+        }
+    };
+    word.to_owned()
 }

@@ -37,14 +37,39 @@ pub mod memory;
 pub mod place;
 pub mod seen;
 
+mod case;
+mod drain;
+mod finding;
+mod ladder;
+mod leave;
+mod machine;
+mod outcome;
+mod phase;
+mod resolve;
+mod serve;
+mod status;
+mod subject;
+mod triple;
+mod write;
+
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 pub use action::{Action, Call, Request, Side, Step, Target};
 pub use event::{Event, EventType};
 pub use memory::{Cause, Failure, Memory};
 pub use place::Places;
 pub use seen::{Access, Fact, Freshness, Node, Pod, Seen, Sighting, Unknown, Workload};
+
+use case::Case;
+use ladder::Rung;
+use outcome::{Outcome, State};
+use resolve::Wanted;
+use subject::Subject;
+use triple::Triple;
+
+/// How long until what could not be read is read again.
+const REREAD: SignedDuration = SignedDuration::from_secs(30);
 
 /// What to do next.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,6 +112,99 @@ pub fn plan(
     memory: &Memory,
     now: Timestamp,
 ) -> Plan {
-    let _ = (object, seen, memory, now);
-    Plan::default()
+    let (subject, want) = (Subject::of(object), Wanted::of(object));
+    // Whoever took our finalizer off a deleted object wants to keep what is there.
+    if subject.is_deleting && !subject.has_finalizer() {
+        return Plan::default();
+    }
+    let machine = seen.machine.known().and_then(Option::as_ref);
+    let case = Case {
+        subject: &subject,
+        want: &want,
+        seen,
+        memory,
+        triple: &Triple::of(&subject, &want, seen, machine),
+        window: want.schedule.as_ref().ok().map(|schedule| schedule.at(now)),
+        now,
+    };
+    let rung = ladder::climb(&case);
+    let outcome = hold_finalizer(&case, decide(&case, rung));
+    compose(&case, rung, outcome)
+}
+
+/// What the rung that applies comes to.
+fn decide(case: &Case<'_>, rung: Rung<'_>) -> Outcome {
+    match rung {
+        Rung::Paused(what) => Outcome::tell(State::Paused(what)),
+        Rung::Blind(unknown) => blind(case, unknown),
+        Rung::Leave(removal) => leave::leave(case, removal),
+        Rung::Disabled | Rung::Invalid => serve::tend(case),
+        Rung::Serve => serve::serve(case),
+    }
+}
+
+/// Something that has to be known is not.
+fn blind(case: &Case<'_>, unknown: &Unknown) -> Outcome {
+    let (reason, message) = finding::unknown_fact(unknown, "the objects of this machine");
+    Outcome::tell(State::Blind { reason, message }).wake(memory::after(case.now, REREAD))
+}
+
+/// Sees to it that the finalizer is there before anything else, and goes after everything else.
+fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
+    let subject = case.subject;
+    let action = match &outcome.state {
+        State::Paused(_) | State::Blind { .. } => None,
+        State::Quiet if subject.is_deleting => Some(write::remove_finalizer(subject)),
+        _ if !subject.has_finalizer() => Some(write::add_finalizer(subject)),
+        _ => None,
+    };
+    match action {
+        Some(action) => Outcome::tell(outcome.state).with(vec![action]),
+        None => outcome,
+    }
+}
+
+/// Puts a decision into a plan: what is held back after a failure, the status, the events.
+fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
+    let steps: Vec<_> = outcome.actions.iter().map(|action| action.step).collect();
+    // A failed step that is no longer called for is forgotten.
+    let failed = case.memory.failure().and_then(|failure| {
+        Some((
+            failure,
+            steps.iter().position(|step| *step == failure.step)?,
+        ))
+    });
+    if let Some((failure, place)) = failed
+        && failure.retry_at > case.now
+    {
+        outcome.actions.truncate(place);
+        outcome.wakes.push(failure.retry_at);
+    }
+    // The finalizers change the version that guards the status, which has to wait.
+    let is_finalizing = outcome
+        .actions
+        .iter()
+        .any(|action| matches!(action.step, Step::AddFinalizer | Step::RemoveFinalizer));
+    let before = &case.subject.status;
+    let after = status::next(case, rung, &outcome, failed.map(|(failure, _)| failure));
+    let status = (!is_finalizing && after != *before).then_some(after);
+    let wake = outcome.wakes.iter().copied().chain(case.next_flip()).min();
+    if case.seen.freshness == Freshness::Cached
+        && (status.is_some() || !outcome.actions.is_empty())
+    {
+        return Plan {
+            confirm: true,
+            wake: Some(case.now),
+            ..Plan::default()
+        };
+    }
+    Plan {
+        events: status
+            .as_ref()
+            .map_or_else(Vec::new, |after| event::between(before, after)),
+        actions: outcome.actions,
+        status,
+        wake,
+        confirm: false,
+    }
 }

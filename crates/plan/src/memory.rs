@@ -69,8 +69,9 @@ impl Memory {
     ///
     /// `generation` is the ScheduledMachine's: an edited spec is tried at once.
     pub fn observe(&mut self, generation: Option<i64>, seen: &Seen, now: Timestamp) {
-        let fingerprint = fingerprint(seen);
-        if self.fingerprint != fingerprint || self.changed_at.is_none() {
+        if let Some(fingerprint) = fingerprint(seen)
+            && (self.fingerprint != fingerprint || self.changed_at.is_none())
+        {
             self.fingerprint = fingerprint;
             self.changed_at = Some(now);
         }
@@ -133,17 +134,19 @@ pub(crate) fn after(now: Timestamp, pause: SignedDuration) -> Timestamp {
     now.checked_add(pause).unwrap_or(Timestamp::MAX)
 }
 
-/// The uids and versions of the three objects.
-fn fingerprint(seen: &Seen) -> Vec<(String, String)> {
+/// The uids and versions of the three objects; none while one could not be read.
+fn fingerprint(seen: &Seen) -> Option<Vec<(String, String)>> {
     let of = |meta: &Meta| (meta.uid.clone(), meta.resource_version.clone());
-    let machine = seen
-        .machine
-        .known()
-        .and_then(Option::as_ref)
-        .map(|found| of(&found.meta));
-    let sightings = seen.bootstrap.iter().chain(&seen.infrastructure);
-    let providers = sightings
-        .filter_map(|sighting| sighting.found.known()?.as_ref())
-        .map(|found| of(&found.meta));
-    machine.into_iter().chain(providers).collect()
+    let machine = seen.machine.known()?.as_ref().map(|found| of(&found.meta));
+    let mut all: Vec<_> = machine.into_iter().collect();
+    for sighting in seen.bootstrap.iter().chain(&seen.infrastructure) {
+        all.extend(
+            sighting
+                .found
+                .known()?
+                .as_ref()
+                .map(|found| of(&found.meta)),
+        );
+    }
+    Some(all)
 }

@@ -1,0 +1,128 @@
+//! All that one decision looks at.
+
+use fivespot_api::{Shutdown, ShutdownReason};
+use fivespot_capi::{Cluster, Machine, Reference};
+use fivespot_schedule::Window;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::memory::after;
+use crate::resolve::Wanted;
+use crate::subject::Subject;
+use crate::triple::{Part, Triple};
+use crate::{Fact, Memory, Seen, Step, Unknown};
+
+/// How old a Machine has to be before a health check gets it replaced.
+const REMEDIATION_PAUSE: SignedDuration = SignedDuration::from_mins(10);
+/// How long a removal may stand still before that is said.
+const STALL: SignedDuration = SignedDuration::from_mins(10);
+
+/// All that one decision looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case<'a> {
+    pub(crate) subject: &'a Subject,
+    pub(crate) want: &'a Wanted,
+    pub(crate) seen: &'a Seen,
+    pub(crate) memory: &'a Memory,
+    pub(crate) triple: &'a Triple<'a>,
+    /// What the schedule says; none if it is invalid.
+    pub(crate) window: Option<Window>,
+    pub(crate) now: Timestamp,
+}
+
+impl<'a> Case<'a> {
+    /// Whether the schedule is in force and open.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.want.is_enabled && self.window.is_some_and(Window::is_open)
+    }
+
+    /// When the schedule flips next, if it is in force.
+    pub(crate) fn next_flip(&self) -> Option<Timestamp> {
+        self.window
+            .filter(|_| self.want.is_enabled)
+            .and_then(Window::until)
+    }
+
+    /// The Cluster, if there is one. A kind that is not served has no objects.
+    pub(crate) fn cluster(&self) -> Option<&'a Cluster> {
+        self.seen.cluster.known().and_then(Option::as_ref)
+    }
+
+    /// Why the Cluster or the Machine is not known, if one is not.
+    pub(crate) fn blind_spot(&self) -> Option<&'a Unknown> {
+        let cluster = unknown(&self.seen.cluster);
+        cluster.or_else(|| unknown(&self.seen.machine))
+    }
+
+    /// The commitment to leave, if one counts for this Machine.
+    pub(crate) fn commitment(&self, machine: &Machine) -> Option<&'a Shutdown> {
+        let stored = self.subject.status.shutdown.as_ref();
+        stored.filter(|shutdown| shutdown.machine_uid == machine.meta.uid)
+    }
+
+    /// The deadline in force. An edited spec may shorten what was stored, never lengthen it.
+    pub(crate) fn deadline(&self, shutdown: &Shutdown) -> Timestamp {
+        match shutdown.reason {
+            ShutdownReason::KillSwitch | ShutdownReason::Reclaim => shutdown.started_at,
+            ShutdownReason::ScheduleEnded
+            | ShutdownReason::Deleted
+            | ShutdownReason::Remediation => shutdown
+                .deadline
+                .min(after(shutdown.started_at, self.want.leave)),
+        }
+    }
+
+    /// Whether the failure that is being waited out is of this step.
+    pub(crate) fn failed_at(&self, step: Step) -> Option<crate::Cause> {
+        let failure = self.memory.failure()?;
+        (failure.step == step).then_some(failure.cause)
+    }
+
+    /// Whether our Machine is to be replaced: a health check asks for it, or an object that it
+    /// refers to is gone and cannot come back.
+    pub(crate) fn wants_replacement(&self, machine: &Machine) -> bool {
+        let (triple, want) = (self.triple, self.want);
+        let is_lost =
+            |part: &Part<'_>, place: &Reference, had: bool, home: &Reference| {
+                let is_missing = part.unknown.is_none() && !part.is_at(place);
+                is_missing && (had || !place.is_same_object(home))
+            };
+        let bootstrap = machine.bootstrap.as_ref().is_some_and(|place| {
+            let home = &want.bootstrap.reference;
+            is_lost(&triple.bootstrap, place, machine.had_bootstrap, home)
+        });
+        let infrastructure = machine.infrastructure.as_ref().is_some_and(|place| {
+            let home = &want.infrastructure.reference;
+            is_lost(
+                &triple.infrastructure,
+                place,
+                machine.had_infrastructure,
+                home,
+            )
+        });
+        !machine.meta.is_deleting
+            && (machine.wants_remediation() || bootstrap || infrastructure)
+    }
+
+    /// From when on our Machine may be replaced; none before its creation is on record.
+    pub(crate) fn replaceable_from(&self, machine: &Machine) -> Option<Timestamp> {
+        let status = &self.subject.status;
+        let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_ref());
+        let created = status
+            .last_scheduled_time
+            .filter(|_| recorded == Some(&machine.meta.uid));
+        created.map(|created| after(created, REMEDIATION_PAUSE))
+    }
+
+    /// When a removal that does not move is to be called stalled.
+    pub(crate) fn stalls_at(&self) -> Timestamp {
+        after(self.memory.unchanged_since().unwrap_or(self.now), STALL)
+    }
+}
+
+/// Why a fact is not known; a kind that is not served counts as known to have no objects.
+fn unknown<T>(fact: &Fact<T>) -> Option<&Unknown> {
+    match fact {
+        Fact::Known(_) | Fact::Unknown(Unknown::NotServed { .. }) => None,
+        Fact::Unknown(unknown) => Some(unknown),
+    }
+}

@@ -1,0 +1,141 @@
+//! Emptying the Node: what is due now, and when to come back.
+
+use fivespot_capi::Machine;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::case::Case;
+use crate::memory::{Refusal, after};
+use crate::{Access, Action, Cause, Fact, Node, Pod, Step, Unknown, machine, write};
+
+/// How many evictions one pass sends.
+const BATCH: usize = 10;
+/// How long until a Node whose pods are leaving, or a cluster that is silent, is looked at again.
+const RECHECK: SignedDuration = SignedDuration::from_secs(5);
+
+/// How far the drain has come.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Drain {
+    /// The Node holds nothing that would have to leave: our drain has finished.
+    Empty,
+    /// There is nothing for us to drain: no Node, or none that we may touch. Cluster API drains
+    /// as far as there is something to drain.
+    NotOurs,
+    /// There is something to do or to wait for.
+    Running {
+        actions: Vec<Action>,
+        /// When to look again.
+        due: Timestamp,
+        message: String,
+    },
+}
+
+/// What to do about the Node of a Machine that leaves and has time to.
+pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Drain {
+    let Some(link) = &machine.node else {
+        return Drain::NotOurs;
+    };
+    let silent = || Drain::Running {
+        actions: Vec::new(),
+        due: after(case.now, RECHECK),
+        message: format!(
+            "the workload cluster does not answer; Node {} is drained when it does, or given up at the deadline",
+            link.name,
+        ),
+    };
+    match &case.seen.workload.access {
+        Access::Connected => {}
+        Access::KubeconfigMissing { .. }
+        | Access::KubeconfigRefused { .. }
+        | Access::Unauthorized { .. } => return Drain::NotOurs,
+        Access::Unreachable { .. } | Access::NotAsked => return silent(),
+    }
+    if is_refused(case) {
+        return Drain::NotOurs;
+    }
+    match &case.seen.workload.node {
+        Fact::Known(Some(node)) if machine::is_node_of(machine, node) => {
+            match &case.seen.workload.pods {
+                Fact::Known(pods) => empty(case, node, pods),
+                Fact::Unknown(Unknown::Forbidden { .. }) => Drain::NotOurs,
+                Fact::Unknown(_) => silent(),
+            }
+        }
+        Fact::Known(_) | Fact::Unknown(Unknown::Forbidden { .. }) => Drain::NotOurs,
+        Fact::Unknown(_) => silent(),
+    }
+}
+
+/// Whether the workload cluster forbids what a drain needs.
+fn is_refused(case: &Case<'_>) -> bool {
+    [Step::CordonNode, Step::EvictPod]
+        .into_iter()
+        .any(|step| case.failed_at(step) == Some(Cause::Forbidden))
+}
+
+/// Cordons the Node and evicts what is due.
+fn empty(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
+    let leaving: Vec<&Pod> = pods.iter().filter(|pod| has_to_leave(pod)).collect();
+    // Only pods that were listed after the Node was closed are all pods.
+    if leaving.is_empty() && node.is_unschedulable {
+        return Drain::Empty;
+    }
+    let mut actions = Vec::new();
+    if !node.is_unschedulable {
+        actions.push(write::cordon(node, case.subject));
+    }
+    let mut staying: Vec<&Pod> = leaving
+        .iter()
+        .copied()
+        .filter(|pod| !pod.is_deleting)
+        .collect();
+    // Those that were refused come last, so that they hold up no other.
+    staying.sort_by_key(|pod| (tried(case, pod), &pod.namespace, &pod.name));
+    let due = staying
+        .iter()
+        .filter(|pod| tried(case, pod).is_none_or(|due| due <= case.now));
+    actions.extend(due.take(BATCH).map(|pod| write::evict(pod)));
+    let next_try = staying.iter().filter_map(|pod| tried(case, pod)).min();
+    let recheck = after(case.now, RECHECK);
+    let is_all_waiting = leaving.len() == staying.len() && actions.is_empty();
+    Drain::Running {
+        due: if is_all_waiting {
+            next_try.unwrap_or(recheck)
+        } else {
+            recheck
+        },
+        message: told(case, node, &leaving),
+        actions,
+    }
+}
+
+/// Whether a pod keeps the Node from being empty.
+fn has_to_leave(pod: &Pod) -> bool {
+    !pod.is_of_daemon_set && !pod.is_mirror && !pod.is_finished
+}
+
+/// When a refused eviction may be tried again; none if it was not refused.
+fn tried(case: &Case<'_>, pod: &Pod) -> Option<Timestamp> {
+    refusal(case, pod).map(|refusal| refusal.due)
+}
+
+fn refusal<'a>(case: &Case<'a>, pod: &Pod) -> Option<&'a Refusal> {
+    case.memory.refusal(&pod.uid)
+}
+
+fn told(case: &Case<'_>, node: &Node, leaving: &[&Pod]) -> String {
+    let held = leaving
+        .iter()
+        .find_map(|pod| Some((pod, refusal(case, pod)?)));
+    let pods = match leaving.len() {
+        0 => return format!("cordoning Node {}", node.name),
+        1 => "1 pod".to_owned(),
+        count => format!("{count} pods"),
+    };
+    match held {
+        None => format!("evicting {pods} from Node {}", node.name),
+        Some((pod, refusal)) => format!(
+            "evicting {pods} from Node {}; {}/{} is held back: {}",
+            node.name, pod.namespace, pod.name, refusal.message,
+        ),
+    }
+}

@@ -1,0 +1,239 @@
+//! The conditions, one function each.
+
+use fivespot_api::condition::{ConditionStatus, ConditionType, Finding, Reason};
+use fivespot_capi::Truth;
+use fivespot_schedule::Window;
+
+use crate::case::Case;
+use crate::triple::{Part, Slot};
+use crate::{Access, Cause, Fact, Failure, Step, Unknown};
+
+/// What keeps a triple from being made, the most fundamental thing first.
+pub(crate) fn obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
+    if let Some(fault) = &case.want.fault {
+        return Some((Reason::InvalidSpec, fault.clone()));
+    }
+    if let Fact::Unknown(unknown) = &case.seen.contract {
+        return Some(unknown_fact(unknown, "the versions of Cluster API"));
+    }
+    let (bootstrap, infrastructure) =
+        (&case.triple.bootstrap, &case.triple.infrastructure);
+    let not_served = bootstrap.not_served.or(infrastructure.not_served);
+    if let Some(message) = not_served {
+        return Some((Reason::KindNotServed, message.to_owned()));
+    }
+    cluster_obstacle(case).or_else(|| name_taken(case))
+}
+
+fn cluster_obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
+    let name = &case.want.cluster;
+    let Some(cluster) = case.cluster() else {
+        let told = format!("there is no Cluster {name} in this namespace");
+        return Some((Reason::ClusterNotFound, told));
+    };
+    if cluster.meta.is_deleting {
+        return Some((
+            Reason::ClusterDeleting,
+            format!("Cluster {name} is being deleted"),
+        ));
+    }
+    let lacking = match (
+        cluster.is_infrastructure_ready,
+        cluster.is_control_plane_initialized,
+    ) {
+        (true, true) => return None,
+        (false, _) => "its infrastructure is not ready",
+        (true, false) => "its control plane is not initialised",
+    };
+    Some((
+        Reason::ClusterNotReady,
+        format!("Cluster {name} cannot take machines yet: {lacking}"),
+    ))
+}
+
+fn name_taken(case: &Case<'_>) -> Option<(Reason, String)> {
+    let is_taken = |part: &Part<'_>| part.is_taken && part.first().is_none();
+    let (triple, want) = (case.triple, case.want);
+    let kind = if matches!(triple.machine, Slot::Foreign) {
+        "Machine"
+    } else if is_taken(&triple.bootstrap) {
+        &want.bootstrap.reference.kind
+    } else if is_taken(&triple.infrastructure) {
+        &want.infrastructure.reference.kind
+    } else {
+        return None;
+    };
+    let name = case.subject.child();
+    Some((
+        Reason::NameTaken,
+        format!(
+            "a {kind} {name} is there and belongs to somebody else; rename one of the two"
+        ),
+    ))
+}
+
+/// Why a fact is not known, as a reason and a sentence.
+pub(crate) fn unknown_fact(unknown: &Unknown, what: &str) -> (Reason, String) {
+    match unknown {
+        Unknown::NotAsked => {
+            (Reason::ReadFailed, format!("{what} have not been read yet"))
+        }
+        Unknown::NotServed { message } => (Reason::KindNotServed, message.clone()),
+        Unknown::Forbidden { message } => (Reason::Forbidden, forbidden(message)),
+        Unknown::Failed { message } => (Reason::ReadFailed, message.clone()),
+    }
+}
+
+/// A refusal, and what to do about it.
+fn forbidden(message: &str) -> String {
+    format!(
+        "{message}; extend the ClusterRole {}",
+        fivespot_api::name::FIELD_MANAGER
+    )
+}
+
+/// Everything that the spec names exists and may be used.
+pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> Finding {
+    let kind = ConditionType::ReferencesValid;
+    let refused = failure.filter(|failure| {
+        matches!(
+            failure.step,
+            Step::CreateBootstrap | Step::CreateInfrastructure | Step::CreateMachine
+        )
+    });
+    if let Some((reason, message)) = refused.and_then(refusal) {
+        return Finding::new(kind, false, reason, message);
+    }
+    if let Some(unknown) = case.blind_spot().or_else(|| case.triple.unknown()) {
+        let (reason, message) = unknown_fact(unknown, "the objects of this machine");
+        let status = if matches!(unknown, Unknown::Forbidden { .. }) {
+            ConditionStatus::False
+        } else {
+            ConditionStatus::Unknown
+        };
+        return Finding::new(kind, status, reason, message);
+    }
+    match obstacle(case) {
+        Some((reason, message)) => Finding::new(kind, false, reason, message),
+        None => Finding::new(
+            kind,
+            true,
+            Reason::Valid,
+            "everything that the spec names is there",
+        ),
+    }
+}
+
+fn refusal(failure: &Failure) -> Option<(Reason, String)> {
+    let message = failure.message.clone();
+    match failure.cause {
+        Cause::Forbidden => Some((Reason::Forbidden, forbidden(&message))),
+        Cause::Rejected | Cause::NamespaceTerminating => {
+            Some((Reason::Rejected, message))
+        }
+        Cause::NotServed => Some((Reason::KindNotServed, message)),
+        Cause::Unavailable => None,
+    }
+}
+
+/// Inside the window.
+pub(crate) fn scheduled(case: &Case<'_>) -> Finding {
+    let kind = ConditionType::Scheduled;
+    if case.want.is_killed {
+        let told = "the kill switch overrides the schedule";
+        return Finding::new(kind, false, Reason::KillSwitchActivated, told);
+    }
+    if !case.want.is_enabled {
+        let told =
+            "the schedule is switched off; set spec.schedule.enabled to true to use it";
+        return Finding::new(kind, false, Reason::ScheduleDisabled, told);
+    }
+    let until = |word: &str, until: Option<jiff::Timestamp>| match until {
+        Some(until) => format!("{word} until {until}"),
+        None => format!("{word} for at least ten years"),
+    };
+    match (&case.want.schedule, case.window) {
+        (Err(misfit), _) => {
+            let told = misfit.message.clone();
+            Finding::new(kind, ConditionStatus::Unknown, misfit.reason.clone(), told)
+        }
+        (Ok(_), Some(Window::Open { until: end })) => {
+            Finding::new(kind, true, Reason::ScheduleActive, until("open", end))
+        }
+        (Ok(_), Some(Window::Closed { until: end })) => {
+            Finding::new(kind, false, Reason::ScheduleInactive, until("closed", end))
+        }
+        (Ok(_), None) => Finding::new(
+            kind,
+            ConditionStatus::Unknown,
+            Reason::ScheduleInactive,
+            "not evaluated",
+        ),
+    }
+}
+
+/// The schedule can be understood.
+pub(crate) fn schedule_valid(case: &Case<'_>) -> Finding {
+    let kind = ConditionType::ScheduleValid;
+    match &case.want.schedule {
+        Ok(_) => Finding::new(kind, true, Reason::Valid, "the schedule can be evaluated"),
+        Err(misfit) => {
+            Finding::new(kind, false, misfit.reason.clone(), misfit.message.clone())
+        }
+    }
+}
+
+/// The Machine's own readiness; none without a Machine.
+pub(crate) fn machine_ready(case: &Case<'_>) -> Option<Finding> {
+    let machine = case.triple.our_machine()?;
+    let kind = ConditionType::MachineReady;
+    if machine.meta.is_deleting {
+        let progress = machine.deletion_progress();
+        let (reason, message) = progress
+            .map_or(("Deleting", "the Machine is being deleted"), |of| {
+                (of.reason.as_str(), of.message.as_str())
+            });
+        let reason = Reason::Reported(reason.to_owned());
+        return Some(Finding::new(kind, false, reason, message));
+    }
+    let Some(ready) = machine.condition("Ready") else {
+        let reason = Reason::Reported("NotReported".to_owned());
+        let told = "the Machine does not report yet";
+        return Some(Finding::new(kind, ConditionStatus::Unknown, reason, told));
+    };
+    let (status, usual) = match ready.status {
+        Truth::True => (ConditionStatus::True, "Ready"),
+        Truth::False => (ConditionStatus::False, "NotReady"),
+        Truth::Unknown => (ConditionStatus::Unknown, "ReadyUnknown"),
+    };
+    let reason = if ready.reason.is_empty() {
+        usual
+    } else {
+        &ready.reason
+    };
+    let reason = Reason::Reported(reason.to_owned());
+    Some(Finding::new(kind, status, reason, ready.message.clone()))
+}
+
+/// The workload cluster answers; none where nobody asked.
+pub(crate) fn node_access(case: &Case<'_>) -> Option<Finding> {
+    let (reason, message) = match &case.seen.workload.access {
+        Access::NotAsked => return None,
+        Access::Connected => (Reason::Connected, "the workload cluster answers"),
+        Access::KubeconfigMissing { message } => {
+            (Reason::KubeconfigMissing, message.as_str())
+        }
+        Access::KubeconfigRefused { message } => {
+            (Reason::KubeconfigRefused, message.as_str())
+        }
+        Access::Unreachable { message } => (Reason::Unreachable, message.as_str()),
+        Access::Unauthorized { message } => (Reason::Unauthorized, message.as_str()),
+    };
+    let is_connected = reason == Reason::Connected;
+    Some(Finding::new(
+        ConditionType::NodeAccess,
+        is_connected,
+        reason,
+        message,
+    ))
+}

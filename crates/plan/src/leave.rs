@@ -1,0 +1,231 @@
+//! Leaving: the commitment, the drain, the Machine's deletion, and what is left without one.
+
+use fivespot_api::{Shutdown, ShutdownReason, name};
+use fivespot_capi::{Machine, Provider, Reference};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::case::Case;
+use crate::drain::{self, Drain};
+use crate::ladder::Removal;
+use crate::memory::after;
+use crate::outcome::{Commitment, Outcome, State};
+use crate::status::whole_seconds;
+use crate::triple::{Role, Slot};
+use crate::{Cause, Step, machine, write};
+
+/// How long until objects that leave without a Machine are looked at again.
+const RECHECK: SignedDuration = SignedDuration::from_secs(10);
+
+/// What to do about a machine that has to go.
+pub(crate) fn leave(case: &Case<'_>, removal: Removal) -> Outcome {
+    match case.triple.our_machine() {
+        Some(machine) => leave_machine(case, machine, removal),
+        None => clear_up(case),
+    }
+}
+
+fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcome {
+    let going =
+        |what: &str| State::Going(format!("{what} Machine {}", machine.meta.name));
+    let Some(shutdown) = case.commitment(machine) else {
+        return commit(case, machine, removal, case.now);
+    };
+    if removal.is_at_once() && shutdown.reason != removal.reason {
+        return commit(case, machine, removal, shutdown.started_at);
+    }
+    let deadline = case.deadline(shutdown);
+    let is_over = removal.is_at_once() || deadline <= case.now;
+    if machine.meta.is_deleting {
+        return wait_for_machine(case, machine, (!is_over).then_some(deadline));
+    }
+    if is_over {
+        let exclude = write::patch_machine(machine, &write::exclusions(machine, true));
+        let actions = exclude
+            .into_iter()
+            .chain([write::delete_machine(machine)])
+            .collect();
+        return Outcome::tell(going("deleting")).with(actions);
+    }
+    match drain::next(case, machine) {
+        Drain::NotOurs => {
+            Outcome::tell(going("deleting")).with(vec![write::delete_machine(machine)])
+        }
+        Drain::Empty => {
+            let exclude =
+                write::patch_machine(machine, &write::exclusions(machine, false));
+            let actions = exclude
+                .into_iter()
+                .chain([write::delete_machine(machine)])
+                .collect();
+            Outcome::tell(going("deleting")).with(actions)
+        }
+        Drain::Running {
+            actions,
+            due,
+            message,
+        } => {
+            let timeouts =
+                write::patch_machine(machine, &machine::timeouts(case, machine));
+            let actions = timeouts.into_iter().chain(actions).collect();
+            Outcome::tell(State::Going(message))
+                .with(actions)
+                .wake(deadline)
+                .wake(due)
+        }
+    }
+}
+
+/// Makes the commitment, or makes it stricter. Nothing is taken away before it is stored.
+fn commit(
+    case: &Case<'_>,
+    machine: &Machine,
+    removal: Removal,
+    started: Timestamp,
+) -> Outcome {
+    let started = whole_seconds(started);
+    let given = match removal.reason {
+        ShutdownReason::KillSwitch | ShutdownReason::Reclaim => SignedDuration::ZERO,
+        ShutdownReason::ScheduleEnded
+        | ShutdownReason::Deleted
+        | ShutdownReason::Remediation => case.want.leave,
+    };
+    let shutdown = Shutdown {
+        machine_uid: machine.meta.uid.clone(),
+        started_at: started,
+        deadline: after(started, given),
+        reason: removal.reason,
+    };
+    let told = format!("taking Machine {} out of service", machine.meta.name);
+    Outcome {
+        shutdown: Commitment::Make(shutdown),
+        ..Outcome::tell(State::Going(told)).wake(case.now)
+    }
+}
+
+/// Waits for a Machine that Cluster API is deleting; `deadline` is none once it has passed.
+pub(crate) fn wait_for_machine(
+    case: &Case<'_>,
+    machine: &Machine,
+    deadline: Option<Timestamp>,
+) -> Outcome {
+    let mut patch = machine::timeouts(case, machine);
+    if deadline.is_none() {
+        patch.annotations = write::exclusions(machine, true).annotations;
+    }
+    let (progress, details) = machine.deletion_progress().map_or_else(
+        || (String::new(), String::new()),
+        |found| {
+            (
+                format!(": {}", found.reason),
+                format!(": {} {}", found.reason, found.message),
+            )
+        },
+    );
+    let name = &machine.meta.name;
+    let state = if case.stalls_at() <= case.now {
+        State::Stalled(format!(
+            "Machine {name} has not moved for 10 minutes{details}"
+        ))
+    } else {
+        State::Going(format!("waiting for Machine {name} to be gone{progress}"))
+    };
+    let mut outcome = Outcome::tell(state)
+        .with(write::patch_machine(machine, &patch).into_iter().collect())
+        .wake(case.stalls_at());
+    outcome.wakes.extend(deadline);
+    outcome
+}
+
+/// Removes what exists without a Machine.
+fn clear_up(case: &Case<'_>) -> Outcome {
+    if let Some(unknown) = case.triple.unknown() {
+        return crate::blind(case, unknown);
+    }
+    let providers = case.triple.providers();
+    if providers.is_empty() {
+        return Outcome::tell(State::Quiet);
+    }
+    let leftovers = case
+        .triple
+        .leftovers(case.subject.status.machine_ref.is_some());
+    if !leftovers.is_empty() {
+        return delete(case, &leftovers);
+    }
+    match case.triple.infrastructure.first() {
+        Some(infrastructure) if may_get_a_machine(case) => {
+            finish_to_delete(case, infrastructure)
+        }
+        Some(_) | None => delete(case, &providers),
+    }
+}
+
+/// Whether a Machine may be made only to be deleted: the Cluster is there to stay, the name is
+/// free, and the API server has not refused it.
+fn may_get_a_machine(case: &Case<'_>) -> bool {
+    let is_refused = matches!(
+        case.failed_at(Step::CreateMachine),
+        Some(Cause::NamespaceTerminating | Cause::Rejected | Cause::NotServed)
+    );
+    matches!(case.triple.machine, Slot::Absent)
+        && case
+            .cluster()
+            .is_some_and(|cluster| !cluster.meta.is_deleting)
+        && case.seen.contract.known().is_some()
+        && !is_refused
+}
+
+/// Creates the missing Machine, so that Cluster API can take the objects down in its order: an
+/// infrastructure object without a Machine can hang for ever.
+fn finish_to_delete(case: &Case<'_>, infrastructure: &Provider) -> Outcome {
+    let recorded = case.subject.status.bootstrap_ref.as_ref();
+    let recorded = recorded.map(|of| Reference::new(&of.api_version, &of.kind, &of.name));
+    let bootstrap = case
+        .triple
+        .bootstrap
+        .first()
+        .map(Provider::reference)
+        .or(recorded);
+    let bootstrap = bootstrap.unwrap_or_else(|| case.want.bootstrap.reference.clone());
+    let hash = infrastructure
+        .meta
+        .annotations
+        .get(name::SPEC_HASH_ANNOTATION);
+    let hash = hash.unwrap_or(&case.want.hash);
+    let create = write::create_machine(case, bootstrap, infrastructure.reference(), hash);
+    let told = format!(
+        "giving {} a Machine to be deleted with",
+        titled(infrastructure)
+    );
+    Outcome::tell(State::Going(told)).with(create.into_iter().collect())
+}
+
+/// Deletes objects that no Machine of ours needs, and waits for them.
+pub(crate) fn delete(case: &Case<'_>, objects: &[(Role, &Provider)]) -> Outcome {
+    let actions = objects
+        .iter()
+        .filter(|(_, found)| !found.meta.is_deleting)
+        .map(|(role, found)| write::delete_provider(*role, found))
+        .collect();
+    let names: Vec<_> = objects.iter().map(|(_, found)| titled(found)).collect();
+    let names = names.join(" and ");
+    let state = if case.stalls_at() <= case.now {
+        let finalizers: Vec<_> = objects
+            .iter()
+            .flat_map(|(_, found)| found.meta.finalizers.clone())
+            .collect();
+        let held = finalizers.join(", ");
+        State::Stalled(format!(
+            "{names} has not moved for 10 minutes, finalizers: {held}"
+        ))
+    } else {
+        State::Going(format!("waiting for {names} to be gone"))
+    };
+    Outcome::tell(state)
+        .with(actions)
+        .wake(case.stalls_at())
+        .wake(after(case.now, RECHECK))
+}
+
+fn titled(provider: &Provider) -> String {
+    format!("{} {}", provider.kind, provider.meta.name)
+}

@@ -1,0 +1,94 @@
+//! What one decision comes to, before it is put into words.
+
+use fivespot_api::condition::Reason;
+use fivespot_api::{ObjectRef, Shutdown};
+use jiff::Timestamp;
+
+use crate::Action;
+
+/// What one decision comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    /// What to send.
+    pub(crate) actions: Vec<Action>,
+    /// What becomes of the commitment to leave.
+    pub(crate) shutdown: Commitment,
+    /// What is to be on record before anything is created.
+    pub(crate) record: Option<Record>,
+    /// Instants at which to ask again.
+    pub(crate) wakes: Vec<Timestamp>,
+    /// What to tell.
+    pub(crate) state: State,
+}
+
+/// What becomes of the commitment to leave.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Commitment {
+    /// It stays as it is stored.
+    Keep,
+    /// It ends.
+    Clear,
+    /// It is made, or made stricter.
+    Make(Shutdown),
+}
+
+/// Where what is about to be created will be found, and what it is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Record {
+    pub(crate) bootstrap: ObjectRef,
+    pub(crate) infrastructure: ObjectRef,
+    pub(crate) hash: String,
+}
+
+/// How things stand, for people.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum State {
+    /// Nothing is touched, because this kind of object is paused.
+    Paused(&'static str),
+    /// What exists cannot be told.
+    Blind { reason: Reason, message: String },
+    /// Nothing is there and nothing is to be done.
+    Quiet,
+    /// Something is there and is left as it is.
+    Left,
+    /// Something prevents the machine from being made.
+    Blocked { reason: Reason, message: String },
+    /// On the way into service.
+    Coming(String),
+    /// In service.
+    InService {
+        node: String,
+        has_pending_changes: bool,
+    },
+    /// There, but its Node is not ready.
+    NodeNotReady { node: String },
+    /// On the way out.
+    Going(String),
+    /// On the way out, and nothing has moved for ten minutes.
+    Stalled(String),
+}
+
+impl Outcome {
+    /// Nothing to do but to tell.
+    pub(crate) fn tell(state: State) -> Self {
+        Self {
+            actions: Vec::new(),
+            shutdown: Commitment::Keep,
+            record: None,
+            wakes: Vec::new(),
+            state,
+        }
+    }
+
+    /// The same with these actions.
+    pub(crate) fn with(mut self, actions: Vec<Action>) -> Self {
+        self.actions = actions;
+        self
+    }
+
+    /// The same, asking again at an instant.
+    pub(crate) fn wake(mut self, due: Timestamp) -> Self {
+        self.wakes.push(due);
+        self
+    }
+}

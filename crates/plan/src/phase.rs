@@ -1,0 +1,247 @@
+//! The phase and the condition `Ready`: one sentence about everything.
+
+use fivespot_api::condition::{self, ConditionType, Finding, Reason};
+use fivespot_api::{Phase, ShutdownReason};
+use fivespot_capi::Machine;
+
+use crate::case::Case;
+use crate::ladder::{Removal, Rung};
+use crate::outcome::State;
+use crate::{Failure, Step, serve};
+
+/// The phase, and `Ready` with the sentence that also is the status' message.
+pub(crate) fn summary(
+    case: &Case<'_>,
+    rung: Rung<'_>,
+    state: &State,
+    failure: Option<&Failure>,
+) -> (Phase, Finding) {
+    let (phase, is_ready, reason, message) = match failure {
+        Some(failure) => failed(failure),
+        None => standing(case, rung, state),
+    };
+    (
+        phase,
+        Finding::new(ConditionType::Ready, is_ready, reason, message),
+    )
+}
+
+type Summary = (Phase, bool, Reason, String);
+
+fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
+    match state {
+        State::Paused(what) => {
+            let told =
+                format!("the {what} is paused: nothing is touched until it is resumed");
+            (while_paused(case), false, Reason::Paused, told)
+        }
+        State::Blind { reason, message } => {
+            (Phase::Error, false, reason.clone(), message.clone())
+        }
+        State::Quiet | State::Left => at_rest(case, rung),
+        State::Blocked { reason, message } => {
+            (blocked(reason), false, reason.clone(), message.clone())
+        }
+        State::Coming(message) => {
+            (Phase::Pending, false, Reason::Provisioning, message.clone())
+        }
+        State::InService {
+            node,
+            has_pending_changes: false,
+        } => {
+            let told = format!("Node {node} is in service");
+            (Phase::Active, true, Reason::MachineRunning, told)
+        }
+        State::InService {
+            node,
+            has_pending_changes: true,
+        } => {
+            let told = format!(
+                "Node {node} is in service; the edited spec takes effect at the next activation"
+            );
+            (Phase::Active, true, Reason::PendingChanges, told)
+        }
+        State::NodeNotReady { node } if was_in_service(case) => {
+            let told = format!("Node {node} is not ready any more");
+            (Phase::Active, false, Reason::NodeNotReady, told)
+        }
+        State::NodeNotReady { node } => {
+            let told = format!("Node {node} has joined and is not ready yet");
+            (Phase::Pending, false, Reason::Provisioning, told)
+        }
+        State::Going(message) => (
+            Phase::ShuttingDown,
+            false,
+            Reason::ShuttingDown,
+            message.clone(),
+        ),
+        State::Stalled(message) => {
+            let phase = match rung {
+                Rung::Serve => Phase::Pending,
+                Rung::Paused(_)
+                | Rung::Blind(_)
+                | Rung::Leave(_)
+                | Rung::Disabled
+                | Rung::Invalid => Phase::ShuttingDown,
+            };
+            (phase, false, Reason::RemovalStalled, message.clone())
+        }
+    }
+}
+
+/// Nothing is to be done: why that is as it should be, or not.
+fn at_rest(case: &Case<'_>, rung: Rung<'_>) -> Summary {
+    let machine = case.triple.our_machine();
+    match rung {
+        Rung::Leave(Removal {
+            reason: ShutdownReason::KillSwitch,
+        }) => {
+            let told = "removed by the kill switch; set spec.killSwitch to false to return to service";
+            (Phase::Terminated, true, Reason::Terminated, told.to_owned())
+        }
+        Rung::Leave(_) => {
+            let told = "outside the schedule, nothing is there";
+            (Phase::Inactive, true, Reason::Inactive, told.to_owned())
+        }
+        Rung::Disabled => {
+            let told = match machine {
+                Some(machine) => format!(
+                    "the schedule is switched off; Machine {} stays as it is",
+                    machine.meta.name,
+                ),
+                None => "the schedule is switched off".to_owned(),
+            };
+            (Phase::Disabled, true, Reason::Disabled, told)
+        }
+        Rung::Invalid => {
+            let misfit = case.want.schedule.as_ref().err();
+            let (reason, message) = misfit.map_or(
+                (
+                    Reason::InvalidSpec,
+                    "the schedule cannot be evaluated".to_owned(),
+                ),
+                |misfit| (misfit.reason.clone(), misfit.message.clone()),
+            );
+            (
+                Phase::Error,
+                false,
+                reason,
+                format!("{message}; nothing is touched"),
+            )
+        }
+        Rung::Serve | Rung::Paused(_) | Rung::Blind(_) => (
+            Phase::Pending,
+            false,
+            Reason::Provisioning,
+            "waiting".to_owned(),
+        ),
+    }
+}
+
+/// What keeps a machine from being made: somebody has to do something, or it comes by itself.
+fn blocked(reason: &Reason) -> Phase {
+    let comes_by_itself = [
+        Reason::ClusterNotFound,
+        Reason::ClusterDeleting,
+        Reason::ClusterNotReady,
+        Reason::KindNotServed,
+    ];
+    if comes_by_itself.contains(reason) {
+        Phase::Pending
+    } else {
+        Phase::Error
+    }
+}
+
+/// What is there while nothing is touched.
+fn while_paused(case: &Case<'_>) -> Phase {
+    match case.triple.our_machine() {
+        Some(machine) if is_leaving(case, machine) => Phase::ShuttingDown,
+        Some(_) if !case.want.is_enabled => Phase::Disabled,
+        Some(machine) => match serve::standing(case, machine) {
+            State::InService { .. } => Phase::Active,
+            State::NodeNotReady { .. } if was_in_service(case) => Phase::Active,
+            State::Paused(_)
+            | State::Blind { .. }
+            | State::Quiet
+            | State::Left
+            | State::Blocked { .. }
+            | State::Coming(_)
+            | State::NodeNotReady { .. }
+            | State::Going(_)
+            | State::Stalled(_) => Phase::Pending,
+        },
+        None if case.want.is_killed => Phase::Terminated,
+        None if !case.want.is_enabled => Phase::Disabled,
+        None if case.is_wanted() => Phase::Pending,
+        None => Phase::Inactive,
+    }
+}
+
+fn is_leaving(case: &Case<'_>, machine: &Machine) -> bool {
+    machine.meta.is_deleting || case.commitment(machine).is_some()
+}
+
+/// Whether this very Machine has been in service before. Only a word depends on it: a machine
+/// that loses its Node's readiness stays Active, one that never had it is Pending.
+fn was_in_service(case: &Case<'_>) -> bool {
+    let status = &case.subject.status;
+    let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_deref());
+    let is_same = case
+        .triple
+        .our_machine()
+        .is_some_and(|machine| recorded == Some(machine.meta.uid.as_str()));
+    let said = condition::find(&status.conditions, ConditionType::Ready);
+    let in_service = [
+        Reason::MachineRunning,
+        Reason::PendingChanges,
+        Reason::NodeNotReady,
+    ];
+    is_same
+        && said
+            .is_some_and(|ready| in_service.iter().any(|of| of.as_str() == ready.reason))
+}
+
+/// A step failed: which one, and why.
+fn failed(failure: &Failure) -> Summary {
+    let (reason, what) = match failure.step {
+        Step::CreateBootstrap => (
+            Reason::BootstrapCreationFailed,
+            "cannot create the bootstrap object",
+        ),
+        Step::CreateInfrastructure => (
+            Reason::InfrastructureCreationFailed,
+            "cannot create the infrastructure object",
+        ),
+        Step::CreateMachine => {
+            (Reason::MachineCreationFailed, "cannot create the Machine")
+        }
+        Step::UpdateMachine | Step::ExcludeDrain => {
+            (Reason::MachineUpdateFailed, "cannot change the Machine")
+        }
+        Step::DeleteMachine => {
+            (Reason::MachineDeletionFailed, "cannot delete the Machine")
+        }
+        Step::DeleteBootstrap => (
+            Reason::MachineDeletionFailed,
+            "cannot delete the bootstrap object",
+        ),
+        Step::DeleteInfrastructure => (
+            Reason::MachineDeletionFailed,
+            "cannot delete the infrastructure object",
+        ),
+        Step::CordonNode => (Reason::NodeDrainFailed, "cannot cordon the Node"),
+        Step::EvictPod => (Reason::NodeDrainFailed, "cannot evict a pod"),
+        Step::UncordonNode => (Reason::NodeDrainFailed, "cannot uncordon the Node"),
+        Step::AddFinalizer | Step::RemoveFinalizer => (
+            Reason::Reported("FinalizerUpdateFailed".to_owned()),
+            "cannot change the finalizers of the ScheduledMachine",
+        ),
+    };
+    (
+        Phase::Error,
+        false,
+        reason,
+        format!("{what}: {}", failure.message),
+    )
+}

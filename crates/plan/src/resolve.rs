@@ -1,0 +1,150 @@
+//! From what was typed to what is meant. Nothing else in this crate reads a string of the spec.
+
+use std::collections::BTreeMap;
+
+use fivespot_api::condition::Reason;
+use fivespot_api::rules::{self, Violation};
+use fivespot_api::spec_hash::SpecHash;
+use fivespot_api::{InlineObject, ScheduleSpec, ScheduledMachine, name};
+use fivespot_capi::Reference;
+use fivespot_schedule::{Duration, Error, Schedule};
+use jiff::SignedDuration;
+use serde_json::{Map, Value};
+
+/// The longest grace or drain that a stored spec can ask for.
+const LONGEST_LEAVE: Duration = Duration::hours(24);
+/// What stands in for a timeout that cannot be read.
+const USUAL_LEAVE: Duration = Duration::minutes(5);
+
+/// What a ScheduledMachine asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Wanted {
+    /// When the machine is wanted, or why that cannot be told.
+    pub(crate) schedule: Result<Schedule, Misfit>,
+    /// Whether the schedule is in force.
+    pub(crate) is_enabled: bool,
+    /// Whether the kill switch is set.
+    pub(crate) is_killed: bool,
+    /// Name of the Cluster to join.
+    pub(crate) cluster: String,
+    pub(crate) bootstrap: Blueprint,
+    pub(crate) infrastructure: Blueprint,
+    /// Labels and annotations that the Machine gets besides ours.
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+    /// The timeout that Cluster API is told; none if it cannot be read.
+    pub(crate) drain_timeout: Option<SignedDuration>,
+    /// How long leaving may last from the commitment on: the shorter of grace and drain.
+    pub(crate) leave: SignedDuration,
+    /// The hash of what the objects are made from.
+    pub(crate) hash: String,
+    /// The first rule that the spec breaks outside of the schedule.
+    pub(crate) fault: Option<String>,
+}
+
+/// A provider object to be created.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Blueprint {
+    pub(crate) api_version: String,
+    pub(crate) reference: Reference,
+    pub(crate) spec: Map<String, Value>,
+}
+
+/// Why a schedule cannot be understood.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Misfit {
+    pub(crate) reason: Reason,
+    pub(crate) message: String,
+}
+
+impl Wanted {
+    /// Reads a spec. Never fails: what makes no sense is said in its place.
+    pub(crate) fn of(object: &ScheduledMachine) -> Self {
+        let spec = &object.spec;
+        let child = name::child(object.metadata.name.as_deref().unwrap_or_default());
+        let (about_schedule, others): (Vec<_>, Vec<_>) = rules::check(object)
+            .into_iter()
+            .partition(|violation| violation.field.starts_with("spec.schedule"));
+        let drain = length(&spec.node_drain_timeout);
+        let grace = length(&spec.graceful_shutdown_timeout);
+        Self {
+            schedule: schedule(&spec.schedule, about_schedule.first()),
+            is_enabled: spec.schedule.enabled,
+            is_killed: spec.kill_switch,
+            cluster: spec.cluster_name.clone(),
+            bootstrap: Blueprint::of(&spec.bootstrap_spec, child),
+            infrastructure: Blueprint::of(&spec.infrastructure_spec, child),
+            labels: spec.machine_template.labels.clone(),
+            annotations: spec.machine_template.annotations.clone(),
+            drain_timeout: drain.map(SignedDuration::from),
+            leave: drain
+                .unwrap_or(USUAL_LEAVE)
+                .min(grace.unwrap_or(USUAL_LEAVE))
+                .into(),
+            hash: SpecHash::of(spec).to_string(),
+            fault: others.first().map(ToString::to_string),
+        }
+    }
+}
+
+impl Blueprint {
+    fn of(inline: &InlineObject, name: &str) -> Self {
+        Self {
+            api_version: inline.api_version.clone(),
+            reference: Reference::new(&inline.api_version, &inline.kind, name),
+            spec: inline.spec.clone(),
+        }
+    }
+}
+
+/// A timeout, cut to the longest allowed; none if it cannot be read.
+fn length(text: &str) -> Option<Duration> {
+    text.parse::<Duration>()
+        .ok()
+        .map(|length| length.min(LONGEST_LEAVE))
+}
+
+/// The schedule, unless it cannot be parsed or breaks a rule that parsing does not know.
+fn schedule(
+    spec: &ScheduleSpec,
+    violation: Option<&Violation>,
+) -> Result<Schedule, Misfit> {
+    let parsed = match &spec.cron {
+        Some(cron) => Schedule::cron(cron, spec.duration.as_deref(), &spec.timezone),
+        None => Schedule::weekly(&spec.days_of_week, &spec.hours_of_day, &spec.timezone),
+    };
+    let schedule = parsed.map_err(|error| Misfit {
+        reason: reason(&error),
+        message: format!("spec.schedule: {error}"),
+    })?;
+    match violation {
+        None => Ok(schedule),
+        Some(violation) => Err(Misfit {
+            reason: reason_of_field(&violation.field),
+            message: violation.to_string(),
+        }),
+    }
+}
+
+fn reason(error: &Error) -> Reason {
+    match error {
+        Error::Days { .. } => Reason::InvalidDays,
+        Error::Hours { .. } => Reason::InvalidHours,
+        Error::UnknownTimeZone { .. } => Reason::UnknownTimeZone,
+        Error::Incomplete { .. } => Reason::Incomplete,
+        // Everything else that a schedule can get wrong stands in the cron fields.
+        _ => Reason::InvalidCron,
+    }
+}
+
+fn reason_of_field(field: &str) -> Reason {
+    if field.contains("daysOfWeek") {
+        Reason::InvalidDays
+    } else if field.contains("hoursOfDay") {
+        Reason::InvalidHours
+    } else if field.contains("timezone") {
+        Reason::UnknownTimeZone
+    } else {
+        Reason::InvalidCron
+    }
+}

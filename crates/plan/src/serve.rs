@@ -1,0 +1,267 @@
+//! Serving: making the triple exist, and keeping a machine that is there in line with the spec.
+
+use fivespot_api::condition::Reason;
+use fivespot_api::{ObjectRef, name};
+use fivespot_capi::{Machine, MachinePatch, Provider, Reference};
+use jiff::SignedDuration;
+
+use crate::case::Case;
+use crate::memory::after;
+use crate::outcome::{Commitment, Outcome, Record, State};
+use crate::resolve::Blueprint;
+use crate::triple::{Part, Role, Slot};
+use crate::{Access, Action, finding, leave, machine, write};
+
+/// How long until a Node that is not ready is looked at again, should nobody watch it.
+const RECHECK: SignedDuration = SignedDuration::from_secs(15);
+
+/// What to do about a machine that is wanted.
+pub(crate) fn serve(case: &Case<'_>) -> Outcome {
+    match case.triple.machine {
+        Slot::Ours(machine) if machine.meta.is_deleting => await_old(case, machine),
+        Slot::Ours(machine) => keep(case, machine),
+        Slot::Absent | Slot::Foreign => complete(case),
+    }
+}
+
+/// What to do about a machine that nobody decides about: its timeouts follow the spec, and its
+/// state is told.
+pub(crate) fn tend(case: &Case<'_>) -> Outcome {
+    let Some(machine) = case.triple.our_machine() else {
+        return Outcome::tell(if case.triple.is_gone() {
+            State::Quiet
+        } else {
+            State::Left
+        });
+    };
+    let patch = write::patch_machine(machine, &machine::timeouts(case, machine));
+    Outcome::tell(State::Left).with(patch.into_iter().collect())
+}
+
+/// Somebody deleted the Machine inside the window: it is made anew once everything is gone.
+fn await_old(case: &Case<'_>, machine: &Machine) -> Outcome {
+    let mut outcome = leave::wait_for_machine(case, machine, Some(case.now));
+    outcome.wakes.retain(|due| *due > case.now);
+    if let State::Going(message) = outcome.state {
+        outcome.state = State::Coming(message);
+    }
+    outcome
+}
+
+/// Keeps a machine in service: ends a commitment to leave, and what was done for it.
+fn keep(case: &Case<'_>, machine: &Machine) -> Outcome {
+    let node = machine::node(case, machine);
+    let patch = MachinePatch {
+        annotations: write::no_exclusions(machine).annotations,
+        ..machine::timeouts(case, machine)
+    };
+    let marked = node.filter(|node| node.cordon_marker.is_some());
+    let actions = write::patch_machine(machine, &patch)
+        .into_iter()
+        .chain(marked.map(write::uncordon))
+        .chain(missing(case, machine))
+        .collect();
+    let mut outcome = Outcome {
+        shutdown: Commitment::Clear,
+        ..Outcome::tell(standing(case, machine)).with(actions)
+    };
+    if case.wants_replacement(machine) {
+        outcome
+            .wakes
+            .extend(case.replaceable_from(machine).filter(|due| *due > case.now));
+    }
+    let is_settled = matches!(outcome.state, State::InService { .. });
+    let is_silent = matches!(case.seen.workload.access, Access::Unreachable { .. });
+    if machine.node.is_some() && (!is_settled || is_silent) {
+        outcome.wakes.push(after(case.now, RECHECK));
+    }
+    outcome
+}
+
+/// Creates what a live Machine refers to, never had ready, and does not find.
+fn missing(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
+    if finding::obstacle(case).is_some() {
+        return Vec::new();
+    }
+    let lacks = |part: &Part<'_>, place: &Option<Reference>, blueprint: &Blueprint| {
+        let is_here = |place: &Reference| place.is_same_object(&blueprint.reference);
+        let is_ours_to_make = place.as_ref().is_some_and(is_here) && !part.is_taken;
+        is_ours_to_make && part.unknown.is_none() && part.first().is_none()
+    };
+    let (triple, want) = (case.triple, case.want);
+    let bootstrap = !machine.had_bootstrap
+        && lacks(&triple.bootstrap, &machine.bootstrap, &want.bootstrap);
+    let infrastructure = !machine.had_infrastructure
+        && lacks(
+            &triple.infrastructure,
+            &machine.infrastructure,
+            &want.infrastructure,
+        );
+    let bootstrap = bootstrap.then_some(Role::Bootstrap);
+    let infrastructure = infrastructure.then_some(Role::Infrastructure);
+    bootstrap
+        .into_iter()
+        .chain(infrastructure)
+        .map(|role| write::create_provider(case, role))
+        .collect()
+}
+
+/// How a machine that is there stands.
+pub(crate) fn standing(case: &Case<'_>, machine: &Machine) -> State {
+    let Some(link) = &machine.node else {
+        let phase = machine.phase.as_deref().unwrap_or("new");
+        return State::Coming(format!(
+            "Machine {} is {phase}, without a Node",
+            machine.meta.name
+        ));
+    };
+    // The Node itself is asked where it can be: Cluster API's word about it comes later.
+    let is_ready = machine::node(case, machine)
+        .map(|node| node.is_ready)
+        .or_else(|| machine.is_node_ready());
+    let hash = machine.meta.annotations.get(name::SPEC_HASH_ANNOTATION);
+    if is_ready == Some(true) {
+        State::InService {
+            node: link.name.clone(),
+            has_pending_changes: hash.is_some_and(|hash| *hash != case.want.hash),
+        }
+    } else {
+        State::NodeNotReady {
+            node: link.name.clone(),
+        }
+    }
+}
+
+/// Makes what is missing of the triple, in its order.
+fn complete(case: &Case<'_>) -> Outcome {
+    if let Some(unknown) = case.triple.unknown() {
+        return crate::blind(case, unknown);
+    }
+    let leftovers = case
+        .triple
+        .leftovers(case.subject.status.machine_ref.is_some());
+    if !leftovers.is_empty() {
+        return coming(leave::delete(case, &leftovers));
+    }
+    let (bootstrap, infrastructure) = (
+        case.triple.bootstrap.first(),
+        case.triple.infrastructure.first(),
+    );
+    if let (Some(outdated), None) = (bootstrap, infrastructure)
+        && hash_of(outdated) != Some(&case.want.hash)
+    {
+        return coming(leave::delete(case, &[(Role::Bootstrap, outdated)]));
+    }
+    if let Some((reason, message)) = finding::obstacle(case) {
+        let retry = after(case.now, SignedDuration::from_mins(1));
+        let outcome = Outcome::tell(State::Blocked {
+            reason: reason.clone(),
+            message,
+        });
+        // Kinds that appear are noticed by asking; everything else is watched.
+        return if reason == Reason::KindNotServed {
+            outcome.wake(retry)
+        } else {
+            outcome
+        };
+    }
+    create(case, bootstrap, infrastructure)
+}
+
+/// Creates what is missing, once it is on record where it will be found.
+fn create(
+    case: &Case<'_>,
+    bootstrap: Option<&Provider>,
+    infrastructure: Option<&Provider>,
+) -> Outcome {
+    let told = format!("creating Machine {}", case.subject.child());
+    let outcome = Outcome::tell(State::Coming(told));
+    let hash = infrastructure.and_then(hash_of).unwrap_or(&case.want.hash);
+    let record = Record {
+        bootstrap: place(case, bootstrap, &case.want.bootstrap),
+        infrastructure: place(case, infrastructure, &case.want.infrastructure),
+        hash: hash.clone(),
+    };
+    if !is_recorded(case, &record) {
+        return Outcome {
+            record: Some(record),
+            shutdown: Commitment::Clear,
+            ..outcome.wake(case.now)
+        };
+    }
+    let reference = |found: Option<&Provider>, blueprint: &Blueprint| {
+        found.map_or_else(|| blueprint.reference.clone(), Provider::reference)
+    };
+    let providers = [
+        bootstrap
+            .is_none()
+            .then(|| write::create_provider(case, Role::Bootstrap)),
+        infrastructure
+            .is_none()
+            .then(|| write::create_provider(case, Role::Infrastructure)),
+    ];
+    let machine = write::create_machine(
+        case,
+        reference(bootstrap, &case.want.bootstrap),
+        reference(infrastructure, &case.want.infrastructure),
+        hash,
+    );
+    let actions = providers.into_iter().flatten().chain(machine).collect();
+    Outcome {
+        record: Some(record),
+        ..outcome.with(actions)
+    }
+}
+
+/// Where an object is, or will be once it is created.
+fn place(case: &Case<'_>, found: Option<&Provider>, blueprint: &Blueprint) -> ObjectRef {
+    match found {
+        Some(found) => crate::status::object_ref(found),
+        None => ObjectRef {
+            api_version: blueprint.api_version.clone(),
+            kind: blueprint.reference.kind.clone(),
+            name: blueprint.reference.name.clone(),
+            namespace: Some(case.subject.namespace.clone()),
+            uid: None,
+        },
+    }
+}
+
+/// Whether the status says where everything will be found, and nothing of an earlier Machine.
+fn is_recorded(case: &Case<'_>, record: &Record) -> bool {
+    let status = &case.subject.status;
+    let is_same = |stored: &Option<ObjectRef>, wanted: &ObjectRef| {
+        stored.as_ref().is_some_and(|stored| {
+            (&stored.api_version, &stored.kind, &stored.name)
+                == (&wanted.api_version, &wanted.kind, &wanted.name)
+        })
+    };
+    is_same(&status.bootstrap_ref, &record.bootstrap)
+        && is_same(&status.infrastructure_ref, &record.infrastructure)
+        && status.spec_hash.as_ref() == Some(&record.hash)
+        && status.machine_ref.is_none()
+        && status.shutdown.is_none()
+}
+
+fn hash_of(provider: &Provider) -> Option<&String> {
+    provider.meta.annotations.get(name::SPEC_HASH_ANNOTATION)
+}
+
+/// Tells a removal that only clears the way as a step into service.
+fn coming(outcome: Outcome) -> Outcome {
+    match outcome.state {
+        State::Going(message) => Outcome {
+            state: State::Coming(message),
+            ..outcome
+        },
+        State::Paused(_)
+        | State::Blind { .. }
+        | State::Quiet
+        | State::Left
+        | State::Blocked { .. }
+        | State::Coming(_)
+        | State::InService { .. }
+        | State::NodeNotReady { .. }
+        | State::Stalled(_) => outcome,
+    }
+}

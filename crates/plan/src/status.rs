@@ -1,0 +1,162 @@
+//! The status: everything in it follows from the facts of this pass, and keeps its times where
+//! nothing changed.
+
+use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::{NodeRef, ObjectRef, ScheduledMachineStatus, Shutdown};
+use fivespot_capi::{Machine, Provider};
+use jiff::{Timestamp, TimestampRound, Unit};
+
+use crate::case::Case;
+use crate::ladder::Rung;
+use crate::outcome::{Commitment, Outcome, State};
+use crate::triple::Part;
+use crate::{Failure, finding, machine, phase};
+
+/// How many characters of a sentence the status repeats.
+const LONGEST_MESSAGE: usize = 1_024;
+
+/// The status after this pass.
+pub(crate) fn next(
+    case: &Case<'_>,
+    rung: Rung<'_>,
+    outcome: &Outcome,
+    failure: Option<&Failure>,
+) -> ScheduledMachineStatus {
+    let mut status = case.subject.status.clone();
+    status.in_schedule = case.is_wanted();
+    status.observed_generation = case.subject.generation;
+    status.next_activation = case.next_flip().filter(|_| !case.is_wanted());
+    // While paused or blind, what is on record stays there.
+    if !matches!(outcome.state, State::Paused(_) | State::Blind { .. }) {
+        record(case, outcome, &mut status);
+    }
+    status.next_cleanup = status.shutdown.as_ref().and_then(|of| cleanup(case, of));
+    status.next_transition = [case.next_flip(), status.next_cleanup]
+        .into_iter()
+        .flatten()
+        .min();
+    let (phase, ready) = phase::summary(case, rung, &outcome.state, failure);
+    status.phase = Some(phase);
+    status.message = Some(ready.message.chars().take(LONGEST_MESSAGE).collect());
+    let conditions = &mut status.conditions;
+    if case.triple.our_machine().is_none() && case.blind_spot().is_none() {
+        condition::remove(conditions, ConditionType::MachineReady);
+        condition::remove(conditions, ConditionType::NodeAccess);
+    }
+    let findings = [
+        Some(ready),
+        Some(finding::scheduled(case)),
+        Some(finding::schedule_valid(case)),
+        Some(finding::references(case, failure)),
+        finding::machine_ready(case),
+        finding::node_access(case),
+    ];
+    for found in findings.into_iter().flatten() {
+        condition::set(conditions, found, case.subject.generation, case.now);
+    }
+    status
+}
+
+/// The deadline in force, while the Machine that it is about exists.
+fn cleanup(case: &Case<'_>, shutdown: &Shutdown) -> Option<Timestamp> {
+    let machine = case.triple.our_machine()?;
+    (shutdown.machine_uid == machine.meta.uid).then(|| case.deadline(shutdown))
+}
+
+/// Where everything is, and whether it is leaving.
+fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatus) {
+    let is_gone = case.triple.is_gone();
+    match &outcome.shutdown {
+        Commitment::Make(shutdown) => status.shutdown = Some(shutdown.clone()),
+        Commitment::Clear => status.shutdown = None,
+        Commitment::Keep if is_gone => status.shutdown = None,
+        Commitment::Keep => {}
+    }
+    if let Some(machine) = case.triple.our_machine() {
+        record_machine(case, machine, status);
+    } else {
+        status.node_ref = None;
+        status.provider_id = None;
+        // It tells leftovers from an unfinished triple for as long as there may be any.
+        if is_gone || outcome.record.is_some() {
+            status.machine_ref = None;
+        }
+    }
+    if let Some(record) = &outcome.record {
+        status.bootstrap_ref = Some(record.bootstrap.clone());
+        status.infrastructure_ref = Some(record.infrastructure.clone());
+        status.spec_hash = Some(record.hash.clone());
+    } else {
+        let (bootstrap, infrastructure) =
+            (&case.triple.bootstrap, &case.triple.infrastructure);
+        record_part(bootstrap, is_gone, &mut status.bootstrap_ref);
+        record_part(infrastructure, is_gone, &mut status.infrastructure_ref);
+        if is_gone {
+            status.spec_hash = None;
+        }
+    }
+}
+
+fn record_machine(
+    case: &Case<'_>,
+    machine: &Machine,
+    status: &mut ScheduledMachineStatus,
+) {
+    let meta = &machine.meta;
+    let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_ref());
+    let is_same = recorded == Some(&meta.uid);
+    // The first pass that sees a Machine writes down when that was, by our own clock.
+    if !is_same {
+        status.last_scheduled_time = Some(whole_seconds(case.now));
+    }
+    let known = machine::node(case, machine).map(|node| node.uid.clone());
+    status.node_ref = machine.node.as_ref().map(|link| {
+        let before = status
+            .node_ref
+            .as_ref()
+            .filter(|of| is_same && of.name == link.name);
+        let before = before.and_then(|of| of.uid.clone());
+        NodeRef {
+            api_version: "v1".to_owned(),
+            kind: "Node".to_owned(),
+            name: link.name.clone(),
+            uid: known.or_else(|| link.uid.clone()).or(before),
+        }
+    });
+    status.provider_id.clone_from(&machine.provider_id);
+    status.machine_ref = Some(ObjectRef {
+        api_version: machine.contract.api_version().to_owned(),
+        kind: "Machine".to_owned(),
+        name: meta.name.clone(),
+        namespace: Some(meta.namespace.clone()),
+        uid: Some(meta.uid.clone()),
+    });
+}
+
+/// What exists is on record; what is missing stays so until everything is gone.
+fn record_part(part: &Part<'_>, is_gone: bool, stored: &mut Option<ObjectRef>) {
+    match part.first() {
+        Some(found) => *stored = Some(object_ref(found)),
+        None if is_gone => *stored = None,
+        None => {}
+    }
+}
+
+/// A provider object as the status refers to it.
+pub(crate) fn object_ref(found: &Provider) -> ObjectRef {
+    ObjectRef {
+        api_version: found.api_version.clone(),
+        kind: found.kind.clone(),
+        name: found.meta.name.clone(),
+        namespace: Some(found.meta.namespace.clone()),
+        uid: Some(found.meta.uid.clone()),
+    }
+}
+
+/// Cuts an instant down to its second: all that the API shows.
+pub(crate) fn whole_seconds(now: Timestamp) -> Timestamp {
+    let floor = TimestampRound::new()
+        .smallest(Unit::Second)
+        .mode(jiff::RoundMode::Floor);
+    now.round(floor).unwrap_or(now)
+}

@@ -1,0 +1,48 @@
+//! The ScheduledMachine itself: who it is and what an earlier pass stored in its status.
+
+use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
+use fivespot_capi::key;
+
+/// Identity, metadata and status of the ScheduledMachine that is being planned for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) uid: String,
+    pub(crate) resource_version: String,
+    pub(crate) generation: Option<i64>,
+    pub(crate) finalizers: Vec<String>,
+    pub(crate) is_deleting: bool,
+    pub(crate) is_paused: bool,
+    pub(crate) status: ScheduledMachineStatus,
+}
+
+impl Subject {
+    pub(crate) fn of(object: &ScheduledMachine) -> Self {
+        let meta = &object.metadata;
+        let annotations = meta.annotations.as_ref();
+        Self {
+            name: meta.name.clone().unwrap_or_default(),
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            resource_version: meta.resource_version.clone().unwrap_or_default(),
+            generation: meta.generation,
+            finalizers: meta.finalizers.clone().unwrap_or_default(),
+            is_deleting: meta.deletion_timestamp.is_some(),
+            is_paused: annotations.is_some_and(|all| all.contains_key(key::PAUSED)),
+            status: object.status.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Whether our finalizer holds the object.
+    pub(crate) fn has_finalizer(&self) -> bool {
+        self.finalizers
+            .iter()
+            .any(|finalizer| finalizer == name::FINALIZER)
+    }
+
+    /// The one name of all three objects.
+    pub(crate) fn child(&self) -> &str {
+        name::child(&self.name)
+    }
+}

@@ -1,0 +1,280 @@
+//! The requests, each with the guard that makes it safe to send twice.
+
+use fivespot_api::name;
+use fivespot_capi::{
+    Machine, MachineDraft, MachinePatch, Owner, Provider, Reference, key,
+};
+use serde_json::{Value, json};
+
+use crate::case::Case;
+use crate::resolve::Blueprint;
+use crate::subject::Subject;
+use crate::triple::Role;
+use crate::{Action, Call, Node, Pod, Request, Side, Step, Target};
+
+/// The value that tells our exclude annotations from those of others.
+pub(crate) const OUR_MARK: &str = name::FIELD_MANAGER;
+
+/// Adds our finalizer to those that were seen.
+pub(crate) fn add_finalizer(subject: &Subject) -> Action {
+    let mut finalizers = subject.finalizers.clone();
+    finalizers.push(name::FINALIZER.to_owned());
+    patch_finalizers(subject, Step::AddFinalizer, &finalizers)
+}
+
+/// Removes our finalizer from those that were seen.
+pub(crate) fn remove_finalizer(subject: &Subject) -> Action {
+    let mut finalizers = subject.finalizers.clone();
+    finalizers.retain(|finalizer| finalizer != name::FINALIZER);
+    patch_finalizers(subject, Step::RemoveFinalizer, &finalizers)
+}
+
+fn patch_finalizers(subject: &Subject, step: Step, finalizers: &[String]) -> Action {
+    let object = Reference::new(name::API_VERSION, name::KIND, &subject.name);
+    let patch = json!({ "metadata": {
+        "uid": subject.uid,
+        "resourceVersion": subject.resource_version,
+        "finalizers": finalizers,
+    } });
+    management(step, object, &subject.namespace, Call::Patch(patch))
+}
+
+/// Creates a bootstrap or infrastructure object.
+///
+/// It gets a plain owner reference: the controlling one is for the Machine, which cannot come up
+/// while somebody else has it.
+pub(crate) fn create_provider(case: &Case<'_>, role: Role) -> Action {
+    let (step, blueprint) = match role {
+        Role::Bootstrap => (Step::CreateBootstrap, &case.want.bootstrap),
+        Role::Infrastructure => (Step::CreateInfrastructure, &case.want.infrastructure),
+    };
+    let Blueprint {
+        api_version,
+        reference,
+        spec,
+    } = blueprint;
+    let subject = case.subject;
+    let object = json!({
+        "apiVersion": api_version,
+        "kind": reference.kind,
+        "metadata": {
+            "name": reference.name,
+            "namespace": subject.namespace,
+            "labels": name::child_labels(&subject.name, &subject.uid, &case.want.cluster),
+            "annotations": { name::SPEC_HASH_ANNOTATION: case.want.hash },
+            "ownerReferences": [owner(subject, false).json()],
+        },
+        "spec": spec,
+    });
+    management(
+        step,
+        reference.clone(),
+        &subject.namespace,
+        Call::Create(object),
+    )
+}
+
+/// Creates the Machine for these two objects, in the version that the server offers; none where
+/// it offers none.
+pub(crate) fn create_machine(
+    case: &Case<'_>,
+    bootstrap: Reference,
+    infrastructure: Reference,
+    hash: &str,
+) -> Option<Action> {
+    let contract = *case.seen.contract.known()?;
+    let (subject, want) = (case.subject, case.want);
+    let mut labels = want.labels.clone();
+    labels.extend(name::child_labels(
+        &subject.name,
+        &subject.uid,
+        &want.cluster,
+    ));
+    let mut annotations = want.annotations.clone();
+    annotations.insert(name::SPEC_HASH_ANNOTATION.to_owned(), hash.to_owned());
+    // The Cluster waits for all its Machines when it is deleted, but deletes only those that it
+    // owns; the reference stays plain, so that it needs no right to the Cluster's finalizers.
+    let cluster = case.cluster().map(|cluster| Owner {
+        api_version: cluster.contract.api_version().to_owned(),
+        kind: "Cluster".to_owned(),
+        name: cluster.meta.name.clone(),
+        uid: cluster.meta.uid.clone(),
+        is_controller: false,
+    });
+    let draft = MachineDraft {
+        name: subject.child().to_owned(),
+        namespace: subject.namespace.clone(),
+        labels,
+        annotations,
+        owners: [owner(subject, true)].into_iter().chain(cluster).collect(),
+        cluster_name: want.cluster.clone(),
+        bootstrap,
+        infrastructure,
+        drain_timeout: want.drain_timeout.unwrap_or(want.leave).unsigned_abs(),
+    };
+    let object = Reference::new(contract.api_version(), "Machine", &draft.name);
+    let call = Call::Create(draft.json(contract));
+    Some(management(
+        Step::CreateMachine,
+        object,
+        &subject.namespace,
+        call,
+    ))
+}
+
+/// Changes our Machine; none if there is nothing to change.
+pub(crate) fn patch_machine(machine: &Machine, patch: &MachinePatch) -> Option<Action> {
+    if patch.is_empty() {
+        return None;
+    }
+    let is_exclusion = patch.annotations.values().any(Option::is_some);
+    let step = if is_exclusion {
+        Step::ExcludeDrain
+    } else {
+        Step::UpdateMachine
+    };
+    Some(on_machine(machine, step, Call::Patch(patch.json(machine))))
+}
+
+/// Deletes our Machine.
+pub(crate) fn delete_machine(machine: &Machine) -> Action {
+    on_machine(
+        machine,
+        Step::DeleteMachine,
+        Call::Delete {
+            uid: machine.meta.uid.clone(),
+        },
+    )
+}
+
+fn on_machine(machine: &Machine, step: Step, call: Call) -> Action {
+    let api_version = machine.contract.api_version();
+    let object = Reference::new(api_version, "Machine", &machine.meta.name);
+    management(step, object, &machine.meta.namespace, call)
+}
+
+/// Deletes a bootstrap or infrastructure object that no Machine of ours needs.
+pub(crate) fn delete_provider(role: Role, provider: &Provider) -> Action {
+    let step = match role {
+        Role::Bootstrap => Step::DeleteBootstrap,
+        Role::Infrastructure => Step::DeleteInfrastructure,
+    };
+    let call = Call::Delete {
+        uid: provider.meta.uid.clone(),
+    };
+    management(step, provider.reference(), &provider.meta.namespace, call)
+}
+
+/// Cordons the Node and leaves our marker on it.
+pub(crate) fn cordon(node: &Node, subject: &Subject) -> Action {
+    patch_node(node, Step::CordonNode, json!(subject.uid), json!(true))
+}
+
+/// Takes our marker off the Node and lets pods in again.
+pub(crate) fn uncordon(node: &Node) -> Action {
+    patch_node(node, Step::UncordonNode, Value::Null, Value::Null)
+}
+
+fn patch_node(node: &Node, step: Step, marker: Value, unschedulable: Value) -> Action {
+    let patch = json!({
+        "metadata": {
+            "uid": node.uid,
+            "resourceVersion": node.resource_version,
+            "annotations": { name::CORDONED_ANNOTATION: marker },
+        },
+        "spec": { "unschedulable": unschedulable },
+    });
+    let object = Reference::new("v1", "Node", &node.name);
+    workload(
+        step,
+        Target {
+            object,
+            namespace: None,
+        },
+        Call::Patch(patch),
+    )
+}
+
+/// Evicts a pod.
+pub(crate) fn evict(pod: &Pod) -> Action {
+    let object = Reference::new("v1", "Pod", &pod.name);
+    let target = Target {
+        object,
+        namespace: Some(pod.namespace.clone()),
+    };
+    workload(
+        Step::EvictPod,
+        target,
+        Call::Evict {
+            uid: pod.uid.clone(),
+        },
+    )
+}
+
+/// The ScheduledMachine as an owner.
+fn owner(subject: &Subject, is_controller: bool) -> Owner {
+    Owner {
+        api_version: name::API_VERSION.to_owned(),
+        kind: name::KIND.to_owned(),
+        name: subject.name.clone(),
+        uid: subject.uid.clone(),
+        is_controller,
+    }
+}
+
+/// The annotations that are missing for Cluster API to skip its own drain, and, if `volumes`
+/// says so, also its wait for volumes.
+pub(crate) fn exclusions(machine: &Machine, volumes: bool) -> MachinePatch {
+    let volumes = volumes.then_some(key::EXCLUDE_VOLUME_DETACH);
+    let mut patch = MachinePatch::default();
+    for annotation in [key::EXCLUDE_NODE_DRAINING].into_iter().chain(volumes) {
+        if !machine.meta.annotations.contains_key(annotation) {
+            patch
+                .annotations
+                .insert(annotation.to_owned(), Some(OUR_MARK.to_owned()));
+        }
+    }
+    patch
+}
+
+/// Takes back those exclusions that we made.
+pub(crate) fn no_exclusions(machine: &Machine) -> MachinePatch {
+    let mut patch = MachinePatch::default();
+    for annotation in [key::EXCLUDE_NODE_DRAINING, key::EXCLUDE_VOLUME_DETACH] {
+        if machine
+            .meta
+            .annotations
+            .get(annotation)
+            .is_some_and(|value| value == OUR_MARK)
+        {
+            patch.annotations.insert(annotation.to_owned(), None);
+        }
+    }
+    patch
+}
+
+fn management(step: Step, object: Reference, namespace: &str, call: Call) -> Action {
+    let target = Target {
+        object,
+        namespace: Some(namespace.to_owned()),
+    };
+    Action {
+        step,
+        request: Request {
+            side: Side::Management,
+            target,
+            call,
+        },
+    }
+}
+
+fn workload(step: Step, target: Target, call: Call) -> Action {
+    Action {
+        step,
+        request: Request {
+            side: Side::Workload,
+            target,
+            call,
+        },
+    }
+}
