@@ -1,7 +1,9 @@
 //! A Kubernetes API server in a process, for development, tests and simulation.
 
 pub mod builtin;
-mod openapi;
+pub mod discovery;
+pub mod openapi;
+pub mod patch;
 mod registry;
 mod resource;
 mod status;

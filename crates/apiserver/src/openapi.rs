@@ -1,4 +1,87 @@
-//! OpenAPI v3 documents of what is served, and what the schemas say about a place.
+//! OpenAPI v3 documents of what is served, and what the schemas say about an object.
 
 pub(crate) mod definitions;
+mod document;
+mod operation;
 pub(crate) mod shape;
+mod strictness;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::registry::Registry;
+
+pub use strictness::{type_error, unknown_fields};
+
+/// The OpenAPI v3 documents of a registry, one for each group and version.
+///
+/// Making them takes some milliseconds for each; keep them until
+/// [`Registry::revision`] changes.
+#[derive(Clone, Debug)]
+pub struct Documents(BTreeMap<String, Document>);
+
+/// One document as it goes over the wire.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// Changes exactly when the text does; the `hash` of its address and its entity tag.
+    pub hash: String,
+    /// JSON.
+    pub text: String,
+}
+
+impl Documents {
+    /// The documents of everything that `registry` serves; `release` is the Kubernetes
+    /// release that they name, such as `v1.36.0`.
+    pub fn new(registry: &Registry, release: &str) -> Self {
+        let mut all = BTreeMap::new();
+        for group in registry.groups() {
+            for version in registry.versions(group) {
+                let path = if group.is_empty() {
+                    format!("api/{version}")
+                } else {
+                    format!("apis/{group}/{version}")
+                };
+                let value = document::of(registry, (group, version), release);
+                let text = value.to_string();
+                let hash = hash(&text);
+                all.insert(path, Document { hash, text });
+            }
+        }
+        Self(all)
+    }
+
+    /// The answer to `/openapi/v3`: where each document is found.
+    pub fn index(&self) -> Value {
+        let paths: serde_json::Map<_, _> = self
+            .0
+            .iter()
+            .map(|(path, document)| {
+                let hash = &document.hash;
+                let url = format!("/openapi/v3/{path}?hash={hash}");
+                (path.clone(), json!({"serverRelativeURL": url}))
+            })
+            .collect();
+        json!({ "paths": paths })
+    }
+
+    /// The document at `/openapi/v3/<path>`, such as `api/v1` or `apis/policy/v1`.
+    pub fn find(&self, path: &str) -> Option<&Document> {
+        self.0.get(path)
+    }
+}
+
+/// Hexadecimal in upper case, as Kubernetes writes it.
+fn hash(text: &str) -> String {
+    let mut hash = String::new();
+    for byte in Sha256::digest(text.as_bytes()) {
+        // Writing to a string cannot fail.
+        let _ = write!(hash, "{byte:02X}");
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests;

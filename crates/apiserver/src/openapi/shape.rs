@@ -72,10 +72,7 @@ impl<'a> Shape<'a> {
         if declared.is_some() {
             return Self::new(declared);
         }
-        match self.inner.and_then(|it| it.get("additionalProperties")) {
-            Some(schema @ Value::Object(_)) => Self::new(Some(schema)),
-            _ => Shape::UNKNOWN,
-        }
+        self.values()
     }
 
     /// Whether the object may have a field of that name.
@@ -104,6 +101,26 @@ impl<'a> Shape<'a> {
     /// The place of the entries of a list.
     pub(crate) fn items(&self) -> Shape<'a> {
         Self::new(self.inner.and_then(|it| it.get("items")))
+    }
+
+    /// The name of the built-in definition here, such as `PodSpec`.
+    pub(crate) fn name(&self) -> Option<&'a str> {
+        let schema = self.outer?;
+        reference(schema)?.rsplit('.').next()
+    }
+
+    /// Whether the fields of the object here are named by no schema, as in a map.
+    pub(crate) fn is_map(&self) -> bool {
+        self.inner
+            .is_some_and(|it| it.get("additionalProperties").is_some())
+    }
+
+    /// The place of the values of a map.
+    pub(crate) fn values(&self) -> Shape<'a> {
+        match self.inner.and_then(|it| it.get("additionalProperties")) {
+            Some(schema @ Value::Object(_)) => Self::new(Some(schema)),
+            _ => Shape::UNKNOWN,
+        }
     }
 
     /// The declared type, such as `object`; `None` where none is declared.
@@ -174,15 +191,18 @@ impl<'a> Shape<'a> {
 
 /// Follows `$ref`, bare or as the single entry of `allOf`.
 fn follow(schema: &Value) -> &Value {
+    reference(schema)
+        .and_then(definitions::find)
+        .unwrap_or(schema)
+}
+
+/// The name of the definition that a schema consists of.
+fn reference(schema: &Value) -> Option<&str> {
     let target = schema.get("$ref").or_else(|| {
         match schema.get("allOf")?.as_array()?.as_slice() {
             [only] => only.get("$ref"),
             _ => None,
         }
     });
-    target
-        .and_then(Value::as_str)
-        .and_then(|it| it.strip_prefix(definitions::PREFIX))
-        .and_then(definitions::find)
-        .unwrap_or(schema)
+    target?.as_str()?.strip_prefix(definitions::PREFIX)
 }

@@ -98,12 +98,11 @@ fn closing(text: &str) -> Option<usize> {
     for (at, c) in text.char_indices() {
         match (quote, c) {
             (Some(open), _) if open == c => quote = None,
-            (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(c),
             (None, '[') => depth += 1,
             (None, ']') if depth == 0 => return Some(at),
             (None, ']') => depth -= 1,
-            (None, _) => {}
+            (Some(_) | None, _) => {}
         }
     }
     None

@@ -1,0 +1,479 @@
+//! What clients ask to find out what is served: `/api`, `/apis` and below.
+
+use serde_json::{Value, json};
+
+use crate::registry::Registry;
+use crate::resource::{Resource, Subresource, Verb};
+
+/// The form of the answer to a request for `/api` or `/apis`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Everything in one document, `apidiscovery.k8s.io/v2`.
+    AggregatedV2,
+    /// Everything in one document, `apidiscovery.k8s.io/v2beta1`.
+    AggregatedV2Beta1,
+    /// Names of groups and versions alone; clients then ask for each.
+    Plain,
+}
+
+impl Form {
+    /// The first form in an `Accept` header that is served; [`Form::Plain`] for none.
+    ///
+    /// ```
+    /// use fivespot_apiserver::discovery::Form;
+    ///
+    /// let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+    ///               application/json";
+    /// assert_eq!(Form::accepted(accept), Form::AggregatedV2);
+    /// assert_eq!(Form::accepted("*/*"), Form::Plain);
+    /// ```
+    pub fn accepted(accept: &str) -> Self {
+        accept
+            .split(',')
+            .find_map(Self::of_media_type)
+            .unwrap_or(Self::Plain)
+    }
+
+    fn of_media_type(text: &str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let media = parts.next()?;
+        if !matches!(media, "application/json" | "application/*" | "*/*") {
+            return None;
+        }
+        let parameter = |name: &str| {
+            text.split(';')
+                .filter_map(|it| it.trim().split_once('='))
+                .find(|it| it.0 == name)
+                .map(|it| it.1)
+        };
+        match (parameter("g"), parameter("v"), parameter("as")) {
+            (None, None, None) => Some(Self::Plain),
+            (
+                Some("apidiscovery.k8s.io"),
+                Some(version),
+                Some("APIGroupDiscoveryList"),
+            ) => match version {
+                "v2" => Some(Self::AggregatedV2),
+                "v2beta1" => Some(Self::AggregatedV2Beta1),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The `Content-Type` of an answer in this form.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::AggregatedV2 => {
+                "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            }
+            Self::AggregatedV2Beta1 => {
+                "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+            }
+            Self::Plain => "application/json",
+        }
+    }
+
+    fn api_version(self) -> Option<&'static str> {
+        match self {
+            Self::AggregatedV2 => Some("apidiscovery.k8s.io/v2"),
+            Self::AggregatedV2Beta1 => Some("apidiscovery.k8s.io/v2beta1"),
+            Self::Plain => None,
+        }
+    }
+}
+
+/// The answer to `/api`; `address` is host and port of the server.
+pub fn api(registry: &Registry, form: Form, address: &str) -> Value {
+    match form.api_version() {
+        Some(api_version) => {
+            let has_core = registry.groups().any(str::is_empty);
+            aggregated(registry, api_version, has_core.then_some("").into_iter())
+        }
+        None => json!({
+            "kind": "APIVersions",
+            "versions": registry.versions("").collect::<Vec<_>>(),
+            "serverAddressByClientCIDRs": [
+                {"clientCIDR": "0.0.0.0/0", "serverAddress": address},
+            ],
+        }),
+    }
+}
+
+/// The answer to `/apis`.
+pub fn apis(registry: &Registry, form: Form) -> Value {
+    let groups = registry.groups().filter(|it| !it.is_empty());
+    match form.api_version() {
+        Some(api_version) => aggregated(registry, api_version, groups),
+        None => json!({
+            "kind": "APIGroupList",
+            "apiVersion": "v1",
+            "groups": groups.map(|it| group_versions(registry, it)).collect::<Vec<_>>(),
+        }),
+    }
+}
+
+/// The answer to `/apis/<group>`; `None` for a group that is not served.
+pub fn group(registry: &Registry, group: &str) -> Option<Value> {
+    if group.is_empty() {
+        return None;
+    }
+    registry.versions(group).next()?;
+    let mut found = json!({"kind": "APIGroup", "apiVersion": "v1"});
+    if let (Some(all), Value::Object(parts)) =
+        (found.as_object_mut(), group_versions(registry, group))
+    {
+        all.extend(parts);
+    }
+    Some(found)
+}
+
+/// The answer to `/apis/<group>/<version>`, and with an empty group to `/api/<version>`;
+/// `None` for what is not served.
+pub fn version(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+    let mut resources = Vec::new();
+    for resource in registry.resources(group, version) {
+        resources.push(main_entry(resource));
+        resources.extend(
+            resource
+                .subresources
+                .iter()
+                .map(|it| subresource_entry(resource, it)),
+        );
+    }
+    if resources.is_empty() {
+        return None;
+    }
+    let group_version = crate::resource::api_version(group, version);
+    Some(json!({
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": group_version,
+        "resources": resources,
+    }))
+}
+
+fn group_versions(registry: &Registry, group: &str) -> Value {
+    let versions: Vec<_> = registry
+        .versions(group)
+        .map(|it| json!({"groupVersion": format!("{group}/{it}"), "version": it}))
+        .collect();
+    let preferred = versions.first().cloned();
+    json!({"name": group, "versions": versions, "preferredVersion": preferred})
+}
+
+fn main_entry(resource: &Resource) -> Value {
+    let mut entry = json!({
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": words(&resource.verbs),
+    });
+    names(resource, &mut entry);
+    entry
+}
+
+fn subresource_entry(resource: &Resource, subresource: &Subresource) -> Value {
+    let (group, version, kind) = response_kind(resource, subresource);
+    let mut entry = json!({
+        "name": format!("{}/{}", resource.plural, subresource.name()),
+        "singularName": "",
+        "namespaced": resource.namespaced,
+    });
+    if (group, version) != (resource.group.as_str(), resource.version.as_str()) {
+        entry["group"] = group.into();
+        entry["version"] = version.into();
+    }
+    entry["kind"] = kind.into();
+    entry["verbs"] = words(subresource.verbs()).into();
+    entry
+}
+
+/// Adds short names and categories where there are any.
+fn names(resource: &Resource, entry: &mut Value) {
+    if !resource.short_names.is_empty() {
+        entry["shortNames"] = json!(resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        entry["categories"] = json!(resource.categories);
+    }
+}
+
+fn aggregated<'a>(
+    registry: &Registry,
+    api_version: &str,
+    groups: impl Iterator<Item = &'a str>,
+) -> Value {
+    let items: Vec<_> = groups
+        .map(|group| {
+            let versions: Vec<_> = registry
+                .versions(group)
+                .map(|version| {
+                    let resources: Vec<_> = registry
+                        .resources(group, version)
+                        .map(|it| aggregated_entry(it))
+                        .collect();
+                    json!({"version": version, "resources": resources,
+                        "freshness": "Current"})
+                })
+                .collect();
+            let mut metadata = json!({"creationTimestamp": null});
+            if !group.is_empty() {
+                metadata["name"] = group.into();
+            }
+            json!({"metadata": metadata, "versions": versions})
+        })
+        .collect();
+    json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": api_version,
+        "metadata": {},
+        "items": items,
+    })
+}
+
+fn aggregated_entry(resource: &Resource) -> Value {
+    let scope = if resource.namespaced {
+        "Namespaced"
+    } else {
+        "Cluster"
+    };
+    let mut entry = json!({
+        "resource": resource.plural,
+        "responseKind": {"group": resource.group, "version": resource.version,
+            "kind": resource.kind},
+        "scope": scope,
+        "singularResource": resource.singular,
+        "verbs": words(&resource.verbs),
+    });
+    names(resource, &mut entry);
+    if !resource.subresources.is_empty() {
+        let all = resource.subresources.iter().map(|it| {
+            let (group, version, kind) = response_kind(resource, it);
+            json!({"subresource": it.name(), "verbs": words(it.verbs()),
+                "responseKind": {"group": group, "version": version, "kind": kind}})
+        });
+        entry["subresources"] = all.collect();
+    }
+    entry
+}
+
+/// Group, version and kind of what a subresource takes or answers.
+pub(crate) fn response_kind<'a>(
+    resource: &'a Resource,
+    subresource: &Subresource,
+) -> (&'a str, &'a str, &'a str) {
+    match subresource {
+        Subresource::Status | Subresource::Finalize => {
+            (&resource.group, &resource.version, &resource.kind)
+        }
+        Subresource::Scale(_) => ("autoscaling", "v1", "Scale"),
+        Subresource::Eviction => ("policy", "v1", "Eviction"),
+        Subresource::Binding => ("", "v1", "Binding"),
+    }
+}
+
+fn words(verbs: &[Verb]) -> Vec<&'static str> {
+    verbs.iter().map(|it| it.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+    use crate::resource::Scale;
+
+    fn registry() -> Registry {
+        let mut registry = Registry::new(builtin::resources());
+        for version in ["v1alpha1", "v1"] {
+            let mut widget = Resource::new("example.com", version, "Widget", "widgets");
+            widget.subresources = vec![Subresource::Scale(Scale::default())];
+            widget.categories = vec!["all".to_owned()];
+            registry.insert(widget);
+        }
+        registry
+    }
+
+    #[test]
+    fn the_form_is_the_first_accepted_one_that_is_served() {
+        let aggregated =
+            "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        let beta = aggregated.replace("v=v2", "v=v2beta1");
+        let future = aggregated.replace("v=v2", "v=v3");
+        let rows = [
+            (
+                format!("{aggregated},{beta},application/json"),
+                Form::AggregatedV2,
+            ),
+            (format!("{beta},application/json"), Form::AggregatedV2Beta1),
+            (format!("{future}, {beta}"), Form::AggregatedV2Beta1),
+            (format!("application/json, {aggregated}"), Form::Plain),
+            (
+                "application/vnd.kubernetes.protobuf".to_owned(),
+                Form::Plain,
+            ),
+            (String::new(), Form::Plain),
+        ];
+        for (accept, form) in rows {
+            assert_eq!(Form::accepted(&accept), form, "{accept}");
+        }
+    }
+
+    #[test]
+    fn aggregated_and_legacy_discovery_name_the_same_resources() {
+        let registry = registry();
+        let whole = apis(&registry, Form::AggregatedV2);
+        for group in whole["items"].as_array().unwrap() {
+            let name = group["metadata"]["name"].as_str().unwrap();
+            for found in group["versions"].as_array().unwrap() {
+                let version_name = found["version"].as_str().unwrap();
+                let list = version(&registry, name, version_name).unwrap();
+                let mut legacy: Vec<_> = list["resources"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|it| it["name"].as_str().unwrap().to_owned())
+                    .collect();
+                let mut aggregated = Vec::new();
+                for entry in found["resources"].as_array().unwrap() {
+                    let plural = entry["resource"].as_str().unwrap();
+                    aggregated.push(plural.to_owned());
+                    for sub in entry["subresources"].as_array().into_iter().flatten() {
+                        let sub = sub["subresource"].as_str().unwrap();
+                        aggregated.push(format!("{plural}/{sub}"));
+                    }
+                }
+                legacy.sort_unstable();
+                aggregated.sort_unstable();
+                assert_eq!(legacy, aggregated, "{name}/{version_name}");
+            }
+        }
+    }
+
+    #[test]
+    fn eviction_is_announced_with_the_kind_that_it_takes() {
+        let list = version(&registry(), "", "v1").unwrap();
+        let eviction = list["resources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|it| it["name"] == "pods/eviction")
+            .unwrap();
+        assert_eq!(
+            eviction,
+            &json!({"name": "pods/eviction", "singularName": "", "namespaced": true,
+                "group": "policy", "version": "v1", "kind": "Eviction", "verbs": ["create"]})
+        );
+    }
+
+    #[test]
+    fn what_is_not_served_is_not_found() {
+        let registry = registry();
+        assert_eq!(group(&registry, "apps"), None);
+        assert_eq!(group(&registry, ""), None);
+        assert_eq!(version(&registry, "policy", "v1beta1"), None);
+    }
+
+    #[test]
+    fn a_group_names_its_preferred_version() {
+        let found = group(&registry(), "example.com").unwrap();
+        insta::assert_snapshot!(format!("{found:#}"), @r#"
+    {
+      "kind": "APIGroup",
+      "apiVersion": "v1",
+      "name": "example.com",
+      "versions": [
+        {
+          "groupVersion": "example.com/v1",
+          "version": "v1"
+        },
+        {
+          "groupVersion": "example.com/v1alpha1",
+          "version": "v1alpha1"
+        }
+      ],
+      "preferredVersion": {
+        "groupVersion": "example.com/v1",
+        "version": "v1"
+      }
+    }
+    "#);
+    }
+
+    #[test]
+    fn the_aggregated_document_describes_pods() {
+        let whole = api(&registry(), Form::AggregatedV2, "127.0.0.1:6443");
+        let pods = whole["items"][0]["versions"][0]["resources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|it| it["resource"] == "pods")
+            .unwrap();
+        insta::assert_snapshot!(format!("{pods:#}"), @r#"
+    {
+      "resource": "pods",
+      "responseKind": {
+        "group": "",
+        "version": "v1",
+        "kind": "Pod"
+      },
+      "scope": "Namespaced",
+      "singularResource": "pod",
+      "verbs": [
+        "create",
+        "delete",
+        "deletecollection",
+        "get",
+        "list",
+        "patch",
+        "update",
+        "watch"
+      ],
+      "shortNames": [
+        "po"
+      ],
+      "categories": [
+        "all"
+      ],
+      "subresources": [
+        {
+          "subresource": "binding",
+          "verbs": [
+            "create"
+          ],
+          "responseKind": {
+            "group": "",
+            "version": "v1",
+            "kind": "Binding"
+          }
+        },
+        {
+          "subresource": "eviction",
+          "verbs": [
+            "create"
+          ],
+          "responseKind": {
+            "group": "policy",
+            "version": "v1",
+            "kind": "Eviction"
+          }
+        },
+        {
+          "subresource": "status",
+          "verbs": [
+            "get",
+            "patch",
+            "update"
+          ],
+          "responseKind": {
+            "group": "",
+            "version": "v1",
+            "kind": "Pod"
+          }
+        }
+      ]
+    }
+    "#);
+    }
+}

@@ -1,0 +1,169 @@
+//! One OpenAPI v3 document: the paths and schemas of one group and version.
+
+use serde_json::{Map, Value, json};
+
+use super::definitions::{self, DELETE_OPTIONS, LIST_META, OBJECT_META, STATUS};
+use super::operation::{self, Names};
+use crate::registry::Registry;
+use crate::resource::Resource;
+
+/// The document of one group and version.
+pub(super) fn of(
+    registry: &Registry,
+    (group, version): (&str, &str),
+    release: &str,
+) -> Value {
+    let mut schemas = Map::new();
+    let mut paths = Map::new();
+    definitions::copy_with_parts(&[STATUS, DELETE_OPTIONS], &mut schemas);
+    for resource in registry.resources(group, version) {
+        let names = add_schemas(resource, &mut schemas);
+        operation::add_paths(resource, &names, &mut paths);
+    }
+    schemas.sort_keys();
+    json!({
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": release},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    })
+}
+
+/// Adds the schemas of an object and of a list of them; what the two are called.
+fn add_schemas(resource: &Resource, schemas: &mut Map<String, Value>) -> Names {
+    let (group, version, kind) = (&resource.group, &resource.version, &resource.kind);
+    let object = match definitions::name_of(group, version, kind) {
+        Some(name) if !resource.custom => name.to_owned(),
+        _ => {
+            let name = custom_name(resource, kind);
+            schemas.insert(name.clone(), custom(resource));
+            name
+        }
+    };
+    let list = match object.strip_suffix(kind.as_str()) {
+        Some(prefix) => format!("{prefix}{}", resource.list_kind),
+        None => custom_name(resource, &resource.list_kind),
+    };
+    schemas.insert(list.clone(), list_of(resource, &object));
+    let mut needed = vec![object.as_str(), OBJECT_META, LIST_META];
+    let mut custom_parts = Vec::new();
+    if let Some(schema) = schemas.get(&object) {
+        definitions::references(schema, &mut custom_parts);
+    }
+    needed.extend(custom_parts.iter().map(String::as_str));
+    for subresource in &resource.subresources {
+        let (group, version, kind) =
+            crate::discovery::response_kind(resource, subresource);
+        needed.extend(definitions::name_of(group, version, kind));
+    }
+    definitions::copy_with_parts(&needed, schemas);
+    Names { object, list }
+}
+
+/// `com.example.v1.Widget` for `Widget` of `example.com/v1`.
+fn custom_name(resource: &Resource, kind: &str) -> String {
+    let mut parts: Vec<&str> = resource.group.split('.').rev().collect();
+    parts.extend([resource.version.as_str(), kind]);
+    parts.join(".")
+}
+
+const API_VERSION: &str = "APIVersion defines the versioned schema of this representation \
+     of an object. Servers should convert recognized schemas to the latest internal value, \
+     and may reject unrecognized values. More info: https://git.k8s.io/community/\
+     contributors/devel/sig-architecture/api-conventions.md#resources";
+const KIND: &str = "Kind is a string value representing the REST resource this object \
+     represents. Servers may infer this from the endpoint the client submits requests to. \
+     Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/\
+     devel/sig-architecture/api-conventions.md#types-kinds";
+const METADATA: &str = "Standard object's metadata. More info: https://git.k8s.io/\
+     community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+
+/// The schema of a custom resource with what every object has.
+fn custom(resource: &Resource) -> Value {
+    let mut schema = resource
+        .schema
+        .as_deref()
+        .cloned()
+        .unwrap_or_else(|| json!({"type": "object"}));
+    embed(&mut schema);
+    add_object_fields(&mut schema);
+    schema["x-kubernetes-group-version-kind"] = json!([group_version_kind(resource)]);
+    schema
+}
+
+/// Gives embedded objects the fields that every object has.
+fn embed(schema: &mut Value) {
+    if schema["x-kubernetes-embedded-resource"] == true {
+        add_object_fields(schema);
+    }
+    let Value::Object(fields) = schema else {
+        return;
+    };
+    for (key, value) in fields {
+        match (key.as_str(), value) {
+            ("properties", Value::Object(properties)) => {
+                properties.values_mut().for_each(embed);
+            }
+            ("items" | "additionalProperties", value @ Value::Object(_)) => embed(value),
+            _ => {}
+        }
+    }
+}
+
+fn add_object_fields(schema: &mut Value) {
+    let Value::Object(fields) = schema else {
+        return;
+    };
+    let properties = fields
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()));
+    let Value::Object(properties) = properties else {
+        return;
+    };
+    let reference = format!("{}{OBJECT_META}", definitions::PREFIX);
+    let metadata = json!({"description": METADATA, "allOf": [{"$ref": reference}]});
+    for (name, value) in [
+        (
+            "apiVersion",
+            json!({"description": API_VERSION, "type": "string"}),
+        ),
+        ("kind", json!({"description": KIND, "type": "string"})),
+        ("metadata", metadata),
+    ] {
+        properties.insert(name.to_owned(), value);
+    }
+}
+
+fn list_of(resource: &Resource, object: &str) -> Value {
+    let prefix = definitions::PREFIX;
+    let (kind, plural) = (&resource.kind, &resource.plural);
+    let mut list_kind = group_version_kind(resource);
+    list_kind["kind"] = resource.list_kind.as_str().into();
+    json!({
+        "description": format!("{} is a list of {kind}", resource.list_kind),
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": {"description": API_VERSION, "type": "string"},
+            "items": {
+                "description": format!("List of {plural}. More info: https://git.k8s.io/\
+                    community/contributors/devel/sig-architecture/api-conventions.md"),
+                "type": "array",
+                "items": {"$ref": format!("{prefix}{object}")},
+            },
+            "kind": {"description": KIND, "type": "string"},
+            "metadata": {
+                "description": "Standard list metadata. More info: https://git.k8s.io/\
+                    community/contributors/devel/sig-architecture/api-conventions.md\
+                    #types-kinds",
+                "allOf": [{"$ref": format!("{prefix}{LIST_META}")}],
+            },
+        },
+        "x-kubernetes-group-version-kind": [list_kind],
+    })
+}
+
+/// Group, version and kind in the words of the extension.
+pub(super) fn group_version_kind(resource: &Resource) -> Value {
+    json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
+}

@@ -1,0 +1,256 @@
+//! The paths of an OpenAPI document: what may be asked, and with which parameters.
+
+use serde_json::{Map, Value, json};
+
+use super::definitions::{self, DELETE_OPTIONS, STATUS};
+use super::document::group_version_kind;
+use crate::discovery::response_kind;
+use crate::patch::PatchType;
+use crate::resource::{Resource, Subresource, Verb};
+
+/// What the schemas of a resource are called.
+pub(super) struct Names {
+    /// One object.
+    pub(super) object: String,
+    /// A list of them.
+    pub(super) list: String,
+}
+
+/// An operation: the HTTP method, the word of `x-kubernetes-action`, and what follows
+/// from the verb.
+struct Operation<'a> {
+    method: &'static str,
+    action: &'static str,
+    summary: String,
+    parameters: &'static [&'static str],
+    body: Option<(&'static [&'static str], &'a str)>,
+    answer: &'a str,
+}
+
+const WRITE: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"];
+const PATCH: [&str; 4] = ["dryRun", "fieldManager", "fieldValidation", "force"];
+const DELETE: [&str; 4] = [
+    "dryRun",
+    "gracePeriodSeconds",
+    "orphanDependents",
+    "propagationPolicy",
+];
+const LIST: [&str; 10] = [
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+    "watch",
+];
+
+/// Adds every path of `resource`.
+pub(super) fn add_paths(
+    resource: &Resource,
+    names: &Names,
+    paths: &mut Map<String, Value>,
+) {
+    let root = if resource.group.is_empty() {
+        format!("/api/{}", resource.version)
+    } else {
+        format!("/apis/{}/{}", resource.group, resource.version)
+    };
+    let all = format!("{root}/{}", resource.plural);
+    let collection = if resource.namespaced {
+        format!("{root}/namespaces/{{namespace}}/{}", resource.plural)
+    } else {
+        all.clone()
+    };
+    let one = format!("{collection}/{{name}}");
+    let operations = |verbs: &[Verb]| -> Vec<Operation<'_>> {
+        let served = verbs.iter().filter(|it| resource.allows(**it));
+        served.map(|it| operation(resource, names, *it)).collect()
+    };
+    let of_collection = operations(&[Verb::List, Verb::Create, Verb::DeleteCollection]);
+    add(paths, resource, &collection, &of_collection);
+    let of_one = operations(&[Verb::Get, Verb::Update, Verb::Delete, Verb::Patch]);
+    add(paths, resource, &one, &of_one);
+    if resource.namespaced {
+        add(paths, resource, &all, &operations(&[Verb::List]));
+    }
+    for subresource in &resource.subresources {
+        add_subresource(paths, resource, &one, subresource);
+    }
+}
+
+fn operation<'a>(resource: &Resource, names: &'a Names, verb: Verb) -> Operation<'a> {
+    let kind = &resource.kind;
+    let object = names.object.as_str();
+    let body: Option<(&'static [&'static str], &'a str)> = match verb {
+        Verb::Create | Verb::Update => Some((&["application/json"], object)),
+        Verb::Delete | Verb::DeleteCollection => {
+            Some((&["application/json"], DELETE_OPTIONS))
+        }
+        Verb::Patch => Some((patch_media_types(resource), "")),
+        Verb::Get | Verb::List | Verb::Watch => None,
+    };
+    let (method, action, summary, parameters, answer): (_, _, _, &[&str], _) = match verb
+    {
+        Verb::Create => ("post", "post", format!("create a {kind}"), &WRITE, object),
+        Verb::Update => {
+            let summary = format!("replace the specified {kind}");
+            ("put", "put", summary, &WRITE, object)
+        }
+        Verb::Patch => {
+            let summary = format!("partially update the specified {kind}");
+            ("patch", "patch", summary, &PATCH, object)
+        }
+        Verb::Delete => {
+            let summary = format!("delete a {kind}");
+            ("delete", "delete", summary, &DELETE, STATUS)
+        }
+        Verb::DeleteCollection => {
+            let summary = format!("delete collection of {kind}");
+            ("delete", "deletecollection", summary, &DELETE, STATUS)
+        }
+        Verb::Get => {
+            let summary = format!("read the specified {kind}");
+            ("get", "get", summary, &[], object)
+        }
+        Verb::List | Verb::Watch => {
+            let summary = format!("list or watch objects of kind {kind}");
+            ("get", "list", summary, &LIST, names.list.as_str())
+        }
+    };
+    Operation {
+        method,
+        action,
+        summary,
+        parameters,
+        body,
+        answer,
+    }
+}
+
+fn patch_media_types(resource: &Resource) -> &'static [&'static str] {
+    const CUSTOM: [&str; 3] = [
+        "application/apply-patch+yaml",
+        "application/json-patch+json",
+        "application/merge-patch+json",
+    ];
+    const BUILT_IN: [&str; 4] = [
+        "application/apply-patch+yaml",
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+    ];
+    if PatchType::accepted(resource).contains(&PatchType::Strategic) {
+        &BUILT_IN
+    } else {
+        &CUSTOM
+    }
+}
+
+fn add_subresource(
+    paths: &mut Map<String, Value>,
+    resource: &Resource,
+    one: &str,
+    subresource: &Subresource,
+) {
+    let (group, version, kind) = response_kind(resource, subresource);
+    let mut shown = resource.clone();
+    group.clone_into(&mut shown.group);
+    version.clone_into(&mut shown.version);
+    kind.clone_into(&mut shown.kind);
+    let name = definitions::name_of(group, version, kind).unwrap_or_default();
+    let names = Names {
+        object: name.to_owned(),
+        list: name.to_owned(),
+    };
+    let operations: Vec<_> = subresource
+        .verbs()
+        .iter()
+        .map(|it| operation(&shown, &names, *it))
+        .collect();
+    add(
+        paths,
+        &shown,
+        &format!("{one}/{}", subresource.name()),
+        &operations,
+    );
+}
+
+fn add(
+    paths: &mut Map<String, Value>,
+    resource: &Resource,
+    path: &str,
+    operations: &[Operation<'_>],
+) {
+    if operations.is_empty() {
+        return;
+    }
+    let mut item = Map::new();
+    for operation in operations {
+        item.insert(operation.method.to_owned(), operation.to_value(resource));
+    }
+    let mut parameters = Vec::new();
+    for name in ["name", "namespace"] {
+        if path.contains(&format!("{{{name}}}")) {
+            parameters.push(json!({"name": name, "in": "path", "required": true,
+                "schema": {"type": "string", "uniqueItems": true}}));
+        }
+    }
+    parameters.push(query("pretty"));
+    item.insert("parameters".to_owned(), parameters.into());
+    paths.insert(path.to_owned(), Value::Object(item));
+}
+
+impl Operation<'_> {
+    fn to_value(&self, resource: &Resource) -> Value {
+        let tag = format!("{}_{}", resource.group.replace('.', "_"), resource.version);
+        let parameters: Vec<_> = self.parameters.iter().map(|it| query(it)).collect();
+        let mut value = json!({
+            "tags": [tag.trim_start_matches('_')],
+            "description": self.summary,
+            "parameters": parameters,
+        });
+        if let Some((media_types, schema)) = self.body {
+            let content = content(media_types, schema);
+            // Every field of DeleteOptions has a default.
+            let required = schema != DELETE_OPTIONS;
+            value["requestBody"] = json!({"content": content, "required": required});
+        }
+        let content = content(&["application/json"], self.answer);
+        value["responses"] = json!({
+            "200": {"description": "OK", "content": content},
+            "401": {"description": "Unauthorized"},
+        });
+        value["x-kubernetes-action"] = self.action.into();
+        value["x-kubernetes-group-version-kind"] = group_version_kind(resource);
+        value
+    }
+}
+
+fn content(media_types: &[&str], schema: &str) -> Value {
+    let schema = if schema.is_empty() {
+        json!({"type": "object"})
+    } else {
+        json!({"$ref": format!("{}{schema}", definitions::PREFIX)})
+    };
+    let all = media_types
+        .iter()
+        .map(|&it| (it.to_owned(), json!({ "schema": schema })));
+    Value::Object(all.collect())
+}
+
+fn query(name: &str) -> Value {
+    let kind = match name {
+        "allowWatchBookmarks"
+        | "force"
+        | "orphanDependents"
+        | "sendInitialEvents"
+        | "watch" => "boolean",
+        "gracePeriodSeconds" | "limit" | "timeoutSeconds" => "integer",
+        _ => "string",
+    };
+    json!({"name": name, "in": "query", "schema": {"type": kind, "uniqueItems": true}})
+}

@@ -1,0 +1,158 @@
+//! Where an object of a built-in kind leaves its schema.
+
+use serde_json::Value;
+
+use super::shape::Shape;
+use crate::resource::Resource;
+
+/// The paths of all fields of `object` that the schema of its built-in kind does not
+/// know, in document order, as Kubernetes' strict decoder names them:
+/// `spec.containers[0].imagee`.
+///
+/// ```
+/// use fivespot_apiserver::{Registry, builtin, openapi::unknown_fields};
+/// use serde_json::json;
+///
+/// let registry = Registry::new(builtin::resources());
+/// let nodes = registry.find("", "v1", "nodes").unwrap();
+/// let node = json!({"apiVersion": "v1", "kind": "Node", "spec": {"cordoned": true}});
+/// assert_eq!(unknown_fields(nodes, &node), ["spec.cordoned"]);
+/// ```
+pub fn unknown_fields(resource: &Resource, object: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    collect_unknown(Shape::of(resource), object, "", &mut found);
+    found
+}
+
+fn collect_unknown(shape: Shape<'_>, value: &Value, path: &str, found: &mut Vec<String>) {
+    if !shape.is_known() {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let inner = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
+                if shape.knows(key) {
+                    collect_unknown(shape.field(key), value, &inner, found);
+                } else {
+                    found.push(inner);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                collect_unknown(shape.items(), item, &format!("{path}[{at}]"), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The first value of `object` that has another type than the schema of its built-in
+/// kind gives it, in the words of Go's JSON decoder; `None` where all types are right.
+///
+/// ```
+/// use fivespot_apiserver::{Registry, builtin, openapi::type_error};
+/// use serde_json::json;
+///
+/// let registry = Registry::new(builtin::resources());
+/// let maps = registry.find("", "v1", "configmaps").unwrap();
+/// assert_eq!(
+///     type_error(maps, &json!({"data": {"port": 80}})).unwrap(),
+///     "json: cannot unmarshal number into Go struct field ConfigMap.data of type string",
+/// );
+/// ```
+pub fn type_error(resource: &Resource, object: &Value) -> Option<String> {
+    find_type_error(Shape::of(resource), object, Context::default())
+}
+
+/// Where the search is: the innermost Go struct, and the fields that lead here.
+#[derive(Clone, Copy, Default)]
+struct Context<'a> {
+    structure: &'a str,
+    fields: &'a str,
+}
+
+fn find_type_error(
+    shape: Shape<'_>,
+    value: &Value,
+    context: Context<'_>,
+) -> Option<String> {
+    if let Some(found) = mismatch(shape, value) {
+        let Context { structure, fields } = context;
+        let wanted = go_type(shape);
+        return Some(if fields.is_empty() {
+            format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+        } else {
+            format!(
+                "json: cannot unmarshal {found} into Go struct field \
+                 {structure}.{fields} of type {wanted}"
+            )
+        });
+    }
+    match value {
+        Value::Object(all) => {
+            let structure = shape.name().unwrap_or(context.structure);
+            all.iter().find_map(|(key, value)| {
+                let fields = if shape.is_map() {
+                    context.fields.to_owned()
+                } else if context.fields.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{}.{key}", context.fields)
+                };
+                let fields = fields.as_str();
+                find_type_error(shape.field(key), value, Context { structure, fields })
+            })
+        }
+        Value::Array(items) => items
+            .iter()
+            .find_map(|it| find_type_error(shape.items(), it, context)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+/// What Go's decoder calls the value, when the place takes another type.
+fn mismatch(shape: Shape<'_>, value: &Value) -> Option<String> {
+    let wanted = shape.kind()?;
+    let found = match (value, wanted) {
+        (Value::Null, _)
+        | (Value::Bool(_), "boolean")
+        | (Value::String(_), "string")
+        | (Value::Number(_), "number")
+        | (Value::Array(_), "array")
+        | (Value::Object(_), "object") => return None,
+        (Value::Number(number), "integer") => {
+            if number.is_i64() || number.is_u64() {
+                return None;
+            }
+            return Some(format!("number {number}"));
+        }
+        (Value::Bool(_), _) => "bool",
+        (Value::Number(_), _) => "number",
+        (Value::String(_), _) => "string",
+        (Value::Array(_), _) => "array",
+        (Value::Object(_), _) => "object",
+    };
+    Some(found.to_owned())
+}
+
+/// About the Go type of a place; the package is always called `v1`.
+fn go_type(shape: Shape<'_>) -> String {
+    if let Some(name) = shape.name().filter(|_| shape.kind() == Some("object")) {
+        return format!("v1.{name}");
+    }
+    match (shape.kind(), shape.format()) {
+        (Some("boolean"), _) => "bool".to_owned(),
+        (Some("integer"), format) => format.unwrap_or("int64").to_owned(),
+        (Some("number"), _) => "float64".to_owned(),
+        (Some("array"), _) => format!("[]{}", go_type(shape.items())),
+        (Some("object"), _) => format!("map[string]{}", go_type(shape.values())),
+        (Some(other), _) => other.to_owned(),
+        (None, _) => "interface {}".to_owned(),
+    }
+}

@@ -1,0 +1,66 @@
+//! JSON patches (RFC 6902).
+
+use json_patch::{CopyOperation, Patch, PatchOperation};
+use serde_json::Value;
+
+use super::{kind_of, rejected};
+use crate::status::Status;
+
+/// Operations in one patch (`maxJSONPatchOperations` in k8s.io/apiserver).
+const MAX_OPERATIONS: usize = 10_000;
+
+/// What all copies of a patch may add up to: they could double an object again and again
+/// (`AccumulatedCopySizeLimit`, which Kubernetes sets to the limit of a request's body).
+const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
+
+/// Carries out `operations` in order on a copy of `object`.
+pub(super) fn apply(object: &Value, operations: &Value) -> Result<Value, Status> {
+    let Some(list) = operations.as_array() else {
+        let kind = kind_of(operations);
+        return Err(Status::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {kind} into Go value of type \
+             []handlers.jsonPatchOp"
+        )));
+    };
+    if list.len() > MAX_OPERATIONS {
+        let message = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is \
+             {MAX_OPERATIONS}, got {}",
+            list.len()
+        );
+        return Err(Status {
+            message,
+            ..Status::too_large(MAX_OPERATIONS)
+        });
+    }
+    let patch =
+        serde_json::from_value::<Patch>(operations.clone()).map_err(|_| rejected())?;
+    let mut patched = object.clone();
+    let mut copied = 0;
+    for operation in patch.0 {
+        if let PatchOperation::Copy(CopyOperation { from, .. }) = &operation {
+            copied += from.resolve(&patched).map_or(0, size);
+            if copied > MAX_COPIED_BYTES {
+                return Err(rejected());
+            }
+        }
+        json_patch::patch_unsafe(&mut patched, &[operation]).map_err(|_| rejected())?;
+    }
+    Ok(patched)
+}
+
+/// About as many bytes as the value has as JSON.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 4,
+        Value::Number(_) => 8,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|it| size(it) + 1).sum::<usize>(),
+        Value::Object(fields) => {
+            2 + fields
+                .iter()
+                .map(|(key, value)| key.len() + size(value) + 4)
+                .sum::<usize>()
+        }
+    }
+}

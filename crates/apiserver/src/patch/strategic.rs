@@ -1,0 +1,166 @@
+//! Strategic merge patches: Kubernetes' merge patch that knows the keys of lists
+//! (k8s.io/apimachinery/pkg/util/strategicpatch).
+//!
+//! Directives in a patch: `$patch` (`replace`, `delete`), `$retainKeys`,
+//! `$deleteFromPrimitiveList/<field>` and `$setElementOrder/<field>`.
+
+mod error;
+mod list;
+
+use serde_json::{Map, Value};
+
+use crate::openapi::shape::Shape;
+pub(super) use error::Error;
+
+const DIRECTIVE: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
+const SET_ELEMENT_ORDER: &str = "$setElementOrder";
+
+/// Lays `patch` over `original`; both are objects at `shape`.
+pub(super) fn merge(
+    original: Value,
+    patch: Value,
+    shape: Shape<'_>,
+) -> Result<Value, Error> {
+    let (Value::Object(original), Value::Object(patch)) = (original, patch) else {
+        return Err(Error::Document);
+    };
+    merge_objects(original, patch, shape).map(Value::Object)
+}
+
+fn merge_objects(
+    mut original: Map<String, Value>,
+    mut patch: Map<String, Value>,
+    shape: Shape<'_>,
+) -> Result<Map<String, Value>, Error> {
+    if let Some(directive) = patch.shift_remove(DIRECTIVE) {
+        return match directive.as_str() {
+            Some("replace") => Ok(patch),
+            Some("delete") => Ok(Map::new()),
+            _ => Err(Error::directive(&directive, patch)),
+        };
+    }
+    retain_keys(&mut original, &mut patch)?;
+    list::merge_ordered(&mut original, &mut patch, shape)?;
+    for (key, value) in patch {
+        if let Some(name) = suffix(&key, DELETE_FROM_LIST, Error::PrimitiveList)? {
+            list::delete_scalars(&mut original, name, &value)?;
+        } else {
+            let merged = merge_field(original.take_out(&key), value, &key, shape)?;
+            original.put_back(key, merged);
+        }
+    }
+    Ok(original)
+}
+
+/// The new value of a field; `None` removes it.
+fn merge_field(
+    original: Option<Value>,
+    patch: Value,
+    key: &str,
+    shape: Shape<'_>,
+) -> Result<Option<Value>, Error> {
+    let place = shape.field(key);
+    match (original, patch) {
+        (_, Value::Null) => Ok(None),
+        (Some(Value::Object(original)), Value::Object(patch)) => {
+            if place.has_patch_strategy("replace") {
+                Ok(Some(Value::Object(patch)))
+            } else {
+                merge_objects(original, patch, place).map(|it| Some(Value::Object(it)))
+            }
+        }
+        (Some(Value::Array(original)), Value::Array(patch)) => {
+            list::merge(original, patch, place).map(|it| Some(Value::Array(it)))
+        }
+        (_, patch) => Ok(cleaned(patch)),
+    }
+}
+
+/// `$retainKeys`: drops every field of the original that the list does not name.
+fn retain_keys(
+    original: &mut Map<String, Value>,
+    patch: &mut Map<String, Value>,
+) -> Result<(), Error> {
+    let Some(directive) = patch.shift_remove(RETAIN_KEYS) else {
+        return Ok(());
+    };
+    let Value::Array(retained) = directive else {
+        return Err(Error::RetainKeys);
+    };
+    let retains = |key: &str| retained.iter().any(|it| it == key);
+    for (key, value) in patch.iter() {
+        let directive =
+            key.starts_with(DELETE_FROM_LIST) || key.starts_with(SET_ELEMENT_ORDER);
+        if !value.is_null() && !directive && !retains(key) {
+            return Err(Error::RetainKeys);
+        }
+    }
+    original.retain(|key, _| retains(key));
+    Ok(())
+}
+
+/// The field that a directive such as `$setElementOrder/taints` is about; `None` for
+/// another key, the error for a directive that names no field.
+fn suffix<'k>(
+    key: &'k str,
+    prefix: &str,
+    error: Error,
+) -> Result<Option<&'k str>, Error> {
+    match key.strip_prefix(prefix) {
+        None => Ok(None),
+        Some(rest) => rest.strip_prefix('/').map(Some).ok_or(error),
+    }
+}
+
+fn is_directive(key: &str) -> bool {
+    [RETAIN_KEYS, DELETE_FROM_LIST, SET_ELEMENT_ORDER]
+        .iter()
+        .any(|it| key.starts_with(it))
+}
+
+/// A value of a patch that meets nothing to merge with: without nulls and directives.
+/// `None` for a value that is itself a directive.
+fn cleaned(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(fields) => {
+            if fields.contains_key(DIRECTIVE) {
+                return None;
+            }
+            let kept = fields
+                .into_iter()
+                .filter(|(key, value)| !value.is_null() && !is_directive(key))
+                .filter_map(|(key, value)| Some((key, cleaned(value)?)));
+            Some(Value::Object(kept.collect()))
+        }
+        Value::Array(items) => Some(Value::Array(
+            items.into_iter().filter_map(cleaned).collect(),
+        )),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(value),
+    }
+}
+
+/// Takes a field out and puts it back at its place, so that a patch does not reorder an
+/// object that people read.
+trait InPlace {
+    fn take_out(&mut self, key: &str) -> Option<Value>;
+    fn put_back(&mut self, key: String, value: Option<Value>);
+}
+
+impl InPlace for Map<String, Value> {
+    fn take_out(&mut self, key: &str) -> Option<Value> {
+        self.get_mut(key).map(Value::take)
+    }
+
+    fn put_back(&mut self, key: String, value: Option<Value>) {
+        match value {
+            Some(value) => {
+                self.insert(key, value);
+            }
+            None => {
+                self.shift_remove(&key);
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Why a strategic merge patch cannot be merged, in Kubernetes' words.
+
+use serde_json::{Map, Value};
+
+use crate::patch::rejected;
+use crate::status::{Reason, Status};
+
+/// Why a strategic merge patch cannot be merged.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub(in crate::patch) enum Error {
+    /// Something is not the JSON object it should be.
+    #[error("invalid JSON document")]
+    Document,
+    /// A list in a list.
+    #[error("lists of lists are not supported")]
+    ListOfLists,
+    /// A malformed `$deleteFromPrimitiveList`.
+    #[error("invalid patch format of primitive list")]
+    PrimitiveList,
+    /// A malformed `$retainKeys`, or one that does not name what the patch sets.
+    #[error("invalid patch format of retainKeys")]
+    RetainKeys,
+    /// A malformed `$setElementOrder`.
+    #[error("invalid patch format of setElementOrder list")]
+    ElementOrder,
+    /// The patch holds the entries of a list in another order than it announces.
+    #[error(
+        "The order in patch list:\n{patch}\n doesn't match $setElementOrder list:\n{order}\n"
+    )]
+    OrderMismatch {
+        /// The entries.
+        patch: String,
+        /// The announced order.
+        order: String,
+    },
+    /// An entry without the field that tells entries apart.
+    #[error("map: {entry} does not contain declared merge key: {key}")]
+    NoMergeKey {
+        /// The entry.
+        entry: String,
+        /// The field.
+        key: String,
+    },
+    /// A list of objects that are not told apart by any field.
+    #[error("cannot merge lists without merge key for {0}")]
+    NoKeyDeclared(String),
+    /// `$patch` with an unknown word.
+    #[error("unknown patch type: {word} in map: {entry}")]
+    Directive {
+        /// The word.
+        word: String,
+        /// What it stands in.
+        entry: String,
+    },
+    /// `$patch: merge` in a list.
+    #[error("merging lists cannot yet be specified in the patch")]
+    MergeDirective,
+    /// A list of mixed entries.
+    #[error("list element types are not identical")]
+    MixedList,
+}
+
+impl Error {
+    pub(super) fn directive(word: &Value, mut entry: Map<String, Value>) -> Self {
+        entry.insert(super::DIRECTIVE.to_owned(), word.clone());
+        Self::Directive {
+            word: go(word),
+            entry: go(&Value::Object(entry)),
+        }
+    }
+
+    pub(super) fn no_merge_key(entry: &Value, key: &str) -> Self {
+        Self::NoMergeKey {
+            entry: go(entry),
+            key: key.to_owned(),
+        }
+    }
+
+    /// The refusal that the API server makes of it: 400 for malformed directives, 422
+    /// for lists in lists, 500 for the rest.
+    pub(in crate::patch) fn to_status(&self) -> Status {
+        match self {
+            Self::Document
+            | Self::PrimitiveList
+            | Self::RetainKeys
+            | Self::ElementOrder => Status::bad_request(self.to_string()),
+            Self::ListOfLists => rejected(),
+            Self::OrderMismatch { .. }
+            | Self::NoMergeKey { .. }
+            | Self::NoKeyDeclared(_)
+            | Self::Directive { .. }
+            | Self::MergeDirective
+            | Self::MixedList => Status::new(500, Reason::Unknown, self.to_string()),
+        }
+    }
+}
+
+/// A value as Go's `%v` prints it: `map[key:value]` with sorted keys, `[a b]`.
+pub(super) fn go(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(go).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields
+                .iter()
+                .map(|(key, value)| format!("{key}:{}", go(value)))
+                .collect();
+            fields.sort_unstable();
+            format!("map[{}]", fields.join(" "))
+        }
+    }
+}

@@ -1,0 +1,261 @@
+use serde_json::json;
+
+use super::*;
+use crate::builtin;
+
+fn resource(kind: &str) -> Resource {
+    let all = builtin::resources();
+    all.into_iter().find(|it| it.kind == kind).unwrap()
+}
+
+#[track_caller]
+fn strategic_gives(kind: &str, original: Value, patch: Value, expected: Value) {
+    let found = strategic(&resource(kind), &original, &patch);
+    assert_eq!(found.map_err(|it| it.message), Ok(expected));
+}
+
+#[test]
+fn a_custom_resource_reads_no_strategic_patches() {
+    let mut custom = Resource::new("example.com", "v1", "Thing", "things");
+    custom.custom = true;
+    let media = "application/strategic-merge-patch+json";
+    let refused = PatchType::of(media, &custom).unwrap_err();
+    assert_eq!(refused.code, 415);
+    assert_eq!(
+        refused.message,
+        "the body of the request was in an unknown format - accepted media types include: \
+         application/json-patch+json, application/merge-patch+json, \
+         application/apply-patch+yaml"
+    );
+    assert_eq!(
+        PatchType::of("application/merge-patch+json; charset=utf-8", &custom),
+        Ok(PatchType::Merge)
+    );
+    assert_eq!(
+        PatchType::of(media, &resource("Node")),
+        Ok(PatchType::Strategic)
+    );
+}
+
+#[test]
+fn json_operations_are_carried_out_in_order() {
+    let object = json!({"spec": {"priority": 50, "list": [1, 2]}});
+    let patch = json!([
+        {"op": "test", "path": "/spec/priority", "value": 50},
+        {"op": "replace", "path": "/spec/priority", "value": 60},
+        {"op": "add", "path": "/spec/list/-", "value": 3},
+        {"op": "remove", "path": "/spec/list/0"},
+        {"op": "copy", "from": "/spec/list", "path": "/spec/copy"},
+        {"op": "move", "from": "/spec/list", "path": "/moved"},
+    ]);
+    let expected = json!({"spec": {"priority": 60, "copy": [2, 3]}, "moved": [2, 3]});
+    assert_eq!(json(&object, &patch), Ok(expected));
+}
+
+#[test]
+fn a_json_patch_that_does_not_apply_is_refused_as_kubernetes_does() {
+    let object = json!({"spec": {"priority": 50}});
+    let rows = [
+        json!([{"op": "test", "path": "/spec/priority", "value": 51}]),
+        json!([{"op": "remove", "path": "/spec/absent"}]),
+        json!([{"op": "replace", "path": "/spec/absent", "value": 1}]),
+        json!([{"op": "add", "path": "/absent/deep", "value": 1}]),
+        json!([{"op": "frob", "path": "/spec"}]),
+        json!([{"op": "replace", "path": "", "value": [1]}]),
+    ];
+    for patch in rows {
+        let refused = json(&object, &patch).unwrap_err();
+        assert_eq!(
+            (refused.code, refused.reason),
+            (422, Reason::Invalid),
+            "{patch}"
+        );
+        assert_eq!(
+            refused.message,
+            "the server rejected our request due to an error in our request"
+        );
+    }
+}
+
+#[test]
+fn a_json_patch_is_bounded_in_operations_and_in_what_it_copies() {
+    let object = json!({"a": {"b": "x".repeat(1000)}});
+    let one = json!({"op": "test", "path": "/a/b", "value": "y"});
+    let many = Value::Array(vec![one; 10_001]);
+    let refused = json(&object, &many).unwrap_err();
+    assert_eq!(refused.code, 413);
+    assert_eq!(
+        refused.message,
+        "Request entity too large: The allowed maximum operations in a JSON patch is \
+         10000, got 10001"
+    );
+    let double =
+        |at: usize| json!({"op": "copy", "from": "/a", "path": format!("/a/{at}")});
+    let doubled = Value::Array((0..64).map(double).collect());
+    assert_eq!(json(&object, &doubled).unwrap_err().code, 422);
+}
+
+#[test]
+fn merge_patches_replace_lists_and_drop_nulls() {
+    let object = json!({"spec": {"a": 1, "list": [1, 2], "gone": {}}});
+    let patch = json!({"spec": {"list": [3], "gone": null, "new": {"x": null, "y": 1}}});
+    let expected = json!({"spec": {"a": 1, "list": [3], "new": {"y": 1}}});
+    assert_eq!(merge(&object, &patch), Ok(expected));
+    assert_eq!(
+        merge(&object, &json!([])).unwrap_err().message,
+        "error decoding patch: json: cannot unmarshal array into Go value of type \
+         map[string]interface {}"
+    );
+}
+
+#[test]
+fn lists_with_a_merge_key_are_merged_entry_by_entry() {
+    strategic_gives(
+        "Pod",
+        json!({"spec": {"nodeName": "n", "containers": [
+            {"name": "a", "image": "a:1", "env": [{"name": "X", "value": "1"}]},
+            {"name": "b", "image": "b:1"}]}}),
+        json!({"spec": {"containers": [
+            {"name": "b", "image": "b:2"},
+            {"name": "a", "env": [{"name": "Y", "value": "2"}]},
+            {"name": "c", "image": "c:1"}]}}),
+        json!({"spec": {"nodeName": "n", "containers": [
+            {"name": "b", "image": "b:2"},
+            {"name": "a", "image": "a:1",
+                "env": [{"name": "Y", "value": "2"}, {"name": "X", "value": "1"}]},
+            {"name": "c", "image": "c:1"}]}}),
+    );
+}
+
+#[test]
+fn a_nodes_taints_are_replaced_as_kubectl_taint_expects() {
+    strategic_gives(
+        "Node",
+        json!({"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}),
+        json!({"spec": {"taints": [{"key": "b", "effect": "NoExecute"}]}}),
+        json!({"spec": {"taints": [{"key": "b", "effect": "NoExecute"}]}}),
+    );
+}
+
+#[test]
+fn cordoning_and_uncordoning_set_and_remove_one_field() {
+    let open = json!({"metadata": {"name": "n"}, "spec": {"providerID": "p"}});
+    let cordoned = strategic(
+        &resource("Node"),
+        &open,
+        &json!({"spec": {"unschedulable": true}}),
+    )
+    .unwrap();
+    assert_eq!(
+        cordoned["spec"],
+        json!({"providerID": "p", "unschedulable": true})
+    );
+    strategic_gives(
+        "Node",
+        cordoned,
+        json!({"spec": {"unschedulable": null}}),
+        open,
+    );
+}
+
+#[test]
+fn finalizers_are_merged_without_repeats_and_deleted_by_directive() {
+    strategic_gives(
+        "ConfigMap",
+        json!({"metadata": {"finalizers": ["a/x", "b/y"]}}),
+        json!({"metadata": {"finalizers": ["c/z", "a/x"]}}),
+        json!({"metadata": {"finalizers": ["c/z", "a/x", "b/y"]}}),
+    );
+    strategic_gives(
+        "ConfigMap",
+        json!({"metadata": {"finalizers": ["a/x", "b/y"]}}),
+        json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/x"]}}),
+        json!({"metadata": {"finalizers": ["b/y"]}}),
+    );
+}
+
+#[test]
+fn the_announced_order_of_a_list_wins_over_that_of_the_server() {
+    strategic_gives(
+        "Node",
+        json!({"status": {"conditions": [
+            {"type": "Ready", "status": "False"}, {"type": "Disk", "status": "False"},
+            {"type": "Gone", "status": "True"}]}}),
+        json!({"status": {
+            "$setElementOrder/conditions": [{"type": "Disk"}, {"type": "Ready"}],
+            "conditions": [{"type": "Ready", "status": "True"},
+                {"$patch": "delete", "type": "Gone"}]}}),
+        json!({"status": {"conditions": [
+            {"type": "Disk", "status": "False"}, {"type": "Ready", "status": "True"}]}}),
+    );
+}
+
+#[test]
+fn directives_replace_and_delete_objects_and_lists() {
+    strategic_gives(
+        "ConfigMap",
+        json!({"data": {"a": "1", "b": "2"}}),
+        json!({"data": {"$patch": "replace", "c": "3"}}),
+        json!({"data": {"c": "3"}}),
+    );
+    strategic_gives(
+        "ConfigMap",
+        json!({"data": {"a": "1"}}),
+        json!({"data": {"$patch": "delete"}}),
+        json!({"data": {}}),
+    );
+    strategic_gives(
+        "Pod",
+        json!({"spec": {"containers": [{"name": "a"}, {"name": "b"}]}}),
+        json!({"spec": {"containers": [{"name": "c"}, {"$patch": "replace"}]}}),
+        json!({"spec": {"containers": [{"name": "c"}]}}),
+    );
+}
+
+#[test]
+fn retained_keys_are_all_that_stays() {
+    strategic_gives(
+        "Pod",
+        json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
+        json!({"spec": {"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"],
+            "hostPath": {"path": "/x"}}]}}),
+        json!({"spec": {"volumes": [{"name": "v", "hostPath": {"path": "/x"}}]}}),
+    );
+}
+
+#[test]
+fn malformed_strategic_patches_are_refused_in_kubernetes_words() {
+    let pod = json!({"metadata": {"finalizers": ["a/x"]},
+        "spec": {"containers": [{"name": "a"}], "volumes": [{"name": "v"}]}});
+    let rows = [
+        (
+            json!({"spec": {"containers": [{"image": "x", "tty": true}]}}),
+            500,
+            "map: map[image:x tty:true] does not contain declared merge key: name",
+        ),
+        (
+            json!({"spec": {"$patch": "frob"}}),
+            500,
+            "unknown patch type: frob in map: map[$patch:frob]",
+        ),
+        (
+            json!({"spec": {"$retainKeys": ["volumes"], "containers": []}}),
+            400,
+            "invalid patch format of retainKeys",
+        ),
+        (
+            json!({"metadata": {"$deleteFromPrimitiveList/finalizers": 1}}),
+            400,
+            "invalid patch format of primitive list",
+        ),
+        (
+            json!({"spec": {"$setElementOrder/containers": 1}}),
+            400,
+            "invalid patch format of setElementOrder list",
+        ),
+    ];
+    for (patch, code, message) in rows {
+        let refused = strategic(&resource("Pod"), &pod, &patch).unwrap_err();
+        assert_eq!((refused.code, refused.message.as_str()), (code, message));
+    }
+}
