@@ -14,6 +14,7 @@ use http::Uri;
 use kube::config::AuthInfo;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 /// The largest kubeconfig that is read, in bytes.
 pub const MAX_BYTES: usize = 64 * 1024;
@@ -209,7 +210,7 @@ struct Cluster {
     #[serde(default, rename = "disable-compression")]
     _disable_compression: IgnoredAny,
     #[serde(flatten)]
-    unknown: BTreeMap<String, IgnoredAny>,
+    unknown: BTreeMap<String, Value>,
 }
 
 impl Cluster {
@@ -267,7 +268,7 @@ struct User {
     #[serde(default)]
     client_key_data: Option<String>,
     #[serde(flatten)]
-    unknown: BTreeMap<String, IgnoredAny>,
+    unknown: BTreeMap<String, Value>,
 }
 
 impl User {
@@ -275,9 +276,9 @@ impl User {
         if let Some(field) = self.unknown.keys().next() {
             return Err(forbidden("user", field));
         }
-        let certificate = present(&self.client_certificate_data);
-        let key = present(&self.client_key_data);
-        match (present(&self.token), certificate, key) {
+        let certificate = present(self.client_certificate_data.as_ref());
+        let key = present(self.client_key_data.as_ref());
+        match (present(self.token.as_ref()), certificate, key) {
             (None, Some(certificate), Some(key)) => certificate_of(certificate, key),
             (Some(token), None, None) => token_of(token),
             (Some(_), _, _) => Err(Error::Unusable {
@@ -320,8 +321,8 @@ fn token_of(token: &str) -> Result<Credential, Error> {
     Ok(Credential::Token(token.to_owned()))
 }
 
-fn present(field: &Option<String>) -> Option<&str> {
-    field.as_deref().filter(|value| !value.is_empty())
+fn present(field: Option<&String>) -> Option<&str> {
+    field.map(String::as_str).filter(|value| !value.is_empty())
 }
 
 fn forbidden(part: &str, field: &str) -> Error {

@@ -15,14 +15,30 @@
 //! # }
 //! ```
 
+mod apply;
 mod connect;
+mod definitions;
+mod desk;
+mod failure;
+mod feed;
+mod gather;
 mod key;
 pub mod kubeconfig;
+mod ledger;
 mod observe;
 mod options;
+mod pass;
+mod port;
 mod queue;
+mod report;
 mod run;
+mod served;
+mod shape;
+mod shell;
+mod store;
+mod watch;
 mod work;
+mod workload;
 
 pub use connect::{Connect, Dial};
 pub use key::Key;

@@ -1,0 +1,218 @@
+//! Sending the planner's actions.
+
+use std::sync::Arc;
+
+use fivespot_api::name;
+use fivespot_plan::{Action, Call, Cause, Request, Side, Step, Target};
+use kube::api::ApiResource;
+use serde_json::Value;
+
+use crate::Key;
+use crate::failure;
+use crate::gather::View;
+use crate::ledger::{Version, Written};
+use crate::port::{Address, Port};
+use crate::shell::{Shell, cache_name, node, pod, scheduled_machine};
+use crate::workload::Link;
+
+/// How a list of actions ended.
+pub(crate) enum Applied {
+    /// All of them were sent, and none was refused but evictions.
+    All {
+        /// The ScheduledMachine's version afterwards, where an action has changed it.
+        version: Option<String>,
+    },
+    /// The world has moved; what was planned no longer fits it.
+    Moved,
+    /// A step failed; those after it were not sent.
+    Failed {
+        /// Which.
+        step: Step,
+        /// In which way.
+        cause: Cause,
+        /// The server's words, or the client's.
+        message: String,
+    },
+}
+
+/// Sends `actions` in order and stops at the first that fails.
+///
+/// Every action may be repeated: the server's own guards make that harmless.
+///
+/// # Guarantees
+/// An empty list never fails. A conflict is never retried here: the next plan sees newer facts.
+pub(crate) async fn apply(
+    shell: &Arc<Shell>,
+    key: &Key,
+    view: &View,
+    actions: &[Action],
+) -> Applied {
+    let mut version = None;
+    for action in actions {
+        let sent = send(shell, key, &action.request).await;
+        let error = match sent {
+            Ok(answer) => {
+                tracing::info!(step = ?action.step, "step done");
+                if is_scheduled_machine(&action.request.target) {
+                    version = text(&answer["metadata"]["resourceVersion"]);
+                }
+                continue;
+            }
+            Err(error) => error,
+        };
+        if let (Some(429), Call::Evict { uid }) =
+            (failure::code(&error), &action.request.call)
+        {
+            let words = failure::words(&error);
+            tracing::info!(pod = action.request.target.object.name, "eviction refused");
+            shell.desk(key, |desk| desk.memory.refused(uid, &words, view.now));
+            continue;
+        }
+        return stopped(shell, action, &error).await;
+    }
+    Applied::All { version }
+}
+
+async fn stopped(shell: &Shell, action: &Action, error: &kube::Error) -> Applied {
+    let is_create = matches!(action.request.call, Call::Create(_));
+    match failure::code(error) {
+        Some(409) => return Applied::Moved,
+        Some(404) if !is_create => return Applied::Moved,
+        Some(404) => {
+            let group = &action.request.target.object.group;
+            shell.served.forget(group).await;
+        }
+        _ => {}
+    }
+    let message = failure::words(error);
+    tracing::warn!(step = ?action.step, error = message, "step failed");
+    Applied::Failed {
+        step: action.step,
+        cause: failure::cause(error),
+        message,
+    }
+}
+
+/// Where a request goes, and which cache will show what it does.
+struct Route {
+    port: Port,
+    resource: ApiResource,
+    cache: String,
+}
+
+async fn route(shell: &Arc<Shell>, key: &Key, request: &Request) -> kube::Result<Route> {
+    let object = &request.target.object;
+    match request.side {
+        Side::Management => {
+            let resource = if is_scheduled_machine(&request.target) {
+                scheduled_machine()
+            } else {
+                let served = shell.served.resource(object).await?;
+                served.ok_or_else(|| missing(&object.kind))?
+            };
+            Ok(Route {
+                port: shell.port.clone(),
+                cache: cache_name(&resource),
+                resource,
+            })
+        }
+        Side::Workload => {
+            let workload = shell
+                .used_by(key)
+                .ok_or_else(|| missing("workload cluster"))?;
+            let Link::Up(port) = workload.link() else {
+                return Err(missing("workload cluster"));
+            };
+            let resource = if object.kind == "Pod" { pod() } else { node() };
+            Ok(Route {
+                port,
+                resource,
+                cache: workload.nodes(),
+            })
+        }
+    }
+}
+
+/// What is not there any more, as an API server would say it.
+fn missing(what: &str) -> kube::Error {
+    kube::Error::Api(Box::new(
+        kube::core::Status::failure(&format!("{what} not found"), "NotFound")
+            .with_code(404),
+    ))
+}
+
+async fn send(shell: &Arc<Shell>, key: &Key, request: &Request) -> kube::Result<Value> {
+    let Route {
+        port,
+        resource,
+        cache,
+    } = route(shell, key, request).await?;
+    let target = &request.target;
+    let namespace = target.namespace.as_deref();
+    let at = Address {
+        resource: &resource,
+        namespace,
+        name: &target.object.name,
+    };
+    let lists_begun = lists_begun(shell, &cache, namespace);
+    let answer = match &request.call {
+        Call::Create(object) => {
+            let collection = Address { name: "", ..at };
+            port.create(&collection, object).await?
+        }
+        Call::Patch(patch) => port.patch(&at, None, patch).await?,
+        Call::Delete { uid } => port.delete(&at, uid).await?,
+        // What an eviction has done shows in the pod's own time; it is asked for again only
+        // after a live read.
+        Call::Evict { uid } => return port.evict(&at, uid).await,
+    };
+    let object = Key::new(namespace.unwrap_or_default(), target.object.name.clone());
+    let written = written(&request.call, &answer, lists_begun);
+    shell.desk(key, |desk| desk.ledger.record(cache, object, written));
+    Ok(answer)
+}
+
+fn lists_begun(shell: &Shell, cache: &str, namespace: Option<&str>) -> u64 {
+    let feed = shell.cache(cache);
+    feed.map_or(0, |feed| {
+        feed.store.lists_begun(namespace.unwrap_or_default())
+    })
+}
+
+/// What the answer says that the write has left behind.
+fn written(call: &Call, answer: &Value, lists_begun: u64) -> Written {
+    let meta = &answer["metadata"];
+    let version = text(&meta["resourceVersion"]).map(Version::new);
+    let uid = text(&meta["uid"]).unwrap_or_default();
+    match call {
+        Call::Delete { uid } => {
+            // The object itself is the answer while finalizers keep it.
+            let is_kept = meta["finalizers"]
+                .as_array()
+                .is_some_and(|all| !all.is_empty());
+            Written {
+                uid: uid.clone(),
+                left: version.filter(|_| is_kept),
+                lists_begun,
+            }
+        }
+        Call::Create(_) | Call::Patch(_) | Call::Evict { .. } => {
+            // Taking the last finalizer off an object that is being deleted removes it.
+            let is_removed = text(&meta["deletionTimestamp"]).is_some()
+                && meta["finalizers"].as_array().is_none_or(Vec::is_empty);
+            Written {
+                uid,
+                left: version.filter(|_| !is_removed),
+                lists_begun,
+            }
+        }
+    }
+}
+
+fn is_scheduled_machine(target: &Target) -> bool {
+    target.object.group == name::GROUP && target.object.kind == name::KIND
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}

@@ -1,0 +1,19 @@
+//! What one process remembers about one ScheduledMachine. All of it may be lost.
+
+use fivespot_plan::Memory;
+use jiff::Timestamp;
+
+use crate::ledger::Ledger;
+
+/// What is remembered between two passes.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    /// The planner's own notes.
+    pub(crate) memory: Memory,
+    /// Our writes that the caches may not have seen.
+    pub(crate) ledger: Ledger,
+    /// Since when a pass has been put off because something has not arrived.
+    pub(crate) waiting_since: Option<Timestamp>,
+    /// Failed steps in a row.
+    pub(crate) failures: u32,
+}

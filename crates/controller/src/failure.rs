@@ -1,0 +1,133 @@
+//! What an error of an API server, or on the way to it, means to the planner.
+
+use fivespot_plan::{Cause, Unknown};
+use kube::core::Status;
+use kube::runtime::watcher;
+
+/// The API server's refusal, where it is one.
+pub(crate) fn status(error: &kube::Error) -> Option<&Status> {
+    match error {
+        kube::Error::Api(status) => Some(status),
+        _ => None,
+    }
+}
+
+/// The HTTP status of a refusal; none where no answer came.
+pub(crate) fn code(error: &kube::Error) -> Option<u16> {
+    status(error).map(|status| status.code)
+}
+
+/// The API server's words where it has answered, else the client's, with their causes.
+pub(crate) fn words(error: &kube::Error) -> String {
+    match status(error) {
+        Some(status) if !status.message.is_empty() => status.message.clone(),
+        Some(status) => format!("the API server answered {}", status.code),
+        None => chain(error),
+    }
+}
+
+/// An error and its sources, each once.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !words.contains(&more) {
+            words = format!("{words}: {more}");
+        }
+        source = error.source();
+    }
+    words
+}
+
+/// Why a read has found nothing out.
+pub(crate) fn unknown(error: &kube::Error) -> Unknown {
+    let message = words(error);
+    match code(error) {
+        Some(403) => Unknown::Forbidden { message },
+        _ => Unknown::Failed { message },
+    }
+}
+
+/// The error behind a watch's.
+pub(crate) fn of_watch(error: watcher::Error) -> kube::Error {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => error,
+        watcher::Error::WatchError(status) => kube::Error::Api(status),
+        watcher::Error::NoResourceVersion => kube::Error::Service(error.into()),
+    }
+}
+
+/// What kind of failure a write has met.
+pub(crate) fn cause(error: &kube::Error) -> Cause {
+    let Some(status) = status(error) else {
+        return Cause::Unavailable;
+    };
+    match status.code {
+        403 if has_cause(status, "NamespaceTerminating") => Cause::NamespaceTerminating,
+        403 if is_about_permissions(status) => Cause::Forbidden,
+        400 | 403 | 413 | 422 => Cause::Rejected,
+        404 => Cause::NotServed,
+        _ => Cause::Unavailable,
+    }
+}
+
+fn has_cause(status: &Status, reason: &str) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.reason == reason)
+}
+
+/// Admission plugins answer 403 too. An authorizer's answer names the user and the verb:
+/// `... is forbidden: User "x" cannot create resource "machines" in API group ...`.
+fn is_about_permissions(status: &Status) -> bool {
+    status.message.contains("User \"") && status.message.contains("\" cannot ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn refusal(code: u16, message: &str, causes: Value) -> kube::Error {
+        let status = json!({
+            "kind": "Status", "status": "Failure", "code": code, "message": message,
+            "details": {"causes": causes},
+        });
+        kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()))
+    }
+
+    #[test]
+    fn a_refusal_is_told_apart_by_code_and_words() {
+        let role = "machines.cluster.x-k8s.io is forbidden: User \"a\" cannot create \
+                    resource \"machines\" in API group \"cluster.x-k8s.io\"";
+        let policy = "machines.cluster.x-k8s.io \"w\" is forbidden: \
+                      ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
+        let ending = json!([{"reason": "NamespaceTerminating"}]);
+        let rows = [
+            (403, role, json!([]), Cause::Forbidden),
+            (403, policy, json!([]), Cause::Rejected),
+            (403, "is forbidden", ending, Cause::NamespaceTerminating),
+            (400, "strict decoding error", json!([]), Cause::Rejected),
+            (422, "is invalid", json!([]), Cause::Rejected),
+            (404, "not found", json!([]), Cause::NotServed),
+            (429, "too many requests", json!([]), Cause::Unavailable),
+            (500, "internal error", json!([]), Cause::Unavailable),
+        ];
+        for (code, message, causes, expected) in rows {
+            let error = refusal(code, message, causes);
+            assert_eq!(cause(&error), expected, "{code} {message}");
+            assert_eq!(words(&error), message);
+        }
+    }
+
+    #[test]
+    fn no_answer_is_told_with_its_causes() {
+        let refused = std::io::Error::other("connection refused");
+        let error = kube::Error::Service(Box::new(refused));
+        assert_eq!(cause(&error), Cause::Unavailable);
+        assert!(words(&error).contains("connection refused"));
+    }
+}

@@ -1,0 +1,238 @@
+//! Everything that the planner asks to see, from the caches or live.
+//!
+//! The one place that reads the clock in a pass.
+
+mod near;
+mod source;
+
+use std::sync::Arc;
+
+use fivespot_api::ScheduledMachine;
+use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
+use fivespot_plan::{Fact, Freshness, Places, Seen, Sighting, Unknown};
+use futures::future::join_all;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::Key;
+use crate::failure;
+use crate::shape::Shape;
+use crate::shell::{Shell, cluster_api};
+use source::Source;
+
+/// What a pass decides from.
+pub(crate) struct View {
+    /// When it was gathered.
+    pub(crate) now: Timestamp,
+    /// The ScheduledMachine.
+    pub(crate) object: ScheduledMachine,
+    /// Its status as it is stored.
+    pub(crate) status: Value,
+    /// Everything else.
+    pub(crate) seen: Seen,
+    /// There is an object of the right name that no watch shows, because it lacks our label.
+    pub(crate) is_unwatched: bool,
+}
+
+/// How gathering went.
+pub(crate) enum Gathered {
+    /// There is something to decide from.
+    View(Box<View>),
+    /// There is no such ScheduledMachine.
+    Gone,
+    /// Something has not arrived yet; the key is woken when it has.
+    Waiting,
+    /// The ScheduledMachine could not be read, and this is why.
+    Failed(String),
+}
+
+/// Cut short: something has not arrived yet.
+#[derive(Debug)]
+struct NotYet;
+
+/// Gathers for `key` in one of two ways. From caches it may have to wait; live it never does.
+pub(crate) async fn gather(
+    shell: &Arc<Shell>,
+    key: &Key,
+    freshness: Freshness,
+) -> Gathered {
+    let source = Source {
+        shell,
+        key,
+        freshness,
+    };
+    match source.scheduled_machine().await {
+        Ok(Fact::Known(Some(value))) => match read(&source, value).await {
+            Ok(gathered) => gathered,
+            Err(NotYet) => Gathered::Waiting,
+        },
+        Ok(Fact::Known(None)) => Gathered::Gone,
+        Ok(Fact::Unknown(unknown)) => Gathered::Failed(words(unknown)),
+        Err(NotYet) => Gathered::Waiting,
+    }
+}
+
+async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, NotYet> {
+    let status = value["status"].clone();
+    let object: ScheduledMachine = match serde_json::from_value(value) {
+        Ok(object) => object,
+        Err(error) => return Ok(Gathered::Failed(error.to_string())),
+    };
+    let contract = contract(source).await;
+    let machine = machine(source, &contract).await?;
+    let places = Places::of(&object, machine.known().and_then(Option::as_ref));
+    let (cluster, bootstrap, infrastructure, workload) = futures::join!(
+        cluster(source, &contract, &places.cluster),
+        sightings(source, &places.bootstrap),
+        sightings(source, &places.infrastructure),
+        near::workload(source, &places),
+    );
+    let (bootstrap, infrastructure) = (bootstrap?, infrastructure?);
+    let is_unwatched = has_unlabelled(&machine, &bootstrap, &infrastructure);
+    let seen = Seen {
+        freshness: source.freshness,
+        contract,
+        cluster: cluster?,
+        machine,
+        bootstrap,
+        infrastructure,
+        workload: workload?,
+    };
+    Ok(Gathered::View(Box::new(View {
+        now: source.shell.clock.now(),
+        object,
+        status,
+        seen,
+        is_unwatched,
+    })))
+}
+
+async fn contract(source: &Source<'_>) -> Fact<Contract> {
+    match source.shell.served.contract().await {
+        Ok(Some(contract)) => Fact::Known(contract),
+        Ok(None) => {
+            let group = fivespot_capi::version::GROUP;
+            source.shell.not_served(group, source.key);
+            Fact::Unknown(Unknown::NotServed {
+                message: format!("Machine of {group}"),
+            })
+        }
+        Err(error) => Fact::Unknown(failure::unknown(&error)),
+    }
+}
+
+async fn machine(
+    source: &Source<'_>,
+    contract: &Fact<Contract>,
+) -> Result<Fact<Option<Machine>>, NotYet> {
+    let name = fivespot_api::name::child(&source.key.name);
+    let found = core(source, contract, ("Machine", Shape::Machine), name).await?;
+    Ok(understood(found, Machine::read))
+}
+
+async fn cluster(
+    source: &Source<'_>,
+    contract: &Fact<Contract>,
+    name: &str,
+) -> Result<Fact<Option<Cluster>>, NotYet> {
+    let found = core(source, contract, ("Cluster", Shape::Cluster), name).await?;
+    Ok(understood(found, Cluster::read))
+}
+
+/// An object of Cluster API's own kinds.
+async fn core(
+    source: &Source<'_>,
+    contract: &Fact<Contract>,
+    (kind, shape): (&str, Shape),
+    name: &str,
+) -> Result<Fact<Option<Value>>, NotYet> {
+    match contract {
+        Fact::Known(contract) => {
+            let resource = cluster_api(*contract, kind);
+            source.object(&resource, shape, name).await
+        }
+        Fact::Unknown(unknown) => Ok(Fact::Unknown(unknown.clone())),
+    }
+}
+
+async fn sightings(
+    source: &Source<'_>,
+    places: &[Reference],
+) -> Result<Vec<Sighting>, NotYet> {
+    let all = join_all(places.iter().map(|place| sighting(source, place))).await;
+    all.into_iter().collect()
+}
+
+async fn sighting(source: &Source<'_>, place: &Reference) -> Result<Sighting, NotYet> {
+    let found = match source.shell.served.resource(place).await {
+        Ok(Some(resource)) => {
+            let shape = Shape::Provider;
+            let found = source.object(&resource, shape, &place.name).await?;
+            understood(found, Provider::read)
+        }
+        Ok(None) => {
+            source.shell.not_served(&place.group, source.key);
+            Fact::Unknown(Unknown::NotServed {
+                message: format!("{} of {}", place.kind, place.group),
+            })
+        }
+        Err(error) => Fact::Unknown(failure::unknown(&error)),
+    };
+    Ok(Sighting {
+        place: place.clone(),
+        found,
+    })
+}
+
+/// What an object says, or that it makes no sense.
+fn understood<T>(
+    found: Fact<Option<Value>>,
+    read: impl Fn(&Value) -> Result<T, fivespot_capi::Error>,
+) -> Fact<Option<T>> {
+    match found {
+        Fact::Known(Some(value)) => match read(&value) {
+            Ok(object) => Fact::Known(Some(object)),
+            Err(error) => Fact::Unknown(Unknown::Failed {
+                message: error.to_string(),
+            }),
+        },
+        Fact::Known(None) => Fact::Known(None),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+    }
+}
+
+fn has_unlabelled(
+    machine: &Fact<Option<Machine>>,
+    bootstrap: &[Sighting],
+    infrastructure: &[Sighting],
+) -> bool {
+    let machine = machine.known().and_then(Option::as_ref);
+    let machine = machine.map(|found| &found.meta);
+    let sightings = bootstrap.iter().chain(infrastructure);
+    let found = sightings.filter_map(|sighting| sighting.found.known()?.as_ref());
+    machine
+        .into_iter()
+        .chain(found.map(|found| &found.meta))
+        .any(|meta| fivespot_api::name::owner_name(&meta.labels).is_none())
+}
+
+fn words(unknown: Unknown) -> String {
+    match unknown {
+        Unknown::NotAsked => "nobody asked".to_owned(),
+        Unknown::NotServed { message }
+        | Unknown::Forbidden { message }
+        | Unknown::Failed { message } => message,
+    }
+}
+
+/// Whether something could not be found out that may well be found out a little later.
+pub(crate) fn is_troubled(seen: &Seen) -> bool {
+    fn failed<T>(fact: &Fact<T>) -> bool {
+        matches!(fact, Fact::Unknown(Unknown::Failed { .. }))
+    }
+    let mut sightings = seen.bootstrap.iter().chain(&seen.infrastructure);
+    failed(&seen.contract)
+        || failed(&seen.cluster)
+        || failed(&seen.machine)
+        || sightings.any(|sighting| failed(&sighting.found))
+}

@@ -1,0 +1,164 @@
+//! What is seen of the workload cluster: the Node, and the pods on it.
+
+use fivespot_plan::{Access, Fact, Freshness, Node, Places, Pod, Unknown, Workload};
+use k8s_openapi::api::core::v1 as core;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::NotYet;
+use super::source::Source;
+use crate::Key;
+use crate::failure;
+use crate::port::{Address, Port};
+use crate::shell;
+use crate::workload::{self, Link, on_node, pods_of};
+
+/// What is seen of the Node that `places` names, if it names one.
+pub(super) async fn workload(
+    source: &Source<'_>,
+    places: &Places,
+) -> Result<Workload, NotYet> {
+    let Source { shell, key, .. } = source;
+    if !places.wants_pods {
+        shell.drop_cache(&pods_of(key));
+    }
+    let Some(node) = &places.node else {
+        shell.release(key, None);
+        return Ok(Workload::default());
+    };
+    let cluster = Key::new(key.namespace.clone(), places.cluster.clone());
+    shell.release(key, Some(&cluster));
+    let workload = shell.workload(&cluster, key);
+    let near = Near {
+        source,
+        workload: &workload,
+        node,
+        wants_pods: places.wants_pods,
+    };
+    match (workload.link(), source.freshness) {
+        (Link::Up(port), Freshness::Cached) => near.cached(&port),
+        (Link::Up(port), Freshness::Live) => Ok(near.live(&port).await),
+        (Link::Down(access), _) => Ok(only(access)),
+        (Link::Connecting, Freshness::Cached) => Err(NotYet),
+        (Link::Connecting, Freshness::Live) => Ok(only(Access::Unreachable {
+            message: "the workload cluster has not answered yet".to_owned(),
+        })),
+    }
+}
+
+/// Nothing but whether it answers.
+fn only(access: Access) -> Workload {
+    Workload {
+        access,
+        ..Workload::default()
+    }
+}
+
+struct Near<'a> {
+    source: &'a Source<'a>,
+    workload: &'a workload::Workload,
+    node: &'a str,
+    wants_pods: bool,
+}
+
+impl Near<'_> {
+    fn cached(&self, port: &Port) -> Result<Workload, NotYet> {
+        let Source { shell, key, .. } = self.source;
+        let nodes = self.workload.node_cache(shell);
+        let node = self.source.cached(&nodes, &Key::new("", self.node))?;
+        let pods = if self.wants_pods {
+            let feed = workload::Workload::pod_cache(shell, key, port, self.node);
+            match self.source.cached(&feed, &Key::new("", ""))? {
+                Fact::Known(_) => {
+                    let all = feed.store.all().into_iter();
+                    all_pods(all.map(|(_, object)| object.value()).collect())
+                }
+                Fact::Unknown(unknown) => Fact::Unknown(unknown),
+            }
+        } else {
+            Fact::default()
+        };
+        Ok(Workload {
+            access: Access::Connected,
+            node: understood(node),
+            pods,
+        })
+    }
+
+    async fn live(&self, port: &Port) -> Workload {
+        let (nodes, pods) = (shell::node(), shell::pod());
+        let at = Address {
+            resource: &nodes,
+            namespace: None,
+            name: self.node,
+        };
+        let all = Address {
+            resource: &pods,
+            namespace: None,
+            name: "",
+        };
+        let selector = on_node(self.node);
+        let (node, bound) = futures::join!(port.get(&at), async {
+            if !self.wants_pods {
+                return None;
+            }
+            // Watched as well, so that a pod's end brings the next pass.
+            let Source { shell, key, .. } = self.source;
+            workload::Workload::pod_cache(shell, key, port, self.node);
+            Some(port.list(&all, &selector).await)
+        });
+        let node = match node {
+            Ok(node) => understood(Fact::Known(node)),
+            Err(error) => return self.broken(&error),
+        };
+        let bound = match bound {
+            Some(Ok(items)) => all_pods(items),
+            Some(Err(error)) => return self.broken(&error),
+            None => Fact::default(),
+        };
+        Workload {
+            access: Access::Connected,
+            node,
+            pods: bound,
+        }
+    }
+
+    /// The cluster does not answer, or does not let us.
+    fn broken(&self, error: &kube::Error) -> Workload {
+        self.workload.is_broken_by(self.source.shell, error);
+        match self.workload.link() {
+            Link::Down(access) => only(access),
+            Link::Connecting | Link::Up(_) => only(Access::Unreachable {
+                message: failure::words(error),
+            }),
+        }
+    }
+}
+
+fn understood(found: Fact<Option<Value>>) -> Fact<Option<Node>> {
+    match found {
+        Fact::Known(Some(value)) => match typed::<core::Node>(value) {
+            Ok(node) => Fact::Known(Some(Node::from(&node))),
+            Err(unknown) => Fact::Unknown(unknown),
+        },
+        Fact::Known(None) => Fact::Known(None),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+    }
+}
+
+fn all_pods(items: Vec<Value>) -> Fact<Vec<Pod>> {
+    let all: Result<Vec<Pod>, Unknown> = items
+        .into_iter()
+        .map(|item| typed::<core::Pod>(item).map(|pod| Pod::from(&pod)))
+        .collect();
+    match all {
+        Ok(pods) => Fact::Known(pods),
+        Err(unknown) => Fact::Unknown(unknown),
+    }
+}
+
+fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Unknown> {
+    serde_json::from_value(value).map_err(|error| Unknown::Failed {
+        message: error.to_string(),
+    })
+}

@@ -1,0 +1,88 @@
+//! One object of the management cluster, from its cache or live.
+
+use std::sync::Arc;
+
+use fivespot_plan::{Fact, Freshness};
+use kube::api::ApiResource;
+use serde_json::Value;
+
+use super::NotYet;
+use crate::Key;
+use crate::failure;
+use crate::feed::{Feed, Health};
+use crate::port::Address;
+use crate::shape::Shape;
+use crate::shell::Shell;
+
+/// For whom is gathered, and how.
+pub(super) struct Source<'a> {
+    pub(super) shell: &'a Arc<Shell>,
+    pub(super) key: &'a Key,
+    pub(super) freshness: Freshness,
+}
+
+impl Source<'_> {
+    /// The ScheduledMachine itself.
+    pub(super) async fn scheduled_machine(&self) -> Result<Fact<Option<Value>>, NotYet> {
+        let feed = self.shell.scheduled_machines.clone();
+        self.found(&feed, &self.key.name).await
+    }
+
+    /// An object in the ScheduledMachine's namespace. Its kind is watched from now on.
+    pub(super) async fn object(
+        &self,
+        resource: &ApiResource,
+        shape: Shape,
+        name: &str,
+    ) -> Result<Fact<Option<Value>>, NotYet> {
+        let feed = self.shell.feed(resource, shape);
+        self.found(&feed, name).await
+    }
+
+    async fn found(
+        &self,
+        feed: &Feed,
+        name: &str,
+    ) -> Result<Fact<Option<Value>>, NotYet> {
+        match self.freshness {
+            Freshness::Live => Ok(self.live(feed, name).await),
+            Freshness::Cached => {
+                self.cached(feed, &Key::new(self.key.namespace.clone(), name))
+            }
+        }
+    }
+
+    async fn live(&self, feed: &Feed, name: &str) -> Fact<Option<Value>> {
+        let address = Address {
+            resource: &feed.resource,
+            namespace: Some(&self.key.namespace),
+            name,
+        };
+        match self.shell.port.get(&address).await {
+            Ok(found) => Fact::Known(found),
+            Err(error) => Fact::Unknown(failure::unknown(&error)),
+        }
+    }
+
+    /// What the cache shows under `at`, once it shows anything.
+    pub(super) fn cached(
+        &self,
+        feed: &Feed,
+        at: &Key,
+    ) -> Result<Fact<Option<Value>>, NotYet> {
+        match feed.health(&at.namespace) {
+            Health::Synced => {
+                let found = feed.store.get(at);
+                Ok(Fact::Known(found.map(|object| object.value())))
+            }
+            Health::Loading => {
+                feed.wait(self.key);
+                Err(NotYet)
+            }
+            Health::Failing(unknown) => {
+                feed.wait(self.key);
+                Ok(Fact::Unknown(unknown))
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! One pass: gather, plan, apply, report.
+
+use std::sync::Arc;
+
+use fivespot_clock::Busy;
+use fivespot_plan::{Failure, Freshness, Memory, Plan};
+use jiff::{SignedDuration, Timestamp};
+use tracing::Instrument as _;
+
+use crate::Key;
+use crate::apply::{Applied, apply};
+use crate::gather::{Gathered, View, gather, is_troubled};
+use crate::queue::{Outcome, after};
+use crate::report::{self, Told};
+use crate::shell::Shell;
+
+/// How long a pass is put off for something that has not arrived; then it reads live.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
+
+/// How often an object is looked at that no watch shows.
+const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
+
+/// How often one pass may look again because the world has moved or a step has failed.
+const ROUNDS: usize = 8;
+
+/// Runs the pass of `key` and puts the key back into the queue.
+pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
+    let span = tracing::info_span!(
+        "reconcile",
+        namespace = key.namespace,
+        name = key.name,
+        reconcile_id = id
+    );
+    let outcome = async {
+        let outcome = outcome(&shell, &key).await;
+        tracing::debug!(?outcome, "pass ended");
+        outcome
+    }
+    .instrument(span)
+    .await;
+    shell.work.finish(&key, outcome);
+    drop(busy);
+}
+
+async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
+    let mut freshness = if is_caught_up(shell, key) {
+        Freshness::Cached
+    } else {
+        match patience(shell, key) {
+            Some(until) => return Outcome::Waiting { until },
+            None => Freshness::Live,
+        }
+    };
+    for _ in 0..ROUNDS {
+        let view = match gather(shell, key, freshness).await {
+            Gathered::View(view) => view,
+            Gathered::Gone => {
+                shell.forget(key);
+                return Outcome::Done { wake: None };
+            }
+            Gathered::Failed(error) => {
+                tracing::warn!(error, "ScheduledMachine could not be read");
+                return Outcome::Failed { wake: None };
+            }
+            Gathered::Waiting => {
+                if let Some(until) = patience(shell, key) {
+                    return Outcome::Waiting { until };
+                }
+                freshness = Freshness::Live;
+                continue;
+            }
+        };
+        shell.desk(key, |desk| {
+            desk.waiting_since = None;
+            if freshness == Freshness::Live {
+                desk.ledger.clear();
+            }
+        });
+        match round(shell, key, &view).await {
+            Round::Ended(outcome) => return outcome,
+            Round::Again => freshness = Freshness::Live,
+        }
+    }
+    Outcome::Stale { wake: None }
+}
+
+/// How one look at the world ended.
+enum Round {
+    /// With the pass.
+    Ended(Outcome),
+    /// Another, live look is needed.
+    Again,
+}
+
+async fn round(shell: &Arc<Shell>, key: &Key, view: &View) -> Round {
+    let plan = planned(shell, key, view);
+    if plan.confirm {
+        return match view.seen.freshness {
+            Freshness::Cached => Round::Again,
+            Freshness::Live => Round::Ended(Outcome::Failed { wake: plan.wake }),
+        };
+    }
+    let version = match apply(shell, key, view, &plan.actions).await {
+        Applied::All { version } => version,
+        Applied::Moved => return Round::Again,
+        Applied::Failed {
+            step,
+            cause,
+            message,
+        } => {
+            shell.desk(key, |desk| {
+                desk.failures = desk.failures.saturating_add(1);
+                let wait = shell.backoff.wait(key, desk.failures);
+                desk.memory.failed(Failure {
+                    step,
+                    cause,
+                    message,
+                    retry_at: after(view.now, wait),
+                });
+            });
+            return Round::Again;
+        }
+    };
+    if !plan.actions.is_empty() {
+        shell.desk(key, |desk| {
+            desk.memory.succeeded(&plan.actions);
+            if desk.memory.failure().is_none() {
+                desk.failures = 0;
+            }
+        });
+    }
+    let version = version.or_else(|| view.object.metadata.resource_version.clone());
+    if let Some(status) = &plan.status {
+        let version = version.unwrap_or_default();
+        match report::status(shell, key, view, (status, &version)).await {
+            Told::Written => {}
+            Told::Moved => return Round::Again,
+            Told::Failed(error) => {
+                tracing::warn!(error, "status could not be written");
+                return Round::Ended(Outcome::Failed { wake: plan.wake });
+            }
+        }
+    }
+    report::publish(shell, key, view, &plan.events).await;
+    Round::Ended(rest(shell, key, view, &plan))
+}
+
+fn planned(shell: &Shell, key: &Key, view: &View) -> Plan {
+    let memory: Memory = shell.desk(key, |desk| {
+        let generation = view.object.metadata.generation;
+        desk.memory.observe(generation, &view.seen, view.now);
+        desk.memory.clone()
+    });
+    fivespot_plan::plan(&view.object, &view.seen, &memory, view.now)
+}
+
+/// When to look again after a round in which everything went well.
+fn rest(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Outcome {
+    if !plan.actions.is_empty() || plan.status.is_some() {
+        // What was written comes back through a watch and wakes the key.
+        shell.desk(key, |desk| desk.waiting_since = Some(view.now));
+        let until = after(view.now, PATIENCE);
+        let until = plan.wake.map_or(until, |wake| wake.min(until));
+        return Outcome::Waiting { until };
+    }
+    if is_troubled(&view.seen) {
+        return Outcome::Failed { wake: plan.wake };
+    }
+    let unwatched = view.is_unwatched.then(|| after(view.now, UNWATCHED));
+    let wake = match (plan.wake, unwatched) {
+        (Some(wake), Some(unwatched)) => Some(wake.min(unwatched)),
+        (wake, unwatched) => wake.or(unwatched),
+    };
+    Outcome::Done { wake }
+}
+
+/// Whether the caches show everything that we have written.
+fn is_caught_up(shell: &Shell, key: &Key) -> bool {
+    let mut ledger = shell.desk(key, |desk| std::mem::take(&mut desk.ledger));
+    let is_settled = ledger.is_settled(|cache, object, written| {
+        shell
+            .cache(cache)
+            .is_none_or(|feed| feed.store.has_seen(object, written))
+    });
+    shell.desk(key, |desk| desk.ledger = ledger);
+    is_settled
+}
+
+/// Until when a pass may be put off; none when it has been put off long enough.
+fn patience(shell: &Shell, key: &Key) -> Option<Timestamp> {
+    let now = shell.clock.now();
+    let since = shell.desk(key, |desk| *desk.waiting_since.get_or_insert(now));
+    Some(after(since, PATIENCE)).filter(|until| *until > now)
+}

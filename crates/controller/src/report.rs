@@ -1,0 +1,197 @@
+//! Telling people: the status, and one Event per transition.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use fivespot_api::{Phase, ScheduledMachineStatus, name};
+use fivespot_plan::Event;
+use k8s_openapi::api::events::v1 as events;
+use kube::api::ApiResource;
+use serde_json::{Map, Value, json};
+
+use crate::gather::View;
+use crate::ledger::{Version, Written};
+use crate::port::Address;
+use crate::shell::{Shell, cache_name, scheduled_machine};
+use crate::{Key, Transition, failure};
+
+/// How writing a status ended.
+pub(crate) enum Told {
+    /// It is written, or there was nothing to write.
+    Written,
+    /// The ScheduledMachine has changed meanwhile, or is gone.
+    Moved,
+    /// It could not be written, and this is why.
+    Failed(String),
+}
+
+/// Writes what differs between the stored status and `status`, if the ScheduledMachine is still
+/// of `version`.
+pub(crate) async fn status(
+    shell: &Arc<Shell>,
+    key: &Key,
+    view: &View,
+    (status, version): (&ScheduledMachineStatus, &str),
+) -> Told {
+    let wanted = match serde_json::to_value(status) {
+        Ok(wanted) => wanted,
+        Err(error) => return Told::Failed(error.to_string()),
+    };
+    let Some(change) = difference(&view.status, &wanted) else {
+        return Told::Written;
+    };
+    let patch = json!({"metadata": {"resourceVersion": version}, "status": change});
+    let resource = scheduled_machine();
+    let at = Address {
+        resource: &resource,
+        namespace: Some(&key.namespace),
+        name: &key.name,
+    };
+    let cache = cache_name(&resource);
+    let store = &shell.scheduled_machines.store;
+    let lists_begun = store.lists_begun(&key.namespace);
+    let answer = match shell.port.patch(&at, Some("status"), &patch).await {
+        Ok(answer) => answer,
+        Err(error) if matches!(failure::code(&error), Some(404 | 409)) => {
+            return Told::Moved;
+        }
+        Err(error) => return Told::Failed(failure::words(&error)),
+    };
+    let left = answer["metadata"]["resourceVersion"].as_str();
+    let written = Written {
+        uid: view.object.metadata.uid.clone().unwrap_or_default(),
+        left: left.map(Version::new),
+        lists_begun,
+    };
+    shell.desk(key, |desk| desk.ledger.record(cache, key.clone(), written));
+    transition(shell, key, view, status);
+    Told::Written
+}
+
+fn transition(shell: &Shell, key: &Key, view: &View, status: &ScheduledMachineStatus) {
+    let from = view.object.status.as_ref().and_then(|status| status.phase);
+    let Some(to) = status.phase.filter(|to| from != Some(*to)) else {
+        return;
+    };
+    tracing::info!(
+        from = from.map(Phase::as_str),
+        to = to.as_str(),
+        "phase changed"
+    );
+    shell.options.observe.transition(&Transition {
+        at: view.now,
+        key: key.clone(),
+        from,
+        to,
+        message: status.message.clone().unwrap_or_default(),
+    });
+}
+
+/// The JSON merge patch (RFC 7386) that makes `wanted` of `stored`; none where they are equal.
+fn difference(stored: &Value, wanted: &Value) -> Option<Value> {
+    if stored == wanted {
+        return None;
+    }
+    let (Value::Object(old), Value::Object(new)) = (stored, wanted) else {
+        return Some(wanted.clone());
+    };
+    let mut patch = Map::new();
+    for field in old.keys().filter(|field| !new.contains_key(*field)) {
+        patch.insert(field.clone(), Value::Null);
+    }
+    for (field, value) in new {
+        let before = old.get(field).unwrap_or(&Value::Null);
+        if let Some(change) = difference(before, value) {
+            patch.insert(field.clone(), change);
+        }
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+/// Publishes `all` about the ScheduledMachine. Best effort: an event that is lost is lost.
+pub(crate) async fn publish(shell: &Shell, key: &Key, view: &View, all: &[Event]) {
+    let resource = ApiResource::erase::<events::Event>(&());
+    let at = Address {
+        resource: &resource,
+        namespace: Some(&key.namespace),
+        name: "",
+    };
+    for event in all {
+        let observe = &shell.options.observe;
+        observe.event(view.now, key, &event.reason, &event.note);
+        let body = body(shell, key, view, event);
+        if let Err(error) = shell.port.create(&at, &body).await {
+            let error = failure::words(&error);
+            tracing::debug!(reason = event.reason, error, "event lost");
+        }
+    }
+}
+
+fn body(shell: &Shell, key: &Key, view: &View, event: &Event) -> Value {
+    let uid = view.object.metadata.uid.as_deref().unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    (
+        uid,
+        &event.reason,
+        &event.action,
+        &event.note,
+        view.now.as_nanosecond(),
+    )
+        .hash(&mut hasher);
+    let suffix = format!(".{:016x}", hasher.finish());
+    json!({
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {
+            "name": format!("{}{suffix}", key.name),
+            "namespace": key.namespace,
+        },
+        "eventTime": format!("{:.6}", view.now),
+        "reportingController": name::FIELD_MANAGER,
+        "reportingInstance": shell.options.identity,
+        "type": event.kind.as_str(),
+        "reason": event.reason,
+        "action": event.action,
+        "note": event.note,
+        "regarding": {
+            "apiVersion": name::API_VERSION,
+            "kind": name::KIND,
+            "namespace": key.namespace,
+            "name": key.name,
+            "uid": uid,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_statuses_need_no_patch() {
+        let status = json!({"phase": "Active", "shutdown": {"reason": "x"}});
+        assert_eq!(difference(&status, &status), None);
+    }
+
+    #[test]
+    fn a_patch_makes_the_new_status_of_the_old_one() {
+        let rows = [
+            (json!({}), json!({"phase": "Active"})),
+            (Value::Null, json!({"phase": "Active", "conditions": [1]})),
+            (
+                json!({"phase": "Active", "message": "m"}),
+                json!({"phase": "Inactive"}),
+            ),
+            (
+                json!({"shutdown": {"reason": "a", "deadline": "d"}}),
+                json!({"shutdown": {"reason": "b"}}),
+            ),
+            (json!({"conditions": [1, 2]}), json!({"conditions": [2]})),
+        ];
+        for (mut stored, wanted) in rows {
+            let patch = difference(&stored, &wanted).unwrap();
+            json_patch::merge(&mut stored, &patch);
+            assert_eq!(stored, wanted, "{patch}");
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! What all parts of the running controller share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fivespot_clock::Clock;
+use futures::future::{BoxFuture, FutureExt as _, abortable};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{Api, ApiResource};
+use kube::core::GroupVersionKind;
+use kube::runtime::watcher;
+use tokio::sync::mpsc::UnboundedSender;
+
+use fivespot_api::name;
+
+use crate::definitions::follow_definitions;
+use crate::desk::Desk;
+use crate::feed::{Feed, Task};
+use crate::port::Port;
+use crate::queue::Backoff;
+use crate::served::Served;
+use crate::shape::{Shape, cluster_term};
+use crate::store::Target;
+use crate::watch::{Course, follow};
+use crate::work::Work;
+use crate::workload::{Workload, pods_of};
+use crate::{Key, Namespaces, Options};
+
+/// The options, the queue, the caches and what is remembered of each ScheduledMachine.
+pub(crate) struct Shell {
+    pub(crate) options: Options,
+    pub(crate) clock: Clock,
+    pub(crate) backoff: Backoff,
+    /// The management cluster.
+    pub(crate) port: Port,
+    pub(crate) work: Work,
+    pub(crate) served: Served,
+    pub(crate) scheduled_machines: Arc<Feed>,
+    tables: Mutex<Tables>,
+    tasks: UnboundedSender<BoxFuture<'static, ()>>,
+}
+
+#[derive(Default)]
+struct Tables {
+    /// The caches, by their names.
+    feeds: BTreeMap<String, Arc<Feed>>,
+    workloads: BTreeMap<Key, Arc<Workload>>,
+    desks: BTreeMap<Key, Desk>,
+    /// Who asked for a kind of this group that was not served.
+    unserved: BTreeMap<String, BTreeSet<Key>>,
+}
+
+impl Shell {
+    /// Starts nothing. What is started later is sent to `tasks` to be polled.
+    pub(crate) fn new(
+        options: Options,
+        tasks: UnboundedSender<BoxFuture<'static, ()>>,
+    ) -> Self {
+        let backoff = Backoff::seeded(options.seed);
+        let port = Port::new(options.client.clone());
+        let resource = scheduled_machine();
+        let name = cache_name(&resource);
+        let feed = Arc::new(Feed::new(name.clone(), resource, Shape::ScheduledMachine));
+        let tables = Tables {
+            feeds: BTreeMap::from([(name, feed.clone())]),
+            ..Tables::default()
+        };
+        Self {
+            clock: options.clock.clone(),
+            backoff,
+            work: Work::new(options.clock.clone(), backoff),
+            served: Served::new(port.clone()),
+            port,
+            scheduled_machines: feed,
+            tables: Mutex::new(tables),
+            tasks,
+            options,
+        }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `future` beside everything else until the task or the controller is dropped.
+    pub(crate) fn spawn(
+        &self,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) -> Task {
+        let (future, handle) = abortable(future);
+        // Refused only when the controller is being dropped.
+        let _ = self.tasks.send(future.map(|_| ()).boxed());
+        Task(handle)
+    }
+
+    /// Runs `future` beside everything else until it ends or the controller is dropped.
+    pub(crate) fn spawn_detached(
+        &self,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) {
+        // Refused only when the controller is being dropped.
+        let _ = self.tasks.send(future.boxed());
+    }
+
+    /// Begins to watch the ScheduledMachines and the kinds that are served.
+    pub(crate) fn start(self: &Arc<Self>) {
+        let feed = self.scheduled_machines.clone();
+        self.watch(&feed, &watcher::Config::default());
+        self.spawn_detached(follow_definitions(self.clone()));
+    }
+
+    /// One watch per namespace that was asked for, or one for all.
+    fn watch(self: &Arc<Self>, feed: &Arc<Feed>, config: &watcher::Config) {
+        let parts = match &self.options.namespaces {
+            Namespaces::All => vec![None],
+            Namespaces::Only(some) => some.iter().cloned().map(Some).collect(),
+        };
+        for part in parts {
+            let client = self.port.client();
+            let api = match &part {
+                None => Api::all_with(client, &feed.resource),
+                Some(namespace) => {
+                    Api::namespaced_with(client, namespace, &feed.resource)
+                }
+            };
+            let config = config.clone();
+            let course = Course {
+                api,
+                config,
+                part,
+                link: None,
+            };
+            feed.keep(self.spawn(follow(self.clone(), feed.clone(), course)));
+        }
+    }
+
+    /// The cache of a kind of the management cluster; its watch begins with the first call.
+    pub(crate) fn feed(
+        self: &Arc<Self>,
+        resource: &ApiResource,
+        shape: Shape,
+    ) -> Arc<Feed> {
+        let config = match shape {
+            Shape::Machine | Shape::Provider => {
+                watcher::Config::default().labels(name::SCHEDULED_MACHINE_LABEL)
+            }
+            _ => watcher::Config::default(),
+        };
+        let cache = cache_name(resource);
+        let (feed, is_new) = self.ensure(cache, resource.clone(), shape);
+        if is_new {
+            self.watch(&feed, &config);
+        }
+        feed
+    }
+
+    /// The cache of that name.
+    pub(crate) fn cache(&self, name: &str) -> Option<Arc<Feed>> {
+        self.tables().feeds.get(name).cloned()
+    }
+
+    /// The cache of that name, and whether it has just been made and is to be filled.
+    pub(crate) fn ensure(
+        &self,
+        name: String,
+        resource: ApiResource,
+        shape: Shape,
+    ) -> (Arc<Feed>, bool) {
+        let mut tables = self.tables();
+        if let Some(feed) = tables.feeds.get(&name) {
+            return (feed.clone(), false);
+        }
+        let feed = Arc::new(Feed::new(name.clone(), resource, shape));
+        tables.feeds.insert(name, feed.clone());
+        (feed, true)
+    }
+
+    /// Forgets a cache and ends its watches.
+    pub(crate) fn drop_cache(&self, name: &str) {
+        let dropped = self.tables().feeds.remove(name);
+        if let Some(feed) = dropped {
+            feed.stop();
+        }
+    }
+
+    /// A CustomResourceDefinition of `group` has changed: asks discovery anew and wakes
+    /// whoever could not be served. Says whether anybody was.
+    pub(crate) async fn group_changed(&self, group: &str) -> bool {
+        self.served.forget(group).await;
+        let (failing, keys) = {
+            let mut tables = self.tables();
+            let feeds = tables.feeds.values();
+            let failing: Vec<String> = feeds
+                .filter(|feed| feed.resource.group == group && feed.is_failing())
+                .filter(|feed| feed.name != self.scheduled_machines.name)
+                .map(|feed| feed.name.clone())
+                .collect();
+            (failing, tables.unserved.remove(group).unwrap_or_default())
+        };
+        for name in failing {
+            self.drop_cache(&name);
+        }
+        let is_awaited = !keys.is_empty();
+        self.wake_keys(keys);
+        is_awaited
+    }
+
+    /// `key` asked for a kind of `group` that is not served.
+    pub(crate) fn not_served(&self, group: &str, key: &Key) {
+        let mut tables = self.tables();
+        let keys = tables.unserved.entry(group.to_owned()).or_default();
+        keys.insert(key.clone());
+    }
+
+    /// The groups of which somebody asked for a kind that is not served.
+    pub(crate) fn unserved_groups(&self) -> Vec<String> {
+        self.tables().unserved.keys().cloned().collect()
+    }
+
+    /// The workload cluster of that Cluster, which `key` uses; reached out for if nobody has
+    /// used it yet.
+    pub(crate) fn workload(self: &Arc<Self>, cluster: &Key, key: &Key) -> Arc<Workload> {
+        let (workload, is_new) = {
+            let mut tables = self.tables();
+            let is_new = !tables.workloads.contains_key(cluster);
+            let make = || Arc::new(Workload::new(cluster.clone()));
+            let entry = tables.workloads.entry(cluster.clone());
+            (entry.or_insert_with(make).clone(), is_new)
+        };
+        workload.adopt(key);
+        if is_new {
+            workload.open(self);
+        }
+        workload
+    }
+
+    /// The workload cluster that `key` uses.
+    pub(crate) fn used_by(&self, key: &Key) -> Option<Arc<Workload>> {
+        let tables = self.tables();
+        let mut workloads = tables.workloads.values();
+        workloads.find(|workload| workload.is_used_by(key)).cloned()
+    }
+
+    /// `key` uses no workload cluster but `except`. Those that nobody uses are let go.
+    pub(crate) fn release(&self, key: &Key, except: Option<&Key>) {
+        let idle: Vec<Arc<Workload>> = {
+            let mut tables = self.tables();
+            let idle: Vec<Key> = tables
+                .workloads
+                .iter()
+                .filter(|(cluster, _)| Some(*cluster) != except)
+                .filter(|(_, workload)| workload.release(key))
+                .map(|(cluster, _)| cluster.clone())
+                .collect();
+            idle.iter()
+                .filter_map(|cluster| tables.workloads.remove(cluster))
+                .collect()
+        };
+        for workload in idle {
+            workload.close(self);
+        }
+    }
+
+    /// Looks at what is remembered of `key`, or changes it.
+    pub(crate) fn desk<T>(&self, key: &Key, with: impl FnOnce(&mut Desk) -> T) -> T {
+        with(self.tables().desks.entry(key.clone()).or_default())
+    }
+
+    /// Forgets `key`: there is no such ScheduledMachine any more.
+    pub(crate) fn forget(&self, key: &Key) {
+        self.release(key, None);
+        self.drop_cache(&pods_of(key));
+        let mut tables = self.tables();
+        tables.desks.remove(key);
+        for keys in tables.unserved.values_mut() {
+            keys.remove(key);
+        }
+        tables.unserved.retain(|_, keys| !keys.is_empty());
+    }
+
+    /// Wakes whoever is concerned.
+    pub(crate) fn wake(&self, targets: BTreeSet<Target>) {
+        let mut keys = BTreeSet::new();
+        for target in targets {
+            match target {
+                Target::One(key) => {
+                    keys.insert(key);
+                }
+                Target::Cluster(cluster) => keys.extend(self.of_cluster(&cluster)),
+                Target::Machine(terms) => {
+                    keys.extend(terms.iter().flat_map(|term| self.machines(term)));
+                }
+            }
+        }
+        self.wake_keys(keys);
+    }
+
+    /// Wakes these.
+    pub(crate) fn wake_keys(&self, keys: impl IntoIterator<Item = Key>) {
+        for key in keys {
+            self.work.wake(&key);
+        }
+    }
+
+    /// The ScheduledMachines that ask for a Cluster, or whose Machine is in it.
+    pub(crate) fn of_cluster(&self, cluster: &Key) -> BTreeSet<Key> {
+        let term = cluster_term(cluster);
+        let mut keys = BTreeSet::from_iter(self.scheduled_machines.store.found_by(&term));
+        keys.extend(self.machines(&term));
+        keys
+    }
+
+    /// The ScheduledMachines of the Machines that can be found by `term`: a Machine is named
+    /// like its ScheduledMachine.
+    fn machines(&self, term: &str) -> Vec<Key> {
+        let tables = self.tables();
+        let feeds = tables.feeds.values();
+        feeds
+            .filter(|feed| feed.shape == Shape::Machine)
+            .flat_map(|feed| feed.store.found_by(term))
+            .collect()
+    }
+}
+
+/// The name of the cache of a kind of the management cluster.
+pub(crate) fn cache_name(resource: &ApiResource) -> String {
+    format!(
+        "{}.{}/{}",
+        resource.plural, resource.group, resource.version
+    )
+}
+
+/// ScheduledMachines, as a kind.
+pub(crate) fn scheduled_machine() -> ApiResource {
+    ApiResource {
+        group: name::GROUP.to_owned(),
+        version: name::VERSION.to_owned(),
+        api_version: name::API_VERSION.to_owned(),
+        kind: name::KIND.to_owned(),
+        plural: name::PLURAL.to_owned(),
+    }
+}
+
+/// Clusters or Machines of Cluster API, as a kind.
+pub(crate) fn cluster_api(contract: fivespot_capi::Contract, kind: &str) -> ApiResource {
+    let group = fivespot_capi::version::GROUP;
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, contract.name(), kind))
+}
+
+/// Nodes, as a kind.
+pub(crate) fn node() -> ApiResource {
+    ApiResource::erase::<Node>(&())
+}
+
+/// Pods, as a kind.
+pub(crate) fn pod() -> ApiResource {
+    ApiResource::erase::<Pod>(&())
+}

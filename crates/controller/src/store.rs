@@ -1,0 +1,277 @@
+//! What one kind of object looked like when the API server last said so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use crate::Key;
+use crate::ledger::{Version, Written};
+
+/// One cached object: its JSON, without what nobody here reads.
+///
+/// Kept as text, which is several times smaller than the parsed form; it is parsed when a
+/// pass needs it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Object {
+    /// Uid.
+    pub(crate) uid: String,
+    /// The resourceVersion it was last seen in.
+    pub(crate) version: Version,
+    /// Everything but the resourceVersion.
+    text: Box<str>,
+    /// Who is to be woken when it changes.
+    pub(crate) wakes: Vec<Target>,
+    /// What it can be found by, besides its name.
+    terms: Vec<String>,
+}
+
+/// Who is concerned by an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Target {
+    /// One ScheduledMachine.
+    One(Key),
+    /// Every ScheduledMachine that names this Cluster.
+    Cluster(Key),
+    /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: by the
+    /// first term under which a Machine is found.
+    Machine(Vec<String>),
+}
+
+impl Object {
+    /// Keeps `value`, which has already been cut down.
+    pub(crate) fn new(mut value: Value, wakes: Vec<Target>, terms: Vec<String>) -> Self {
+        let mut version = String::new();
+        let mut uid = String::new();
+        if let Some(Value::Object(meta)) = value.get_mut("metadata") {
+            if let Some(Value::String(found)) = meta.shift_remove("resourceVersion") {
+                version = found;
+            }
+            if let Some(Value::String(found)) = meta.get("uid") {
+                uid.clone_from(found);
+            }
+        }
+        Self {
+            uid,
+            version: Version::new(version),
+            text: value.to_string().into_boxed_str(),
+            wakes,
+            terms,
+        }
+    }
+
+    /// The object as the API server would show it, less what was cut away.
+    pub(crate) fn value(&self) -> Value {
+        // The text was printed from a value, so that it always parses.
+        let mut value: Value = serde_json::from_str(&self.text).unwrap_or_default();
+        if let Some(Value::Object(meta)) = value.get_mut("metadata") {
+            let version = self.version.as_str().to_owned();
+            meta.insert("resourceVersion".to_owned(), Value::String(version));
+        }
+        value
+    }
+
+    fn is_same_but_for_its_version(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+/// The objects of one kind, from one watch per namespace (or one for all).
+#[derive(Debug, Default)]
+pub(crate) struct Store(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    objects: BTreeMap<Key, Arc<Object>>,
+    index: BTreeMap<String, BTreeSet<Key>>,
+    parts: BTreeMap<Part, Progress>,
+}
+
+/// What one watch covers: a namespace, or everything.
+pub(crate) type Part = Option<String>;
+
+#[derive(Debug, Default)]
+struct Progress {
+    /// How many lists have begun and how many have ended.
+    begun: u64,
+    ended: u64,
+    /// The newest version in any event.
+    newest: Option<u64>,
+    /// The list that is under way.
+    listing: BTreeMap<Key, Arc<Object>>,
+}
+
+impl Store {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A list of `part` begins.
+    pub(crate) fn begin(&self, part: &Part) {
+        let mut state = self.state();
+        let progress = state.parts.entry(part.clone()).or_default();
+        progress.begun += 1;
+        progress.listing.clear();
+    }
+
+    /// The list names `object`.
+    pub(crate) fn list(&self, part: &Part, key: Key, object: Object) {
+        let mut state = self.state();
+        let progress = state.parts.entry(part.clone()).or_default();
+        progress.listing.insert(key, Arc::new(object));
+    }
+
+    /// The list is complete and replaces what was known. Returns who is concerned.
+    pub(crate) fn end(&self, part: &Part) -> BTreeSet<Target> {
+        let mut state = self.state();
+        let progress = state.parts.entry(part.clone()).or_default();
+        progress.ended = progress.begun;
+        let listed = std::mem::take(&mut progress.listing);
+        let gone: Vec<Key> = state
+            .objects
+            .keys()
+            .filter(|key| part.as_ref().is_none_or(|part| *part == key.namespace))
+            .filter(|key| !listed.contains_key(key))
+            .cloned()
+            .collect();
+        let mut concerned = BTreeSet::new();
+        for key in gone {
+            concerned.extend(state.replace(&key, None));
+        }
+        for (key, object) in listed {
+            state.note(part, &object.version);
+            concerned.extend(state.replace(&key, Some(object)));
+        }
+        concerned
+    }
+
+    /// `object` is new or has changed. Returns who is concerned: nobody when nothing changed
+    /// that is kept.
+    pub(crate) fn put(&self, part: &Part, key: &Key, object: Object) -> BTreeSet<Target> {
+        let mut state = self.state();
+        state.note(part, &object.version);
+        state.replace(key, Some(Arc::new(object)))
+    }
+
+    /// The object is gone; `version` is that of the event. Returns who is concerned.
+    pub(crate) fn remove(
+        &self,
+        part: &Part,
+        key: &Key,
+        version: &Version,
+    ) -> BTreeSet<Target> {
+        let mut state = self.state();
+        state.note(part, version);
+        state.replace(key, None)
+    }
+
+    /// Forgets everything, as before the first list.
+    pub(crate) fn clear(&self) {
+        *self.state() = State::default();
+    }
+
+    /// The object under `key`.
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<Object>> {
+        self.state().objects.get(key).cloned()
+    }
+
+    /// Every object, in the order of their keys.
+    pub(crate) fn all(&self) -> Vec<(Key, Arc<Object>)> {
+        let state = self.state();
+        let pairs = state.objects.iter();
+        pairs
+            .map(|(key, object)| (key.clone(), object.clone()))
+            .collect()
+    }
+
+    /// The keys of the objects that can be found by `term`.
+    pub(crate) fn found_by(&self, term: &str) -> Vec<Key> {
+        let state = self.state();
+        let found = state.index.get(term).into_iter().flatten();
+        found.cloned().collect()
+    }
+
+    /// Whether the part that covers `namespace` has been listed at least once.
+    pub(crate) fn is_synced(&self, namespace: &str) -> bool {
+        self.state()
+            .progress(namespace)
+            .is_some_and(|progress| progress.ended > 0)
+    }
+
+    /// How many lists have begun in the part that covers `namespace`.
+    pub(crate) fn lists_begun(&self, namespace: &str) -> u64 {
+        self.state()
+            .progress(namespace)
+            .map_or(0, |progress| progress.begun)
+    }
+
+    /// Whether the store shows what was `written` to the object under `key`, or something
+    /// later.
+    pub(crate) fn has_seen(&self, key: &Key, written: &Written) -> bool {
+        let state = self.state();
+        let Some(progress) = state.progress(&key.namespace) else {
+            return false;
+        };
+        // A list that began after the write shows it.
+        if progress.ended > written.lists_begun {
+            return true;
+        }
+        let object = state.objects.get(key);
+        match &written.left {
+            Some(version) => match (version.number(), progress.newest) {
+                (Some(wanted), Some(newest)) => newest >= wanted,
+                // Versions that cannot be ordered can still be recognised.
+                (_, _) => object.is_some_and(|object| object.version == *version),
+            },
+            None => object.is_none_or(|object| object.uid != written.uid),
+        }
+    }
+}
+
+impl State {
+    fn progress(&self, namespace: &str) -> Option<&Progress> {
+        self.parts
+            .get(&None)
+            .or_else(|| self.parts.get(&Some(namespace.to_owned())))
+    }
+
+    fn note(&mut self, part: &Part, version: &Version) {
+        if let Some(number) = version.number() {
+            let progress = self.parts.entry(part.clone()).or_default();
+            progress.newest = progress.newest.max(Some(number));
+        }
+    }
+
+    fn replace(&mut self, key: &Key, new: Option<Arc<Object>>) -> BTreeSet<Target> {
+        let old = match &new {
+            Some(object) => self.objects.insert(key.clone(), object.clone()),
+            None => self.objects.remove(key),
+        };
+        for term in old.iter().flat_map(|old| &old.terms) {
+            if let Some(found) = self.index.get_mut(term) {
+                found.remove(key);
+                if found.is_empty() {
+                    self.index.remove(term);
+                }
+            }
+        }
+        for term in new.iter().flat_map(|new| &new.terms) {
+            self.index
+                .entry(term.clone())
+                .or_default()
+                .insert(key.clone());
+        }
+        match (&old, &new) {
+            (Some(old), Some(new)) if old.is_same_but_for_its_version(new) => {
+                BTreeSet::new()
+            }
+            (old, new) => {
+                let sides = old.iter().chain(new);
+                sides.flat_map(|side| side.wakes.iter().cloned()).collect()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

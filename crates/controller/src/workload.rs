@@ -1,0 +1,322 @@
+//! The way to the nodes of one workload cluster.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fivespot_api::name;
+use fivespot_plan::Access;
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::Api;
+use kube::runtime::watcher::{self, Event, watcher};
+use tokio::sync::Notify;
+
+use crate::failure;
+use crate::feed::{Feed, Task};
+use crate::port::Port;
+use crate::shape::Shape;
+use crate::shell::{Shell, node, pod};
+use crate::watch::{Course, follow, rest};
+use crate::{Key, NodeAccess, kubeconfig};
+
+/// A workload cluster that is in use.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    cluster: Key,
+    state: Mutex<State>,
+    /// The credentials were refused: the Secret is to be read again.
+    refused: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    link: Link,
+    users: BTreeSet<Key>,
+    /// Follows the Secret.
+    keeper: Option<Task>,
+}
+
+/// Whether the workload cluster can be talked to.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Link {
+    /// Not known yet.
+    #[default]
+    Connecting,
+    /// It has answered.
+    Up(Port),
+    /// It has not, and this is why.
+    Down(Access),
+}
+
+impl Workload {
+    /// The workload cluster of `cluster`, not reached out for yet.
+    pub(crate) fn new(cluster: Key) -> Self {
+        Self {
+            cluster,
+            state: Mutex::default(),
+            refused: Notify::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it can be talked to.
+    pub(crate) fn link(&self) -> Link {
+        self.state().link.clone()
+    }
+
+    /// `key` uses it, and is woken when the link comes up or goes down.
+    pub(crate) fn adopt(&self, key: &Key) {
+        self.state().users.insert(key.clone());
+    }
+
+    /// `key` does not use it any more. Says whether nobody does.
+    pub(crate) fn release(&self, key: &Key) -> bool {
+        let mut state = self.state();
+        state.users.remove(key);
+        state.users.is_empty()
+    }
+
+    /// Whether `key` uses it.
+    pub(crate) fn is_used_by(&self, key: &Key) -> bool {
+        self.state().users.contains(key)
+    }
+
+    /// The name of the cache of its Nodes.
+    pub(crate) fn nodes(&self) -> String {
+        format!("nodes of {}", self.cluster)
+    }
+
+    /// The Nodes; filled while the cluster is in use.
+    pub(crate) fn node_cache(&self, shell: &Shell) -> Arc<Feed> {
+        let shape = Shape::Node(self.cluster.clone());
+        shell.ensure(self.nodes(), node(), shape).0
+    }
+
+    /// The pods on the Node that belongs to `key`; followed from the first call on.
+    pub(crate) fn pod_cache(
+        shell: &Arc<Shell>,
+        key: &Key,
+        port: &Port,
+        node: &str,
+    ) -> Arc<Feed> {
+        let shape = Shape::Pod(key.clone());
+        let (feed, is_new) = shell.ensure(pods_of(key), pod(), shape);
+        if is_new {
+            let course = Course {
+                api: Api::all_with(port.client(), &pod()),
+                config: watcher::Config::default().fields(&on_node(node)),
+                part: None,
+                link: None,
+            };
+            feed.keep(shell.spawn(follow(shell.clone(), feed.clone(), course)));
+        }
+        feed
+    }
+
+    /// Reaches out: reads the Secret, connects, follows the Nodes.
+    pub(crate) fn open(self: &Arc<Self>, shell: &Arc<Shell>) {
+        let keeper = shell.spawn(keep(shell.clone(), self.clone()));
+        self.state().keeper = Some(keeper);
+    }
+
+    /// Lets it go.
+    pub(crate) fn close(&self, shell: &Shell) {
+        self.state().keeper = None;
+        shell.drop_cache(&self.nodes());
+    }
+
+    /// It has answered through `port`.
+    pub(crate) fn is_up(&self, shell: &Shell, port: &Port) {
+        let mut state = self.state();
+        if matches!(state.link, Link::Up(_)) {
+            return;
+        }
+        state.link = Link::Up(port.clone());
+        let users = state.users.clone();
+        drop(state);
+        tracing::info!(cluster = %self.cluster, "workload cluster answers");
+        shell.wake_keys(users);
+    }
+
+    /// It cannot be used, for that reason.
+    pub(crate) fn is_down(&self, shell: &Shell, why: Access) {
+        let mut state = self.state();
+        if matches!(&state.link, Link::Down(known) if *known == why) {
+            return;
+        }
+        tracing::warn!(cluster = %self.cluster, reason = ?why, "workload cluster does not answer");
+        state.link = Link::Down(why);
+        let users = state.users.clone();
+        drop(state);
+        shell.wake_keys(users);
+    }
+
+    /// A request to it has failed in a way that concerns all of them.
+    pub(crate) fn is_broken_by(&self, shell: &Shell, error: &kube::Error) {
+        let message = failure::words(error);
+        match failure::code(error) {
+            Some(401) => {
+                self.is_down(shell, Access::Unauthorized { message });
+                self.refused.notify_one();
+            }
+            Some(403) => self.is_down(shell, Access::Unauthorized { message }),
+            _ => self.is_down(shell, Access::Unreachable { message }),
+        }
+    }
+}
+
+/// The name of the cache of the pods on the Node that belongs to `key`.
+pub(crate) fn pods_of(key: &Key) -> String {
+    format!("pods on the node of {key}")
+}
+
+/// Selects the pods that are bound to a Node.
+pub(crate) fn on_node(node: &str) -> String {
+    format!("spec.nodeName={node}")
+}
+
+/// Keeps the link for as long as the cluster is in use.
+async fn keep(shell: Arc<Shell>, workload: Arc<Workload>) {
+    match shell.options.node_access {
+        NodeAccess::Management => {
+            let _session = follow_nodes(&shell, &workload, shell.port.clone());
+            std::future::pending::<()>().await;
+        }
+        NodeAccess::Workload => follow_secret(shell, workload).await,
+    }
+}
+
+/// Follows the Nodes through `port` for as long as the task is held.
+fn follow_nodes(shell: &Arc<Shell>, workload: &Arc<Workload>, port: Port) -> Task {
+    let feed = workload.node_cache(shell);
+    let course = Course {
+        api: Api::all_with(port.client(), &node()),
+        config: watcher::Config::default(),
+        part: None,
+        link: Some((workload.clone(), port)),
+    };
+    shell.spawn(follow(shell.clone(), feed, course))
+}
+
+/// The kubeconfig that is in use, and what it is used for.
+#[derive(Default)]
+struct Session {
+    kubeconfig: Option<Vec<u8>>,
+    nodes: Option<Task>,
+}
+
+async fn follow_secret(shell: Arc<Shell>, workload: Arc<Workload>) {
+    let secret = name::kubeconfig_secret(&workload.cluster.name);
+    let api: Api<Secret> =
+        Api::namespaced(shell.port.client(), &workload.cluster.namespace);
+    let config = watcher::Config::default().fields(&format!("metadata.name={secret}"));
+    let mut events = pin!(watcher(api.clone(), config));
+    let mut session = Session::default();
+    let mut loading = Some(shell.clock.busy());
+    let mut failures = 0;
+    let mut is_there = false;
+    loop {
+        let event = tokio::select! {
+            biased;
+            event = events.next() => event,
+            () = workload.refused.notified() => {
+                if let Ok(Some(secret)) = api.get_opt(&secret).await {
+                    session.begin(&shell, &workload, &secret);
+                }
+                continue;
+            }
+        };
+        let _arrived = shell.clock.busy();
+        match event {
+            Some(Ok(Event::Init)) => is_there = false,
+            Some(Ok(Event::InitApply(secret) | Event::Apply(secret))) => {
+                (failures, is_there) = (0, true);
+                session.begin(&shell, &workload, &secret);
+            }
+            Some(Ok(Event::InitDone)) if is_there => loading = None,
+            Some(Ok(Event::InitDone | Event::Delete(_))) => {
+                session = Session::default();
+                let message = format!("there is no Secret {secret}");
+                workload.is_down(&shell, Access::KubeconfigMissing { message });
+                loading = None;
+            }
+            Some(Err(error)) => {
+                failures += 1;
+                session.cannot_read(&shell, &workload, &failure::of_watch(error));
+                rest(&shell, &secret, failures, &mut loading).await;
+            }
+            None => return,
+        }
+    }
+}
+
+impl Session {
+    /// Uses the kubeconfig in `secret`, unless it is in use already.
+    fn begin(&mut self, shell: &Arc<Shell>, workload: &Arc<Workload>, secret: &Secret) {
+        match kubeconfig_in(secret, &workload.cluster.name) {
+            Ok(bytes) if self.kubeconfig.as_deref() == Some(bytes) => {}
+            Ok(bytes) => {
+                self.nodes = None;
+                self.kubeconfig = Some(bytes.to_vec());
+                match connect(shell, bytes) {
+                    Ok(port) => {
+                        self.nodes = Some(follow_nodes(shell, workload, port));
+                    }
+                    Err(message) => {
+                        let refused = Access::KubeconfigRefused { message };
+                        workload.is_down(shell, refused);
+                    }
+                }
+            }
+            Err(access) => {
+                *self = Self::default();
+                workload.is_down(shell, access);
+            }
+        }
+    }
+
+    /// What has been read before stays in use.
+    fn cannot_read(&self, shell: &Shell, workload: &Workload, error: &kube::Error) {
+        if self.kubeconfig.is_some() {
+            return;
+        }
+        let message = failure::words(error);
+        let access = match failure::code(error) {
+            Some(403) => Access::KubeconfigMissing { message },
+            _ => Access::Unreachable { message },
+        };
+        workload.is_down(shell, access);
+    }
+}
+
+/// The kubeconfig in Cluster API's Secret for `cluster`.
+fn kubeconfig_in<'a>(secret: &'a Secret, cluster: &str) -> Result<&'a [u8], Access> {
+    let labels = secret.metadata.labels.as_ref();
+    if labels.and_then(name::cluster) != Some(cluster) {
+        let message = format!(
+            "the Secret lacks the label {}={cluster}",
+            name::CLUSTER_NAME_LABEL
+        );
+        return Err(Access::KubeconfigRefused { message });
+    }
+    let data = secret.data.as_ref();
+    let value = data.and_then(|data| data.get(name::KUBECONFIG_SECRET_KEY));
+    value.map(|value| value.0.as_slice()).ok_or_else(|| {
+        let key = name::KUBECONFIG_SECRET_KEY;
+        let message = format!("the Secret has no key {key}");
+        Access::KubeconfigMissing { message }
+    })
+}
+
+fn connect(shell: &Shell, kubeconfig: &[u8]) -> Result<Port, String> {
+    let access =
+        kubeconfig::Access::parse(kubeconfig).map_err(|error| error.to_string())?;
+    let client = shell.options.connect.connect(&access);
+    client
+        .map(Port::new)
+        .map_err(|error| failure::words(&error))
+}
