@@ -1,1 +1,189 @@
-//! `x-kubernetes-validations`.
+//! `x-kubernetes-validations`: rules in a schema, compiled once and run for each object.
+
+mod declared;
+pub(crate) mod field_path;
+mod run;
+
+use fivespot_cel::{CompileErrors, Dialect, Env, Program, Type};
+use indexmap::IndexMap;
+
+use crate::KubeVersion;
+use crate::schema::node::{Node, RuleSource};
+
+pub(crate) use run::Run;
+
+/// The compiled rules of one schema node and of everything below it.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) own: Vec<Rule>,
+    pub(crate) items: Option<Box<Rules>>,
+    pub(crate) additional: Option<Box<Rules>>,
+    pub(crate) properties: IndexMap<String, Rules>,
+}
+
+/// One compiled rule.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) source: RuleSource,
+    /// Absent if the rule is empty.
+    program: Option<Result<Program, String>>,
+    message: Option<Result<Program, String>>,
+    uses_old: bool,
+    /// `fieldPath` as errors print it; empty if there is none.
+    path: String,
+}
+
+impl Rules {
+    /// Compiles the rules of a resource. Nothing if there are none.
+    pub(crate) fn of_resource(root: &Node, version: KubeVersion) -> Option<Self> {
+        if !has_rules(root) {
+            return None;
+        }
+        Self::compile(root, true, version)
+    }
+
+    /// Nothing if neither the node nor anything below it has rules, or rules cannot see it.
+    fn compile(node: &Node, resource: bool, version: KubeVersion) -> Option<Self> {
+        let compile = |child: &Node| Self::compile(child, child.embedded, version);
+        let own = match declared::of(node, resource) {
+            Some(declared) => compile_own(node, &declared, version),
+            None => Vec::new(),
+        };
+        let items = node.items.as_deref().and_then(compile);
+        let additional = node.additional.schema().and_then(compile);
+        let properties: IndexMap<_, _> = node
+            .properties
+            .iter()
+            .filter_map(|(name, property)| Some((name.clone(), compile(property)?)))
+            .collect();
+        let is_empty = own.is_empty()
+            && items.is_none()
+            && additional.is_none()
+            && properties.is_empty();
+        (!is_empty).then(|| Self {
+            own,
+            items: items.map(Box::new),
+            additional: additional.map(Box::new),
+            properties,
+        })
+    }
+}
+
+fn has_rules(node: &Node) -> bool {
+    !node.rules.is_empty()
+        || node.items.as_deref().is_some_and(has_rules)
+        || node.additional.schema().is_some_and(has_rules)
+        || node.properties.values().any(has_rules)
+}
+
+fn compile_own(node: &Node, declared: &Type, version: KubeVersion) -> Vec<Rule> {
+    if node.rules.is_empty() {
+        return Vec::new();
+    }
+    let declared = declared.with_names("selfType");
+    let env = |old: Type| {
+        Env::new(Dialect::of_minor(version.minor()))
+            .variable("self", declared.clone())
+            .variable("oldSelf", old)
+    };
+    let plain = env(declared.clone());
+    let optional = env(Type::optional(declared.clone()));
+    let rules = node.rules.iter().map(|source| {
+        let is_optional = source.optional_old_self == Some(true);
+        let env = if is_optional { &optional } else { &plain };
+        Rule::compile(source, node, env)
+    });
+    rules.collect()
+}
+
+impl Rule {
+    fn compile(source: &RuleSource, node: &Node, env: &Env) -> Self {
+        let mut rule = Self {
+            source: source.clone(),
+            program: None,
+            message: None,
+            uses_old: false,
+            path: String::new(),
+        };
+        if source.rule.trim().is_empty() {
+            return rule;
+        }
+        let program =
+            compile_to(&source.rule, env, &Type::Bool).map_err(|error| match error {
+                Refusal::Syntax(errors) => format!("compilation failed: {errors}"),
+                Refusal::Output => "cel expression must evaluate to a bool".to_owned(),
+            });
+        if let Ok(program) = &program {
+            rule.uses_old = program.uses("oldSelf");
+            rule.message = Self::compile_message(source, env);
+            rule.path = field_path::parse(&source.field_path, node)
+                .map(|(path, _)| path)
+                .unwrap_or_default();
+        }
+        rule.program = Some(program);
+        rule
+    }
+
+    fn compile_message(
+        source: &RuleSource,
+        env: &Env,
+    ) -> Option<Result<Program, String>> {
+        if source.message_expression.is_empty() {
+            return None;
+        }
+        let compiled = compile_to(&source.message_expression, env, &Type::String);
+        Some(compiled.map_err(|error| match error {
+            Refusal::Syntax(errors) => {
+                format!("messageExpression compilation failed: {errors}")
+            }
+            Refusal::Output => "messageExpression must evaluate to a string".to_owned(),
+        }))
+    }
+
+    /// Why the rule does not compile.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.program.as_ref()?.as_ref().err().map(String::as_str)
+    }
+
+    /// Why its message expression does not compile.
+    pub(crate) fn message_error(&self) -> Option<&str> {
+        self.message.as_ref()?.as_ref().err().map(String::as_str)
+    }
+
+    /// Whether it compares with the previous state.
+    pub(crate) const fn uses_old(&self) -> bool {
+        self.uses_old
+    }
+
+    /// What an error that is not about the rule's outcome calls the rule.
+    fn name(&self) -> &str {
+        if self.source.message.is_empty() {
+            self.source.rule.trim()
+        } else {
+            self.source.message.trim()
+        }
+    }
+
+    /// What is said where the rule does not hold and no expression says it.
+    fn plain_message(&self) -> String {
+        if self.source.message.is_empty() {
+            format!("failed rule: {}", self.name())
+        } else {
+            self.name().to_owned()
+        }
+    }
+}
+
+enum Refusal {
+    Syntax(CompileErrors),
+    Output,
+}
+
+fn compile_to(source: &str, env: &Env, wanted: &Type) -> Result<Program, Refusal> {
+    let program = Program::compile(source, env).map_err(Refusal::Syntax)?;
+    if program.output_type() == wanted {
+        Ok(program)
+    } else {
+        Err(Refusal::Output)
+    }
+}

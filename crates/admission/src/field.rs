@@ -134,6 +134,16 @@ impl FieldError {
         Self::with(path, ErrorKind::Invalid, Some(value), detail.into())
     }
 
+    /// The value is malformed, and Kubernetes prints it in a form of its own, `shown`.
+    pub(crate) fn invalid_shown(
+        path: impl Into<String>,
+        shown: &str,
+        detail: impl std::fmt::Display,
+    ) -> Self {
+        let detail = format!("{shown}: {detail}");
+        Self::with(path, ErrorKind::Invalid, None, detail)
+    }
+
     /// The value is not of the declared type.
     pub fn type_invalid(
         path: impl Into<String>,

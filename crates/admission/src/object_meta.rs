@@ -329,6 +329,42 @@ impl<'a> Check<'a> {
     }
 }
 
+/// Every field of `metadata`.
+const FIELDS: [&str; 15] = [
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+];
+
+/// Removes from the `metadata` of an object the fields that no object has, and returns
+/// their paths, sorted.
+pub fn prune(object: &mut Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    if let Some(Value::Object(fields)) = object.get_mut("metadata") {
+        fields.retain(|name, _| {
+            let known = FIELDS.contains(&name.as_str());
+            if !known {
+                unknown.push(METADATA.field(name).to_string());
+            }
+            known
+        });
+    }
+    unknown.sort_unstable();
+    unknown
+}
+
 /// Finalizers of `metadata` that `old` does not have and that are named so that they may
 /// collide with others; each text goes to the client as a warning.
 pub fn finalizer_warnings(metadata: Option<&Value>, old: Option<&Value>) -> Vec<String> {

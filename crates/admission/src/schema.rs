@@ -99,6 +99,14 @@ impl Structural {
         Ok(Self { root, version })
     }
 
+    /// A schema that knows no fields.
+    pub(crate) fn empty(version: KubeVersion) -> Self {
+        Self {
+            root: Node::default(),
+            version,
+        }
+    }
+
     pub(crate) fn structure_errors(&self, path: &Path<'_>) -> Vec<FieldError> {
         structure::check(&self.root, path)
     }
@@ -155,6 +163,27 @@ impl Structural {
         }
     }
 
+    /// What is wrong with a default: unknown fields, and everything that is wrong with any
+    /// value.
+    pub(crate) fn check_default(
+        node: &Node,
+        value: &Value,
+        path: &Path<'_>,
+        version: KubeVersion,
+    ) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let mut pruned = value.clone();
+        prune::plain(node, &mut pruned);
+        if pruned != *value {
+            let detail = "must not have unknown fields";
+            errors.push(FieldError::invalid(*path, value.clone(), detail));
+        }
+        embedded::check(node, value, path, &mut errors);
+        let prefix = path.to_string();
+        errors.extend(check_node(node, value, None, &prefix, version));
+        errors
+    }
+
     /// Embedded resources, and uniqueness in lists unless the previous state broke it.
     pub(crate) fn check_lists(
         &self,
@@ -163,14 +192,27 @@ impl Structural {
     ) -> Vec<FieldError> {
         let mut errors = Vec::new();
         embedded::check(&self.root, object, &Path::Root, &mut errors);
+        errors.extend(self.check_unique(object, old));
+        errors
+    }
+
+    /// Uniqueness in lists, unless the previous state broke it.
+    pub(crate) fn check_unique(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        list_type::check(&self.root, object, &Path::Root, &mut errors);
         let mut before = Vec::new();
-        if let Some(old) = old {
+        if let (Some(old), false) = (old, errors.is_empty()) {
             list_type::check(&self.root, old, &Path::Root, &mut before);
         }
         if before.is_empty() {
-            list_type::check(&self.root, object, &Path::Root, &mut errors);
+            errors
+        } else {
+            Vec::new()
         }
-        errors
     }
 }
 

@@ -1,0 +1,64 @@
+//! What rules may see of a schema.
+
+use fivespot_cel::{ListKind, ObjectType, Type};
+
+use crate::schema::node::Node;
+
+/// The type of `self` at a node; nothing for values without a schema, which rules cannot
+/// see. Resources show `apiVersion`, `kind` and two fields of `metadata`, whatever their
+/// schema says.
+pub(super) fn of(node: &Node, resource: bool) -> Option<Type> {
+    if node.int_or_string {
+        return Some(Type::Dyn);
+    }
+    match node.kind.as_str() {
+        "array" => {
+            let each = node.items.as_deref()?;
+            Some(Type::list_of(of(each, each.embedded)?, list_kind(node)))
+        }
+        "object" => match node.additional.schema() {
+            Some(each) => Some(Type::map(of(each, each.embedded)?)),
+            None => Some(object(node, resource)),
+        },
+        "string" => Some(match node.checks.format.as_str() {
+            "byte" => Type::Bytes,
+            "duration" => Type::Duration,
+            "date" | "date-time" => Type::Timestamp,
+            _ => Type::String,
+        }),
+        "boolean" => Some(Type::Bool),
+        "number" => Some(Type::Double),
+        "integer" => Some(Type::Int),
+        _ => None,
+    }
+}
+
+fn object(node: &Node, resource: bool) -> Type {
+    let mut fields: Vec<(String, Type)> = node
+        .properties
+        .iter()
+        .filter(|(name, _)| !(resource && is_meta(name)))
+        .filter_map(|(name, property)| {
+            Some((name.clone(), of(property, property.embedded)?))
+        })
+        .collect();
+    if resource {
+        let names = [("name", Type::String), ("generateName", Type::String)];
+        fields.push(("apiVersion".to_owned(), Type::String));
+        fields.push(("kind".to_owned(), Type::String));
+        fields.push(("metadata".to_owned(), Type::object(ObjectType::new(names))));
+    }
+    Type::object(ObjectType::new(fields))
+}
+
+fn is_meta(name: &str) -> bool {
+    matches!(name, "apiVersion" | "kind" | "metadata")
+}
+
+fn list_kind(node: &Node) -> ListKind {
+    match node.list_type.as_deref() {
+        Some("set") => ListKind::Set,
+        Some("map") => ListKind::Map(node.list_keys.clone()),
+        _ => ListKind::Atomic,
+    }
+}

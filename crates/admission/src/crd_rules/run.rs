@@ -1,0 +1,381 @@
+//! Running rules over an object and its previous state.
+
+use fivespot_cel::{Binding, Budget, Program, RunError, Variables};
+use serde_json::Value;
+
+use super::{Rule, Rules};
+use crate::correlate::{Old, same_item};
+use crate::field::Path;
+use crate::schema::node::Node;
+use crate::schema::ratchets;
+use crate::{FieldError, KubeVersion};
+
+/// Most bytes of a message that an expression made.
+pub(crate) const MOST_MESSAGE_BYTES: usize = 5 * 1024;
+
+const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no \
+                             further validation rules will be run";
+
+/// One run over one object.
+pub(crate) struct Run {
+    version: KubeVersion,
+    budget: Budget,
+    /// Set once nothing further may run.
+    stopped: bool,
+    pub(crate) errors: Vec<FieldError>,
+    /// Errors that are forgiven because what they are about did not change.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What is known of the previous state at a place, for forgiving.
+#[derive(Clone, Copy, Default)]
+struct Before<'a> {
+    /// The same place, and what is there at present; absent where it cannot be told which
+    /// it was.
+    here: Option<(Old<'a>, &'a Value)>,
+    /// The nearest place above that can be compared.
+    above: Option<(Old<'a>, &'a Value)>,
+}
+
+impl<'a> Before<'a> {
+    fn step(
+        self,
+        name: &str,
+        next: impl FnOnce(Old<'a>) -> Option<(Old<'a>, &'a Value)>,
+    ) -> Self {
+        let Some((old, _)) = self.here else {
+            return self;
+        };
+        // Both states were converted to one version, so that these two never differ.
+        if self.above.is_none() && matches!(name, "apiVersion" | "kind") {
+            return Self::default();
+        }
+        Self {
+            here: next(old),
+            above: self.here,
+        }
+    }
+
+    fn is_unchanged(self) -> bool {
+        self.here
+            .or(self.above)
+            .is_some_and(|(old, new)| old.is_equal(new))
+    }
+}
+
+/// A place in the object.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    node: &'a Node,
+    path: &'a Path<'a>,
+    value: &'a Value,
+    /// What `oldSelf` is.
+    old: Option<&'a Value>,
+    before: Before<'a>,
+}
+
+impl Run {
+    pub(crate) fn new(version: KubeVersion) -> Self {
+        Self {
+            version,
+            budget: Budget::default(),
+            stopped: false,
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// What all rules cost together.
+    pub(crate) fn cost(&self) -> u64 {
+        self.budget.spent()
+    }
+
+    /// Runs every rule that applies to an object, forgiving what did not change.
+    pub(crate) fn object(
+        &mut self,
+        rules: &Rules,
+        root: &Node,
+        new: &Value,
+        old: Option<&Value>,
+    ) {
+        let comparable = old.filter(|_| ratchets(self.version));
+        let here = comparable.map(|value| (Old { node: root, value }, new));
+        let place = Place {
+            node: root,
+            path: &Path::Root,
+            value: new,
+            old,
+            before: Before { here, above: None },
+        };
+        self.place(rules, place);
+    }
+
+    /// Runs every rule that applies to a default, as if it replaced `old`.
+    pub(crate) fn default(
+        &mut self,
+        (rules, node): (&Rules, &Node),
+        path: &Path<'_>,
+        value: &Value,
+        old: Option<&Value>,
+    ) {
+        let place = Place {
+            node,
+            path,
+            value,
+            old,
+            before: Before::default(),
+        };
+        self.place(rules, place);
+    }
+
+    fn place(&mut self, rules: &Rules, place: Place<'_>) {
+        if self.stopped || place.value.is_null() {
+            return;
+        }
+        self.own(rules, place);
+        match place.value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    self.entry(rules, place, name, value);
+                }
+            }
+            Value::Array(items) => {
+                let (Some(rules), Some(node)) = (&rules.items, &place.node.items) else {
+                    return;
+                };
+                let old = place.old.and_then(Value::as_array);
+                for (at, value) in items.iter().enumerate() {
+                    let path = place.path.index(at);
+                    let step = Place {
+                        node,
+                        path: &path,
+                        value,
+                        old: old.and_then(|old| same_item(place.node, old, value)),
+                        before: place
+                            .before
+                            .step("", |old| Some((old.item(value)?, value))),
+                    };
+                    self.place(rules, step);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A field of an object or an entry of a map.
+    fn entry(&mut self, rules: &Rules, place: Place<'_>, name: &str, value: &Value) {
+        let old = place.old.and_then(|old| old.get(name));
+        let before = place.before.step(name, |old| Some((old.key(name)?, value)));
+        if let (Some(rules), Some(node)) =
+            (&rules.additional, place.node.additional.schema())
+        {
+            let path = place.path.key(name);
+            let step = Place {
+                node,
+                path: &path,
+                value,
+                old,
+                before,
+            };
+            self.place(rules, step);
+        }
+        if let (Some(rules), Some(node)) =
+            (rules.properties.get(name), place.node.properties.get(name))
+        {
+            let path = place.path.field(name);
+            let step = Place {
+                node,
+                path: &path,
+                value,
+                old,
+                before,
+            };
+            self.place(rules, step);
+        }
+    }
+
+    fn own(&mut self, rules: &Rules, place: Place<'_>) {
+        if rules.own.is_empty() {
+            return;
+        }
+        if self.budget.remaining() == 0 {
+            self.stop(place, OUT_OF_BUDGET);
+            return;
+        }
+        for rule in &rules.own {
+            self.rule(rule, place);
+            if self.stopped {
+                return;
+            }
+        }
+    }
+
+    /// An error about a rule rather than about the value, which it does not show.
+    fn fail(&mut self, place: Place<'_>, detail: impl Into<String>) {
+        let kind = place.node.kind.as_str().into();
+        self.errors
+            .push(FieldError::invalid(*place.path, kind, detail));
+    }
+
+    fn stop(&mut self, place: Place<'_>, detail: impl Into<String>) {
+        self.fail(place, detail);
+        self.stopped = true;
+    }
+
+    fn rule(&mut self, rule: &Rule, place: Place<'_>) {
+        let program = match &rule.program {
+            None => return,
+            Some(Ok(program)) => program,
+            Some(Err(why)) => {
+                return self.fail(place, format!("rule compile error: {why}"));
+            }
+        };
+        let old = place.old.filter(|old| !old.is_null());
+        let optional = rule.source.optional_old_self == Some(true);
+        // A rule about a change says nothing where there was nothing before.
+        if rule.uses_old && old.is_none() && !(optional && ratchets(self.version)) {
+            return;
+        }
+        let variables = Variables::new().json("self", place.value);
+        let variables = match (optional, old) {
+            (true, old) => variables.bind("oldSelf", Binding::Optional(old)),
+            (false, Some(old)) => variables.json("oldSelf", old),
+            (false, None) => variables,
+        };
+        match program.run(&variables, &mut self.budget) {
+            Ok(value) if value.as_bool() == Some(true) => {}
+            Ok(_) => self.broken(rule, place, &variables),
+            Err(RunError::OutOfBudget) => self.stop(place, OUT_OF_BUDGET),
+            Err(error) if error.is_no_such_overload() => {
+                let detail = format!(
+                    "'{error}': call arguments did not match a supported operator, \
+                     function or macro signature for rule: {}",
+                    rule.name()
+                );
+                self.fail(place, detail);
+            }
+            Err(error @ RunError::CallLimit) => {
+                let detail = format!(
+                    "'{error}': no further validation rules will be run due to call cost \
+                     exceeds limit for rule: {}",
+                    rule.name()
+                );
+                self.stop(place, detail);
+            }
+            Err(error) => {
+                self.fail(place, format!("{error} evaluating rule: {}", rule.name()));
+            }
+        }
+    }
+
+    fn broken(&mut self, rule: &Rule, place: Place<'_>, variables: &Variables<'_>) {
+        let path = match (rule.path.as_str(), place.path) {
+            ("", path) => path.to_string(),
+            (inner, Path::Root) => inner.to_owned(),
+            (inner, path) => format!("{path}.{inner}"),
+        };
+        let detail = match self.message(rule, variables) {
+            Ok(detail) => detail,
+            Err(stopping) => {
+                let kind = place.node.kind.as_str().into();
+                let error = FieldError::invalid(path, kind, stopping);
+                self.add(rule, place, error);
+                self.stopped = true;
+                return;
+            }
+        };
+        let error = self.refusal(rule, place, path, detail);
+        self.add(rule, place, error);
+    }
+
+    /// Refuses, or warns where the value did not change and the rule does not compare.
+    fn add(&mut self, rule: &Rule, place: Place<'_>, error: FieldError) {
+        if !rule.uses_old && place.before.is_unchanged() {
+            self.warnings.push(error.to_string());
+        } else {
+            self.errors.push(error);
+        }
+    }
+
+    fn refusal(
+        &self,
+        rule: &Rule,
+        place: Place<'_>,
+        path: String,
+        detail: String,
+    ) -> FieldError {
+        let is_composite = matches!(place.node.kind.as_str(), "object" | "array");
+        let shows_values = self.version.is_at_least(35);
+        let value = if shows_values && !is_composite {
+            place.value.clone()
+        } else {
+            place.node.kind.as_str().into()
+        };
+        let error = match rule.source.reason.as_deref() {
+            Some("FieldValueForbidden") => return FieldError::forbidden(path, detail),
+            Some("FieldValueRequired") => return FieldError::required(path, detail),
+            Some("FieldValueDuplicate") => FieldError::duplicate(path, value),
+            _ => FieldError::invalid(path, value, detail),
+        };
+        if shows_values && is_composite {
+            error.without_value()
+        } else {
+            error
+        }
+    }
+
+    /// What the rule says, or why nothing further may run.
+    fn message(
+        &mut self,
+        rule: &Rule,
+        variables: &Variables<'_>,
+    ) -> Result<String, String> {
+        let Some(Ok(program)) = &rule.message else {
+            return Ok(rule.plain_message());
+        };
+        // Kubernetes runs the message with a plain `oldSelf` also where the rule had an
+        // optional one, so that such an expression never has a value.
+        let optional = rule.source.optional_old_self == Some(true);
+        if optional && program.uses("oldSelf") {
+            return Ok(rule.plain_message());
+        }
+        match run_message(program, variables, &mut self.budget) {
+            Ok(Some(message)) => Ok(message),
+            Ok(None) => Ok(rule.plain_message()),
+            Err(RunError::OutOfBudget) => {
+                Err("messageExpression evaluation failed due to \
+                 running out of cost budget, no further validation rules will be run"
+                    .to_owned())
+            }
+            Err(_) => {
+                let source = crate::quote::Quoted(&rule.source.message_expression);
+                Err(format!(
+                    "no further validation rules will be run due to call cost exceeds limit \
+                     for messageExpression: {source}"
+                ))
+            }
+        }
+    }
+}
+
+/// Runs a message expression: nothing if it has no usable value, an error only if a limit
+/// was exceeded.
+fn run_message(
+    program: &Program,
+    variables: &Variables<'_>,
+    budget: &mut Budget,
+) -> Result<Option<String>, RunError> {
+    match program.run(variables, budget) {
+        Ok(value) => Ok(value.as_str().and_then(usable_message)),
+        Err(error @ (RunError::CallLimit | RunError::OutOfBudget)) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// A message without surrounding space, unless it is empty, too long or of several lines.
+pub(crate) fn usable_message(text: &str) -> Option<String> {
+    let text = text.trim();
+    let usable =
+        !text.is_empty() && text.len() <= MOST_MESSAGE_BYTES && !text.contains('\n');
+    usable.then(|| text.to_owned())
+}
