@@ -1,3 +1,54 @@
-//! The project's one task runner.
+//! The project's one task runner: `cargo xtask <task>`.
 
-fn main() {}
+mod dependency;
+mod generate;
+mod size;
+mod source;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <task>
+
+  gen [--check]  write every generated file; with --check, say what would change and fail
+  deps           compare who depends on whom with the house's table
+  size           compare files and functions with the house's limits
+";
+
+/// What a task found wrong, one line each; empty if nothing.
+type Faults = Vec<String>;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["gen"] => generate::write(&root()),
+        ["gen", "--check"] => generate::check(&root()),
+        ["deps"] => dependency::check(&root()),
+        ["size"] => size::check(&root()),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
+        Ok(faults) => {
+            for fault in faults {
+                eprintln!("{fault}");
+            }
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The root of the source tree: the folder above this package.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_owned()
+}

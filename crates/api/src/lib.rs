@@ -14,6 +14,7 @@ pub mod condition;
 pub mod crd;
 pub mod manifest;
 pub mod name;
+pub mod reference;
 pub mod rules;
 pub mod scheduled_machine;
 mod schema;

@@ -21,8 +21,9 @@ pub const PLURAL: &str = "scheduledmachines";
 pub const SINGULAR: &str = "scheduledmachine";
 /// What `kubectl get sm` stands for.
 pub const SHORT_NAME: &str = "sm";
-/// The category that `kubectl get 5spot` lists.
-pub const CATEGORY: &str = "5spot";
+/// The category that `kubectl get fivespot` lists. Kubernetes lets a category begin with a letter
+/// only (a DNS-1035 label), so that it cannot be `5spot`.
+pub const CATEGORY: &str = "fivespot";
 /// The older group under which some manifests still name the resource.
 pub const OLDER_GROUP: &str = "capi.5spot.io";
 

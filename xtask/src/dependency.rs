@@ -1,0 +1,240 @@
+//! `cargo xtask deps`: who may depend on whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::Faults;
+
+/// A package of this workspace and what it may be built from.
+struct Room {
+    name: &'static str,
+    /// The packages of this workspace that it may depend on.
+    may_use: &'static [&'static str],
+    /// Whether it is free of I/O, so that [`IMPURE`] must not be in its tree at all.
+    is_pure: bool,
+}
+
+/// Arrows go one way: schedule, api, plan, controller, cli; cel, admission, then whoever asks it.
+const ROOMS: &[Room] = &[
+    Room {
+        name: "schedule",
+        may_use: &[],
+        is_pure: true,
+    },
+    Room {
+        name: "api",
+        may_use: &["schedule"],
+        is_pure: true,
+    },
+    Room {
+        name: "cel",
+        may_use: &[],
+        is_pure: true,
+    },
+    Room {
+        name: "admission",
+        may_use: &["cel"],
+        is_pure: true,
+    },
+    Room {
+        name: "capi",
+        may_use: &[],
+        is_pure: true,
+    },
+    Room {
+        name: "plan",
+        may_use: &["api", "schedule", "capi"],
+        is_pure: true,
+    },
+    Room {
+        name: "clock",
+        may_use: &[],
+        is_pure: false,
+    },
+    Room {
+        name: "controller",
+        may_use: &["api", "plan", "capi", "admission", "clock"],
+        is_pure: false,
+    },
+    Room {
+        name: "agent",
+        may_use: &["api"],
+        is_pure: false,
+    },
+    Room {
+        name: "apiserver",
+        may_use: &["admission", "clock"],
+        is_pure: false,
+    },
+    Room {
+        name: "sim",
+        may_use: &["apiserver", "capi", "clock"],
+        is_pure: false,
+    },
+    Room {
+        name: "cli",
+        may_use: &[
+            "schedule",
+            "api",
+            "cel",
+            "admission",
+            "capi",
+            "plan",
+            "clock",
+            "controller",
+            "apiserver",
+            "sim",
+        ],
+        is_pure: false,
+    },
+];
+
+/// Packages that serve the others' tests and upkeep: nothing may depend on them, they on anything.
+const SERVICE: [&str; 3] = ["testkit", "xtask", "e2e"];
+
+/// What brings threads, sockets or another clock along.
+const IMPURE: [&str; 3] = ["tokio", "hyper", "chrono"];
+
+/// Compares the workspace with the table.
+pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
+    let metadata: Value = serde_json::from_str(&cargo(
+        root,
+        &["metadata", "--no-deps", "--format-version", "1"],
+    )?)?;
+    let mut faults = edges(&packages(&metadata));
+    for room in ROOMS.iter().filter(|room| room.is_pure) {
+        let package = format!("fivespot-{}", room.name);
+        let tree = cargo(
+            root,
+            &[
+                "tree",
+                "--edges",
+                "normal",
+                "--prefix",
+                "none",
+                "--package",
+                &package,
+            ],
+        )?;
+        faults.extend(impurities(room.name, &tree));
+    }
+    Ok(faults)
+}
+
+fn cargo(root: &Path, words: &[&str]) -> Result<String, Box<dyn Error>> {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(program)
+        .args(words)
+        .current_dir(root)
+        .output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(format!("cargo {} failed: {said}", words.join(" ")).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Each package of the workspace with those of its normal dependencies that are packages too.
+fn packages(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    let list = |value: Option<&Value>| {
+        value.and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let room = |value: &Value| {
+        let name = value
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        name.strip_prefix("fivespot-").unwrap_or(name).to_owned()
+    };
+    list(metadata.get("packages"))
+        .iter()
+        .map(|package| {
+            let dependencies = list(package.get("dependencies"));
+            let ours = dependencies.iter().filter(|dependency| {
+                dependency.get("path").is_some_and(Value::is_string)
+                    && dependency.get("kind").is_none_or(Value::is_null)
+            });
+            (room(package), ours.map(room).collect())
+        })
+        .collect()
+}
+
+fn edges(packages: &BTreeMap<String, BTreeSet<String>>) -> Faults {
+    let mut faults = Faults::new();
+    for (name, uses) in packages {
+        if SERVICE.contains(&name.as_str()) {
+            continue;
+        }
+        let Some(room) = ROOMS.iter().find(|room| room.name == name) else {
+            faults.push(format!(
+                "{name}: not in the table of xtask/src/dependency.rs; add it"
+            ));
+            continue;
+        };
+        for used in uses
+            .iter()
+            .filter(|used| !room.may_use.contains(&used.as_str()))
+        {
+            faults.push(format!("{name}: must not depend on {used}"));
+        }
+    }
+    faults
+}
+
+/// The impure packages in the output of `cargo tree --prefix none`: one `name vX.Y.Z` a line.
+fn impurities(room: &str, tree: &str) -> Faults {
+    let all: BTreeSet<_> = tree
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    IMPURE
+        .iter()
+        .filter(|impure| all.contains(*impure))
+        .map(|impure| {
+            format!(
+                "{room}: {impure} is in its tree; `cargo tree -p fivespot-{room} -i {impure}` \
+                 says by whom"
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{edges, impurities, packages};
+
+    #[test]
+    fn an_arrow_against_the_table_is_a_fault_and_one_for_tests_is_not() {
+        let metadata = json!({"packages": [
+            {"name": "fivespot-schedule", "dependencies": [
+                {"name": "fivespot-api", "path": "/x", "kind": null},
+                {"name": "fivespot-plan", "path": "/x", "kind": "dev"},
+                {"name": "jiff", "kind": null},
+            ]},
+            {"name": "fivespot-attic", "dependencies": []},
+        ]});
+        assert_eq!(
+            edges(&packages(&metadata)),
+            [
+                "attic: not in the table of xtask/src/dependency.rs; add it",
+                "schedule: must not depend on api",
+            ]
+        );
+    }
+
+    #[test]
+    fn tokio_in_the_tree_of_a_pure_package_is_a_fault() {
+        let tree = "fivespot-plan v0.1.0\ntokio-util v0.7.1\n";
+        assert_eq!(impurities("plan", tree), Vec::<String>::new());
+        assert_eq!(
+            impurities("plan", &format!("{tree}tokio v1.48.0 (*)\n")).len(),
+            1
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! `cargo xtask gen`: everything that is generated, in one place.
+
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fivespot_api::crd;
+use fivespot_api::manifest::{GeneratedFile, Group};
+
+use crate::Faults;
+
+/// Writes every generated file that is not as it should be.
+pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
+    for (directory, file) in files()? {
+        let path = root.join(directory).join(&file.path);
+        if found(&path)?.as_deref() == Some(file.text.as_str()) {
+            continue;
+        }
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(&path, &file.text)?;
+        println!(
+            "wrote {}",
+            path.strip_prefix(root).unwrap_or(&path).display()
+        );
+    }
+    Ok(Faults::new())
+}
+
+/// Says what [`write`] would change.
+pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
+    let mut faults = Faults::new();
+    for (directory, mut file) in files()? {
+        let found = found(&root.join(&directory).join(&file.path))?;
+        file.path = directory.join(&file.path).display().to_string();
+        faults.extend(file.difference(found.as_deref()));
+    }
+    if !faults.is_empty() {
+        faults.push("generated files are out of date; run `cargo xtask gen`".to_owned());
+    }
+    Ok(faults)
+}
+
+/// Every generated file, with its directory below the root.
+fn files() -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
+    let mut all = Vec::new();
+    for group in Group::ALL {
+        let files = group.files(crd::SHIPPED_MINOR)?;
+        all.extend(
+            files
+                .into_iter()
+                .map(|file| (PathBuf::from(group.directory()), file)),
+        );
+    }
+    Ok(all)
+}
+
+/// The text of a file; none if there is no such file.
+fn found(path: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,166 @@
+//! `cargo xtask size`: files and functions small enough to be read at one sitting.
+
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::Faults;
+use crate::source::{self, Function};
+
+const MOST_LINES_OF_A_FILE: usize = 400;
+const MOST_LINES_OF_A_FUNCTION: usize = 60;
+const MOST_PARAMETERS: usize = 4;
+
+/// Names that say nothing about what is in a file, so that anything may end up there.
+const DRAWERS: [&str; 7] = [
+    "utils",
+    "helpers",
+    "common",
+    "misc",
+    "types",
+    "constants",
+    "manager",
+];
+
+/// Files that may be longer, and why.
+const LONG_FILES: &[(&str, &str)] = &[(
+    "crates/api/src/rules/table.rs",
+    "one row per rule, and a table is read by looking up",
+)];
+
+/// Compares every Rust file of the workspace with the limits.
+pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
+    let mut files = Vec::new();
+    for directory in ["crates", "e2e", "xtask"] {
+        collect(&root.join(directory), &mut files)?;
+    }
+    files.sort();
+    let mut faults = Faults::new();
+    for path in files {
+        let source = fs::read_to_string(&path)?;
+        let name = path
+            .strip_prefix(root)
+            .unwrap_or(&path)
+            .display()
+            .to_string();
+        faults.extend(faults_of(&name, &source));
+    }
+    Ok(faults)
+}
+
+/// Every Rust file below a directory, build output excepted.
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() && path.file_name().is_none_or(|name| name != "target") {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn faults_of(name: &str, source: &str) -> Faults {
+    let mut faults = Faults::new();
+    let stem = Path::new(name)
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .unwrap_or_default();
+    if DRAWERS.contains(&stem) {
+        faults.push(format!(
+            "{name}: `{stem}` says nothing; name the file after what is in it"
+        ));
+    }
+    if stem == "mod" {
+        faults.push(format!(
+            "{name}: write a file beside the folder instead of mod.rs"
+        ));
+    }
+    let code = source::code(source);
+    if code.contains("#[path") {
+        faults.push(format!("{name}: #[path] hides where a module is"));
+    }
+    if is_test(name) {
+        return faults;
+    }
+    let lines = source::lines_of_code(&code);
+    let is_long = LONG_FILES.iter().any(|(file, _)| *file == name);
+    if lines > MOST_LINES_OF_A_FILE && !is_long {
+        faults.push(format!(
+            "{name}: {lines} lines of code, at most {MOST_LINES_OF_A_FILE}"
+        ));
+    }
+    for function in source::functions(source::before_tests(&code)) {
+        faults.extend(faults_of_function(name, &function));
+    }
+    faults
+}
+
+/// Tests tell stories, and a story may be long.
+fn is_test(name: &str) -> bool {
+    let mut parts = Path::new(name)
+        .components()
+        .map(std::path::Component::as_os_str);
+    name.starts_with("e2e/")
+        || name.ends_with("tests.rs")
+        || parts.any(|part| part == "tests")
+}
+
+fn faults_of_function(file: &str, function: &Function) -> Faults {
+    let Function {
+        name,
+        line,
+        lines,
+        parameters,
+        is_public_with_bool,
+    } = function;
+    let mut faults = Faults::new();
+    if *lines > MOST_LINES_OF_A_FUNCTION {
+        faults.push(format!(
+            "{file}:{line}: {name}: {lines} lines, at most {MOST_LINES_OF_A_FUNCTION}"
+        ));
+    }
+    if *parameters > MOST_PARAMETERS {
+        faults.push(format!(
+            "{file}:{line}: {name}: {parameters} parameters, at most {MOST_PARAMETERS}"
+        ));
+    }
+    if *is_public_with_bool {
+        faults.push(format!(
+            "{file}:{line}: {name}: a bare true or false says nothing where it is called; \
+             take an enum"
+        ));
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::faults_of;
+
+    #[test]
+    fn a_long_function_a_drawer_and_a_bare_flag_are_faults() {
+        let source = format!(
+            "pub fn long(on: bool) {{\n{}}}\n",
+            "    step();\n".repeat(59)
+        );
+        let faults = faults_of("crates/x/src/helpers.rs", &source);
+        assert_eq!(faults.len(), 3, "{faults:?}");
+        assert!(
+            faults[1].starts_with("crates/x/src/helpers.rs:1: long: 61 lines"),
+            "{faults:?}"
+        );
+    }
+
+    #[test]
+    fn tests_may_be_long() {
+        let source = format!("fn long() {{\n{}}}\n", "    step();\n".repeat(500));
+        assert_eq!(
+            faults_of("crates/x/tests/story.rs", &source),
+            Vec::<String>::new()
+        );
+        assert_eq!(faults_of("crates/x/src/story.rs", &source).len(), 2);
+    }
+}
