@@ -47,3 +47,15 @@ impl Connect for Dial {
         Ok(client)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_accepted_kubeconfig_makes_a_client() {
+        let kubeconfig = crate::kubeconfig::tests::kubeconfig().to_string();
+        let access = Access::parse(kubeconfig.as_bytes()).unwrap();
+        assert!(Dial.connect(&access).is_ok());
+    }
+}

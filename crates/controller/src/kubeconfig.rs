@@ -337,4 +337,4 @@ fn forbidden(part: &str, field: &str) -> Error {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -28,6 +28,7 @@ mod ledger;
 mod observe;
 mod options;
 mod pass;
+pub mod permission;
 mod port;
 mod queue;
 mod report;

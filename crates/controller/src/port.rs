@@ -192,33 +192,4 @@ fn escaped(selector: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use kube::core::GroupVersionKind;
-
-    use super::*;
-
-    #[test]
-    fn every_kind_has_its_url() {
-        let machines = ApiResource::from_gvk(&GroupVersionKind::gvk(
-            "cluster.x-k8s.io",
-            "v1beta2",
-            "Machine",
-        ));
-        let nodes = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Node"));
-        let machine = Address {
-            resource: &machines,
-            namespace: Some("default"),
-            name: "worker",
-        };
-        let all_nodes = Address {
-            resource: &nodes,
-            namespace: None,
-            name: "",
-        };
-        assert_eq!(
-            machine.path(),
-            "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines/worker"
-        );
-        assert_eq!(all_nodes.path(), "/api/v1/nodes");
-    }
-}
+mod tests;

@@ -16,7 +16,7 @@ fn pair() -> (String, String) {
     )
 }
 
-fn kubeconfig() -> Value {
+pub(crate) fn kubeconfig() -> Value {
     let (certificate, key) = pair();
     json!({
         "apiVersion": "v1", "kind": "Config", "preferences": {},
