@@ -1,7 +1,7 @@
 //! Leaving: the commitment, the drain, the Machine's deletion, and what is left without one.
 
 use fivespot_api::{Shutdown, ShutdownReason, name};
-use fivespot_capi::{Machine, Provider, Reference};
+use fivespot_capi::{Machine, MachinePatch, Provider, Reference};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::case::Case;
@@ -36,7 +36,11 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
     let deadline = case.deadline(shutdown);
     let is_over = removal.is_at_once() || deadline <= case.now;
     if machine.meta.is_deleting {
-        return wait_for_machine(case, machine, (!is_over).then_some(deadline));
+        return if is_over {
+            wait_for_machine(case, machine, write::exclusions(machine, true))
+        } else {
+            wait_for_machine(case, machine, MachinePatch::default()).wake(deadline)
+        };
     }
     if is_over {
         let exclude = write::patch_machine(machine, &write::exclusions(machine, true));
@@ -98,20 +102,20 @@ fn commit(
     let told = format!("taking Machine {} out of service", machine.meta.name);
     Outcome {
         shutdown: Commitment::Make(shutdown),
-        ..Outcome::tell(State::Going(told)).wake(case.now)
+        ..Outcome::tell(State::Going(told))
     }
 }
 
-/// Waits for a Machine that Cluster API is deleting; `deadline` is none once it has passed.
+/// Waits for a Machine that Cluster API is deleting; `exclusions` are what it may skip.
 pub(crate) fn wait_for_machine(
     case: &Case<'_>,
     machine: &Machine,
-    deadline: Option<Timestamp>,
+    exclusions: MachinePatch,
 ) -> Outcome {
-    let mut patch = machine::timeouts(case, machine);
-    if deadline.is_none() {
-        patch.annotations = write::exclusions(machine, true).annotations;
-    }
+    let patch = MachinePatch {
+        annotations: exclusions.annotations,
+        ..machine::timeouts(case, machine)
+    };
     let (progress, details) = machine.deletion_progress().map_or_else(
         || (String::new(), String::new()),
         |found| {
@@ -129,11 +133,9 @@ pub(crate) fn wait_for_machine(
     } else {
         State::Going(format!("waiting for Machine {name} to be gone{progress}"))
     };
-    let mut outcome = Outcome::tell(state)
+    Outcome::tell(state)
         .with(write::patch_machine(machine, &patch).into_iter().collect())
-        .wake(case.stalls_at());
-    outcome.wakes.extend(deadline);
-    outcome
+        .wake(case.stalls_at())
 }
 
 /// Removes what exists without a Machine.

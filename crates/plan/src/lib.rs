@@ -80,8 +80,8 @@ pub struct Plan {
     pub status: Option<ScheduledMachineStatus>,
     /// What to publish once the status is written: one for each transition.
     pub events: Vec<Event>,
-    /// When to ask again at the latest, if nothing changes before. An instant that is not in the
-    /// future means at once; none means that only a change can alter anything.
+    /// When to ask again at the latest, if nothing is written now and nothing changes before:
+    /// always in the future. None means that only a change can alter anything.
     pub wake: Option<Timestamp>,
     /// There is something to do, but the facts are from caches: gather live and plan again.
     /// Actions, status and events are empty then.
@@ -188,13 +188,14 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
     let before = &case.subject.status;
     let after = status::next(case, rung, &outcome, failed.map(|(failure, _)| failure));
     let status = (!is_finalizing && after != *before).then_some(after);
-    let wake = outcome.wakes.iter().copied().chain(case.next_flip()).min();
+    let wakes = outcome.wakes.iter().copied().chain(case.next_flip());
+    let wake = wakes.filter(|due| *due > case.now).min();
     if case.seen.freshness == Freshness::Cached
         && (status.is_some() || !outcome.actions.is_empty())
     {
         return Plan {
             confirm: true,
-            wake: Some(case.now),
+            wake,
             ..Plan::default()
         };
     }

@@ -40,12 +40,11 @@ pub(crate) fn tend(case: &Case<'_>) -> Outcome {
 
 /// Somebody deleted the Machine inside the window: it is made anew once everything is gone.
 fn await_old(case: &Case<'_>, machine: &Machine) -> Outcome {
-    let mut outcome = leave::wait_for_machine(case, machine, Some(case.now));
-    outcome.wakes.retain(|due| *due > case.now);
-    if let State::Going(message) = outcome.state {
-        outcome.state = State::Coming(message);
-    }
-    outcome
+    coming(leave::wait_for_machine(
+        case,
+        machine,
+        MachinePatch::default(),
+    ))
 }
 
 /// Keeps a machine in service: ends a commitment to leave, and what was done for it.
@@ -66,9 +65,7 @@ fn keep(case: &Case<'_>, machine: &Machine) -> Outcome {
         ..Outcome::tell(standing(case, machine)).with(actions)
     };
     if case.wants_replacement(machine) {
-        outcome
-            .wakes
-            .extend(case.replaceable_from(machine).filter(|due| *due > case.now));
+        outcome.wakes.extend(case.replaceable_from(machine));
     }
     let is_settled = matches!(outcome.state, State::InService { .. });
     let is_silent = matches!(case.seen.workload.access, Access::Unreachable { .. });
@@ -186,7 +183,7 @@ fn create(
         return Outcome {
             record: Some(record),
             shutdown: Commitment::Clear,
-            ..outcome.wake(case.now)
+            ..outcome
         };
     }
     let reference = |found: Option<&Provider>, blueprint: &Blueprint| {
