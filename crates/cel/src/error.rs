@@ -21,7 +21,7 @@ pub struct CompileErrors {
 /// One error of compilation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileError {
-    /// Line, from 1.
+    /// Line, from 1; 0 if the error belongs to no place.
     pub line: usize,
     /// Column in code points, from 1.
     pub column: usize,
@@ -30,6 +30,20 @@ pub struct CompileError {
 }
 
 impl CompileErrors {
+    /// An error that belongs to no place in the source.
+    pub(crate) fn unplaced(error: &RunError) -> Self {
+        let message = format!("program instantiation failed: {error}");
+        let error = CompileError {
+            line: 0,
+            column: 0,
+            message,
+        };
+        Self {
+            source: String::new(),
+            errors: vec![error],
+        }
+    }
+
     /// Every error found.
     pub fn errors(&self) -> &[CompileError] {
         &self.errors
@@ -92,6 +106,11 @@ pub enum RunError {
 impl RunError {
     pub(crate) fn text(text: impl Into<Cow<'static, str>>) -> Self {
         Self::Evaluation(text.into())
+    }
+
+    /// Whether the run ends here, whatever `&&` or `||` stands around.
+    pub(crate) fn ends_run(&self) -> bool {
+        !matches!(self, Self::Evaluation(_))
     }
 
     /// Whether the operands' types had no matching operation.

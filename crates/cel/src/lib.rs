@@ -26,13 +26,26 @@
 //! No input makes the crate panic; source size, nesting and running cost are bounded.
 
 mod activation;
+mod ast;
 mod budget;
+mod check;
+mod cost;
 mod dialect;
 mod env;
 mod error;
 mod escape;
+mod lexer;
+mod library;
+mod literal;
+mod macros;
+mod parser;
+mod pattern;
+mod plan;
 mod program;
+mod run;
+mod time;
 mod ty;
+mod unify;
 mod value;
 
 pub use activation::{Activation, Binding, Variables};
@@ -41,6 +54,9 @@ pub use dialect::Dialect;
 pub use env::Env;
 pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::escape;
+pub use library::LibraryValue;
+pub use pattern::compile as compile_pattern;
 pub use program::Program;
+pub use time::{Duration, Timestamp};
 pub use ty::{Field, ListKind, ListType, MapType, ObjectType, Type};
-pub use value::{Abstract, Value};
+pub use value::{Abstract, Entries, List, Map, Text, Value};

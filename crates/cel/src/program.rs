@@ -1,12 +1,27 @@
 //! Compiled expressions.
 
-use crate::{Activation, Budget, CompileErrors, Env, RunError, Type, Value};
+use std::sync::Arc;
+
+use crate::plan::{Plan, plan};
+use crate::run::{Run, Slot};
+use crate::{
+    Activation, Budget, CompileErrors, Env, RunError, Type, Value, check, parser,
+};
 
 /// A compiled expression: parsed, checked, ready to run any number of times.
 #[derive(Debug)]
 pub struct Program {
     source: String,
     output: Type,
+    declared: Vec<Declared>,
+    plan: Plan,
+}
+
+/// A variable that the expression reads, with its declared type.
+#[derive(Debug)]
+pub(crate) struct Declared {
+    pub(crate) name: Arc<str>,
+    pub(crate) ty: Type,
 }
 
 impl Program {
@@ -15,10 +30,24 @@ impl Program {
     /// # Errors
     /// Every syntax error, or else every type error, with position and Kubernetes' text.
     pub fn compile(source: &str, env: &Env) -> Result<Self, CompileErrors> {
-        let _ = env.variables();
+        let parsed = parser::parse(source, env.dialect())?;
+        let checked = check::check(source, &parsed.root, parsed.ids, env)?;
+        let plan = plan(&parsed.root, &checked)
+            .map_err(|error| CompileErrors::unplaced(&error))?;
+        let declared = plan.variables.iter().map(|name| {
+            let found = env.variables().iter().find(|(known, _)| **known == **name);
+            let ty = found.map_or(Type::Dyn, |(_, ty)| ty.clone());
+            Declared {
+                name: Arc::clone(name),
+                ty,
+            }
+        });
+        let declared = declared.collect();
         Ok(Self {
             source: source.to_owned(),
-            output: Type::Dyn,
+            output: checked.output,
+            declared,
+            plan,
         })
     }
 
@@ -34,7 +63,9 @@ impl Program {
 
     /// Whether the expression refers to a variable, such as `oldSelf`.
     pub fn uses(&self, variable: &str) -> bool {
-        self.source.contains(variable)
+        self.declared
+            .iter()
+            .any(|declared| *declared.name == *variable)
     }
 
     /// Runs the expression.
@@ -48,11 +79,19 @@ impl Program {
         activation: &dyn Activation<'v>,
         budget: &mut Budget,
     ) -> Result<Value<'v>, RunError> {
-        let _ = activation;
         budget.begin_call();
-        let charged = budget.charge(1);
-        budget.end_call()?;
-        charged?;
-        Ok(Value::Bool(true))
+        let mut slots = Vec::with_capacity(self.plan.slots);
+        slots.resize_with(self.plan.slots, || Slot::Unset);
+        let mut run = Run {
+            declared: &self.declared,
+            activation,
+            budget,
+            slots,
+        };
+        let result = run.eval(&self.plan.root);
+        match (result, budget.end_call()) {
+            (Err(error @ RunError::CallLimit), _) | (_, Err(error)) => Err(error),
+            (result, Ok(())) => result,
+        }
     }
 }

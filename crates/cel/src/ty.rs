@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::Value;
+
 /// A type, as declared for a variable or found for an expression.
 ///
 /// A declared type also says how JSON is read: an integral JSON number in a
@@ -242,5 +244,79 @@ impl fmt::Display for Type {
             Self::Type(inner) => write!(f, "type({inner})"),
             Self::Error => f.write_str("!error!"),
         }
+    }
+}
+
+impl Type {
+    /// Whether a value may be passed where this type is declared, judged by its kind alone.
+    pub(crate) fn admits(&self, value: &Value<'_>) -> bool {
+        match self {
+            Self::Dyn | Self::Param(_) | Self::Error => true,
+            Self::Null => value.is_null(),
+            Self::Bool => matches!(value, Value::Bool(_)),
+            Self::Int => matches!(value, Value::Int(_)),
+            Self::Uint => matches!(value, Value::Uint(_)),
+            Self::Double => matches!(value, Value::Double(_)),
+            Self::String => matches!(value, Value::String(_)),
+            Self::Bytes => matches!(value, Value::Bytes(_)),
+            Self::Timestamp => matches!(value, Value::Timestamp(_)),
+            Self::Duration => matches!(value, Value::Duration(_)),
+            Self::List(_) => matches!(value, Value::List(_)),
+            Self::Map(_) | Self::Object(_) => matches!(value, Value::Map(_)),
+            Self::Optional(_) => matches!(value, Value::Optional(_)),
+            Self::Type(_) => matches!(value, Value::Type(_)),
+            Self::Abstract(name) => value.type_name() == &**name,
+        }
+    }
+}
+
+/// Reads a signature of a library's table: `list(T), T -> bool`.
+///
+/// Names that are no built-in type are abstract types, single capitals type parameters.
+pub(crate) fn signature(text: &str) -> (Vec<Type>, Type) {
+    let (params, result) = text.split_once("->").unwrap_or(("", text));
+    (split(params).map(named).collect(), named(result.trim()))
+}
+
+/// The parts between commas that are in no parentheses.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_u32;
+    text.split(move |char| {
+        match char {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        char == ',' && depth == 0
+    })
+    .map(str::trim)
+    .filter(|part| !part.is_empty())
+}
+
+fn named(name: &str) -> Type {
+    if let Some((outer, inner)) = name.split_once('(') {
+        let inner = inner.strip_suffix(')').unwrap_or(inner);
+        let mut inner = split(inner).map(named);
+        let first = inner.next().unwrap_or(Type::Dyn);
+        return match outer {
+            "list" => Type::list(first),
+            "map" => Type::map_of(first, inner.next().unwrap_or(Type::Dyn)),
+            "optional" => Type::optional(first),
+            _ => Type::Type(Arc::new(first)),
+        };
+    }
+    match name {
+        "dyn" => Type::Dyn,
+        "null" => Type::Null,
+        "bool" => Type::Bool,
+        "int" => Type::Int,
+        "uint" => Type::Uint,
+        "double" => Type::Double,
+        "string" => Type::String,
+        "bytes" => Type::Bytes,
+        "timestamp" => Type::Timestamp,
+        "duration" => Type::Duration,
+        name if name.len() == 1 => Type::Param(Arc::from(name)),
+        name => Type::named_abstract(name),
     }
 }

@@ -1,9 +1,24 @@
 //! The values expressions compute with.
 
+mod convert;
+mod equality;
+mod json;
+mod list;
+mod map;
+mod text;
+
 use std::fmt;
 use std::sync::Arc;
 
-use crate::RunError;
+use crate::library::LibraryValue;
+use crate::time::{Duration, Timestamp};
+use crate::{RunError, Type};
+
+pub(crate) use convert::lossless_integer;
+pub(crate) use equality::{order, same_keys};
+pub use list::List;
+pub use map::{Entries, Map};
+pub use text::Text;
 
 /// A value. What came from JSON is borrowed from it.
 #[derive(Clone, Debug)]
@@ -20,7 +35,23 @@ pub enum Value<'v> {
     /// A float.
     Double(f64),
     /// Text.
-    String(std::borrow::Cow<'v, str>),
+    String(Text<'v>),
+    /// Bytes.
+    Bytes(Arc<[u8]>),
+    /// An instant.
+    Timestamp(Timestamp),
+    /// A span of time.
+    Duration(Duration),
+    /// A list.
+    List(List<'v>),
+    /// A map or an object.
+    Map(Map<'v>),
+    /// A value that may be absent.
+    Optional(Option<Arc<Value<'v>>>),
+    /// A type, such as `type(1)`.
+    Type(Arc<str>),
+    /// A value of one of Kubernetes' libraries, such as an IP address.
+    Library(LibraryValue),
     /// An object of the host, such as an authorizer.
     Abstract(Arc<dyn Abstract>),
 }
@@ -61,5 +92,77 @@ impl<'v> Value<'v> {
     /// Whether it is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
+    }
+
+    /// Reads JSON by a declared type.
+    ///
+    /// # Errors
+    /// If the JSON is of another type, such as `5.0` where an integer is declared.
+    pub fn from_json(
+        json: &'v serde_json::Value,
+        ty: &'v Type,
+    ) -> Result<Self, RunError> {
+        json::read(json, ty)
+    }
+
+    /// A string that the value owns.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::String(Text::from(text.into()))
+    }
+
+    pub(crate) fn some(value: Value<'v>) -> Self {
+        Self::Optional(Some(Arc::new(value)))
+    }
+
+    pub(crate) fn list(items: Vec<Value<'v>>) -> Self {
+        Self::List(List::Owned(Arc::new(items)))
+    }
+
+    /// The name of the value's type at run time, as `type(x)` prints it.
+    pub fn type_name(&self) -> &str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::Timestamp(_) => "google.protobuf.Timestamp",
+            Self::Duration(_) => "google.protobuf.Duration",
+            Self::List(_) => "list",
+            Self::Map(map) => map.type_name(),
+            Self::Optional(_) => "optional_type",
+            Self::Type(_) => "type",
+            Self::Library(value) => value.type_name(),
+            Self::Abstract(value) => value.type_name(),
+        }
+    }
+
+    /// The size that costs are computed from: 1 for what has none.
+    pub(crate) fn cost_size(&self) -> u64 {
+        let size = match self {
+            Self::String(text) => text.chars().count(),
+            Self::Bytes(bytes) => bytes.len(),
+            Self::List(list) => list.len(),
+            Self::Map(map) => map.len(),
+            Self::Library(value) => value.cost_size(),
+            Self::Optional(Some(value)) => return value.cost_size(),
+            _ => 1,
+        };
+        size as u64
+    }
+}
+
+impl From<&str> for Value<'static> {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+/// `==` of the language; a comparison that is an error there is `false` here.
+impl PartialEq for Value<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        equality::equal(self, other)
     }
 }

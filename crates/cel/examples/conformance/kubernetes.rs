@@ -1,0 +1,93 @@
+//! Kubernetes' own table of validation rules.
+
+use fivespot_cel::{Budget, Dialect, Env, Program, RunError, Type, Variables};
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::{Tally, schema};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Case {
+    name: String,
+    accepted: bool,
+    error_contains: String,
+    object: Json,
+    old_object: Json,
+    root: bool,
+    rule: String,
+    runtime_cost: u64,
+    schema: Json,
+}
+
+/// Verdicts, error texts, costs.
+pub(crate) fn run(text: &str) -> Result<[Tally; 3], serde_json::Error> {
+    let mut tallies: [Tally; 3] = Default::default();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let case: Case = serde_json::from_str(line)?;
+        let name = format!("{}: {}", case.name, case.rule);
+        let (error, cost) = match verdict(&case) {
+            Ok(cost) => (None, Some(cost)),
+            Err((error, cost)) => (Some(error), cost),
+        };
+        let [verdicts, errors, costs] = &mut tallies;
+        verdicts.note(
+            &name,
+            match &error {
+                None if case.accepted => Ok(()),
+                Some(_) if !case.accepted => Ok(()),
+                None => Err("accepted".to_owned()),
+                Some(error) => Err(error.clone()),
+            },
+        );
+        if !case.error_contains.is_empty() {
+            let found = error.unwrap_or_default();
+            let right = found.contains(&case.error_contains);
+            let wrong = || format!("{found:?} lacks {:?}", case.error_contains);
+            errors.note(&name, if right { Ok(()) } else { Err(wrong()) });
+        }
+        if case.runtime_cost > 0 {
+            let right = cost == Some(case.runtime_cost);
+            let wrong = || format!("{cost:?} instead of {}", case.runtime_cost);
+            costs.note(&name, if right { Ok(()) } else { Err(wrong()) });
+        }
+    }
+    Ok(tallies)
+}
+
+/// The cost of an accepted case, or why it is refused and what that cost.
+fn verdict(case: &Case) -> Result<u64, (String, Option<u64>)> {
+    let ty = schema::declared(&case.schema, case.root).unwrap_or(Type::Dyn);
+    let ty = ty.with_names("selfType");
+    let env = Env::new(Dialect::NEWEST)
+        .variable("self", ty.clone())
+        .variable("oldSelf", ty);
+    let rule = Program::compile(&case.rule, &env)
+        .map_err(|errors| (format!("compilation failed: {errors}"), None))?;
+    if !matches!(rule.output_type(), Type::Bool) {
+        return Err(("cel expression must evaluate to a bool".to_owned(), None));
+    }
+    let mut variables = Variables::new().json("self", &case.object);
+    if !case.old_object.is_null() {
+        variables = variables.json("oldSelf", &case.old_object);
+    }
+    let mut budget = Budget::default();
+    let outcome = rule.run(&variables, &mut budget);
+    let cost = budget.last_call();
+    match outcome {
+        Ok(value) if value.as_bool() == Some(true) => Ok(cost),
+        Ok(_) => Err(("failed rule".to_owned(), Some(cost))),
+        Err(error @ RunError::Evaluation(_)) if error.is_no_such_overload() => Err((
+            format!(
+                "'{error}': call arguments did not match a supported operator, function or \
+                 macro signature for rule: {}",
+                case.rule
+            ),
+            Some(cost),
+        )),
+        Err(error) => Err((
+            format!("{error} evaluating rule: {}", case.rule),
+            Some(cost),
+        )),
+    }
+}

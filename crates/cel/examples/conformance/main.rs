@@ -1,0 +1,68 @@
+//! Runs the cases of a directory of conformance data and prints what came out.
+//!
+//! `cargo run -p fivespot-cel --example conformance -- DIR [--show]`, or with the directory
+//! in `FIVESPOT_CONFORMANCE_DATA`. Reads `cel-spec.json` (the CEL specification's tests) and
+//! `kubernetes-crd-rules.jsonl` (Kubernetes' table of validation rules with their costs).
+
+mod kubernetes;
+mod schema;
+mod spec;
+
+use std::path::PathBuf;
+
+/// How the cases of one kind went.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) passed: usize,
+    pub(crate) failed: Vec<String>,
+    /// Not in Kubernetes' dialect, by reason.
+    pub(crate) outside: std::collections::BTreeMap<String, usize>,
+}
+
+impl Tally {
+    pub(crate) fn note(&mut self, name: &str, result: Result<(), String>) {
+        match result {
+            Ok(()) => self.passed += 1,
+            Err(why) => self.failed.push(format!("{name}: {why}")),
+        }
+    }
+
+    fn print(&self, title: &str, show: bool) {
+        let all = self.passed + self.failed.len();
+        println!("{title}: {}/{all}", self.passed);
+        if show {
+            for failed in &self.failed {
+                println!("    {failed}");
+            }
+        }
+        for (reason, count) in &self.outside {
+            println!("    outside: {count} {reason}");
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let show = args.iter().any(|arg| arg == "--show");
+    let named = args
+        .iter()
+        .find(|arg| !arg.starts_with("--"))
+        .map(PathBuf::from);
+    let known = std::env::var_os("FIVESPOT_CONFORMANCE_DATA").map(PathBuf::from);
+    let Some(data) = named.or(known) else {
+        println!(
+            "no conformance data: name its directory, or set FIVESPOT_CONFORMANCE_DATA"
+        );
+        return Ok(());
+    };
+    let text = std::fs::read_to_string(data.join("kubernetes-crd-rules.jsonl"))?;
+    let [verdicts, errors, costs] = kubernetes::run(&text)?;
+    verdicts.print("kubernetes verdicts", show);
+    errors.print("kubernetes error texts", show);
+    costs.print("kubernetes costs", show);
+    let text = std::fs::read_to_string(data.join("cel-spec.json"))?;
+    for (file, tally) in spec::run(&text)? {
+        tally.print(&format!("cel-spec {file}"), show);
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Expressions as parsed, macros already expanded.
+
+use std::sync::Arc;
+
+use crate::Value;
+
+/// One node. `id` numbers the nodes of one source without gaps.
+#[derive(Clone, Debug)]
+pub(crate) struct Expr {
+    pub(crate) id: usize,
+    /// Where it is reported: the offset in code points of its operator, dot or bracket.
+    pub(crate) at: usize,
+    /// The height of the tree below, at least 1; bounded by the parser.
+    pub(crate) depth: usize,
+    /// How many nodes the tree has; bounded by the parser, because macros copy.
+    pub(crate) size: usize,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    Literal(Value<'static>),
+    /// A name; a leading dot is dropped because there is no container to step out of.
+    Ident(Arc<str>),
+    Select {
+        operand: Box<Expr>,
+        field: Arc<str>,
+        /// The presence test of `has()`.
+        test: bool,
+    },
+    Call {
+        target: Option<Box<Expr>>,
+        function: Arc<str>,
+        args: Vec<Expr>,
+    },
+    List(Vec<Item>),
+    Map(Vec<Entry>),
+    /// `Name{field: value}`: Kubernetes has no such types, so only the checker sees it.
+    Struct {
+        name: String,
+        fields: Vec<Expr>,
+    },
+    Fold(Box<Fold>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) value: Expr,
+    pub(crate) optional: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: Expr,
+    pub(crate) value: Expr,
+    pub(crate) optional: bool,
+}
+
+/// What the macros over lists and maps become.
+#[derive(Clone, Debug)]
+pub(crate) struct Fold {
+    pub(crate) range: Expr,
+    pub(crate) var: Arc<str>,
+    /// The second variable of the two-variable forms.
+    pub(crate) var2: Option<Arc<str>>,
+    pub(crate) accu: Arc<str>,
+    pub(crate) init: Expr,
+    pub(crate) condition: Expr,
+    pub(crate) step: Expr,
+    pub(crate) result: Expr,
+}
+
+impl Kind {
+    /// The height of the highest child and the number of nodes in all of them.
+    pub(crate) fn extent_below(&self) -> (usize, usize) {
+        let mut extent = (0, 0);
+        let mut add = |child: &Expr| {
+            extent = (extent.0.max(child.depth), extent.1 + child.size);
+        };
+        match self {
+            Self::Literal(_) | Self::Ident(_) => {}
+            Self::Select { operand, .. } => add(operand),
+            Self::Call { target, args, .. } => {
+                target.as_deref().into_iter().chain(args).for_each(add);
+            }
+            Self::List(items) => items.iter().for_each(|item| add(&item.value)),
+            Self::Map(entries) => entries.iter().for_each(|entry| {
+                add(&entry.key);
+                add(&entry.value);
+            }),
+            Self::Struct { fields, .. } => fields.iter().for_each(add),
+            Self::Fold(fold) => {
+                let Fold {
+                    range,
+                    init,
+                    condition,
+                    step,
+                    result,
+                    ..
+                } = &**fold;
+                [range, init, condition, step, result]
+                    .into_iter()
+                    .for_each(add);
+            }
+        }
+        extent
+    }
+}
+
+impl Expr {
+    /// `a.b.c` if the expression is nothing but names and dots.
+    pub(crate) fn qualified_name(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Ident(name) => Some(name.to_string()),
+            Kind::Select {
+                operand,
+                field,
+                test: false,
+            } => Some(format!("{}.{field}", operand.qualified_name()?)),
+            _ => None,
+        }
+    }
+}
+
+/// The functions behind operators.
+pub(crate) mod operator {
+    pub(crate) const AND: &str = "_&&_";
+    pub(crate) const OR: &str = "_||_";
+    pub(crate) const NOT: &str = "!_";
+    pub(crate) const NEGATE: &str = "-_";
+    pub(crate) const CONDITIONAL: &str = "_?_:_";
+    pub(crate) const EQUALS: &str = "_==_";
+    pub(crate) const NOT_EQUALS: &str = "_!=_";
+    pub(crate) const LESS: &str = "_<_";
+    pub(crate) const LESS_EQUALS: &str = "_<=_";
+    pub(crate) const GREATER: &str = "_>_";
+    pub(crate) const GREATER_EQUALS: &str = "_>=_";
+    pub(crate) const IN: &str = "@in";
+    pub(crate) const ADD: &str = "_+_";
+    pub(crate) const SUBTRACT: &str = "_-_";
+    pub(crate) const MULTIPLY: &str = "_*_";
+    pub(crate) const DIVIDE: &str = "_/_";
+    pub(crate) const MODULO: &str = "_%_";
+    pub(crate) const INDEX: &str = "_[_]";
+    pub(crate) const OPTIONAL_INDEX: &str = "_[?_]";
+    pub(crate) const OPTIONAL_SELECT: &str = "_?._";
+    /// Keeps a fold going while its accumulator is true or an error.
+    pub(crate) const NOT_STRICTLY_FALSE: &str = "@not_strictly_false";
+    /// Puts one entry into the map a fold builds.
+    pub(crate) const MAP_INSERT: &str = "cel.@mapInsert";
+}

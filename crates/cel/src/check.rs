@@ -1,0 +1,539 @@
+//! Gives every expression its type and every call its overloads.
+
+mod literals;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::ast::{Entry, Expr, Fold, Item, Kind, operator};
+use crate::error::{CompileError, CompileErrors};
+use crate::library::{self, Overload};
+use crate::parser::located;
+use crate::unify::{Substitutions, more_general};
+use crate::{Env, Type, Value};
+
+/// What the checker found out, by expression id.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) references: HashMap<usize, Reference>,
+    pub(crate) output: Type,
+}
+
+/// What a name or a call refers to.
+#[derive(Clone, Debug)]
+pub(crate) enum Reference {
+    /// A variable, by its whole name.
+    Variable(Arc<str>),
+    /// A type, by the name `type(x)` gives.
+    Type(&'static str),
+    /// A call of these overloads; `receiver` is false where the target was part of the
+    /// function's name.
+    Call {
+        overloads: Vec<&'static Overload>,
+        receiver: bool,
+    },
+}
+
+/// Checks `root` against `env`.
+///
+/// # Errors
+/// Every error, in order of position.
+pub(crate) fn check(
+    source: &str,
+    root: &Expr,
+    ids: usize,
+    env: &Env,
+) -> Result<Checked, CompileErrors> {
+    let mut checker = Checker {
+        env,
+        scopes: Vec::new(),
+        types: vec![Type::Error; ids],
+        references: HashMap::new(),
+        substitutions: Substitutions::default(),
+        errors: Vec::new(),
+    };
+    checker.check(root);
+    if checker.errors.is_empty() && env.dialect().minor() >= 29 {
+        literals::check(root, &mut checker.errors);
+    }
+    if checker.errors.is_empty() {
+        let output = checker.substitutions.finish(&checker.ty(root));
+        return Ok(Checked {
+            references: checker.references,
+            output,
+        });
+    }
+    let chars: Vec<char> = source.chars().collect();
+    let mut errors: Vec<CompileError> = checker
+        .errors
+        .into_iter()
+        .map(|(at, text)| located(&chars, at, text))
+        .collect();
+    errors.sort_by_key(|error| (error.line, error.column));
+    errors.dedup();
+    Err(CompileErrors {
+        source: source.to_owned(),
+        errors,
+    })
+}
+
+struct Checker<'e> {
+    env: &'e Env,
+    /// Variables of folds, innermost last.
+    scopes: Vec<(Arc<str>, Type)>,
+    types: Vec<Type>,
+    references: HashMap<usize, Reference>,
+    substitutions: Substitutions,
+    errors: Vec<(usize, String)>,
+}
+
+impl Checker<'_> {
+    fn ty(&self, expr: &Expr) -> Type {
+        self.types.get(expr.id).cloned().unwrap_or(Type::Error)
+    }
+
+    fn set(&mut self, expr: &Expr, ty: Type) {
+        if let Some(slot) = self.types.get_mut(expr.id) {
+            *slot = ty;
+        }
+    }
+
+    fn report(&mut self, at: usize, text: String) {
+        self.errors.push((at, text));
+    }
+
+    fn undeclared(&mut self, at: usize, name: &str) {
+        self.report(
+            at,
+            format!("undeclared reference to '{name}' (in container '')"),
+        );
+    }
+
+    fn mismatch(&mut self, at: usize, wanted: &Type, found: &Type) {
+        let (wanted, found) = (
+            self.substitutions.apply(wanted),
+            self.substitutions.apply(found),
+        );
+        self.report(at, format!("expected type '{wanted}' but found '{found}'"));
+    }
+
+    fn check(&mut self, expr: &Expr) {
+        let ty = match &expr.kind {
+            Kind::Literal(value) => literal_type(value),
+            Kind::Ident(name) => self.ident(expr, name),
+            Kind::Select {
+                operand,
+                field,
+                test,
+            } => self.select(expr, operand, field, *test),
+            Kind::Call {
+                target,
+                function,
+                args,
+            } => self.call(expr, target.as_deref(), function, args),
+            Kind::List(items) => self.list(items),
+            Kind::Map(entries) => self.map(entries),
+            Kind::Struct { name, fields } => {
+                fields.iter().for_each(|field| self.check(field));
+                self.undeclared(expr.at, name);
+                Type::Error
+            }
+            Kind::Fold(fold) => self.fold(fold),
+        };
+        self.set(expr, ty);
+    }
+
+    // --- names
+
+    fn ident(&mut self, expr: &Expr, name: &str) -> Type {
+        if let Some((_, ty)) =
+            self.scopes.iter().rev().find(|(known, _)| **known == *name)
+        {
+            return ty.clone();
+        }
+        self.declared(expr, name).unwrap_or_else(|| {
+            self.undeclared(expr.at, name);
+            Type::Error
+        })
+    }
+
+    /// A declared variable, or a type's name.
+    fn declared(&mut self, expr: &Expr, name: &str) -> Option<Type> {
+        let variables = self.env.variables();
+        if let Some((known, ty)) = variables.iter().find(|(known, _)| known == name) {
+            self.references
+                .insert(expr.id, Reference::Variable(Arc::from(known.as_str())));
+            return Some(ty.clone());
+        }
+        let (name, ty) = named_type(name)?;
+        self.references.insert(expr.id, Reference::Type(name));
+        Some(Type::Type(Arc::new(ty)))
+    }
+
+    fn select(&mut self, expr: &Expr, operand: &Expr, field: &str, test: bool) -> Type {
+        if !test && let Some(ty) = self.qualified(expr) {
+            return ty;
+        }
+        let ty = self.field(expr.at, operand, field, false);
+        if test {
+            Type::Bool
+        } else {
+            self.substitutions.apply(&ty)
+        }
+    }
+
+    /// A variable or type whose name has dots in it.
+    fn qualified(&mut self, expr: &Expr) -> Option<Type> {
+        let name = expr.qualified_name()?;
+        let root = name.split('.').next()?;
+        if self.scopes.iter().any(|(known, _)| **known == *root) {
+            return None;
+        }
+        self.declared(expr, &name)
+    }
+
+    fn field(&mut self, at: usize, operand: &Expr, field: &str, optional: bool) -> Type {
+        self.check(operand);
+        let operand = self.substitutions.apply(&self.ty(operand));
+        let (target, was_optional) = match operand {
+            Type::Optional(inner) => ((*inner).clone(), true),
+            other => (other, false),
+        };
+        let ty = match &target {
+            Type::Map(map) => map.value.clone(),
+            Type::Object(object) => match object.field(field) {
+                Some(found) => found.ty.clone(),
+                None => {
+                    self.report(at, format!("undefined field '{field}'"));
+                    Type::Error
+                }
+            },
+            Type::Param(_) => {
+                self.substitutions.assignable(&Type::Dyn, &target);
+                Type::Dyn
+            }
+            Type::Dyn | Type::Error => Type::Dyn,
+            other => {
+                self.report(
+                    at,
+                    format!("type '{other}' does not support field selection"),
+                );
+                Type::Dyn
+            }
+        };
+        if was_optional || optional {
+            Type::optional(ty)
+        } else {
+            ty
+        }
+    }
+
+    // --- calls
+
+    fn call(
+        &mut self,
+        expr: &Expr,
+        target: Option<&Expr>,
+        function: &str,
+        args: &[Expr],
+    ) -> Type {
+        if let (operator::OPTIONAL_SELECT, [operand, field]) = (function, args) {
+            let Kind::Literal(Value::String(field)) = &field.kind else {
+                return Type::Error;
+            };
+            let ty = self.field(expr.at, operand, field, true);
+            return self.substitutions.apply(&ty);
+        }
+        args.iter().for_each(|arg| self.check(arg));
+        let Some(target) = target else {
+            return self.resolve(expr, function, None, args);
+        };
+        if let Some(prefix) = target.qualified_name() {
+            let qualified = format!("{prefix}.{function}");
+            if self.exists(&qualified) {
+                return self.resolve(expr, &qualified, None, args);
+            }
+        }
+        self.check(target);
+        self.resolve(expr, function, Some(target), args)
+    }
+
+    fn exists(&self, function: &str) -> bool {
+        is_built_in(function)
+            || library::overloads(function, self.env.dialect())
+                .next()
+                .is_some()
+    }
+
+    fn resolve(
+        &mut self,
+        expr: &Expr,
+        function: &str,
+        target: Option<&Expr>,
+        args: &[Expr],
+    ) -> Type {
+        if !self.exists(function) {
+            self.undeclared(expr.at, function);
+            return Type::Error;
+        }
+        let given: Vec<Type> = target
+            .into_iter()
+            .chain(args)
+            .map(|arg| self.ty(arg))
+            .collect();
+        match function {
+            operator::AND | operator::OR => self.logical(args),
+            operator::EQUALS | operator::NOT_EQUALS | operator::CONDITIONAL => {
+                self.built_in(expr, function, &given)
+            }
+            _ => self.overloaded(expr, function, target.is_some(), &given),
+        }
+    }
+
+    fn logical(&mut self, args: &[Expr]) -> Type {
+        for arg in args {
+            let ty = self.ty(arg);
+            if !self.substitutions.assignable(&ty, &Type::Bool) {
+                self.mismatch(arg.at, &Type::Bool, &ty);
+            }
+        }
+        Type::Bool
+    }
+
+    /// The functions that take any type and that the evaluator answers itself.
+    fn built_in(&mut self, expr: &Expr, function: &str, given: &[Type]) -> Type {
+        let of_any = self.substitutions.fresh();
+        let (wanted, result) = match function {
+            operator::CONDITIONAL => {
+                (vec![Type::Bool, of_any.clone(), of_any.clone()], of_any)
+            }
+            _ => (vec![of_any.clone(), of_any], Type::Bool),
+        };
+        if self.substitutions.all_assignable(given, &wanted) {
+            return self.substitutions.apply(&result);
+        }
+        self.no_overload(expr, function, given, false)
+    }
+
+    fn overloaded(
+        &mut self,
+        expr: &Expr,
+        function: &str,
+        receiver: bool,
+        given: &[Type],
+    ) -> Type {
+        let mut found: Option<Type> = None;
+        let mut overloads = Vec::new();
+        for overload in library::overloads(function, self.env.dialect()) {
+            if overload.member != receiver || overload.params.len() != given.len() {
+                continue;
+            }
+            let (params, result) = self
+                .substitutions
+                .instantiate(&overload.params, &overload.result);
+            if !self.substitutions.all_assignable(given, &params) {
+                continue;
+            }
+            overloads.push(overload);
+            let result = self.substitutions.apply(&result);
+            found = Some(match found {
+                None => result,
+                Some(before) if before == result => before,
+                Some(_) => Type::Dyn,
+            });
+        }
+        match found {
+            Some(ty) => {
+                self.references.insert(
+                    expr.id,
+                    Reference::Call {
+                        overloads,
+                        receiver,
+                    },
+                );
+                ty
+            }
+            None => self.no_overload(expr, function, given, receiver),
+        }
+    }
+
+    fn no_overload(
+        &mut self,
+        expr: &Expr,
+        function: &str,
+        given: &[Type],
+        receiver: bool,
+    ) -> Type {
+        let mut given: Vec<String> = given
+            .iter()
+            .map(|ty| self.substitutions.finish(ty).to_string())
+            .collect();
+        let target = if receiver && !given.is_empty() {
+            format!("{}.", given.remove(0))
+        } else {
+            String::new()
+        };
+        let signature = format!("{target}({})", given.join(", "));
+        self.report(
+            expr.at,
+            format!(
+                "found no matching overload for '{function}' applied to '{signature}'"
+            ),
+        );
+        Type::Error
+    }
+
+    // --- literals of lists and maps
+
+    /// The type both have; they must agree.
+    fn join(&mut self, at: usize, before: Option<Type>, next: Type) -> Type {
+        let Some(before) = before else { return next };
+        if self.substitutions.assignable(&before, &next) {
+            return more_general(&before, &next);
+        }
+        self.mismatch(at, &before, &next);
+        Type::Error
+    }
+
+    /// The type inside the optional value that `?` asks for.
+    fn unwrapped(&mut self, value: &Expr, optional: bool) -> Type {
+        let ty = self.ty(value);
+        match ty {
+            Type::Optional(inner) if optional => (*inner).clone(),
+            Type::Dyn => Type::Dyn,
+            ty if optional => {
+                self.mismatch(value.at, &Type::optional(ty.clone()), &ty);
+                ty
+            }
+            ty => ty,
+        }
+    }
+
+    fn list(&mut self, items: &[Item]) -> Type {
+        let mut joined = None;
+        for item in items {
+            self.check(&item.value);
+            let ty = self.unwrapped(&item.value, item.optional);
+            joined = Some(self.join(item.value.at, joined, ty));
+        }
+        Type::list(joined.unwrap_or_else(|| self.substitutions.fresh()))
+    }
+
+    fn map(&mut self, entries: &[Entry]) -> Type {
+        let (mut keys, mut values) = (None, None);
+        for entry in entries {
+            self.check(&entry.key);
+            let key = self.ty(&entry.key);
+            keys = Some(self.join(entry.key.at, keys, key));
+            self.check(&entry.value);
+            let value = self.unwrapped(&entry.value, entry.optional);
+            values = Some(self.join(entry.value.at, values, value));
+        }
+        let key = keys.unwrap_or_else(|| self.substitutions.fresh());
+        Type::map_of(key, values.unwrap_or_else(|| self.substitutions.fresh()))
+    }
+
+    // --- folds
+
+    fn fold(&mut self, fold: &Fold) -> Type {
+        self.check(&fold.range);
+        self.check(&fold.init);
+        let range = self.substitutions.apply(&self.ty(&fold.range));
+        let accu = self.ty(&fold.init);
+        let two = fold.var2.is_some();
+        let (first, second) = match &range {
+            Type::List(list) if two => (Type::Int, list.item.clone()),
+            Type::List(list) => (list.item.clone(), Type::Error),
+            Type::Map(map) => (map.key.clone(), map.value.clone()),
+            Type::Dyn | Type::Error | Type::Param(_) => {
+                self.substitutions.assignable(&Type::Dyn, &range);
+                (Type::Dyn, Type::Dyn)
+            }
+            other => {
+                let text = format!(
+                    "expression of type '{other}' cannot be range of a comprehension \
+                     (must be list, map, or dynamic)"
+                );
+                self.report(fold.range.at, text);
+                (Type::Error, Type::Error)
+            }
+        };
+        let outer = self.scopes.len();
+        self.scopes.push((Arc::clone(&fold.accu), accu.clone()));
+        self.scopes.push((Arc::clone(&fold.var), first));
+        if let Some(var2) = &fold.var2 {
+            self.scopes.push((Arc::clone(var2), second));
+        }
+        self.check(&fold.condition);
+        self.assert(&fold.condition, &Type::Bool);
+        self.check(&fold.step);
+        self.assert(&fold.step, &accu);
+        self.scopes.truncate(outer + 1);
+        self.check(&fold.result);
+        self.scopes.truncate(outer);
+        self.substitutions.apply(&self.ty(&fold.result))
+    }
+
+    fn assert(&mut self, expr: &Expr, wanted: &Type) {
+        let found = self.ty(expr);
+        if !self.substitutions.assignable(wanted, &found) {
+            self.mismatch(expr.at, wanted, &found);
+        }
+    }
+}
+
+/// Whether the evaluator itself answers the function.
+fn is_built_in(function: &str) -> bool {
+    matches!(
+        function,
+        operator::AND
+            | operator::OR
+            | operator::EQUALS
+            | operator::NOT_EQUALS
+            | operator::CONDITIONAL
+    )
+}
+
+fn literal_type(value: &Value<'_>) -> Type {
+    match value {
+        Value::Null => Type::Null,
+        Value::Bool(_) => Type::Bool,
+        Value::Int(_) => Type::Int,
+        Value::Uint(_) => Type::Uint,
+        Value::Double(_) => Type::Double,
+        Value::String(_) => Type::String,
+        Value::Bytes(_) => Type::Bytes,
+        _ => Type::Dyn,
+    }
+}
+
+/// A type that expressions can name, and its name at run time.
+fn named_type(name: &str) -> Option<(&'static str, Type)> {
+    Some(match name {
+        "bool" => ("bool", Type::Bool),
+        "int" => ("int", Type::Int),
+        "uint" => ("uint", Type::Uint),
+        "double" => ("double", Type::Double),
+        "string" => ("string", Type::String),
+        "bytes" => ("bytes", Type::Bytes),
+        "list" => ("list", Type::list(Type::Dyn)),
+        "map" => ("map", Type::map_of(Type::Dyn, Type::Dyn)),
+        "null_type" => ("null_type", Type::Null),
+        "type" => ("type", Type::Type(Arc::new(Type::Dyn))),
+        "google.protobuf.Timestamp" => ("google.protobuf.Timestamp", Type::Timestamp),
+        "google.protobuf.Duration" => ("google.protobuf.Duration", Type::Duration),
+        "optional_type" => ("optional_type", Type::optional(Type::Dyn)),
+        "net.IP" => ("net.IP", Type::named_abstract("net.IP")),
+        "net.CIDR" => ("net.CIDR", Type::named_abstract("net.CIDR")),
+        "kubernetes.URL" => ("kubernetes.URL", Type::named_abstract("kubernetes.URL")),
+        "kubernetes.Quantity" => (
+            "kubernetes.Quantity",
+            Type::named_abstract("kubernetes.Quantity"),
+        ),
+        "kubernetes.Semver" => (
+            "kubernetes.Semver",
+            Type::named_abstract("kubernetes.Semver"),
+        ),
+        _ => return None,
+    })
+}

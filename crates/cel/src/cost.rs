@@ -1,0 +1,181 @@
+//! What a call costs, by the rules of Kubernetes' cost tracker.
+//!
+//! The formula is chosen when the expression is compiled, from the function and, where the
+//! checker found exactly one, the overload.
+
+use crate::Value;
+use crate::ast::operator;
+
+/// Cost of reading a name, field or index.
+pub(crate) const SELECT: u64 = 1;
+/// Cost of making a list.
+pub(crate) const LIST: u64 = 10;
+/// Cost of making a map.
+pub(crate) const MAP: u64 = 30;
+/// One authorization check: two of them fit into one expression.
+const CHECK: u64 = 350_000;
+
+/// How the cost of a call follows from its arguments and result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Formula {
+    Fixed(u64),
+    /// A tenth of the first argument's size, so many times.
+    Traverse(u64),
+    /// A fifth of the result's size.
+    Join,
+    /// The second argument's size.
+    ListSearch,
+    /// A tenth of the smaller argument's size.
+    Compare,
+    /// A tenth of both sizes together.
+    Concatenate,
+    /// A pattern, the second argument, run over text, the first.
+    Pattern,
+    /// One text searched for in another.
+    TextSearch,
+    /// The first argument with everything in it.
+    Items,
+    /// A CIDR against an address or another CIDR; `text` if that has to be parsed.
+    Within {
+        cidr: bool,
+        text: bool,
+    },
+    /// A named format's pattern run over text.
+    Format,
+    /// A label or field selector that has to be parsed.
+    Selector,
+}
+
+impl Formula {
+    /// The formula of a function and, if only one is possible, its overload.
+    pub(crate) fn of(function: &str, overload: Option<&str>) -> Self {
+        Self::of_function(function, overload)
+            .or_else(|| overload.and_then(Self::of_overload))
+            .unwrap_or(Self::Fixed(1))
+    }
+
+    /// What Kubernetes itself decides, by function.
+    fn of_function(function: &str, overload: Option<&str>) -> Option<Self> {
+        Some(match function {
+            "check" => Self::Fixed(CHECK),
+            "fieldSelector" | "labelSelector" => Self::Selector,
+            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf"
+            | "includes" => Self::Items,
+            "ip" if overload == Some("cidr_ip") => Self::Fixed(1),
+            "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr"
+            | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver"
+            | "isSemver" => Self::Traverse(1),
+            "replace" | "split" | "ip.isCanonical" => Self::Traverse(2),
+            "join" => Self::Join,
+            "find" | "findAll" => Self::Pattern,
+            "containsIP" => Self::Within {
+                cidr: false,
+                text: overload == Some("cidr_contains_ip_string"),
+            },
+            "containsCIDR" => Self::Within {
+                cidr: true,
+                text: overload == Some("cidr_contains_cidr_string"),
+            },
+            "validate" => Self::Format,
+            operator::EQUALS => Self::Compare,
+            _ => return None,
+        })
+    }
+
+    /// What the language decides, by overload.
+    fn of_overload(overload: &str) -> Option<Self> {
+        Some(match overload {
+            "starts_with_string" | "ends_with_string" | "string_to_bytes"
+            | "bytes_to_string" | "strings_quote" | "string_format" => Self::Traverse(1),
+            "in_list" => Self::ListSearch,
+            "less_string"
+            | "greater_string"
+            | "less_equals_string"
+            | "greater_equals_string"
+            | "less_bytes"
+            | "greater_bytes"
+            | "less_equals_bytes"
+            | "greater_equals_bytes"
+            | "equals"
+            | "not_equals" => Self::Compare,
+            "add_string" | "add_bytes" => Self::Concatenate,
+            "matches_string" => Self::Pattern,
+            "contains_string" => Self::TextSearch,
+            _ => return None,
+        })
+    }
+
+    /// The cost of a call; an argument or result that is an error has size 1.
+    pub(crate) fn cost(self, args: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
+        let size = |index: usize| args.get(index).map_or(1, Value::cost_size);
+        match self {
+            Self::Fixed(cost) => cost,
+            Self::Traverse(times) => tenths(size(0).saturating_mul(times)),
+            Self::Join => tenths(result.map_or(1, Value::cost_size).saturating_mul(2)),
+            Self::ListSearch => size(1),
+            // Values of the libraries count as one, whatever they hold.
+            Self::Compare if matches!(args.first(), Some(Value::Library(_))) => 1,
+            Self::Compare => tenths(size(0).min(size(1))),
+            Self::Concatenate => tenths(size(0).saturating_add(size(1))),
+            Self::Pattern => pattern(size(0), size(1)),
+            Self::TextSearch => tenths(size(0)).saturating_mul(tenths(size(1))),
+            Self::Items => args.first().map_or(0, traversal),
+            Self::Within { cidr, text } => {
+                let mut cost = tenths(size(0).saturating_mul(2));
+                if cidr {
+                    cost += tenths(size(0)) + 1;
+                }
+                if text {
+                    cost += tenths(size(1));
+                }
+                cost
+            }
+            Self::Format => match args.first() {
+                Some(Value::Library(format)) => pattern(size(1), format.pattern_size()),
+                _ => 1,
+            },
+            Self::Selector => {
+                let length = size(1);
+                // A requirement takes at least two characters and makes a list and a struct.
+                LIST + tenths(length) + length.div_ceil(2).saturating_mul(LIST + 40)
+            }
+        }
+    }
+}
+
+/// A tenth, rounded up: what traversing text of this size costs. In floats, as the API
+/// server computes it: a tenth of 70 is a little more than 7.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "sizes are far below 2^52"
+)]
+fn tenths(size: u64) -> u64 {
+    (size as f64 * 0.1).ceil() as u64
+}
+
+/// Text is one longer than it is, so that an expensive pattern costs on empty text too.
+fn pattern(text: u64, pattern: u64) -> u64 {
+    tenths(text.saturating_add(1)).saturating_mul(pattern.div_ceil(4))
+}
+
+/// What traversing a value costs: text and bytes a tenth of their length, lists and maps
+/// what is in them, anything else 1.
+fn traversal(value: &Value<'_>) -> u64 {
+    let sum = |costs: &mut dyn Iterator<Item = u64>| costs.fold(0, u64::saturating_add);
+    match value {
+        Value::String(text) => text.len() as u64 / 10,
+        Value::Bytes(bytes) => bytes.len() as u64 / 10,
+        Value::List(list) => sum(&mut list
+            .iter()
+            .map(|item| item.map_or(1, |item| traversal(&item)))),
+        Value::Map(map) => {
+            let entries = map.entries().unwrap_or_default();
+            sum(&mut entries
+                .iter()
+                .map(|(key, value)| traversal(key) + traversal(value)))
+        }
+        _ => 1,
+    }
+}

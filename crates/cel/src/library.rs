@@ -1,0 +1,218 @@
+//! The functions an expression may call: one file for each library.
+//!
+//! A library is a table: the overloads of its functions with their signatures, and the
+//! Kubernetes versions that have them.
+
+mod arithmetic;
+mod comparison;
+mod conversion;
+mod foreign;
+mod format_text;
+pub(crate) mod list_ext;
+mod lists;
+mod optionals;
+pub(crate) mod regex;
+mod sets;
+pub(crate) mod standard;
+mod strings;
+mod time;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+pub use foreign::LibraryValue;
+
+use crate::ty::signature;
+use crate::{Dialect, RunError, Type, Value};
+
+/// Computes a call from its arguments; a method's receiver is the first.
+pub(crate) type Run = for<'v> fn(&[Value<'v>]) -> Result<Value<'v>, RunError>;
+
+/// One overload as a library declares it.
+struct Row {
+    function: &'static str,
+    id: &'static str,
+    /// `string, int -> bool`; a capital letter stands for any type.
+    signature: &'static str,
+    member: bool,
+    run: Run,
+}
+
+/// A function called as `f(x)`.
+const fn global(
+    function: &'static str,
+    id: &'static str,
+    signature: &'static str,
+    run: Run,
+) -> Row {
+    Row {
+        function,
+        id,
+        signature,
+        member: false,
+        run,
+    }
+}
+
+/// A function called as `x.f()`.
+const fn member(
+    function: &'static str,
+    id: &'static str,
+    signature: &'static str,
+    run: Run,
+) -> Row {
+    Row {
+        function,
+        id,
+        signature,
+        member: true,
+        run,
+    }
+}
+
+/// Overloads that the same versions have.
+struct Library {
+    /// The first minor version that has it; 0 for all.
+    since: u32,
+    rows: &'static [Row],
+}
+
+const LIBRARIES: &[Library] = &[
+    Library {
+        since: 0,
+        rows: standard::ROWS,
+    },
+    Library {
+        since: 0,
+        rows: arithmetic::ROWS,
+    },
+    Library {
+        since: 0,
+        rows: comparison::ROWS,
+    },
+    Library {
+        since: 28,
+        rows: comparison::CROSS_TYPE_ROWS,
+    },
+    Library {
+        since: 0,
+        rows: conversion::ROWS,
+    },
+    Library {
+        since: 0,
+        rows: time::ROWS,
+    },
+    Library {
+        since: 0,
+        rows: strings::ROWS,
+    },
+    Library {
+        since: 29,
+        rows: strings::ROWS_OF_1_29,
+    },
+    Library {
+        since: 0,
+        rows: regex::ROWS,
+    },
+    Library {
+        since: 0,
+        rows: lists::ROWS,
+    },
+    Library {
+        since: 28,
+        rows: optionals::ROWS,
+    },
+    Library {
+        since: 29,
+        rows: sets::ROWS,
+    },
+    Library {
+        since: 32,
+        rows: standard::MAP_INSERT_ROWS,
+    },
+    Library {
+        since: 34,
+        rows: list_ext::ROWS,
+    },
+    Library {
+        since: 37,
+        rows: lists::ROWS_OF_1_37,
+    },
+];
+
+/// One way to call a function.
+#[derive(Debug)]
+pub(crate) struct Overload {
+    pub(crate) function: &'static str,
+    pub(crate) id: &'static str,
+    pub(crate) member: bool,
+    /// A method's receiver comes first.
+    pub(crate) params: Vec<Type>,
+    pub(crate) result: Type,
+    since: u32,
+    pub(crate) run: Run,
+}
+
+impl Overload {
+    /// Whether values of these types may be passed, as far as their kinds tell.
+    pub(crate) fn accepts(&self, args: &[Value<'_>]) -> bool {
+        self.params.len() == args.len()
+            && self
+                .params
+                .iter()
+                .zip(args)
+                .all(|(param, arg)| param.admits(arg))
+    }
+}
+
+static FUNCTIONS: LazyLock<HashMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
+    let mut functions: HashMap<&'static str, Vec<Overload>> = HashMap::new();
+    for library in LIBRARIES {
+        for row in library.rows {
+            let (params, result) = signature(row.signature);
+            functions.entry(row.function).or_default().push(Overload {
+                function: row.function,
+                id: row.id,
+                member: row.member,
+                params,
+                result,
+                since: library.since,
+                run: row.run,
+            });
+        }
+    }
+    functions
+});
+
+/// The overloads of a function that `dialect` has, in order of declaration.
+pub(crate) fn overloads(
+    function: &str,
+    dialect: Dialect,
+) -> impl Iterator<Item = &'static Overload> {
+    let all = FUNCTIONS
+        .get(function)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    all.iter()
+        .filter(move |overload| overload.since <= dialect.minor())
+}
+
+/// The error of a call that no overload answers.
+pub(crate) fn no_such_overload<T>() -> Result<T, RunError> {
+    Err(RunError::text("no such overload"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_overload_has_an_id_of_its_own() {
+        let mut seen = HashSet::new();
+        for overload in FUNCTIONS.values().flatten() {
+            assert!(seen.insert(overload.id), "{}", overload.id);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Values that may be absent.
+
+use super::{Row, global, member, no_such_overload};
+use crate::ast::operator;
+use crate::{RunError, Value};
+
+pub(super) const ROWS: &[Row] = &[
+    global("optional.of", "optional_of", "V -> optional(V)", of),
+    global(
+        "optional.ofNonZeroValue",
+        "optional_ofNonZeroValue",
+        "V -> optional(V)",
+        of_non_zero,
+    ),
+    global("optional.none", "optional_none", "-> optional(V)", none),
+    member("value", "optional_value", "optional(V) -> V", value),
+    member(
+        "hasValue",
+        "optional_hasValue",
+        "optional(V) -> bool",
+        has_value,
+    ),
+    // The evaluator answers the next five: they look at their argument only when needed,
+    // or reach into the optional's value.
+    member(
+        "or",
+        "optional_or_optional",
+        "optional(V), optional(V) -> optional(V)",
+        unreached,
+    ),
+    member(
+        "orValue",
+        "optional_orValue_value",
+        "optional(V), V -> V",
+        unreached,
+    ),
+    global(
+        operator::OPTIONAL_INDEX,
+        "list_optindex_optional_int",
+        "list(V), int -> optional(V)",
+        unreached,
+    ),
+    global(
+        operator::OPTIONAL_INDEX,
+        "optional_list_optindex_optional_int",
+        "optional(list(V)), int -> optional(V)",
+        unreached,
+    ),
+    global(
+        operator::OPTIONAL_INDEX,
+        "map_optindex_optional_value",
+        "map(K, V), K -> optional(V)",
+        unreached,
+    ),
+    global(
+        operator::OPTIONAL_INDEX,
+        "optional_map_optindex_optional_value",
+        "optional(map(K, V)), K -> optional(V)",
+        unreached,
+    ),
+    global(
+        operator::INDEX,
+        "optional_list_index_int",
+        "optional(list(V)), int -> optional(V)",
+        unreached,
+    ),
+    global(
+        operator::INDEX,
+        "optional_map_index_value",
+        "optional(map(K, V)), K -> optional(V)",
+        unreached,
+    ),
+];
+
+fn unreached<'v>(_: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    no_such_overload()
+}
+
+fn of<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    args.first()
+        .cloned()
+        .map_or_else(no_such_overload, |value| Ok(Value::some(value)))
+}
+
+fn of_non_zero<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    let [value] = args else {
+        return no_such_overload();
+    };
+    let is_zero = match value {
+        Value::Null | Value::Optional(None) => true,
+        Value::Bool(value) => !value,
+        Value::Int(value) => *value == 0,
+        Value::Uint(value) => *value == 0,
+        Value::Double(value) => *value == 0.0,
+        Value::String(text) => text.is_empty(),
+        Value::Bytes(bytes) => bytes.is_empty(),
+        Value::Duration(duration) => duration.nanos() == 0,
+        Value::List(list) => list.is_empty(),
+        Value::Map(map) => map.is_empty(),
+        _ => false,
+    };
+    Ok(if is_zero {
+        Value::Optional(None)
+    } else {
+        Value::some(value.clone())
+    })
+}
+
+fn none<'v>(_: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    Ok(Value::Optional(None))
+}
+
+fn value<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    match args {
+        [Value::Optional(Some(value))] => Ok((**value).clone()),
+        [Value::Optional(None)] => Err(RunError::text("optional.none() dereference")),
+        _ => no_such_overload(),
+    }
+}
+
+fn has_value<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    match args {
+        [Value::Optional(value)] => Ok(Value::Bool(value.is_some())),
+        _ => no_such_overload(),
+    }
+}

@@ -1,0 +1,313 @@
+//! Macros: calls that stand for a larger expression.
+
+use std::sync::Arc;
+
+use crate::ast::{Expr, Fold, Kind, operator};
+use crate::parser::{Builder, Parse, SyntaxError};
+use crate::{Dialect, Value};
+
+/// The accumulator of every fold; no source can name it.
+const ACCUMULATOR: &str = "@result";
+
+/// Optional values and their syntax came with Kubernetes 1.28.
+pub(crate) fn has_optionals(dialect: Dialect) -> bool {
+    dialect.minor() >= 28
+}
+
+/// Comprehensions with an index or key as well came with Kubernetes 1.32.
+fn has_two_variables(dialect: Dialect) -> bool {
+    dialect.minor() >= 32
+}
+
+/// A global call: `has(a.b)`, or else a function.
+pub(crate) fn global(
+    builder: &mut Builder,
+    at: usize,
+    name: &str,
+    mut args: Vec<Expr>,
+) -> Parse<Expr> {
+    if name != "has" || args.len() != 1 {
+        return builder.call(at, name, args);
+    }
+    match args.pop().map(|arg| arg.kind) {
+        Some(Kind::Select {
+            operand,
+            field,
+            test: false,
+        }) => builder.node(
+            at,
+            Kind::Select {
+                operand,
+                field,
+                test: true,
+            },
+        ),
+        _ => Err(SyntaxError {
+            at,
+            message: "invalid argument to has() macro".to_owned(),
+        }),
+    }
+}
+
+/// A call on a receiver: one of the macros over lists, maps and optionals, or else a method.
+pub(crate) fn member(
+    builder: &mut Builder,
+    at: usize,
+    target: Expr,
+    name: &Arc<str>,
+    args: Vec<Expr>,
+) -> Parse<Expr> {
+    let fold = match (name.as_ref(), args.len()) {
+        ("all" | "exists" | "exists_one" | "existsOne" | "filter", 2) => Some(1),
+        ("map", 2 | 3) => Some(1),
+        ("optMap" | "optFlatMap", 2) if has_optionals(builder.dialect) => Some(1),
+        ("all" | "exists" | "exists_one" | "existsOne", 3)
+        | ("transformList" | "transformMap" | "transformMapEntry", 3 | 4)
+            if has_two_variables(builder.dialect) =>
+        {
+            Some(2)
+        }
+        _ => None,
+    };
+    let Some(variables) = fold else {
+        let target = Some(Box::new(target));
+        return builder.node(
+            at,
+            Kind::Call {
+                target,
+                function: Arc::clone(name),
+                args,
+            },
+        );
+    };
+    let mut args = args.into_iter();
+    let mut names = Vec::with_capacity(2);
+    for arg in args.by_ref().take(variables) {
+        match arg.kind {
+            Kind::Ident(name) => names.push(name),
+            _ => {
+                let message = "argument must be a simple name".to_owned();
+                return Err(SyntaxError {
+                    at: arg.at,
+                    message,
+                });
+            }
+        }
+    }
+    let mut names = names.into_iter();
+    let Some(var) = names.next() else {
+        let message = "argument must be a simple name".to_owned();
+        return Err(SyntaxError { at, message });
+    };
+    let var2 = names.next();
+    if var2.as_ref() == Some(&var) {
+        let message = format!("duplicate variable name: {var}");
+        return Err(SyntaxError { at, message });
+    }
+    let args: Vec<Expr> = args.collect();
+    let macro_call = MacroCall {
+        at,
+        name,
+        target,
+        var,
+        var2,
+    };
+    match name.as_ref() {
+        "optMap" | "optFlatMap" => macro_call.optional(builder, args),
+        "map" | "filter" | "transformList" => macro_call.list(builder, args),
+        "transformMap" | "transformMapEntry" => macro_call.map(builder, args),
+        _ => macro_call.quantifier(builder, args),
+    }
+}
+
+struct MacroCall<'m> {
+    at: usize,
+    name: &'m str,
+    target: Expr,
+    var: Arc<str>,
+    var2: Option<Arc<str>>,
+}
+
+impl MacroCall<'_> {
+    fn accumulator(&self, builder: &mut Builder) -> Parse<Expr> {
+        builder.ident(self.at, ACCUMULATOR)
+    }
+
+    fn fold(
+        self,
+        builder: &mut Builder,
+        init: Expr,
+        [condition, step, result]: [Expr; 3],
+    ) -> Parse<Expr> {
+        let Self {
+            at,
+            target,
+            var,
+            var2,
+            ..
+        } = self;
+        let accu = Arc::from(ACCUMULATOR);
+        builder.fold(
+            at,
+            Fold {
+                range: target,
+                var,
+                var2,
+                accu,
+                init,
+                condition,
+                step,
+                result,
+            },
+        )
+    }
+
+    /// `all`, `exists`, `exists_one`.
+    fn quantifier(self, builder: &mut Builder, mut args: Vec<Expr>) -> Parse<Expr> {
+        let Some(predicate) = args.pop() else {
+            return Ok(self.target);
+        };
+        let at = self.at;
+        let accu = self.accumulator(builder)?;
+        match self.name {
+            "all" => {
+                let init = builder.literal(at, Value::Bool(true))?;
+                let go_on = builder.call(at, operator::NOT_STRICTLY_FALSE, vec![accu])?;
+                let accu = self.accumulator(builder)?;
+                let step = builder.call(at, operator::AND, vec![accu, predicate])?;
+                let result = self.accumulator(builder)?;
+                self.fold(builder, init, [go_on, step, result])
+            }
+            "exists" => {
+                let init = builder.literal(at, Value::Bool(false))?;
+                let not_yet = builder.call(at, operator::NOT, vec![accu])?;
+                let go_on =
+                    builder.call(at, operator::NOT_STRICTLY_FALSE, vec![not_yet])?;
+                let accu = self.accumulator(builder)?;
+                let step = builder.call(at, operator::OR, vec![accu, predicate])?;
+                let result = self.accumulator(builder)?;
+                self.fold(builder, init, [go_on, step, result])
+            }
+            _ => {
+                let init = builder.literal(at, Value::Int(0))?;
+                let go_on = builder.literal(at, Value::Bool(true))?;
+                let one = builder.literal(at, Value::Int(1))?;
+                let more = builder.call(at, operator::ADD, vec![accu, one])?;
+                let accu = self.accumulator(builder)?;
+                let step = builder.call(
+                    at,
+                    operator::CONDITIONAL,
+                    vec![predicate, more, accu],
+                )?;
+                let one = builder.literal(at, Value::Int(1))?;
+                let accu = self.accumulator(builder)?;
+                let result = builder.call(at, operator::EQUALS, vec![accu, one])?;
+                self.fold(builder, init, [go_on, step, result])
+            }
+        }
+    }
+
+    /// `map`, `filter` and `transformList`, with or without a condition.
+    fn list(self, builder: &mut Builder, args: Vec<Expr>) -> Parse<Expr> {
+        let at = self.at;
+        let mut args = args.into_iter();
+        let first = args.next();
+        let (condition, item) = match (self.name, first, args.next()) {
+            ("filter", Some(condition), _) => {
+                (Some(condition), builder.ident(at, &self.var)?)
+            }
+            (_, Some(condition), Some(item)) => (Some(condition), item),
+            (_, Some(item), None) => (None, item),
+            (_, None, _) => return Ok(self.target),
+        };
+        let init = builder.list(at, Vec::new())?;
+        let go_on = builder.literal(at, Value::Bool(true))?;
+        let item = builder.list(at, vec![item])?;
+        let accu = self.accumulator(builder)?;
+        let step = builder.call(at, operator::ADD, vec![accu, item])?;
+        let step = self.guarded(builder, condition, step)?;
+        let result = self.accumulator(builder)?;
+        self.fold(builder, init, [go_on, step, result])
+    }
+
+    /// `transformMap` and `transformMapEntry`.
+    fn map(self, builder: &mut Builder, args: Vec<Expr>) -> Parse<Expr> {
+        let at = self.at;
+        let mut args = args.into_iter();
+        let (condition, entry) = match (args.next(), args.next()) {
+            (Some(condition), Some(entry)) => (Some(condition), entry),
+            (Some(entry), None) => (None, entry),
+            (None, _) => return Ok(self.target),
+        };
+        let init = builder.node(at, Kind::Map(Vec::new()))?;
+        let go_on = builder.literal(at, Value::Bool(true))?;
+        let accu = self.accumulator(builder)?;
+        let mut inserted = vec![accu];
+        if self.name == "transformMap" {
+            inserted.push(builder.ident(at, &self.var)?);
+        }
+        inserted.push(entry);
+        let step = builder.call(at, operator::MAP_INSERT, inserted)?;
+        let step = self.guarded(builder, condition, step)?;
+        let result = self.accumulator(builder)?;
+        self.fold(builder, init, [go_on, step, result])
+    }
+
+    /// `condition ? step : accumulator`.
+    fn guarded(
+        &self,
+        builder: &mut Builder,
+        condition: Option<Expr>,
+        step: Expr,
+    ) -> Parse<Expr> {
+        let Some(condition) = condition else {
+            return Ok(step);
+        };
+        let accu = self.accumulator(builder)?;
+        builder.call(self.at, operator::CONDITIONAL, vec![condition, step, accu])
+    }
+
+    /// `target.optMap(var, expr)`: `target.hasValue() ? optional.of(expr) : optional.none()`
+    /// with `var` bound to `target.value()`.
+    fn optional(self, builder: &mut Builder, mut args: Vec<Expr>) -> Parse<Expr> {
+        let Some(body) = args.pop() else {
+            return Ok(self.target);
+        };
+        let at = self.at;
+        let method = |builder: &mut Builder, target: Expr, name: &str| {
+            let target = Some(Box::new(target));
+            builder.node(
+                at,
+                Kind::Call {
+                    target,
+                    function: Arc::from(name),
+                    args: Vec::new(),
+                },
+            )
+        };
+        let present = method(builder, self.target.clone(), "hasValue")?;
+        let value = method(builder, self.target, "value")?;
+        let condition = builder.literal(at, Value::Bool(false))?;
+        let step = builder.ident(at, &self.var)?;
+        let range = builder.list(at, Vec::new())?;
+        let bound = builder.fold(
+            at,
+            Fold {
+                range,
+                var: Arc::from("#unused"),
+                var2: None,
+                accu: self.var,
+                init: value,
+                condition,
+                step,
+                result: body,
+            },
+        )?;
+        let some = match self.name {
+            "optMap" => builder.call(at, "optional.of", vec![bound])?,
+            _ => bound,
+        };
+        let none = builder.call(at, "optional.none", Vec::new())?;
+        builder.call(at, operator::CONDITIONAL, vec![present, some, none])
+    }
+}

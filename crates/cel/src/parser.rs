@@ -1,0 +1,626 @@
+//! Parses source text into expressions.
+
+use std::sync::Arc;
+
+use crate::ast::{Entry, Expr, Fold, Item, Kind, operator};
+use crate::error::{CompileError, CompileErrors};
+use crate::lexer::{self, Token, TokenKind};
+use crate::{Dialect, Value, literal, macros};
+
+/// Longest source, in code points.
+const MOST_CODE_POINTS: usize = 100_000;
+/// Highest tree, so that nothing that walks it runs out of stack.
+const MOST_NESTING: usize = 250;
+/// Largest tree. No source of legal size gets there but by nested macros that copy.
+const MOST_NODES: usize = 1_000_000;
+
+/// What may begin an expression, as the API server lists it.
+const EXPRESSION_STARTS: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', \
+     NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+
+/// Words that are kept for other languages and cannot name a variable.
+const RESERVED: [&str; 17] = [
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// A parsed source.
+pub(crate) struct Parsed {
+    pub(crate) root: Expr,
+    /// How many ids were given out.
+    pub(crate) ids: usize,
+}
+
+/// Parses `source` in `dialect`.
+///
+/// # Errors
+/// The first syntax error.
+pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Parsed, CompileErrors> {
+    let chars: Vec<char> = source.chars().collect();
+    let failed = |errors: Vec<(usize, String)>| {
+        let errors = errors
+            .into_iter()
+            .map(|(at, message)| located(&chars, at, message));
+        CompileErrors {
+            source: source.to_owned(),
+            errors: errors.collect(),
+        }
+    };
+    if chars.len() > MOST_CODE_POINTS {
+        return Err(failed(vec![(
+            0,
+            format!(
+                "expression code point size exceeds limit: size: {}, limit {MOST_CODE_POINTS}",
+                chars.len()
+            ),
+        )]));
+    }
+    let tokens = lexer::tokens(&chars).map_err(|wrong| {
+        let word = |text| format!("Syntax error: token recognition error at: '{text}'");
+        failed(
+            wrong
+                .into_iter()
+                .map(|wrong| (wrong.at, word(wrong.text)))
+                .collect(),
+        )
+    })?;
+    let mut parser = Parser {
+        tokens,
+        next: 0,
+        nesting: 0,
+        builder: Builder { dialect, ids: 0 },
+    };
+    match parser.whole() {
+        Ok(root) => Ok(Parsed {
+            root,
+            ids: parser.builder.ids,
+        }),
+        Err(error) => Err(failed(vec![(error.at, error.message)])),
+    }
+}
+
+/// Turns an offset into line and column.
+pub(crate) fn located(source: &[char], at: usize, message: String) -> CompileError {
+    let before = source.get(..at.min(source.len())).unwrap_or_default();
+    let line = 1 + before.iter().filter(|char| **char == '\n').count();
+    let column = 1 + before
+        .iter()
+        .rev()
+        .take_while(|char| **char != '\n')
+        .count();
+    CompileError {
+        line,
+        column,
+        message,
+    }
+}
+
+/// A syntax error at an offset.
+#[derive(Debug)]
+pub(crate) struct SyntaxError {
+    pub(crate) at: usize,
+    pub(crate) message: String,
+}
+
+pub(crate) type Parse<T> = Result<T, SyntaxError>;
+
+/// Makes nodes; shared with the macros.
+pub(crate) struct Builder {
+    pub(crate) dialect: Dialect,
+    ids: usize,
+}
+
+impl Builder {
+    /// A node at an offset.
+    pub(crate) fn node(&mut self, at: usize, kind: Kind) -> Parse<Expr> {
+        let (depth, size) = kind.extent_below();
+        let (depth, size) = (depth + 1, size + 1);
+        if depth > MOST_NESTING {
+            return Err(too_deep(at));
+        }
+        if size > MOST_NODES {
+            let message = format!("expression node limit exceeded: {MOST_NODES}");
+            return Err(SyntaxError { at, message });
+        }
+        let id = self.ids;
+        self.ids += 1;
+        Ok(Expr {
+            id,
+            at,
+            depth,
+            size,
+            kind,
+        })
+    }
+
+    pub(crate) fn ident(&mut self, at: usize, name: &str) -> Parse<Expr> {
+        self.node(at, Kind::Ident(Arc::from(name)))
+    }
+
+    pub(crate) fn literal(&mut self, at: usize, value: Value<'static>) -> Parse<Expr> {
+        self.node(at, Kind::Literal(value))
+    }
+
+    pub(crate) fn call(
+        &mut self,
+        at: usize,
+        function: &str,
+        args: Vec<Expr>,
+    ) -> Parse<Expr> {
+        self.node(
+            at,
+            Kind::Call {
+                target: None,
+                function: Arc::from(function),
+                args,
+            },
+        )
+    }
+
+    pub(crate) fn list(&mut self, at: usize, items: Vec<Expr>) -> Parse<Expr> {
+        let items = items.into_iter().map(|value| Item {
+            value,
+            optional: false,
+        });
+        self.node(at, Kind::List(items.collect()))
+    }
+
+    pub(crate) fn fold(&mut self, at: usize, fold: Fold) -> Parse<Expr> {
+        self.node(at, Kind::Fold(Box::new(fold)))
+    }
+}
+
+fn too_deep(at: usize) -> SyntaxError {
+    let message = format!("expression recursion limit exceeded: {MOST_NESTING}");
+    SyntaxError { at, message }
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    next: usize,
+    nesting: usize,
+    builder: Builder,
+}
+
+/// Binary operators by how tightly they bind, loosest first.
+const LEVELS: [&[(&str, &str)]; 5] = [
+    &[("||", operator::OR)],
+    &[("&&", operator::AND)],
+    &[
+        ("==", operator::EQUALS),
+        ("!=", operator::NOT_EQUALS),
+        ("<", operator::LESS),
+        ("<=", operator::LESS_EQUALS),
+        (">", operator::GREATER),
+        (">=", operator::GREATER_EQUALS),
+        ("in", operator::IN),
+    ],
+    &[("+", operator::ADD), ("-", operator::SUBTRACT)],
+    &[
+        ("*", operator::MULTIPLY),
+        ("/", operator::DIVIDE),
+        ("%", operator::MODULO),
+    ],
+];
+
+impl Parser {
+    fn whole(&mut self) -> Parse<Expr> {
+        let root = self.expression()?;
+        match self.kind() {
+            TokenKind::End => Ok(root),
+            _ => Err(self.unexpected("<EOF>", true)),
+        }
+    }
+
+    // --- tokens
+
+    fn token(&self) -> Option<&Token> {
+        self.tokens.get(self.next).or(self.tokens.last())
+    }
+
+    fn kind(&self) -> TokenKind {
+        self.token().map_or(TokenKind::End, |token| token.kind)
+    }
+
+    fn at(&self) -> usize {
+        self.token().map_or(0, |token| token.at)
+    }
+
+    fn is(&self, sign: &str) -> bool {
+        self.token()
+            .is_some_and(|token| token.kind == TokenKind::Sign && token.text == sign)
+    }
+
+    /// Moves past the token and returns where it stood.
+    fn advance(&mut self) -> usize {
+        let at = self.at();
+        self.next += 1;
+        at
+    }
+
+    fn eat(&mut self, sign: &str) -> Option<usize> {
+        self.is(sign).then(|| self.advance())
+    }
+
+    fn expect(&mut self, sign: &str) -> Parse<usize> {
+        match self.eat(sign) {
+            Some(at) => Ok(at),
+            None => Err(self.unexpected(&format!("'{sign}'"), false)),
+        }
+    }
+
+    fn unexpected(&self, wanted: &str, extraneous: bool) -> SyntaxError {
+        let found = match self.token() {
+            Some(token) if token.kind != TokenKind::End => token.text.as_str(),
+            _ => "<EOF>",
+        };
+        let what = if extraneous {
+            "extraneous"
+        } else {
+            "mismatched"
+        };
+        let message = format!("Syntax error: {what} input '{found}' expecting {wanted}");
+        SyntaxError {
+            at: self.at(),
+            message,
+        }
+    }
+
+    // --- expressions
+
+    /// `condition ? yes : no`, or anything that binds tighter.
+    fn expression(&mut self) -> Parse<Expr> {
+        self.nesting += 1;
+        if self.nesting > MOST_NESTING {
+            return Err(too_deep(self.at()));
+        }
+        let condition = self.binary(0)?;
+        let whole = match self.eat("?") {
+            None => condition,
+            Some(at) => {
+                let yes = self.binary(0)?;
+                self.expect(":")?;
+                let no = self.expression()?;
+                self.builder
+                    .call(at, operator::CONDITIONAL, vec![condition, yes, no])?
+            }
+        };
+        self.nesting -= 1;
+        Ok(whole)
+    }
+
+    /// Operators of `level` and of all that bind tighter, by climbing.
+    fn binary(&mut self, level: usize) -> Parse<Expr> {
+        let mut left = self.unary()?;
+        while let Some((found, function)) = self.operator(level) {
+            let at = self.advance();
+            let right = self.binary(found + 1)?;
+            left = match left.kind {
+                // One node for `a && b && c` keeps long chains flat.
+                Kind::Call {
+                    target: None,
+                    function: ref known,
+                    ..
+                } if found < 2 && **known == *function && left.at < at => {
+                    self.append(left, right)?
+                }
+                _ => self.builder.call(at, function, vec![left, right])?,
+            };
+        }
+        Ok(left)
+    }
+
+    fn append(&mut self, mut chain: Expr, right: Expr) -> Parse<Expr> {
+        if let Kind::Call { args, .. } = &mut chain.kind {
+            chain.depth = chain.depth.max(right.depth + 1);
+            chain.size += right.size;
+            args.push(right);
+        }
+        if chain.depth > MOST_NESTING {
+            Err(too_deep(chain.at))
+        } else {
+            Ok(chain)
+        }
+    }
+
+    /// The operator that comes next, if it binds at least as tightly as `level`.
+    fn operator(&self, level: usize) -> Option<(usize, &'static str)> {
+        let token = self.token().filter(|token| token.kind == TokenKind::Sign)?;
+        LEVELS
+            .iter()
+            .enumerate()
+            .skip(level)
+            .find_map(|(found, operators)| {
+                let (_, function) =
+                    operators.iter().find(|(sign, _)| *sign == token.text)?;
+                Some((found, *function))
+            })
+    }
+
+    fn unary(&mut self) -> Parse<Expr> {
+        let sign = ["!", "-"].into_iter().find(|sign| self.is(sign));
+        let Some(sign) = sign else {
+            return self.member();
+        };
+        if sign == "-" {
+            let number = self.tokens.get(self.next + 1).map(|token| token.kind);
+            if matches!(number, Some(TokenKind::Int | TokenKind::Double)) {
+                return self.member();
+            }
+        }
+        let at = self.at();
+        let mut count = 0;
+        while self.eat(sign).is_some() {
+            count += 1;
+        }
+        let operand = self.unary_operand()?;
+        if count % 2 == 0 {
+            return Ok(operand);
+        }
+        let function = if sign == "!" {
+            operator::NOT
+        } else {
+            operator::NEGATE
+        };
+        self.builder.call(at, function, vec![operand])
+    }
+
+    /// After signs only a member expression may follow; `!-x` is a syntax error.
+    fn unary_operand(&mut self) -> Parse<Expr> {
+        self.member()
+    }
+
+    /// A primary expression with its selections, calls and indexes.
+    fn member(&mut self) -> Parse<Expr> {
+        let mut expr = self.primary()?;
+        loop {
+            if let Some(at) = self.eat(".") {
+                expr = self.select(at, expr)?;
+            } else if let Some(at) = self.eat("[") {
+                let optional = self.optional_sign()?;
+                let index = self.expression()?;
+                self.expect("]")?;
+                let function = if optional {
+                    operator::OPTIONAL_INDEX
+                } else {
+                    operator::INDEX
+                };
+                expr = self.builder.call(at, function, vec![expr, index])?;
+            } else if self.is("{") && expr.qualified_name().is_some() {
+                expr = self.structure(&expr)?;
+            } else {
+                return Ok(expr);
+            }
+        }
+    }
+
+    /// `?` where an optional value may stand.
+    fn optional_sign(&mut self) -> Parse<bool> {
+        let Some(at) = self.eat("?") else {
+            return Ok(false);
+        };
+        if macros::has_optionals(self.builder.dialect) {
+            return Ok(true);
+        }
+        Err(SyntaxError {
+            at,
+            message: "unsupported syntax '?'".to_owned(),
+        })
+    }
+
+    /// What follows a dot: a field or a method call.
+    fn select(&mut self, at: usize, operand: Expr) -> Parse<Expr> {
+        let optional = self.optional_sign()?;
+        if self.kind() != TokenKind::Ident {
+            return Err(self.unexpected("IDENTIFIER", false));
+        }
+        let field = self.name();
+        if optional {
+            let field_at = at + 1;
+            let name = Value::String(field.to_string().into());
+            let field = self.builder.literal(field_at, name)?;
+            return self.builder.call(
+                at,
+                operator::OPTIONAL_SELECT,
+                vec![operand, field],
+            );
+        }
+        let Some(open) = self.eat("(") else {
+            let operand = Box::new(operand);
+            return self.builder.node(
+                at,
+                Kind::Select {
+                    operand,
+                    field,
+                    test: false,
+                },
+            );
+        };
+        let args = self.arguments()?;
+        macros::member(&mut self.builder, open, operand, &field, args)
+    }
+
+    fn name(&mut self) -> Arc<str> {
+        let name = self
+            .token()
+            .map_or_else(|| Arc::from(""), |token| Arc::from(&*token.text));
+        self.advance();
+        name
+    }
+
+    /// Arguments after an opening parenthesis, to the closing one.
+    fn arguments(&mut self) -> Parse<Vec<Expr>> {
+        let mut args = Vec::new();
+        if self.eat(")").is_some() {
+            return Ok(args);
+        }
+        loop {
+            args.push(self.expression()?);
+            if self.eat(",").is_none() {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok(args)
+    }
+
+    fn primary(&mut self) -> Parse<Expr> {
+        let at = self.at();
+        match self.kind() {
+            TokenKind::Ident => self.ident(false),
+            TokenKind::Sign => self.signed_primary(at),
+            TokenKind::End => Err(self.unexpected(EXPRESSION_STARTS, false)),
+            _ => self.number_or_text(at, false),
+        }
+    }
+
+    fn signed_primary(&mut self, at: usize) -> Parse<Expr> {
+        let text = self
+            .token()
+            .map_or_else(String::new, |token| token.text.clone());
+        match text.as_str() {
+            "(" => {
+                self.advance();
+                let inner = self.expression()?;
+                self.expect(")")?;
+                Ok(inner)
+            }
+            "[" => self.list(),
+            "{" => self.map(),
+            "." => {
+                self.advance();
+                if self.kind() != TokenKind::Ident {
+                    return Err(self.unexpected("IDENTIFIER", false));
+                }
+                self.ident(true)
+            }
+            "-" => {
+                self.advance();
+                self.number_or_text(at, true)
+            }
+            "true" | "false" => {
+                self.advance();
+                self.builder.literal(at, Value::Bool(text == "true"))
+            }
+            "null" => {
+                self.advance();
+                self.builder.literal(at, Value::Null)
+            }
+            _ => Err(self.unexpected(EXPRESSION_STARTS, false)),
+        }
+    }
+
+    fn number_or_text(&mut self, at: usize, negative: bool) -> Parse<Expr> {
+        let text = self
+            .token()
+            .map_or_else(String::new, |token| token.text.clone());
+        let value = match self.kind() {
+            TokenKind::Int => literal::int(&text, negative).map(Value::Int),
+            TokenKind::Uint if !negative => literal::uint(&text).map(Value::Uint),
+            TokenKind::Double => literal::double(&text, negative).map(Value::Double),
+            TokenKind::String => {
+                literal::string(&text).map(|text| Value::String(text.into()))
+            }
+            TokenKind::Bytes => {
+                literal::bytes(&text).map(|bytes| Value::Bytes(bytes.into()))
+            }
+            _ => return Err(self.unexpected(EXPRESSION_STARTS, false)),
+        };
+        self.advance();
+        let value = value.map_err(|reason| SyntaxError {
+            at,
+            message: reason.to_owned(),
+        })?;
+        self.builder.literal(at, value)
+    }
+
+    /// A name, or a call of a global function or macro.
+    fn ident(&mut self, absolute: bool) -> Parse<Expr> {
+        let at = self.at();
+        let name = self.name();
+        if RESERVED.contains(&&*name) {
+            return Err(SyntaxError {
+                at,
+                message: format!("reserved identifier: {name}"),
+            });
+        }
+        let Some(open) = self.eat("(") else {
+            let _ = absolute;
+            return self.builder.node(at, Kind::Ident(name));
+        };
+        let args = self.arguments()?;
+        macros::global(&mut self.builder, open, &name, args)
+    }
+
+    fn list(&mut self) -> Parse<Expr> {
+        let at = self.expect("[")?;
+        let mut items = Vec::new();
+        while !self.is("]") {
+            let optional = self.optional_sign()?;
+            let value = self.expression()?;
+            items.push(Item { value, optional });
+            if self.eat(",").is_none() {
+                break;
+            }
+        }
+        self.expect("]")?;
+        self.builder.node(at, Kind::List(items))
+    }
+
+    fn map(&mut self) -> Parse<Expr> {
+        let at = self.expect("{")?;
+        let mut entries = Vec::new();
+        while !self.is("}") {
+            let optional = self.optional_sign()?;
+            let key = self.expression()?;
+            self.expect(":")?;
+            let value = self.expression()?;
+            entries.push(Entry {
+                key,
+                value,
+                optional,
+            });
+            if self.eat(",").is_none() {
+                break;
+            }
+        }
+        self.expect("}")?;
+        self.builder.node(at, Kind::Map(entries))
+    }
+
+    /// `Name{field: value}`.
+    fn structure(&mut self, name: &Expr) -> Parse<Expr> {
+        let at = self.expect("{")?;
+        let mut fields = Vec::new();
+        while !self.is("}") {
+            self.optional_sign()?;
+            if self.kind() != TokenKind::Ident {
+                return Err(self.unexpected("IDENTIFIER", false));
+            }
+            self.name();
+            self.expect(":")?;
+            fields.push(self.expression()?);
+            if self.eat(",").is_none() {
+                break;
+            }
+        }
+        self.expect("}")?;
+        let name = name.qualified_name().unwrap_or_default();
+        self.builder.node(at, Kind::Struct { name, fields })
+    }
+}

@@ -1,0 +1,229 @@
+//! Values and the fields and indexes read from them.
+
+use super::{Outcome, Run};
+use crate::activation::Binding;
+use crate::library::no_such_overload;
+use crate::library::standard::index;
+use crate::plan::{Attribute, Key, Node, Qualifier, Root};
+use crate::{RunError, Type, Value, cost};
+
+/// What a field or index led to.
+enum Found<'v> {
+    Value(Value<'v>),
+    /// Nothing, which is only allowed after `?`.
+    Nothing,
+}
+
+impl<'v> Run<'_, 'v> {
+    /// The value of an attribute. Fields and indexes cost one each; so does the name they
+    /// begin with, but for conditionals and presence tests.
+    pub(super) fn attribute(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
+        let value = self.resolve(attribute);
+        if !attribute.test && !matches!(attribute.root, Root::Conditional(_)) {
+            self.budget.charge(cost::SELECT)?;
+        }
+        value
+    }
+
+    /// The value of a branch or a computed index: the API server takes what an attribute
+    /// leads to and does not charge for its name again.
+    fn inner(&mut self, node: &'v Node) -> Outcome<'v> {
+        match node {
+            Node::Attribute(attribute) => self.resolve(attribute),
+            other => self.eval(other),
+        }
+    }
+
+    fn resolve(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
+        let mut qualifiers = &*attribute.qualifiers;
+        let root = match &attribute.root {
+            Root::Variable(variable) => self.variable(*variable, &mut qualifiers)?,
+            Root::Local(slot) => self.local(*slot)?,
+            Root::Value(node) => self.eval(node)?,
+            Root::Conditional(parts) => {
+                let [condition, yes, no] = &**parts;
+                match self.eval(condition)? {
+                    Value::Bool(true) => self.inner(yes)?,
+                    Value::Bool(false) => self.inner(no)?,
+                    _ => return no_such_overload(),
+                }
+            }
+        };
+        self.qualify(root, qualifiers, attribute.test)
+    }
+
+    /// A variable's value. A lazy one takes its first qualifier with it.
+    fn variable(&mut self, variable: usize, rest: &mut &'v [Qualifier]) -> Outcome<'v> {
+        let Some(declared) = self.declared.get(variable) else {
+            return Err(RunError::text("no such attribute"));
+        };
+        let name = &declared.name;
+        let missing = || Err(RunError::text(format!("no such attribute(s): {name}")));
+        let Some(binding) = self.activation.variable(name) else {
+            return missing();
+        };
+        let binding = binding?;
+        if !matches!(binding, Binding::Lazy) {
+            return bound(binding, &declared.ty);
+        }
+        let [first, others @ ..] = rest else {
+            return missing();
+        };
+        let Key::Const(Value::String(field)) = &first.key else {
+            return missing();
+        };
+        self.budget.charge(cost::SELECT)?;
+        *rest = others;
+        let ty = match &declared.ty {
+            Type::Object(object) => object.field(field).map_or(&DYN, |field| &field.ty),
+            _ => &DYN,
+        };
+        match self.activation.field(name, field) {
+            Some(binding) => bound(binding?, ty),
+            None => Err(RunError::text(format!("no such key: {field}"))),
+        }
+    }
+
+    fn qualify(
+        &mut self,
+        root: Value<'v>,
+        qualifiers: &'v [Qualifier],
+        test: bool,
+    ) -> Outcome<'v> {
+        let Some((last, before)) = qualifiers.split_last() else {
+            return Ok(root);
+        };
+        let mut optional = false;
+        let mut value = match root {
+            Value::Optional(inner) => {
+                optional = true;
+                match inner {
+                    Some(inner) => (*inner).clone(),
+                    None if test => return Ok(Value::Bool(false)),
+                    None => return Ok(Value::Optional(None)),
+                }
+            }
+            other => other,
+        };
+        for qualifier in before {
+            optional |= qualifier.optional;
+            match self.step(&value, qualifier, optional)? {
+                Found::Value(found) => value = found,
+                Found::Nothing if test => return Ok(Value::Bool(false)),
+                Found::Nothing => return Ok(Value::Optional(None)),
+            }
+        }
+        if test {
+            return self.test(&value, last);
+        }
+        optional |= last.optional;
+        Ok(match self.step(&value, last, optional)? {
+            Found::Value(found) if optional => match found {
+                Value::Optional(inner) => Value::Optional(inner),
+                found => Value::some(found),
+            },
+            Found::Value(found) => found,
+            Found::Nothing => Value::Optional(None),
+        })
+    }
+
+    /// One field or index. What is optional costs only if it is there.
+    fn step(
+        &mut self,
+        value: &Value<'v>,
+        qualifier: &'v Qualifier,
+        optional: bool,
+    ) -> Result<Found<'v>, RunError> {
+        let found = match &qualifier.key {
+            Key::Const(Value::String(field)) => select(value, field, optional),
+            Key::Const(key) => at(value, key.clone(), optional),
+            Key::Computed(node) => {
+                let key = self.inner(node)?;
+                at(value, key, optional)
+            }
+        };
+        if !matches!(found, Ok(Found::Nothing)) {
+            self.budget.charge(cost::SELECT)?;
+        }
+        found
+    }
+
+    /// `has()`: whether the field is there, also if it is null.
+    fn test(&mut self, value: &Value<'v>, qualifier: &'v Qualifier) -> Outcome<'v> {
+        self.budget.charge(cost::SELECT)?;
+        let Key::Const(Value::String(field)) = &qualifier.key else {
+            return no_such_overload();
+        };
+        match value {
+            Value::Map(map) => Ok(Value::Bool(map.field(field).is_some())),
+            Value::Optional(Some(inner)) => match &**inner {
+                Value::Map(map) => Ok(Value::Bool(map.field(field).is_some())),
+                _ => no_such_overload(),
+            },
+            Value::Optional(None) => Ok(Value::Bool(false)),
+            _ => no_such_overload(),
+        }
+    }
+}
+
+static DYN: Type = Type::Dyn;
+
+fn bound<'v>(binding: Binding<'v>, ty: &'v Type) -> Outcome<'v> {
+    match (binding, ty) {
+        (Binding::Json(json), ty) => Value::from_json(json, ty),
+        (Binding::Optional(None), _) => Ok(Value::Optional(None)),
+        (Binding::Optional(Some(json)), Type::Optional(inner)) => {
+            Value::from_json(json, inner).map(Value::some)
+        }
+        (Binding::Optional(Some(json)), ty) => {
+            Value::from_json(json, ty).map(Value::some)
+        }
+        (Binding::Value(value), _) => Ok(value),
+        (Binding::Lazy, _) => no_such_overload(),
+    }
+}
+
+fn select<'v>(
+    value: &Value<'v>,
+    field: &str,
+    optional: bool,
+) -> Result<Found<'v>, RunError> {
+    match value {
+        Value::Map(map) => match map.field(field) {
+            Some(value) => value.map(Found::Value),
+            None if optional => Ok(Found::Nothing),
+            None => Err(RunError::text(format!("no such key: {field}"))),
+        },
+        Value::Optional(Some(inner)) => select(inner, field, true),
+        Value::Optional(None) => Ok(Found::Nothing),
+        _ if optional => Ok(Found::Nothing),
+        _ => no_such_overload(),
+    }
+}
+
+fn at<'v>(
+    value: &Value<'v>,
+    key: Value<'v>,
+    optional: bool,
+) -> Result<Found<'v>, RunError> {
+    match value {
+        Value::Optional(Some(inner)) => at(inner, key, true),
+        Value::Optional(None) => Ok(Found::Nothing),
+        Value::Map(map) if optional => match map.get(&key) {
+            Some(value) => value.map(Found::Value),
+            None => Ok(Found::Nothing),
+        },
+        Value::List(list) if optional => {
+            let index = match key {
+                Value::Int(index) => usize::try_from(index).ok(),
+                Value::Uint(index) => usize::try_from(index).ok(),
+                _ => return no_such_overload(),
+            };
+            match index.and_then(|index| list.get(index)) {
+                Some(value) => value.map(Found::Value),
+                None => Ok(Found::Nothing),
+            }
+        }
+        value => index(&[value.clone(), key]).map(Found::Value),
+    }
+}

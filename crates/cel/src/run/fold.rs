@@ -1,0 +1,140 @@
+//! The macros over lists and maps.
+
+use std::sync::Arc;
+
+use super::{Outcome, Run, known};
+use crate::library::no_such_overload;
+use crate::plan::{Call, FoldNode, Node};
+use crate::value::{List, Map};
+use crate::{RunError, Value};
+
+/// A variable of a fold.
+#[derive(Debug)]
+pub(crate) enum Slot<'v> {
+    /// Not in its scope.
+    Unset,
+    /// To be computed when it is first read.
+    Pending(&'v Node),
+    Set(Outcome<'v>),
+}
+
+impl<'v> Run<'_, 'v> {
+    /// The value of a fold's variable.
+    pub(super) fn local(&mut self, slot: usize) -> Outcome<'v> {
+        match self.slots.get(slot) {
+            Some(Slot::Set(value)) => value.clone(),
+            Some(Slot::Pending(node)) => {
+                let node = *node;
+                let value = self.eval(node);
+                self.set(slot, value.clone());
+                value
+            }
+            _ => Err(RunError::text("no such attribute")),
+        }
+    }
+
+    fn set(&mut self, slot: usize, value: Outcome<'v>) {
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = Slot::Set(value);
+        }
+    }
+
+    pub(super) fn fold(&mut self, fold: &'v FoldNode) -> Outcome<'v> {
+        let range = self.eval(&fold.range)?;
+        if let Some(place) = self.slots.get_mut(fold.accu) {
+            *place = Slot::Pending(&fold.init);
+        }
+        match (range, fold.var2) {
+            (Value::List(list), None) => {
+                for item in list.iter() {
+                    self.set(fold.var, item);
+                    if !self.turn(fold)? {
+                        break;
+                    }
+                }
+            }
+            (Value::List(list), Some(var2)) => {
+                for (index, item) in list.iter().enumerate() {
+                    let index = i64::try_from(index).unwrap_or(i64::MAX);
+                    self.set(fold.var, Ok(Value::Int(index)));
+                    self.set(var2, item);
+                    if !self.turn(fold)? {
+                        break;
+                    }
+                }
+            }
+            (Value::Map(map), var2) => {
+                for key in map.keys() {
+                    if let Some(var2) = var2 {
+                        self.set(var2, map.get(&key).unwrap_or_else(no_such_overload));
+                    }
+                    self.set(fold.var, Ok(key));
+                    if !self.turn(fold)? {
+                        break;
+                    }
+                }
+            }
+            _ => return no_such_overload(),
+        }
+        self.eval(&fold.result)
+    }
+
+    /// One item; whether to go on.
+    fn turn(&mut self, fold: &'v FoldNode) -> Result<bool, RunError> {
+        match self.attempt(&fold.condition)? {
+            Ok(Value::Bool(true)) | Err(_) => {}
+            Ok(_) => return Ok(false),
+        }
+        let step = self.attempt(&fold.step)?;
+        self.set(fold.accu, step);
+        Ok(true)
+    }
+
+    /// `accumulator + [x]` and the like: the accumulator is about to be replaced by the
+    /// result, so it is taken and added to, which keeps a fold's time linear.
+    pub(super) fn accumulate(&mut self, call: &'v Call, slot: usize) -> Outcome<'v> {
+        let accumulator = self.local(slot);
+        self.set(slot, Ok(Value::Null));
+        self.budget.charge(crate::cost::SELECT)?;
+        let rest = call.args.get(1..).unwrap_or_default();
+        let mut args = Vec::with_capacity(rest.len());
+        let mut failed = None;
+        for arg in rest {
+            let value = self.attempt(arg)?;
+            args.push(known(&value));
+            if let Err(error) = value {
+                failed.get_or_insert(error);
+            }
+        }
+        self.budget.charge(call.formula.cost(&[], None))?;
+        let accumulator = accumulator?;
+        match failed {
+            Some(error) => Err(error),
+            None => added(call, accumulator, args),
+        }
+    }
+}
+
+fn added<'v>(call: &'v Call, mut to: Value<'v>, args: Vec<Value<'v>>) -> Outcome<'v> {
+    match (&mut to, &*args) {
+        (Value::List(List::Owned(items)), [Value::List(more)]) => {
+            Arc::make_mut(items).extend(more.to_vec()?);
+            Ok(to)
+        }
+        (Value::Map(Map::Owned(entries)), [Value::Map(more)]) => {
+            let entries = Arc::make_mut(entries);
+            for (key, value) in more.entries()? {
+                entries.insert(key, value)?;
+            }
+            Ok(to)
+        }
+        (Value::Map(Map::Owned(entries)), [key, value]) => {
+            Arc::make_mut(entries).insert(key.clone(), value.clone())?;
+            Ok(to)
+        }
+        _ => {
+            let args: Vec<_> = std::iter::once(to).chain(args).collect();
+            super::dispatch(call, &args)
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Instants: from year 1 to year 9999, in nanoseconds.
+
+use std::fmt;
+
+use jiff::tz::{Offset, TimeZone};
+
+use super::Duration;
+
+const NANOS_PER_SECOND: i128 = 1_000_000_000;
+/// 0001-01-01T00:00:00Z
+const FIRST_SECOND: i64 = -62_135_596_800;
+/// 9999-12-31T23:59:59Z
+const LAST_SECOND: i64 = 253_402_300_799;
+
+/// An instant. The range is the API server's, a day longer than what jiff's covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp {
+    /// Since 1970.
+    seconds: i64,
+    /// 0 to 999,999,999.
+    nanos: u32,
+}
+
+/// What a getter such as `getFullYear()` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    FullYear,
+    /// From 0.
+    Month,
+    /// From 1.
+    Date,
+    /// From 0.
+    DayOfMonth,
+    /// Sunday is 0.
+    DayOfWeek,
+    /// From 0.
+    DayOfYear,
+    Hours,
+    Minutes,
+    Seconds,
+    Milliseconds,
+}
+
+/// A date and time of day without a zone.
+struct Civil {
+    year: i64,
+    month: i64,
+    day: i64,
+    second_of_day: i64,
+}
+
+impl Timestamp {
+    /// The instant so many seconds after 1970, if it is in range.
+    pub fn from_seconds(seconds: i64) -> Option<Self> {
+        Self::new(seconds, 0)
+    }
+
+    fn new(seconds: i64, nanos: u32) -> Option<Self> {
+        (FIRST_SECOND..=LAST_SECOND)
+            .contains(&seconds)
+            .then_some(Self { seconds, nanos })
+    }
+
+    /// Whole seconds since 1970.
+    pub fn seconds(self) -> i64 {
+        self.seconds
+    }
+
+    /// Reads RFC 3339 as Go does: `2026-03-08T09:00:00.5+01:00`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (date, clock) = (text.get(..10)?, text.get(11..)?);
+        if text.as_bytes().get(10) != Some(&b'T') {
+            return None;
+        }
+        let days = parse_days(date)?;
+        let (clock, zone) = (clock.get(..8)?, clock.get(8..)?);
+        let second_of_day = parse_clock(clock)?;
+        let (nanos, zone) = match zone.strip_prefix(['.', ',']) {
+            Some(fraction) => {
+                let end = fraction.find(|c: char| !c.is_ascii_digit())?;
+                let digits = fraction
+                    .get(..end.min(9))
+                    .filter(|digits| !digits.is_empty())?;
+                let nanos: u32 = format!("{digits:0<9}").parse().ok()?;
+                (nanos, fraction.get(end..)?)
+            }
+            None => (0, zone),
+        };
+        Self::new(days * 86_400 + second_of_day - parse_zone(zone)?, nanos)
+    }
+
+    /// Reads a date as its first instant in UTC.
+    pub fn parse_date(text: &str) -> Option<Self> {
+        if text.len() != 10 {
+            return None;
+        }
+        Self::new(parse_days(text)? * 86_400, 0)
+    }
+
+    /// The instant that much later, if it is in range.
+    pub fn checked_add(self, duration: Duration) -> Option<Self> {
+        Self::of_nanos(self.total_nanos() + i128::from(duration.nanos()))
+    }
+
+    /// The instant that much earlier, if it is in range.
+    pub fn checked_sub(self, duration: Duration) -> Option<Self> {
+        Self::of_nanos(self.total_nanos() - i128::from(duration.nanos()))
+    }
+
+    /// The time from `earlier` to this instant, if a duration can hold it.
+    pub fn since(self, earlier: Self) -> Option<Duration> {
+        let nanos = self.total_nanos() - earlier.total_nanos();
+        i64::try_from(nanos).ok().map(Duration::from_nanos)
+    }
+
+    fn total_nanos(self) -> i128 {
+        i128::from(self.seconds) * NANOS_PER_SECOND + i128::from(self.nanos)
+    }
+
+    fn of_nanos(nanos: i128) -> Option<Self> {
+        let seconds = i64::try_from(nanos.div_euclid(NANOS_PER_SECOND)).ok()?;
+        let nanos = u32::try_from(nanos.rem_euclid(NANOS_PER_SECOND)).ok()?;
+        Self::new(seconds, nanos)
+    }
+
+    /// A part of the local date and time in `zone`: an IANA name or an offset, `-08:00`.
+    ///
+    /// `None` if there is no such zone.
+    pub(crate) fn part(self, part: Part, zone: &str) -> Option<i64> {
+        let local = self.seconds + self.offset(zone)?;
+        let civil = Civil::of(local);
+        Some(match part {
+            Part::FullYear => civil.year,
+            Part::Month => civil.month - 1,
+            Part::Date => civil.day,
+            Part::DayOfMonth => civil.day - 1,
+            Part::DayOfWeek => (local.div_euclid(86_400) + 4).rem_euclid(7),
+            Part::DayOfYear => local.div_euclid(86_400) - days_of(civil.year, 1, 1),
+            Part::Hours => civil.second_of_day / 3600,
+            Part::Minutes => civil.second_of_day / 60 % 60,
+            Part::Seconds => civil.second_of_day % 60,
+            Part::Milliseconds => i64::from(self.nanos) / 1_000_000,
+        })
+    }
+
+    /// Seconds east of UTC in `zone` at this instant.
+    fn offset(self, zone: &str) -> Option<i64> {
+        if zone.is_empty() || zone == "UTC" {
+            return Some(0);
+        }
+        if let Some((hours, minutes)) = zone.split_once(':') {
+            let negative = hours.starts_with('-');
+            let hours: i64 = hours.trim_start_matches(['-', '+']).parse().ok()?;
+            let minutes: i64 = minutes.parse().ok()?;
+            let seconds = hours * 3600 + minutes * 60;
+            if hours > 24 || !(0..60).contains(&minutes) {
+                return None;
+            }
+            return Some(if negative { -seconds } else { seconds });
+        }
+        let zone = TimeZone::get(zone).ok()?;
+        // jiff's range ends a day earlier; no zone changes its offset on that day.
+        let nearest =
+            jiff::Timestamp::from_second(self.seconds).unwrap_or(if self.seconds > 0 {
+                jiff::Timestamp::MAX
+            } else {
+                jiff::Timestamp::MIN
+            });
+        Some(i64::from(Offset::seconds(zone.to_offset(nearest))))
+    }
+}
+
+fn two_digits(text: &str) -> Option<i64> {
+    let is_number = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { text.parse().ok() } else { None }
+}
+
+/// Days from 1970 to `2026-03-08`.
+fn parse_days(date: &str) -> Option<i64> {
+    let bytes = date.as_bytes();
+    if bytes.get(4) != Some(&b'-') || bytes.get(7) != Some(&b'-') {
+        return None;
+    }
+    let year = date
+        .get(..4)
+        .filter(|year| year.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let (month, day) = (two_digits(date.get(5..7)?)?, two_digits(date.get(8..10)?)?);
+    let year: i64 = year.parse().ok()?;
+    if !(1..=12).contains(&month) {
+        return None;
+    }
+    let days = days_of(year, month, day);
+    let same = Civil::of(days * 86_400);
+    ((same.month, same.day) == (month, day)).then_some(days)
+}
+
+fn parse_clock(clock: &str) -> Option<i64> {
+    let bytes = clock.as_bytes();
+    if bytes.get(2) != Some(&b':') || bytes.get(5) != Some(&b':') {
+        return None;
+    }
+    let hours = two_digits(clock.get(..2)?).filter(|hours| *hours < 24)?;
+    let minutes = two_digits(clock.get(3..5)?).filter(|minutes| *minutes < 60)?;
+    let seconds = two_digits(clock.get(6..8)?).filter(|seconds| *seconds < 60)?;
+    Some(hours * 3600 + minutes * 60 + seconds)
+}
+
+/// `Z` or `+01:00` as seconds east of UTC.
+fn parse_zone(zone: &str) -> Option<i64> {
+    if zone == "Z" {
+        return Some(0);
+    }
+    let (sign, clock) = match zone.strip_prefix('-') {
+        Some(clock) => (-1, clock),
+        None => (1, zone.strip_prefix('+')?),
+    };
+    let (hours, minutes) = clock.split_once(':')?;
+    let hours = two_digits(hours).filter(|hours| *hours <= 24)?;
+    let minutes = two_digits(minutes).filter(|minutes| *minutes < 60)?;
+    Some(sign * (hours * 3600 + minutes * 60))
+}
+
+/// Days from 1970-01-01 to a date of the Gregorian calendar; years begin in March so that
+/// the leap day comes last.
+fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era =
+        year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+impl Civil {
+    /// The inverse of [`days_of`], with the time of day.
+    fn of(seconds: i64) -> Self {
+        let days = seconds.div_euclid(86_400) + 719_468;
+        let era = days.div_euclid(146_097);
+        let day_of_era = days.rem_euclid(146_097);
+        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524
+            - day_of_era / 146_096)
+            / 365;
+        let day_of_year =
+            day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month + 2) / 5 + 1;
+        let month = if month < 10 { month + 3 } else { month - 9 };
+        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        Self {
+            year,
+            month,
+            day,
+            second_of_day: seconds.rem_euclid(86_400),
+        }
+    }
+}
+
+/// RFC 3339 in UTC, with as many digits of the second as it needs.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Civil {
+            year,
+            month,
+            day,
+            second_of_day,
+        } = Civil::of(self.seconds);
+        let (hours, minutes) = (second_of_day / 3600, second_of_day / 60 % 60);
+        let seconds = second_of_day % 60;
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}"
+        )?;
+        if self.nanos > 0 {
+            let digits = format!("{:09}", self.nanos);
+            write!(f, ".{}", digits.trim_end_matches('0'))?;
+        }
+        f.write_str("Z")
+    }
+}

@@ -1,0 +1,234 @@
+//! Decides whether a type may stand where another is wanted, and what the type parameters
+//! are then.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::Type;
+use crate::ty::{ListType, MapType};
+
+/// What the type parameters seen so far stand for.
+#[derive(Debug, Default)]
+pub(crate) struct Substitutions {
+    bound: HashMap<Arc<str>, Type>,
+    /// What was bound before, newest last, so that an attempt can be taken back.
+    undo: Vec<(Arc<str>, Option<Type>)>,
+    fresh: usize,
+}
+
+impl Substitutions {
+    /// A type parameter that nothing is known of.
+    pub(crate) fn fresh(&mut self) -> Type {
+        let name = Arc::from(format!("_var{}", self.fresh));
+        self.fresh += 1;
+        Type::Param(name)
+    }
+
+    /// Signature types with fresh parameters in place of their own.
+    pub(crate) fn instantiate(
+        &mut self,
+        params: &[Type],
+        result: &Type,
+    ) -> (Vec<Type>, Type) {
+        let mut renamed = HashMap::new();
+        let params = params
+            .iter()
+            .map(|param| self.rename(param, &mut renamed))
+            .collect();
+        (params, self.rename(result, &mut renamed))
+    }
+
+    fn rename(&mut self, ty: &Type, renamed: &mut HashMap<Arc<str>, Type>) -> Type {
+        match ty {
+            Type::Param(name) => match renamed.get(name) {
+                Some(known) => known.clone(),
+                None => {
+                    let fresh = self.fresh();
+                    renamed.insert(Arc::clone(name), fresh.clone());
+                    fresh
+                }
+            },
+            other => other.map_inner(&mut |inner| self.rename(inner, renamed)),
+        }
+    }
+
+    /// Whether each of `given` may be passed for each of `wanted`. If not, nothing that was
+    /// learned in the attempt is kept.
+    pub(crate) fn all_assignable(&mut self, given: &[Type], wanted: &[Type]) -> bool {
+        let mark = self.undo.len();
+        let fits = given.len() == wanted.len()
+            && given
+                .iter()
+                .zip(wanted)
+                .all(|(given, wanted)| self.unify(given, wanted));
+        if fits {
+            self.undo.truncate(mark);
+            return true;
+        }
+        for (name, before) in self.undo.split_off(mark).into_iter().rev() {
+            match before {
+                Some(ty) => self.bound.insert(name, ty),
+                None => self.bound.remove(&name),
+            };
+        }
+        false
+    }
+
+    /// [`Substitutions::all_assignable`] for one pair.
+    pub(crate) fn assignable(&mut self, given: &Type, wanted: &Type) -> bool {
+        self.all_assignable(std::slice::from_ref(given), std::slice::from_ref(wanted))
+    }
+
+    /// The type with every bound parameter replaced.
+    pub(crate) fn apply(&self, ty: &Type) -> Type {
+        match ty {
+            Type::Param(name) => match self.bound.get(name) {
+                Some(bound) => self.apply(bound),
+                None => ty.clone(),
+            },
+            other => other.map_inner(&mut |inner| self.apply(inner)),
+        }
+    }
+
+    /// [`Substitutions::apply`], with unbound parameters as dynamic.
+    pub(crate) fn finish(&self, ty: &Type) -> Type {
+        match self.apply(ty) {
+            Type::Param(_) => Type::Dyn,
+            other => other.map_inner(&mut |inner| self.finish(inner)),
+        }
+    }
+
+    fn bind(&mut self, name: &Arc<str>, ty: Type) {
+        let before = self.bound.insert(Arc::clone(name), ty);
+        self.undo.push((Arc::clone(name), before));
+    }
+
+    fn unify(&mut self, given: &Type, wanted: &Type) -> bool {
+        if let Type::Param(name) = wanted {
+            match self.substitute(given, name) {
+                Substitution::Valid => return true,
+                Substitution::Contradicted => return false,
+                Substitution::Recursive => {}
+            }
+        }
+        if let Type::Param(name) = given {
+            return matches!(self.substitute(wanted, name), Substitution::Valid);
+        }
+        match (given, wanted) {
+            (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
+            (Type::Null, other) | (other, Type::Null) => matches!(
+                other,
+                Type::Null
+                    | Type::Abstract(_)
+                    | Type::Optional(_)
+                    | Type::Object(_)
+                    | Type::Duration
+                    | Type::Timestamp
+            ),
+            (Type::List(given), Type::List(wanted)) => {
+                self.unify(&given.item, &wanted.item)
+            }
+            (Type::Map(given), Type::Map(wanted)) => {
+                self.unify(&given.key, &wanted.key)
+                    && self.unify(&given.value, &wanted.value)
+            }
+            (Type::Optional(given), Type::Optional(wanted)) => self.unify(given, wanted),
+            (Type::Type(_), Type::Type(_)) => true,
+            (given, wanted) => given == wanted,
+        }
+    }
+
+    /// Whether the parameter `name` may stand for `ty`; binds it if it is free.
+    fn substitute(&mut self, ty: &Type, name: &Arc<str>) -> Substitution {
+        if matches!(ty, Type::Param(same) if same == name) {
+            return Substitution::Valid;
+        }
+        let Some(bound) = self.bound.get(name).cloned() else {
+            if self.occurs(name, ty) {
+                return Substitution::Recursive;
+            }
+            self.bind(name, ty.clone());
+            return Substitution::Valid;
+        };
+        if *ty == bound {
+            return Substitution::Valid;
+        }
+        if !self.unify(ty, &bound) {
+            return Substitution::Contradicted;
+        }
+        let general = more_general(ty, &bound);
+        if !self.occurs(name, &general) {
+            self.bind(name, general);
+        }
+        Substitution::Valid
+    }
+
+    fn occurs(&self, name: &Arc<str>, within: &Type) -> bool {
+        match within {
+            Type::Param(other) if other == name => true,
+            Type::Param(other) => self
+                .bound
+                .get(other)
+                .is_some_and(|bound| self.occurs(name, bound)),
+            Type::List(list) => self.occurs(name, &list.item),
+            Type::Map(map) => {
+                self.occurs(name, &map.key) || self.occurs(name, &map.value)
+            }
+            Type::Optional(inner) | Type::Type(inner) => self.occurs(name, inner),
+            _ => false,
+        }
+    }
+}
+
+enum Substitution {
+    Valid,
+    /// The parameter stands for something else already.
+    Contradicted,
+    /// The type holds the parameter itself.
+    Recursive,
+}
+
+/// Of two types that unify, the one that says less.
+pub(crate) fn more_general(left: &Type, right: &Type) -> Type {
+    if says_no_more(left, right) {
+        left.clone()
+    } else {
+        right.clone()
+    }
+}
+
+fn says_no_more(left: &Type, right: &Type) -> bool {
+    match (left, right) {
+        (Type::Dyn | Type::Param(_), _) => true,
+        (_, Type::Dyn | Type::Param(_)) => false,
+        (Type::List(left), Type::List(right)) => says_no_more(&left.item, &right.item),
+        (Type::Map(left), Type::Map(right)) => {
+            says_no_more(&left.key, &right.key) && says_no_more(&left.value, &right.value)
+        }
+        (Type::Optional(left), Type::Optional(right)) => says_no_more(left, right),
+        (Type::Type(_), Type::Type(_)) => true,
+        (left, right) => left == right,
+    }
+}
+
+impl Type {
+    /// The same type around other inner types.
+    fn map_inner(&self, change: &mut impl FnMut(&Type) -> Type) -> Type {
+        match self {
+            Self::List(list) => {
+                let item = change(&list.item);
+                Self::List(Arc::new(ListType {
+                    item,
+                    kind: list.kind.clone(),
+                }))
+            }
+            Self::Map(map) => {
+                let (key, value) = (change(&map.key), change(&map.value));
+                Self::Map(Arc::new(MapType { key, value }))
+            }
+            Self::Optional(inner) => Self::Optional(Arc::new(change(inner))),
+            Self::Type(inner) => Self::Type(Arc::new(change(inner))),
+            other => other.clone(),
+        }
+    }
+}

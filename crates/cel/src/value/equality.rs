@@ -1,0 +1,129 @@
+//! `==` and the order of values.
+
+use std::cmp::Ordering;
+
+use super::convert::{nearest, nearest_unsigned};
+use super::{List, Map, Value};
+use crate::ListKind;
+
+/// Whether two values are equal. Numbers compare by value whatever their kind, other
+/// values of different kinds are never equal.
+pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> bool {
+    match (left, right) {
+        (Value::Null, Value::Null) => true,
+        (Value::Bool(left), Value::Bool(right)) => left == right,
+        (Value::String(left), Value::String(right)) => left == right,
+        (Value::Bytes(left), Value::Bytes(right)) => left == right,
+        (Value::Timestamp(left), Value::Timestamp(right)) => left == right,
+        (Value::Duration(left), Value::Duration(right)) => left == right,
+        (Value::List(left), Value::List(right)) => lists(left, right),
+        (Value::Map(left), Value::Map(right)) => maps(left, right),
+        (Value::Optional(left), Value::Optional(right)) => match (left, right) {
+            (None, None) => true,
+            (Some(left), Some(right)) => equal(left, right),
+            _ => false,
+        },
+        (Value::Type(left), Value::Type(right)) => left == right,
+        (Value::Library(left), Value::Library(right)) => left == right,
+        (Value::Abstract(left), Value::Abstract(right)) => {
+            std::ptr::addr_eq(std::sync::Arc::as_ptr(left), std::sync::Arc::as_ptr(right))
+        }
+        _ => numbers(left, right) == Some(Ordering::Equal),
+    }
+}
+
+fn lists(left: &List<'_>, right: &List<'_>) -> bool {
+    if left.len() != right.len() {
+        return false;
+    }
+    // The left one decides, as it does in the API server.
+    match left.kind() {
+        ListKind::Atomic => left.iter().zip(right.iter()).all(|pair| match pair {
+            (Ok(left), Ok(right)) => equal(&left, &right),
+            _ => false,
+        }),
+        ListKind::Set => {
+            let Ok(right) = right.to_vec() else {
+                return false;
+            };
+            left.iter().all(|item| {
+                item.is_ok_and(|item| right.iter().any(|other| equal(&item, other)))
+            })
+        }
+        ListKind::Map(keys) => {
+            let Ok(right) = right.to_vec() else {
+                return false;
+            };
+            left.iter().all(|item| {
+                item.is_ok_and(|item| {
+                    let same = right.iter().find(|other| same_keys(&item, other, keys));
+                    same.is_some_and(|other| equal(&item, other))
+                })
+            })
+        }
+    }
+}
+
+/// Whether two items of a list of kind map have the same keys.
+pub(crate) fn same_keys(left: &Value<'_>, right: &Value<'_>, keys: &[String]) -> bool {
+    let (Value::Map(left), Value::Map(right)) = (left, right) else {
+        return false;
+    };
+    keys.iter().all(|key| {
+        let Some(key) = crate::escape(key) else {
+            return false;
+        };
+        match (left.field(&key), right.field(&key)) {
+            (Some(Ok(left)), Some(Ok(right))) => equal(&left, &right),
+            (None, None) => true,
+            _ => false,
+        }
+    })
+}
+
+fn maps(left: &Map<'_>, right: &Map<'_>) -> bool {
+    if left.len() != right.len() {
+        return false;
+    }
+    let Ok(entries) = left.entries() else {
+        return false;
+    };
+    entries.iter().all(|(key, value)| match right.get(key) {
+        Some(Ok(other)) => equal(value, &other),
+        _ => false,
+    })
+}
+
+/// The order of two values that have one: numbers of any kind, text, bytes, booleans,
+/// instants and spans. `None` also for what involves NaN.
+pub(crate) fn order(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
+    match (left, right) {
+        (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
+        (Value::String(left), Value::String(right)) => Some((**left).cmp(&**right)),
+        (Value::Bytes(left), Value::Bytes(right)) => Some(left.cmp(right)),
+        (Value::Timestamp(left), Value::Timestamp(right)) => Some(left.cmp(right)),
+        (Value::Duration(left), Value::Duration(right)) => Some(left.cmp(right)),
+        _ => numbers(left, right),
+    }
+}
+
+fn numbers(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
+    match (left, right) {
+        (Value::Int(left), Value::Int(right)) => Some(left.cmp(right)),
+        (Value::Uint(left), Value::Uint(right)) => Some(left.cmp(right)),
+        (Value::Int(left), Value::Uint(right)) => {
+            Some(u64::try_from(*left).map_or(Ordering::Less, |left| left.cmp(right)))
+        }
+        (Value::Uint(_), Value::Int(_)) => numbers(right, left).map(Ordering::reverse),
+        (Value::Double(left), Value::Double(right)) => left.partial_cmp(right),
+        // By the nearest float, as the API server does.
+        (Value::Int(left), Value::Double(right)) => nearest(*left).partial_cmp(right),
+        (Value::Uint(left), Value::Double(right)) => {
+            nearest_unsigned(*left).partial_cmp(right)
+        }
+        (Value::Double(_), Value::Int(_) | Value::Uint(_)) => {
+            numbers(right, left).map(Ordering::reverse)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,141 @@
+//! Reads JSON by declared type, and writes values as JSON.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Number, Value as Json};
+
+use super::{List, Map, Text, Value};
+use crate::time::{Duration, Timestamp};
+use crate::{ListKind, ListType, RunError, Type};
+
+/// What JSON of no declared type is read by.
+pub(super) static DYN: Type = Type::Dyn;
+static DYN_LIST: ListType = ListType {
+    item: Type::Dyn,
+    kind: ListKind::Atomic,
+};
+
+/// Reads `json` by `ty`. Null is null whatever the type: where it may not be, the schema
+/// has refused it before.
+pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunError> {
+    match (ty, json) {
+        (_, Json::Null) => Ok(Value::Null),
+        (Type::Bool | Type::Dyn, Json::Bool(value)) => Ok(Value::Bool(*value)),
+        (Type::Int, Json::Number(number)) => number
+            .as_i64()
+            .map(Value::Int)
+            .ok_or_else(|| mismatch("int", json)),
+        (Type::Uint, Json::Number(number)) => number
+            .as_u64()
+            .map(Value::Uint)
+            .ok_or_else(|| mismatch("uint", json)),
+        (Type::Double, Json::Number(number)) => number
+            .as_f64()
+            .map(Value::Double)
+            .ok_or_else(|| mismatch("float", json)),
+        (Type::Dyn, Json::Number(number)) => Ok(untyped(number)),
+        (Type::String | Type::Dyn, Json::String(text)) => {
+            Ok(Value::String(Text::Borrowed(text)))
+        }
+        (Type::Bytes, Json::String(text)) => {
+            let bytes = STANDARD.decode(text).map_err(|why| {
+                RunError::text(format!("Invalid byte formatted string {text}: {why}"))
+            })?;
+            Ok(Value::Bytes(bytes.into()))
+        }
+        (Type::Timestamp, Json::String(text)) => Timestamp::parse(text)
+            .or_else(|| Timestamp::parse_date(text))
+            .map_or_else(
+                || {
+                    Err(RunError::text(format!(
+                        "Invalid date-time formatted string {text}"
+                    )))
+                },
+                |instant| Ok(Value::Timestamp(instant)),
+            ),
+        (Type::Duration, Json::String(text)) => Duration::parse_lenient(text)
+            .map(Value::Duration)
+            .ok_or_else(|| RunError::text(format!("Invalid duration {text}"))),
+        (Type::List(list), Json::Array(items)) => {
+            Ok(Value::List(List::Json(items, list)))
+        }
+        (Type::Dyn, Json::Array(items)) => Ok(Value::List(List::Json(items, &DYN_LIST))),
+        (Type::Map(_) | Type::Object(_) | Type::Dyn, Json::Object(entries)) => {
+            Ok(Value::Map(Map::Json(entries, ty)))
+        }
+        (Type::Optional(inner), json) => {
+            Ok(Value::Optional(Some(Arc::new(read(json, inner)?))))
+        }
+        _ => Err(mismatch(wanted(ty), json)),
+    }
+}
+
+fn untyped(number: &Number) -> Value<'static> {
+    match (number.as_i64(), number.as_f64()) {
+        (Some(int), _) => Value::Int(int),
+        (None, Some(double)) => Value::Double(double),
+        (None, None) => Value::Null,
+    }
+}
+
+fn wanted(ty: &Type) -> &'static str {
+    match ty {
+        Type::Bool => "bool",
+        Type::Int => "int",
+        Type::Double => "float",
+        Type::List(_) => "array",
+        Type::Map(_) | Type::Object(_) => "map",
+        _ => "string",
+    }
+}
+
+/// The API server names Go's types, so these texts do too.
+fn mismatch(wanted: &str, json: &Json) -> RunError {
+    let found = match json {
+        Json::Null => "<nil>",
+        Json::Bool(_) => "bool",
+        Json::Number(number) if number.is_i64() => "int64",
+        Json::Number(_) => "float64",
+        Json::String(_) => "string",
+        Json::Array(_) => "[]interface {}",
+        Json::Object(_) => "map[string]interface {}",
+    };
+    RunError::text(match wanted {
+        "array" => {
+            "invalid data, expected an array for the provided schema with type=array"
+                .to_owned()
+        }
+        "map" => "invalid data, expected a map for the provided schema with type=object"
+            .to_owned(),
+        wanted => format!("invalid data, expected {wanted}, got {found}"),
+    })
+}
+
+impl Value<'_> {
+    /// The value as JSON; what JSON has no form for is written as text.
+    pub fn to_json(&self) -> Json {
+        match self {
+            Self::Null | Self::Optional(None) => Json::Null,
+            Self::Bool(value) => Json::Bool(*value),
+            Self::Int(value) => Json::from(*value),
+            Self::Uint(value) => Json::from(*value),
+            Self::Double(value) => Json::from(*value),
+            Self::List(list) => list
+                .iter()
+                .map(|item| item.map_or(Json::Null, |item| item.to_json()))
+                .collect(),
+            Self::Map(map) => {
+                let entries = map.entries().unwrap_or_default();
+                let entries = entries
+                    .iter()
+                    .map(|(key, value)| (key.to_text(), value.to_json()));
+                Json::Object(entries.collect())
+            }
+            Self::Optional(Some(value)) => value.to_json(),
+            Self::Bytes(bytes) => Json::String(STANDARD.encode(bytes)),
+            other => Json::String(other.to_text()),
+        }
+    }
+}

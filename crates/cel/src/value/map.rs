@@ -1,0 +1,178 @@
+//! Maps and objects: borrowed JSON or computed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Map as JsonMap, Value as Json};
+
+use super::{Value, json};
+use crate::{RunError, Type};
+
+/// A map, or an object with declared fields.
+#[derive(Clone, Debug)]
+pub enum Map<'v> {
+    /// A JSON object, read by a [`Type::Dyn`], [`Type::Map`] or [`Type::Object`].
+    Json(&'v JsonMap<String, Json>, &'v Type),
+    /// A computed map.
+    Owned(Arc<Entries<'v>>),
+}
+
+/// The entries of a computed map, in the order they were made.
+#[derive(Clone, Debug, Default)]
+pub struct Entries<'v> {
+    entries: Vec<(Value<'v>, Value<'v>)>,
+    index: HashMap<Key, usize>,
+}
+
+/// A key; numbers of equal value are the same key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Bool(bool),
+    Int(i64),
+    /// Above the greatest signed integer.
+    Large(u64),
+    String(Arc<str>),
+}
+
+impl Key {
+    fn of(value: &Value<'_>) -> Option<Self> {
+        Some(match value {
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Int(value) => Self::Int(*value),
+            Value::Uint(value) => {
+                i64::try_from(*value).map_or(Self::Large(*value), Self::Int)
+            }
+            Value::Double(value) => Self::of(&super::convert::lossless_integer(*value)?)?,
+            Value::String(text) => Self::String(Arc::from(&**text)),
+            _ => return None,
+        })
+    }
+}
+
+impl<'v> Entries<'v> {
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// If the key is of a type that cannot be one, or is there already.
+    pub(crate) fn insert(
+        &mut self,
+        key: Value<'v>,
+        value: Value<'v>,
+    ) -> Result<(), RunError> {
+        let Some(hashed) = Key::of(&key) else {
+            return Err(RunError::text(format!(
+                "unsupported key type: {}",
+                key.type_name()
+            )));
+        };
+        if self.index.contains_key(&hashed) {
+            let key = key.to_text();
+            return Err(RunError::text(format!(
+                "insert failed: key {key} already exists"
+            )));
+        }
+        self.index.insert(hashed, self.entries.len());
+        self.entries.push((key, value));
+        Ok(())
+    }
+
+    /// Whether the key is there.
+    pub(crate) fn contains(&self, key: &Value<'_>) -> bool {
+        self.get(key).is_some()
+    }
+
+    fn get(&self, key: &Value<'_>) -> Option<&Value<'v>> {
+        let index = self.index.get(&Key::of(key)?)?;
+        self.entries.get(*index).map(|(_, value)| value)
+    }
+}
+
+impl<'v> Map<'v> {
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Json(entries, Type::Object(object)) => object
+                .fields()
+                .filter(|(_, field)| entries.contains_key(&field.json))
+                .count(),
+            Self::Json(entries, _) => entries.len(),
+            Self::Owned(entries) => entries.entries.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a key, `None` if it has none.
+    ///
+    /// # Errors
+    /// If the JSON there is not of the declared type.
+    pub fn get(&self, key: &Value<'_>) -> Option<Result<Value<'v>, RunError>> {
+        match self {
+            Self::Json(..) => self.field(key.as_str()?),
+            Self::Owned(entries) => entries.get(key).cloned().map(Ok),
+        }
+    }
+
+    /// The value of a key that is text; for an object the field's escaped name.
+    ///
+    /// # Errors
+    /// If the JSON there is not of the declared type.
+    pub fn field(&self, name: &str) -> Option<Result<Value<'v>, RunError>> {
+        match self {
+            Self::Json(entries, Type::Object(object)) => {
+                let field = object.field(name)?;
+                Some(json::read(entries.get(&field.json)?, &field.ty))
+            }
+            Self::Json(entries, Type::Map(map)) => {
+                Some(json::read(entries.get(name)?, &map.value))
+            }
+            Self::Json(entries, _) => Some(json::read(entries.get(name)?, &json::DYN)),
+            Self::Owned(entries) => {
+                entries.get(&Value::String(name.into())).cloned().map(Ok)
+            }
+        }
+    }
+
+    /// All keys, in the order of the input.
+    pub fn keys(&self) -> Vec<Value<'v>> {
+        match self {
+            Self::Json(entries, Type::Object(object)) => object
+                .fields()
+                .filter(|(_, field)| entries.contains_key(&field.json))
+                .map(|(name, _)| Value::String(name.into()))
+                .collect(),
+            Self::Json(entries, _) => entries
+                .keys()
+                .map(|key| Value::String(key.as_str().into()))
+                .collect(),
+            Self::Owned(entries) => {
+                entries.entries.iter().map(|(key, _)| key.clone()).collect()
+            }
+        }
+    }
+
+    /// All entries, in the order of the input.
+    ///
+    /// # Errors
+    /// If any value's JSON is not of the declared type.
+    pub fn entries(&self) -> Result<Vec<(Value<'v>, Value<'v>)>, RunError> {
+        if let Self::Owned(entries) = self {
+            return Ok(entries.entries.clone());
+        }
+        let entry = |key: Value<'v>| {
+            let value = self.get(&key).unwrap_or(Ok(Value::Null))?;
+            Ok((key, value))
+        };
+        self.keys().into_iter().map(entry).collect()
+    }
+
+    pub(crate) fn type_name(&self) -> &'v str {
+        match self {
+            Self::Json(_, Type::Object(object)) => object.name(),
+            _ => "map",
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Text that is borrowed from the input where it can be.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Text: borrowed, or shared by all copies of the value.
+#[derive(Clone)]
+pub enum Text<'v> {
+    /// A part of the input.
+    Borrowed(&'v str),
+    /// Computed.
+    Shared(Arc<str>),
+}
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Borrowed(text) => text,
+            Self::Shared(text) => text,
+        }
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl<'v> From<&'v str> for Text<'v> {
+    fn from(text: &'v str) -> Self {
+        Self::Borrowed(text)
+    }
+}
+
+impl From<String> for Text<'_> {
+    fn from(text: String) -> Self {
+        Self::Shared(Arc::from(text))
+    }
+}
+
+impl From<Arc<str>> for Text<'_> {
+    fn from(text: Arc<str>) -> Self {
+        Self::Shared(text)
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Text<'_> {}
