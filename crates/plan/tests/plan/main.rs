@@ -1,5 +1,11 @@
 //! The planner against a toy world: an API server, a Cluster API and a node of a few lines each.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a toy world that breaks is a test that fails"
+)]
+
 mod crash;
 mod law;
 mod scenario;

@@ -152,7 +152,7 @@ fn no_timeout_means_no_waiting() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta1, &mut memory);
     world.pods = vec![pod("a")];
-    world.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".to_owned());
+    world.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".into());
     world.run_until(&mut memory, CLOSES);
     assert_eq!(world.first("DeleteMachine"), at(CLOSES));
     assert_eq!(world.count("EvictPod"), 0);
@@ -316,7 +316,7 @@ fn a_disabled_schedule_keeps_what_is_there_and_makes_nothing() {
     assert_eq!(world.status().phase, Some(Phase::Disabled));
     assert_eq!(world.status().next_activation, None);
     assert!(world.get("Machine").is_some());
-    world.edit(|sm| sm.spec.node_drain_timeout = "10m".to_owned());
+    world.edit(|sm| sm.spec.node_drain_timeout = "10m".into());
     world.settle(&mut memory);
     let machine = world.get("Machine").unwrap();
     assert_eq!(machine["spec"]["deletion"]["nodeDrainTimeoutSeconds"], 600);

@@ -1,1 +1,424 @@
+//! The table is the test: what is done, and when it is asked again, for each pair of window and
+//! machine.
 
+use fivespot_api::{Shutdown, ShutdownReason, name};
+use fivespot_capi::Contract;
+use fivespot_plan::{Access, Memory, Step, plan};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::world::{NAME, World, at, pod};
+use Step::{
+    AddFinalizer, CordonNode, CreateBootstrap, CreateInfrastructure, CreateMachine,
+    DeleteBootstrap, DeleteInfrastructure, DeleteMachine, EvictPod, ExcludeDrain,
+    RemoveFinalizer, UncordonNode, UpdateMachine,
+};
+
+/// A Friday inside the window, which closes at 18:00.
+const OPEN: &str = "2026-03-06T12:00:00Z";
+const CLOSES: &str = "2026-03-06T18:00:00Z";
+/// The same evening; the window opens on Monday at 9:00.
+const CLOSED: &str = "2026-03-06T20:00:00Z";
+const OPENS: &str = "2026-03-09T09:00:00Z";
+
+/// One row: a situation, the instant, the steps, whether the status changes before them or
+/// after, and the next wake-up.
+struct Row {
+    name: &'static str,
+    now: &'static str,
+    given: fn(&mut World),
+    steps: &'static [Step],
+    wake: Option<&'static str>,
+}
+
+/// Everything is there and in service, as the middle of a window leaves it.
+fn in_service(world: &mut World) {
+    let now = world.now;
+    world.now = at("2026-03-06T09:00:00Z");
+    world.settle(&mut Memory::default());
+    world.now = now;
+}
+
+/// The same, committed to leave at 20:00 with five minutes to go.
+fn leaving(world: &mut World) {
+    in_service(world);
+    let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
+    commit(world, uid.as_str().unwrap(), "2026-03-06T20:00:00Z");
+}
+
+fn commit(world: &mut World, uid: &str, started: &str) {
+    let status = world.sm.as_mut().unwrap().status.get_or_insert_default();
+    status.shutdown = Some(Shutdown {
+        machine_uid: uid.to_owned(),
+        started_at: at(started),
+        deadline: at(started) + jiff::SignedDuration::from_mins(5),
+        reason: ShutdownReason::ScheduleEnded,
+    });
+}
+
+fn cordoned(world: &mut World) {
+    leaving(world);
+    let node = world.get_mut("Node").unwrap();
+    node["spec"]["unschedulable"] = json!(true);
+    node["metadata"]["annotations"] = json!({ name::CORDONED_ANNOTATION: "sm-1" });
+}
+
+/// A Machine under deletion, held by its finalizer.
+fn machine_deleting(world: &mut World) {
+    world.delete(&("Machine".to_owned(), NAME.to_owned()), None);
+}
+
+fn held(world: &mut World) {
+    world.sm.as_mut().unwrap().metadata.finalizers =
+        Some(vec![name::FINALIZER.to_owned()]);
+}
+
+/// The first `steps` of an opening have been taken, and nothing moved since.
+fn opened_as_far_as(world: &mut World, writes: usize) {
+    let now = world.now;
+    world.now = at("2026-03-06T09:00:00Z");
+    world.is_moving = false;
+    world.writes_left = writes;
+    world.settle(&mut Memory::default());
+    world.writes_left = usize::MAX;
+    world.now = now;
+}
+
+const ROWS: &[Row] = &[
+    // Window open.
+    Row {
+        name: "a finalizer comes before everything",
+        now: OPEN,
+        given: |_| {},
+        steps: &[AddFinalizer],
+        wake: Some(CLOSES),
+    },
+    Row {
+        name: "what will be created goes on record first",
+        now: OPEN,
+        given: held,
+        steps: &[],
+        wake: Some(CLOSES),
+    },
+    Row {
+        name: "once on record all three are created",
+        now: OPEN,
+        given: |world| opened_as_far_as(world, 2),
+        steps: &[CreateBootstrap, CreateInfrastructure, CreateMachine],
+        wake: Some(CLOSES),
+    },
+    Row {
+        name: "an unfinished triple is completed",
+        now: OPEN,
+        given: |world| opened_as_far_as(world, 4),
+        steps: &[CreateMachine],
+        wake: Some(CLOSES),
+    },
+    Row {
+        name: "a bootstrap object of an older spec is made anew",
+        now: OPEN,
+        given: |world| {
+            opened_as_far_as(world, 3);
+            world.edit(|sm| sm.spec.bootstrap_spec.spec.clear());
+        },
+        steps: &[DeleteBootstrap],
+        wake: Some("2026-03-06T12:00:10Z"),
+    },
+    Row {
+        name: "with an infrastructure object it is completed as it is",
+        now: OPEN,
+        given: |world| {
+            opened_as_far_as(world, 4);
+            world.edit(|sm| sm.spec.bootstrap_spec.spec.clear());
+        },
+        steps: &[CreateMachine],
+        wake: Some(CLOSES),
+    },
+    Row {
+        name: "a leftover is deleted before anything is made",
+        now: OPEN,
+        given: |world| {
+            opened_as_far_as(world, 4);
+            let owners = &mut world.get_mut("RemoteMachine").unwrap()["metadata"]["ownerReferences"];
+            owners.as_array_mut().unwrap().push(json!({
+                "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+                "name": NAME, "uid": "gone", "controller": true,
+            }));
+        },
+        steps: &[DeleteInfrastructure],
+        wake: Some("2026-03-06T12:00:10Z"),
+    },
+    Row {
+        name: "a machine in service needs nothing until the window closes",
+        now: OPEN,
+        given: in_service,
+        steps: &[],
+        wake: Some(CLOSES),
+    },
+    Row {
+        name: "an edited timeout goes to the Machine at once",
+        now: OPEN,
+        given: |world| {
+            in_service(world);
+            world.edit(|sm| sm.spec.node_drain_timeout = "9m".into());
+        },
+        steps: &[UpdateMachine],
+        wake: Some(CLOSES),
+    },
+    Row {
+        name: "a Machine under deletion is awaited",
+        now: OPEN,
+        given: |world| {
+            in_service(world);
+            machine_deleting(world);
+        },
+        steps: &[],
+        wake: Some("2026-03-06T12:10:00Z"),
+    },
+    Row {
+        name: "a commitment is cancelled in its order",
+        now: OPEN,
+        given: |world| {
+            cordoned(world);
+            world.get_mut("Machine").unwrap()["metadata"]["annotations"]["machine.cluster.x-k8s.io/exclude-node-draining"] =
+                json!("5spot-controller");
+        },
+        steps: &[UpdateMachine, UncordonNode],
+        wake: Some(CLOSES),
+    },
+    Row {
+        name: "a commitment is not cancelled once the Machine is being deleted",
+        now: "2026-03-06T12:01:00Z",
+        given: |world| {
+            in_service(world);
+            let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
+            commit(world, uid.as_str().unwrap(), OPEN);
+            machine_deleting(world);
+        },
+        steps: &[],
+        wake: Some("2026-03-06T12:05:00Z"),
+    },
+    // Window closed.
+    Row {
+        name: "nothing is there and nothing is wanted until the window opens",
+        now: CLOSED,
+        given: held,
+        steps: &[],
+        wake: Some(OPENS),
+    },
+    Row {
+        name: "the commitment comes before everything",
+        now: CLOSED,
+        given: in_service,
+        steps: &[],
+        wake: Some(OPENS),
+    },
+    Row {
+        name: "the Node is cordoned and its pods evicted",
+        now: CLOSED,
+        given: |world| {
+            leaving(world);
+            world.pods = vec![pod("a"), pod("b")];
+        },
+        steps: &[CordonNode, EvictPod, EvictPod],
+        wake: Some("2026-03-06T20:00:05Z"),
+    },
+    Row {
+        name: "an empty Node is closed before it counts as empty",
+        now: CLOSED,
+        given: leaving,
+        steps: &[CordonNode],
+        wake: Some("2026-03-06T20:00:05Z"),
+    },
+    Row {
+        name: "pods that are leaving are awaited",
+        now: CLOSED,
+        given: |world| {
+            cordoned(world);
+            world.pods = vec![pod("a")];
+            world.pods[0].is_deleting = true;
+        },
+        steps: &[],
+        wake: Some("2026-03-06T20:00:05Z"),
+    },
+    Row {
+        name: "an empty Node ends the drain",
+        now: CLOSED,
+        given: cordoned,
+        steps: &[ExcludeDrain, DeleteMachine],
+        wake: Some(OPENS),
+    },
+    Row {
+        name: "at the deadline the Machine goes, pods or not",
+        now: "2026-03-06T20:05:00Z",
+        given: |world| {
+            cordoned(world);
+            world.pods = vec![pod("a")];
+        },
+        steps: &[ExcludeDrain, DeleteMachine],
+        wake: Some(OPENS),
+    },
+    Row {
+        name: "a shorter grace brings the deadline forward",
+        now: "2026-03-06T20:01:00Z",
+        given: |world| {
+            cordoned(world);
+            world.pods = vec![pod("a")];
+            world.edit(|sm| sm.spec.graceful_shutdown_timeout = "1m".into());
+        },
+        steps: &[ExcludeDrain, DeleteMachine],
+        wake: Some(OPENS),
+    },
+    Row {
+        name: "a longer grace does not put the deadline off",
+        now: "2026-03-06T20:05:00Z",
+        given: |world| {
+            cordoned(world);
+            world.pods = vec![pod("a")];
+            world.edit(|sm| sm.spec.graceful_shutdown_timeout = "20m".into());
+            world.edit(|sm| sm.spec.node_drain_timeout = "20m".into());
+        },
+        steps: &[ExcludeDrain, DeleteMachine],
+        wake: Some(OPENS),
+    },
+    Row {
+        name: "a silent cluster is tried again",
+        now: CLOSED,
+        given: |world| {
+            leaving(world);
+            world.access = Access::Unreachable {
+                message: "no route".to_owned(),
+            };
+        },
+        steps: &[],
+        wake: Some("2026-03-06T20:00:05Z"),
+    },
+    Row {
+        name: "without a right to the Node the Machine goes at once",
+        now: CLOSED,
+        given: |world| {
+            leaving(world);
+            world.access = Access::Unauthorized {
+                message: "401".to_owned(),
+            };
+        },
+        steps: &[DeleteMachine],
+        wake: Some(OPENS),
+    },
+    Row {
+        name: "a Machine under deletion is awaited until the deadline",
+        now: CLOSED,
+        given: |world| {
+            leaving(world);
+            machine_deleting(world);
+        },
+        steps: &[],
+        wake: Some("2026-03-06T20:05:00Z"),
+    },
+    Row {
+        name: "at the deadline Cluster API is told not to wait any longer",
+        now: "2026-03-06T20:05:00Z",
+        given: |world| {
+            leaving(world);
+            machine_deleting(world);
+        },
+        steps: &[ExcludeDrain],
+        wake: Some("2026-03-06T20:15:00Z"),
+    },
+    Row {
+        name: "a bootstrap object alone is simply deleted",
+        now: CLOSED,
+        given: |world| opened_as_far_as(world, 3),
+        steps: &[DeleteBootstrap],
+        wake: Some("2026-03-06T20:00:10Z"),
+    },
+    Row {
+        name: "an infrastructure object gets a Machine to be deleted with",
+        now: CLOSED,
+        given: |world| opened_as_far_as(world, 4),
+        steps: &[CreateMachine],
+        wake: Some(OPENS),
+    },
+    Row {
+        name: "without a Cluster both are deleted directly",
+        now: CLOSED,
+        given: |world| {
+            opened_as_far_as(world, 4);
+            world.objects.retain(|(kind, _), _| kind != "Cluster");
+        },
+        steps: &[DeleteBootstrap, DeleteInfrastructure],
+        wake: Some("2026-03-06T20:00:10Z"),
+    },
+    // Whatever the window.
+    Row {
+        name: "the kill switch waits for nothing",
+        now: OPEN,
+        given: |world| {
+            in_service(world);
+            world.pods = vec![pod("a")];
+            world.edit(|sm| sm.spec.kill_switch = true);
+            let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
+            commit(world, uid.as_str().unwrap(), OPEN);
+            let shutdown = world
+                .sm
+                .as_mut()
+                .unwrap()
+                .status
+                .as_mut()
+                .unwrap()
+                .shutdown
+                .as_mut();
+            shutdown.unwrap().reason = ShutdownReason::KillSwitch;
+        },
+        steps: &[ExcludeDrain, DeleteMachine],
+        wake: Some(CLOSES),
+    },
+    Row {
+        name: "a disabled schedule has no wake-up",
+        now: OPEN,
+        given: |world| {
+            in_service(world);
+            world.edit(|sm| sm.spec.schedule.enabled = false);
+        },
+        steps: &[],
+        wake: None,
+    },
+    Row {
+        name: "a deleted object with nothing left is let go",
+        now: OPEN,
+        given: |world| {
+            held(world);
+            world.delete_sm();
+        },
+        steps: &[RemoveFinalizer],
+        wake: Some(CLOSES),
+    },
+    Row {
+        name: "a paused object is left alone",
+        now: CLOSED,
+        given: |world| {
+            in_service(world);
+            let paused = [("cluster.x-k8s.io/paused".to_owned(), String::new())];
+            world.edit(|sm| sm.metadata.annotations = Some(paused.into()));
+        },
+        steps: &[],
+        wake: Some(OPENS),
+    },
+];
+
+#[test]
+fn every_row_of_the_table_holds() {
+    for contract in [Contract::V1Beta1, Contract::V1Beta2] {
+        for row in ROWS {
+            let mut world = World::new(contract, row.now);
+            (row.given)(&mut world);
+            let mut memory = Memory::default();
+            let seen = world.seen();
+            memory.observe(world.sm().metadata.generation, &seen, world.now);
+            let next = plan(world.sm(), &seen, &memory, world.now);
+            let wake = row.wake.map(at);
+            let got: (Vec<Step>, Option<Timestamp>) = (next.steps(), next.wake);
+            assert_eq!(got, (row.steps.to_vec(), wake), "{} ({contract})", row.name);
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Random facts, most of them plausible.
+
+use fivespot_api::{
+    Phase, ScheduledMachine, ScheduledMachineStatus, Shutdown, ShutdownReason, name,
+};
+use fivespot_capi::{
+    Condition, Contract, Machine, Meta, NodeLink, Owner, Provider, Reference, Truth, key,
+};
+use fivespot_plan::{
+    Access, Cause, Fact, Failure, Freshness, Memory, Node, Pod, Seen, Sighting, Step,
+    Unknown, Workload,
+};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::SOME_NOON;
+use crate::world::{NAME, at, cluster, pod, scheduled_machine};
+
+fn unknown() -> impl Strategy<Value = Unknown> {
+    let message = "why".to_owned();
+    select(vec![
+        Unknown::NotAsked,
+        Unknown::NotServed {
+            message: message.clone(),
+        },
+        Unknown::Forbidden {
+            message: message.clone(),
+        },
+        Unknown::Failed { message },
+    ])
+}
+
+fn fact<T: Clone + std::fmt::Debug>(
+    known: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Fact<T>> {
+    prop_oneof![
+        8 => known.prop_map(Fact::Known),
+        1 => unknown().prop_map(Fact::Unknown),
+    ]
+}
+
+fn meta(uid: &'static str) -> impl Strategy<Value = Meta> {
+    (
+        any::<[bool; 6]>(),
+        option::of(select(vec!["machine-1", "machine-2"])),
+    )
+        .prop_map(
+            move |(
+                [
+                    is_labelled,
+                    has_uid,
+                    is_owned,
+                    is_deleting,
+                    is_paused,
+                    is_hashed,
+                ],
+                controller,
+            )| {
+                let mut meta = Meta {
+                    name: NAME.to_owned(),
+                    namespace: "default".to_owned(),
+                    uid: uid.to_owned(),
+                    resource_version: "7".to_owned(),
+                    is_deleting,
+                    ..Meta::default()
+                };
+                if is_labelled {
+                    meta.labels
+                        .insert(name::SCHEDULED_MACHINE_LABEL.into(), NAME.into());
+                }
+                if has_uid {
+                    meta.labels
+                        .insert(name::SCHEDULED_MACHINE_UID_LABEL.into(), "sm-1".into());
+                }
+                if is_hashed {
+                    meta.annotations
+                        .insert(name::SPEC_HASH_ANNOTATION.into(), "other".into());
+                }
+                if is_paused && is_hashed && is_deleting {
+                    meta.annotations.insert(key::PAUSED.into(), String::new());
+                }
+                let owner = |uid: &str, is_controller| Owner {
+                    api_version: "cluster.x-k8s.io/v1beta2".to_owned(),
+                    kind: "Machine".to_owned(),
+                    name: NAME.to_owned(),
+                    uid: uid.to_owned(),
+                    is_controller,
+                };
+                if is_owned {
+                    meta.owners.push(owner("sm-1", false));
+                }
+                meta.owners.extend(controller.map(|uid| owner(uid, true)));
+                meta
+            },
+        )
+}
+
+pub(super) fn machine() -> impl Strategy<Value = Machine> {
+    let contract = select(vec![Contract::V1Beta1, Contract::V1Beta2]);
+    let node = option::of(option::of(Just("node-1".to_owned())));
+    let ready = option::of(select(vec![Truth::True, Truth::False, Truth::Unknown]));
+    (contract, meta("machine-1"), node, any::<[bool; 5]>(), ready).prop_map(
+        |(
+            contract,
+            meta,
+            node,
+            [
+                had_bootstrap,
+                had_infrastructure,
+                is_sick,
+                is_known,
+                is_bounded,
+            ],
+            ready,
+        )| {
+            let condition = |kind: &str, status| Condition {
+                kind: kind.to_owned(),
+                status,
+                reason: String::new(),
+                message: String::new(),
+            };
+            let ready = ready.into_iter().flat_map(|status| {
+                ["Ready", "NodeReady", "NodeHealthy"].map(|kind| condition(kind, status))
+            });
+            let sick = is_sick.then(|| condition("OwnerRemediated", Truth::False));
+            Machine {
+                contract,
+                meta,
+                cluster_name: "prod".to_owned(),
+                phase: None,
+                node: node.map(|uid| NodeLink {
+                    name: NAME.to_owned(),
+                    uid,
+                }),
+                provider_id: is_known.then(|| "provider://1".to_owned()),
+                bootstrap: Some(Reference {
+                    group: "bootstrap.cluster.x-k8s.io".to_owned(),
+                    version: None,
+                    kind: "K0sWorkerConfig".to_owned(),
+                    name: NAME.to_owned(),
+                }),
+                infrastructure: None,
+                had_bootstrap,
+                had_infrastructure,
+                drain_timeout: is_bounded.then(|| std::time::Duration::from_mins(5)),
+                volume_detach_timeout: None,
+                conditions: ready.chain(sick).collect(),
+            }
+        },
+    )
+}
+
+fn provider(kind: &'static str, group: &'static str) -> impl Strategy<Value = Provider> {
+    meta("provider-1").prop_map(move |meta| Provider {
+        api_version: format!("{group}/v1beta1"),
+        kind: kind.to_owned(),
+        meta,
+        is_ready: false,
+        conditions: Vec::new(),
+    })
+}
+
+fn workload() -> impl Strategy<Value = Workload> {
+    let message = "why".to_owned();
+    let access = select(vec![
+        Access::NotAsked,
+        Access::Connected,
+        Access::Connected,
+        Access::KubeconfigMissing {
+            message: message.clone(),
+        },
+        Access::Unreachable {
+            message: message.clone(),
+        },
+        Access::Unauthorized { message },
+    ]);
+    let node = any::<[bool; 4]>().prop_map(
+        |[is_ours, is_unschedulable, is_ready, is_marked]| Node {
+            name: NAME.to_owned(),
+            uid: "node-1".to_owned(),
+            resource_version: "9".to_owned(),
+            provider_id: is_ours.then(|| "provider://1".to_owned()),
+            is_unschedulable,
+            is_ready,
+            cordon_marker: is_marked.then(|| "sm-1".to_owned()),
+        },
+    );
+    let pod = (0..30_u8, any::<[bool; 4]>()).prop_map(|(number, flags)| Pod {
+        is_of_daemon_set: flags[0] && flags[1],
+        is_mirror: flags[1] && flags[2],
+        is_finished: flags[2] && flags[3],
+        is_deleting: flags[3],
+        ..pod(&number.to_string())
+    });
+    (access, fact(option::of(node)), fact(vec(pod, 0..20)))
+        .prop_map(|(access, node, pods)| Workload { access, node, pods })
+}
+
+pub(super) fn seen(freshness: Freshness) -> impl Strategy<Value = Seen> {
+    let contract = select(vec![Contract::V1Beta1, Contract::V1Beta2]);
+    let cluster = any::<[bool; 3]>().prop_map(|[is_paused, is_deleting, is_ready]| {
+        let mut found =
+            fivespot_capi::Cluster::read(&cluster(Contract::V1Beta2)).unwrap();
+        found.is_paused = is_paused && is_deleting;
+        found.meta.is_deleting = is_deleting;
+        found.is_control_plane_initialized = is_ready;
+        found
+    });
+    let part = |kind, group: &'static str| {
+        let place = Reference::new(&format!("{group}/v1beta1"), kind, NAME);
+        let sighting =
+            fact(option::of(provider(kind, group))).prop_map(move |found| Sighting {
+                place: place.clone(),
+                found,
+            });
+        vec(sighting, 0..3)
+    };
+    (
+        fact(contract),
+        fact(option::of(cluster)),
+        fact(option::of(machine())),
+        part("K0sWorkerConfig", "bootstrap.cluster.x-k8s.io"),
+        part("RemoteMachine", "infrastructure.cluster.x-k8s.io"),
+        workload(),
+    )
+        .prop_map(
+            move |(contract, cluster, machine, bootstrap, infrastructure, workload)| {
+                Seen {
+                    freshness,
+                    contract,
+                    cluster,
+                    machine,
+                    bootstrap,
+                    infrastructure,
+                    workload,
+                }
+            },
+        )
+}
+
+pub(super) fn status() -> impl Strategy<Value = ScheduledMachineStatus> {
+    let offset = -1200_i64..1200;
+    let shutdown = (
+        select(vec!["machine-1", "machine-2"]),
+        offset.clone(),
+        select(ShutdownReason::ALL.to_vec()),
+    )
+        .prop_map(|(uid, offset, reason)| {
+            let started_at = at(SOME_NOON) + SignedDuration::from_secs(offset);
+            Shutdown {
+                machine_uid: uid.to_owned(),
+                started_at,
+                deadline: started_at + SignedDuration::from_mins(5),
+                reason,
+            }
+        });
+    let machine_ref = option::of(select(vec!["machine-1", "machine-2"]));
+    (
+        option::of(shutdown),
+        machine_ref,
+        option::of(offset),
+        select(Phase::ALL.to_vec()),
+        any::<bool>(),
+    )
+        .prop_map(|(shutdown, machine_ref, scheduled, phase, is_recorded)| {
+            let place = |api_version: &str, kind: &str, uid: Option<&str>| {
+                fivespot_api::ObjectRef {
+                    api_version: api_version.to_owned(),
+                    kind: kind.to_owned(),
+                    name: NAME.to_owned(),
+                    namespace: Some("default".to_owned()),
+                    uid: uid.map(str::to_owned),
+                }
+            };
+            let bootstrap = place(
+                "bootstrap.cluster.x-k8s.io/v1beta1",
+                "K0sWorkerConfig",
+                None,
+            );
+            ScheduledMachineStatus {
+                phase: Some(phase),
+                shutdown,
+                machine_ref: machine_ref
+                    .map(|uid| place("cluster.x-k8s.io/v1beta2", "Machine", Some(uid))),
+                last_scheduled_time: scheduled
+                    .map(|offset| at(SOME_NOON) + SignedDuration::from_secs(offset)),
+                bootstrap_ref: is_recorded.then_some(bootstrap),
+                ..ScheduledMachineStatus::default()
+            }
+        })
+}
+
+pub(super) fn object() -> impl Strategy<Value = ScheduledMachine> {
+    let timeouts = select(vec!["5m", "0s", "24h", "99999h", "soon", ""]);
+    let zones = select(vec![
+        "UTC",
+        "UTC",
+        "UTC",
+        "America/New_York",
+        "Mars/Olympus",
+        "",
+    ]);
+    let hours = select(vec![vec!["9-17"], vec!["0"], vec!["25"], vec![]]);
+    (
+        any::<[bool; 5]>(),
+        timeouts,
+        zones,
+        hours,
+        option::of(status()),
+    )
+        .prop_map(
+            |(
+                [is_held, is_deleting, is_killed, is_off, is_paused],
+                timeout,
+                zone,
+                hours,
+                status,
+            )| {
+                let mut object = scheduled_machine();
+                object.metadata.finalizers =
+                    is_held.then(|| vec![name::FINALIZER.to_owned()]);
+                object.metadata.deletion_timestamp =
+                    (is_deleting && is_off).then(|| Time(at(SOME_NOON)));
+                if is_paused && is_off {
+                    object.metadata.annotations =
+                        Some([(key::PAUSED.to_owned(), String::new())].into());
+                }
+                object.spec.kill_switch = is_killed && is_paused;
+                object.spec.schedule.enabled = !is_off || is_held;
+                object.spec.schedule.timezone = zone.into();
+                object.spec.schedule.hours_of_day =
+                    hours.into_iter().map(str::to_owned).collect();
+                object.spec.node_drain_timeout = timeout.into();
+                object.status = status;
+                object
+            },
+        )
+}
+
+pub(super) fn memory() -> impl Strategy<Value = Memory> {
+    let step = select(vec![
+        Step::AddFinalizer,
+        Step::CreateBootstrap,
+        Step::CreateMachine,
+        Step::CordonNode,
+        Step::EvictPod,
+        Step::DeleteMachine,
+        Step::RemoveFinalizer,
+    ]);
+    let cause = select(vec![
+        Cause::Forbidden,
+        Cause::NamespaceTerminating,
+        Cause::Rejected,
+        Cause::NotServed,
+        Cause::Unavailable,
+    ]);
+    let failure = (step, cause, -60_i64..60).prop_map(|(step, cause, offset)| Failure {
+        step,
+        cause,
+        message: "why".to_owned(),
+        retry_at: at(SOME_NOON) + SignedDuration::from_secs(offset),
+    });
+    (option::of(failure), vec(0..30_u8, 0..5)).prop_map(|(failure, refused)| {
+        let mut memory = Memory::default();
+        if let Some(failure) = failure {
+            memory.failed(failure);
+        }
+        for number in refused {
+            memory.refused(&pod(&number.to_string()).uid, "no", at(SOME_NOON));
+        }
+        memory
+    })
+}
+
+pub(super) fn now() -> impl Strategy<Value = Timestamp> {
+    (-1000_i64..1000)
+        .prop_map(|offset| at(SOME_NOON) + SignedDuration::from_secs(offset * 60))
+}

@@ -1,0 +1,66 @@
+//! What must never happen, whatever the story.
+
+use fivespot_api::name;
+use fivespot_plan::{Action, Step};
+use serde_json::Value;
+
+use super::{NAME, World};
+
+impl World {
+    /// What must never happen.
+    pub(super) fn watch_over(&self, action: &Action) {
+        let status = self.status();
+        let machine = self.get("Machine");
+        let target = &action.request.target.object;
+        let label = |object: &Value| {
+            object["metadata"]["labels"][name::SCHEDULED_MACHINE_LABEL].clone()
+        };
+        match action.step {
+            Step::DeleteMachine | Step::DeleteBootstrap | Step::DeleteInfrastructure => {
+                let found = self
+                    .objects
+                    .get(&(target.kind.clone(), target.name.clone()));
+                if let Some(found) = found {
+                    assert_eq!(label(found), NAME, "deletes only what is ours");
+                }
+                let is_provider = action.step != Step::DeleteMachine;
+                assert!(
+                    !(is_provider
+                        && machine.is_some_and(|machine| label(machine) == NAME)),
+                    "what a Machine needs outlives it",
+                );
+            }
+            Step::CordonNode | Step::EvictPod | Step::ExcludeDrain => {
+                assert!(
+                    status.shutdown.is_some(),
+                    "nothing is taken away before the commitment"
+                );
+            }
+            Step::CreateBootstrap | Step::CreateInfrastructure => {
+                assert!(
+                    !self.sm().spec.kill_switch,
+                    "the kill switch creates nothing"
+                );
+                assert!(self.sm().metadata.deletion_timestamp.is_none());
+            }
+            Step::RemoveFinalizer => {
+                for kind in ["Machine", "K0sWorkerConfig", "RemoteMachine"] {
+                    assert!(
+                        self.get(kind).is_none_or(|object| label(object) != NAME),
+                        "the finalizer outlives {kind}",
+                    );
+                }
+            }
+            Step::AddFinalizer
+            | Step::CreateMachine
+            | Step::UpdateMachine
+            | Step::UncordonNode => {}
+        }
+        if action.step == Step::DeleteMachine {
+            assert!(
+                status.shutdown.is_some(),
+                "every leaving begins with the commitment"
+            );
+        }
+    }
+}

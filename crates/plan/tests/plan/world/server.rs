@@ -1,0 +1,115 @@
+//! The API server: guarded writes.
+
+use fivespot_api::name;
+use fivespot_plan::{Call, Request, Side};
+use serde_json::{Value, json};
+
+use super::{Answer, Id, World};
+
+impl World {
+    /// The API server's side of a request.
+    pub(crate) fn send(&mut self, request: &Request) -> Answer {
+        let target = &request.target;
+        let id = (target.object.kind.clone(), target.object.name.clone());
+        assert_eq!(
+            request.side == Side::Workload,
+            ["Node", "Pod"].contains(&id.0.as_str())
+        );
+        match &request.call {
+            Call::Create(object) => {
+                if self.objects.contains_key(&id) {
+                    return Answer::Conflict;
+                }
+                self.put(object.clone());
+                Answer::Done
+            }
+            Call::Patch(patch) if id.0 == name::KIND => self.patch_sm(patch),
+            Call::Patch(patch) => self.patch(&id, patch),
+            Call::Delete { uid } => self.delete(&id, Some(uid)),
+            Call::Evict { uid } => self.evict(uid),
+        }
+    }
+
+    fn patch_sm(&mut self, patch: &Value) -> Answer {
+        let version = self.next();
+        let Some(sm) = self.sm.as_mut() else {
+            return Answer::NotFound;
+        };
+        if patch["metadata"]["resourceVersion"] != json!(sm.metadata.resource_version) {
+            return Answer::Conflict;
+        }
+        let finalizers = patch["metadata"]["finalizers"].clone();
+        sm.metadata.finalizers = Some(serde_json::from_value(finalizers).unwrap());
+        sm.metadata.resource_version = Some(version);
+        self.collect_sm();
+        Answer::Done
+    }
+
+    fn patch(&mut self, id: &Id, patch: &Value) -> Answer {
+        let version = self.next();
+        let Some(object) = self.objects.get_mut(id) else {
+            return Answer::NotFound;
+        };
+        for guard in ["uid", "resourceVersion"] {
+            if patch["metadata"][guard] != object["metadata"][guard] {
+                return Answer::Conflict;
+            }
+        }
+        merge(object, patch);
+        object["metadata"]["resourceVersion"] = json!(version);
+        Answer::Done
+    }
+
+    pub(crate) fn delete(&mut self, id: &Id, uid: Option<&str>) -> Answer {
+        let (version, now) = (self.next(), self.now.to_string());
+        let Some(object) = self.objects.get_mut(id) else {
+            return Answer::NotFound;
+        };
+        let meta = &mut object["metadata"];
+        if uid.is_some_and(|uid| meta["uid"] != uid) {
+            return Answer::Conflict;
+        }
+        if meta["finalizers"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty())
+        {
+            if meta["deletionTimestamp"].is_null() {
+                meta["deletionTimestamp"] = json!(now);
+                meta["resourceVersion"] = json!(version);
+            }
+        } else {
+            self.objects.remove(id);
+        }
+        Answer::Done
+    }
+
+    fn evict(&mut self, uid: &str) -> Answer {
+        if self.budget_until.is_some_and(|until| self.now < until) {
+            return Answer::TooMany;
+        }
+        let Some(pod) = self.pods.iter_mut().find(|pod| pod.uid == uid) else {
+            return Answer::NotFound;
+        };
+        pod.is_deleting = true;
+        Answer::Done
+    }
+}
+
+/// RFC 7386.
+fn merge(object: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *object = patch.clone();
+        return;
+    };
+    if !object.is_object() {
+        *object = json!({});
+    }
+    let object = object.as_object_mut().unwrap();
+    for (field, change) in patch {
+        if change.is_null() {
+            object.remove(field);
+        } else {
+            merge(object.entry(field.clone()).or_insert(Value::Null), change);
+        }
+    }
+}
