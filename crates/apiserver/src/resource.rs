@@ -37,6 +37,9 @@ pub struct Resource {
     pub columns: Vec<Column>,
     /// OpenAPI v3 schema of one object; `None` where none is published.
     pub schema: Option<Arc<Value>>,
+    /// Fields besides name and namespace that custom objects can be selected by, as JSON
+    /// paths such as `.spec.color`.
+    pub selectable: Vec<String>,
     /// Where the objects are kept; two served shapes of one thing share it.
     pub storage: GroupResource,
     /// `apiVersion` in which the objects are kept.
@@ -76,6 +79,7 @@ impl Resource {
             subresources: Vec::new(),
             columns: Vec::new(),
             schema: None,
+            selectable: Vec::new(),
             storage: GroupResource::new(group, plural),
             stored_as: api_version(group, version),
             generation: true,

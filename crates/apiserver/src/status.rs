@@ -98,7 +98,7 @@ impl Reason {
         }
     }
 
-    fn parse(word: &str) -> Self {
+    pub(crate) fn parse(word: &str) -> Self {
         const ALL: [Reason; 17] = [
             Reason::Unauthorized,
             Reason::Forbidden,
@@ -425,6 +425,16 @@ impl Cause {
             reason: text("reason"),
             message: text("message"),
             field: text("field"),
+        }
+    }
+}
+
+impl From<fivespot_admission::field::Cause> for Cause {
+    fn from(cause: fivespot_admission::field::Cause) -> Self {
+        Self {
+            reason: cause.reason.unwrap_or_default(),
+            message: cause.message,
+            field: cause.field.unwrap_or_default(),
         }
     }
 }

@@ -1,0 +1,116 @@
+//! What a request is answered with, before it takes the form that was asked for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::resource::Resource;
+use crate::status::Status;
+use crate::store::Object;
+use crate::watch::Watch;
+
+/// A complete answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) content: Content,
+    /// For `Warning` headers.
+    pub(crate) warnings: Vec<String>,
+    /// What admission has to say to the audit log.
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+/// What an answer carries.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// One object of a resource.
+    Object(Arc<Resource>, Object),
+    /// Something that is not an object of a served resource, such as a `Status`.
+    Plain(Value),
+    /// Many objects.
+    List(List),
+    /// A finished document.
+    Document { content_type: String, body: Bytes },
+    /// Events as they happen.
+    Watch(Box<Watch>),
+}
+
+/// Some objects of a resource as they were at one version.
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) version: u64,
+    /// Asks for the rest; empty when there is none.
+    pub(crate) go_on: String,
+    /// How many more there are, where that is known.
+    pub(crate) remaining: Option<usize>,
+    pub(crate) items: Vec<Object>,
+}
+
+impl List {
+    /// The `ListMeta` of the answer.
+    pub(crate) fn metadata(&self) -> Value {
+        let mut all = Map::new();
+        if !self.go_on.is_empty() {
+            all.insert("continue".to_owned(), self.go_on.as_str().into());
+        }
+        if let Some(remaining) = self.remaining {
+            all.insert("remainingItemCount".to_owned(), remaining.into());
+        }
+        all.insert(
+            "resourceVersion".to_owned(),
+            self.version.to_string().into(),
+        );
+        Value::Object(all)
+    }
+}
+
+impl Answer {
+    pub(crate) fn new(code: u16, content: Content) -> Self {
+        Self {
+            code,
+            content,
+            warnings: Vec::new(),
+            annotations: BTreeMap::new(),
+        }
+    }
+
+    /// 200 with an object.
+    pub(crate) fn object(resource: &Arc<Resource>, object: Object) -> Self {
+        Self::new(200, Content::Object(resource.clone(), object))
+    }
+
+    /// A text that is no JSON.
+    pub(crate) fn text(code: u16, text: &str) -> Self {
+        let content_type = "text/plain; charset=utf-8".to_owned();
+        let body = Bytes::copy_from_slice(text.as_bytes());
+        Self::new(code, Content::Document { content_type, body })
+    }
+
+    /// 404 of a path that nothing is served at.
+    pub(crate) fn nothing_there() -> Self {
+        Self::text(404, "404 page not found\n")
+    }
+
+    /// A `Status` that says that all went well.
+    pub(crate) fn success(code: u16, details: Value) -> Self {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        });
+        if !details.is_null() {
+            status["details"] = details;
+        }
+        if code != 200 {
+            status["code"] = code.into();
+        }
+        Self::new(code, Content::Plain(status))
+    }
+}
+
+impl From<Status> for Answer {
+    fn from(status: Status) -> Self {
+        Self::new(status.code, Content::Plain(status.to_value()))
+    }
+}

@@ -1,0 +1,311 @@
+//! The admission chain: mutating plugins, then validating ones, by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fivespot_admission::KubeVersion;
+use fivespot_admission::policy::{
+    Binding, Decision, GroupVersionKind, GroupVersionResource, Operation, ParamKind,
+    Policies, Policy, Request, User, World,
+};
+use serde_json::{Value, json};
+
+use crate::call::Call;
+use crate::meta;
+use crate::namespace;
+use crate::resource::GroupResource;
+use crate::route::Target;
+use crate::state::State;
+use crate::status::{Cause, Details, Reason, Status};
+use crate::store::{Change, Key, Range};
+
+/// Makes the namespace of an object where it is missing; off unless enabled.
+const PROVISION: &str = "NamespaceAutoProvision";
+/// Keeps objects out of namespaces that are missing or on their way out.
+const LIFECYCLE: &str = "NamespaceLifecycle";
+/// Asks the ValidatingAdmissionPolicies.
+const POLICY: &str = "ValidatingAdmissionPolicy";
+
+/// Every plugin, in alphabetical order, and whether it is on by default.
+const KNOWN: [(&str, bool); 3] = [(PROVISION, false), (LIFECYCLE, true), (POLICY, true)];
+
+/// A plugin was named that is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("admission plugin '{name}' is not known, use one of {}", known())]
+pub struct UnknownPlugin {
+    /// The name.
+    pub name: String,
+}
+
+fn known() -> String {
+    KNOWN.map(|(name, _)| name).join(", ")
+}
+
+/// The plugins that are on, and the policies one of them asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Chain {
+    on: BTreeSet<&'static str>,
+    policies: BTreeMap<Arc<str>, Arc<Policy>>,
+    bindings: BTreeMap<Arc<str>, Arc<Binding>>,
+    decider: Arc<Policies>,
+}
+
+/// What is asked: the request, what it is about, and what it would do.
+pub(crate) type Asked<'a> = (&'a Call, &'a Target, Operation);
+
+impl Chain {
+    /// The default plugins, more and fewer.
+    ///
+    /// # Errors
+    /// For a name that no plugin has.
+    pub(crate) fn new(
+        enable: &[String],
+        disable: &[String],
+    ) -> Result<Self, UnknownPlugin> {
+        let find = |name: &String| {
+            let found = KNOWN.iter().find(|(known, _)| known == name);
+            found
+                .map(|(known, _)| *known)
+                .ok_or_else(|| UnknownPlugin { name: name.clone() })
+        };
+        let mut on: BTreeSet<&str> = KNOWN
+            .iter()
+            .filter(|(_, by_default)| *by_default)
+            .map(|(name, _)| *name)
+            .collect();
+        for name in enable {
+            on.insert(find(name)?);
+        }
+        for name in disable {
+            on.remove(find(name)?);
+        }
+        Ok(Self {
+            on,
+            policies: BTreeMap::new(),
+            bindings: BTreeMap::new(),
+            decider: Arc::default(),
+        })
+    }
+
+    /// Takes a written policy or binding in; the objects have been compiled before, so one
+    /// that does not compile has been stored by an older version of the rules and is left
+    /// out.
+    pub(crate) fn policy_changed(&mut self, change: &Change, kube: KubeVersion) {
+        let name = change.key.name.clone();
+        let after = change.after.as_deref().filter(|it| !meta::is_deleting(it));
+        if change.told["kind"] == "ValidatingAdmissionPolicy" {
+            let compiled = after.and_then(|it| Policy::compile(it, kube).ok());
+            replace(&mut self.policies, name, compiled);
+        } else {
+            let compiled = after.and_then(|it| Binding::compile(it, kube).ok());
+            replace(&mut self.bindings, name, compiled);
+        }
+        let (policies, bindings) = (self.policies.values(), self.bindings.values());
+        self.decider = Arc::new(Policies::new(policies.cloned(), bindings.cloned()));
+    }
+
+    /// Asks the mutating plugins.
+    pub(crate) fn mutate(
+        &self,
+        state: &mut State,
+        asked: &Asked<'_>,
+        object: &mut Value,
+    ) -> Result<(), Status> {
+        let (call, target, operation) = asked;
+        let _ = object;
+        if self.on.contains(PROVISION)
+            && *operation == Operation::Create
+            && !target.namespace.is_empty()
+            && !call.query.dry_run
+        {
+            namespace::ensure(state, &target.namespace);
+        }
+        Ok(())
+    }
+
+    /// Asks the validating plugins in turn; the first refusal is the answer.
+    pub(crate) fn validate(
+        &self,
+        state: &State,
+        asked: &Asked<'_>,
+        object: Option<&Value>,
+        old: Option<&Value>,
+    ) -> Result<Decision, Status> {
+        let (_, target, operation) = asked;
+        if self.on.contains(LIFECYCLE) {
+            namespace::admit(state, target, *operation)?;
+        }
+        if !self.on.contains(POLICY) || is_exempt(target) {
+            return Ok(Decision::default());
+        }
+        let decision = self.decide(state, asked, object, old);
+        match decision.denied() {
+            None => Ok(decision),
+            Some(denial) => Err(refusal(target, denial)),
+        }
+    }
+
+    fn decide(
+        &self,
+        state: &State,
+        asked: &Asked<'_>,
+        object: Option<&Value>,
+        old: Option<&Value>,
+    ) -> Decision {
+        let (call, target, operation) = asked;
+        let resource = &target.resource;
+        let user = User {
+            name: call.user.name.clone(),
+            groups: call.user.groups.clone(),
+            ..User::default()
+        };
+        let others = equivalents(state, target);
+        let equivalents: Vec<_> = others.iter().map(|it| names(it)).collect();
+        let options = options(call, *operation);
+        let namespace = Key::new("", &target.namespace);
+        let (resource_names, kind_names) = names(resource);
+        let request = Request {
+            operation: *operation,
+            kind: kind_names,
+            resource: resource_names,
+            equivalents: &equivalents,
+            subresource: &target.subresource,
+            namespace: if resource.plural == "namespaces" && resource.group.is_empty() {
+                &target.name
+            } else {
+                &target.namespace
+            },
+            name: &target.name,
+            object,
+            old_object: old,
+            options: Some(&options),
+            user: &user,
+            dry_run: call.query.dry_run,
+            namespace_object: state
+                .get(state.shelves.namespaces, &namespace)
+                .map(|it| &**it),
+        };
+        self.decider.decide(&request, &Params(state))
+    }
+}
+
+fn replace<T>(all: &mut BTreeMap<Arc<str>, Arc<T>>, name: Arc<str>, now: Option<T>) {
+    match now {
+        Some(one) => {
+            all.insert(name, Arc::new(one));
+        }
+        None => {
+            all.remove(&name);
+        }
+    }
+}
+
+/// Policies cannot lock their own authors out.
+fn is_exempt(target: &Target) -> bool {
+    target.resource.group == "admissionregistration.k8s.io"
+}
+
+fn refusal(target: &Target, denial: &fivespot_admission::policy::Denial) -> Status {
+    let causes = denial.causes.iter().cloned().map(Cause::from);
+    Status::new(
+        denial.code,
+        Reason::parse(&denial.reason),
+        denial.message.clone(),
+    )
+    .with_details(Details {
+        name: target.name.clone(),
+        group: target.resource.group.clone(),
+        kind: target.resource.plural.clone(),
+        causes: causes.collect(),
+        ..Details::default()
+    })
+}
+
+fn names(
+    resource: &crate::resource::Resource,
+) -> (GroupVersionResource<'_>, GroupVersionKind<'_>) {
+    let (group, version) = (resource.group.as_str(), resource.version.as_str());
+    (
+        GroupVersionResource {
+            group,
+            version,
+            resource: &resource.plural,
+        },
+        GroupVersionKind {
+            group,
+            version,
+            kind: &resource.kind,
+        },
+    )
+}
+
+/// The other served shapes of what a request is about.
+fn equivalents(state: &State, target: &Target) -> Vec<Arc<crate::resource::Resource>> {
+    let own = &target.resource;
+    let others = state.registry.all().filter(|it| {
+        it.storage == own.storage && (it.group != own.group || it.version != own.version)
+    });
+    others.cloned().collect()
+}
+
+fn options(call: &Call, operation: Operation) -> Value {
+    let kind = match operation {
+        Operation::Create => "CreateOptions",
+        Operation::Update => "UpdateOptions",
+        Operation::Delete | Operation::Connect => "DeleteOptions",
+    };
+    let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+    if operation != Operation::Delete && !call.query.field_manager.is_empty() {
+        options["fieldManager"] = call.query.field_manager.as_str().into();
+    }
+    if call.query.dry_run {
+        options["dryRun"] = json!(["All"]);
+    }
+    options
+}
+
+/// The objects that policies take their parameters from.
+struct Params<'a>(&'a State);
+
+impl Params<'_> {
+    fn resource(&self, kind: &ParamKind) -> Option<&Arc<crate::resource::Resource>> {
+        let (group, version) = kind
+            .api_version
+            .rsplit_once('/')
+            .unwrap_or(("", &kind.api_version));
+        self.0.registry.of_kind(group, version, &kind.kind)
+    }
+
+    fn shelf(&self, kind: &ParamKind) -> Option<crate::store::Shelf> {
+        let storage: &GroupResource = &self.resource(kind)?.storage;
+        self.0.store.known_shelf(storage)
+    }
+}
+
+impl World for Params<'_> {
+    fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
+        self.resource(kind).map(|it| it.namespaced)
+    }
+
+    fn param(&self, kind: &ParamKind, namespace: &str, name: &str) -> Option<Value> {
+        let found = self.0.get(self.shelf(kind)?, &Key::new(namespace, name));
+        found.map(|it| Value::clone(it))
+    }
+
+    fn params(&self, kind: &ParamKind, namespace: &str) -> Vec<Value> {
+        let Some(shelf) = self.shelf(kind) else {
+            return Vec::new();
+        };
+        let namespace = Some(namespace).filter(|it| !it.is_empty());
+        let range = Range {
+            namespace,
+            after: None,
+        };
+        let found = self.0.store.list(shelf, &range, None);
+        found
+            .into_iter()
+            .flatten()
+            .map(|(_, it)| Value::clone(it))
+            .collect()
+    }
+}

@@ -1,0 +1,128 @@
+//! What the server has to do after a write: collect, finalize, count, register.
+//!
+//! In a real cluster these are controllers of their own. Here each write notes what it
+//! makes necessary; the notes are worked off one at a time between requests, and hold a
+//! virtual clock until they are done.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use fivespot_clock::{Busy, Clock};
+
+use crate::budget;
+use crate::collect;
+use crate::definition;
+use crate::meta;
+use crate::namespace;
+use crate::state::State;
+use crate::store::{Change, Key, Shelf};
+
+/// One thing to be done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Chore {
+    /// Look whether an object has lost its owners, or waits for its dependents.
+    Collect(Shelf, Key),
+    /// Look at everything that names this uid among its owners.
+    Dependents(String),
+    /// Move a namespace that is being deleted towards its end.
+    Namespace(String),
+    /// Count a disruption budget's pods.
+    Budget(Key),
+    /// Remove the objects of a definition that is being deleted.
+    Definition(Key),
+}
+
+/// What is to be done, in the order it was noted, each thing once.
+#[derive(Debug)]
+pub(crate) struct Chores {
+    clock: Clock,
+    queue: VecDeque<Chore>,
+    noted: HashSet<Chore>,
+    busy: Option<Busy>,
+    /// Whether somebody is working them off.
+    pub(crate) attended: bool,
+}
+
+impl Chores {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            queue: VecDeque::new(),
+            noted: HashSet::new(),
+            busy: None,
+            attended: false,
+        }
+    }
+
+    /// Notes something to be done, unless it is noted already.
+    pub(crate) fn note(&mut self, chore: Chore) {
+        if self.noted.insert(chore.clone()) {
+            self.queue.push_back(chore);
+            if self.busy.is_none() {
+                self.busy = Some(self.clock.busy());
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    fn take(&mut self) -> Option<Chore> {
+        let chore = self.queue.pop_front();
+        match &chore {
+            Some(chore) => {
+                self.noted.remove(chore);
+            }
+            None => self.busy = None,
+        }
+        chore
+    }
+}
+
+/// Does the next thing. Returns whether there was one.
+pub(crate) fn work(state: &mut State) -> bool {
+    let Some(chore) = state.chores.take() else {
+        return false;
+    };
+    match chore {
+        Chore::Collect(shelf, key) => collect::look_at(state, shelf, &key),
+        Chore::Dependents(uid) => collect::look_at_dependents(state, &uid),
+        Chore::Namespace(name) => namespace::empty(state, &name),
+        Chore::Budget(key) => budget::count(state, &key),
+        Chore::Definition(key) => definition::clean_up(state, &key),
+    }
+    true
+}
+
+/// Notes what a write makes necessary, and takes in at once what later requests rely on.
+pub(crate) fn after(state: &mut State, change: &Arc<Change>) {
+    collect::note(state, change);
+    let shelves = state.shelves;
+    if change.shelf == shelves.definitions {
+        definition::changed(state, change);
+    } else if change.shelf == shelves.policies || change.shelf == shelves.bindings {
+        state.chain.policy_changed(change, state.kube);
+    } else if change.shelf == shelves.pods {
+        budget::note_pod(state, change);
+    } else if change.shelf == shelves.budgets && change.after.is_some() {
+        state.chores.note(Chore::Budget(change.key.clone()));
+    }
+    if change.after.is_none()
+        && let Some(key) = definition::ending(state, change.shelf)
+    {
+        state.chores.note(Chore::Definition(key));
+    }
+    if change.shelf == shelves.namespaces {
+        if change.after.as_deref().is_some_and(meta::is_deleting) {
+            state
+                .chores
+                .note(Chore::Namespace(change.key.name.to_string()));
+        }
+    } else if change.after.is_none() && namespace::is_ending(state, &change.key.namespace)
+    {
+        state
+            .chores
+            .note(Chore::Namespace(change.key.namespace.to_string()));
+    }
+}

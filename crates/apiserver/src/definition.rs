@@ -1,0 +1,317 @@
+//! CustomResourceDefinitions: from a written object to a served resource and back.
+
+use std::sync::Arc;
+
+use fivespot_admission::crd::Crd;
+use serde_json::{Value, json};
+
+use crate::chore::Chore;
+use crate::meta;
+use crate::registry::Registry;
+use crate::resource::{
+    Column, GroupResource, Resource, Scale, Subresource, Verb, api_version,
+};
+use crate::state::State;
+use crate::store::{Change, Key, Range, Shelf};
+use crate::verb::delete::{Options, Propagation, delete_object};
+
+/// Keeps a definition until its objects are gone.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Takes a written definition in: what it defines is served from here on.
+pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
+    let Some(after) = change.after.as_deref() else {
+        withdraw(state, &change.told);
+        return;
+    };
+    if meta::is_deleting(after) {
+        state.chores.note(Chore::Definition(change.key.clone()));
+        return;
+    }
+    let defined = defined(after);
+    let known = state.definitions.contains_key(&defined);
+    let same = change
+        .before
+        .as_deref()
+        .is_some_and(|it| it["spec"] == after["spec"]);
+    if known && same {
+        return;
+    }
+    let mut definition = after.clone();
+    let conflict = conflict(&state.registry, &definition);
+    if conflict.is_none() {
+        serve(state, &definition, &defined);
+        meta::add_finalizer(&mut definition, CLEANUP);
+    }
+    let status = status(&definition, conflict, &state.now());
+    meta::fields(&mut definition).insert("status".to_owned(), status);
+    state.put(change.shelf, definition);
+}
+
+fn defined(definition: &Value) -> GroupResource {
+    let spec = &definition["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    GroupResource {
+        group: text(&spec["group"]),
+        resource: text(&spec["names"]["plural"]),
+    }
+}
+
+fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
+    match Crd::compile(definition, state.kube) {
+        Ok(compiled) => {
+            state
+                .definitions
+                .insert(defined.clone(), Arc::new(compiled));
+        }
+        // It was compiled before it was stored.
+        Err(errors) => {
+            tracing::warn!(?errors, definition = %defined, "definition refused")
+        }
+    }
+    let mut registry = Registry::clone(&state.registry);
+    registry.remove(&defined.group, &defined.resource);
+    for resource in resources(definition) {
+        registry.insert(resource);
+    }
+    state.serve(registry);
+}
+
+fn withdraw(state: &mut State, definition: &Value) {
+    let defined = defined(definition);
+    state.definitions.remove(&defined);
+    let mut registry = Registry::clone(&state.registry);
+    registry.remove(&defined.group, &defined.resource);
+    let shelf = state.store.shelf(&defined);
+    state.serve(registry);
+    state.hub.end(shelf);
+}
+
+/// The first name that another resource of the group has already: reason and message.
+fn conflict(registry: &Registry, definition: &Value) -> Option<(&'static str, String)> {
+    let names = &definition["spec"]["names"];
+    let own = defined(definition);
+    let others: Vec<&Arc<Resource>> = registry
+        .all()
+        .filter(|it| it.group == own.group && it.plural != own.resource)
+        .collect();
+    let taken = |name: &str| {
+        others.iter().any(|it| {
+            it.plural == name
+                || it.singular == name
+                || it.short_names.iter().any(|short| short == name)
+        })
+    };
+    let kind_taken = |name: &str| {
+        others
+            .iter()
+            .any(|it| it.kind == name || it.list_kind == name)
+    };
+    let message = |name: &str| format!("{name:?} is already in use");
+    let text = |key: &str| names[key].as_str().unwrap_or_default();
+    if taken(text("plural")) {
+        return Some(("PluralConflict", message(text("plural"))));
+    }
+    if taken(text("singular")) {
+        return Some(("SingularConflict", message(text("singular"))));
+    }
+    if let Some(short) = strings(&names["shortNames"])
+        .into_iter()
+        .find(|it| taken(it))
+    {
+        return Some(("ShortNamesConflict", message(&short)));
+    }
+    if kind_taken(text("kind")) {
+        return Some(("KindConflict", message(text("kind"))));
+    }
+    kind_taken(text("listKind")).then(|| ("ListKindConflict", message(text("listKind"))))
+}
+
+fn status(definition: &Value, conflict: Option<(&str, String)>, now: &str) -> Value {
+    let served = conflict.is_none();
+    let (reason, message) =
+        conflict.unwrap_or(("NoConflicts", "no conflicts found".to_owned()));
+    let had = &definition["status"];
+    let condition = |kind: &str, reason: &str, message: &str| {
+        let word = if served { "True" } else { "False" };
+        let old = had["conditions"].as_array();
+        let old = old.into_iter().flatten().find(|it| it["type"] == kind);
+        let since = match old {
+            Some(old) if old["status"] == word => old["lastTransitionTime"].clone(),
+            _ => now.into(),
+        };
+        json!({
+            "type": kind,
+            "status": word,
+            "lastTransitionTime": since,
+            "reason": reason,
+            "message": message,
+        })
+    };
+    let established = if served {
+        (
+            "InitialNamesAccepted",
+            "the initial names have been accepted",
+        )
+    } else {
+        ("NotAccepted", "not all names are accepted")
+    };
+    let accepted = if served {
+        definition["spec"]["names"].clone()
+    } else {
+        had["acceptedNames"].clone()
+    };
+    let mut stored = strings(&had["storedVersions"]);
+    let versions = definition["spec"]["versions"].as_array();
+    for version in versions
+        .into_iter()
+        .flatten()
+        .filter(|it| it["storage"] == true)
+    {
+        let name = version["name"].as_str().unwrap_or_default().to_owned();
+        if !stored.contains(&name) {
+            stored.push(name);
+        }
+    }
+    json!({
+        "conditions": [
+            condition("NamesAccepted", reason, &message),
+            condition("Established", established.0, established.1),
+        ],
+        "acceptedNames": accepted,
+        "storedVersions": stored,
+    })
+}
+
+/// The served resources of a definition, one a version.
+fn resources(definition: &Value) -> Vec<Resource> {
+    let spec = &definition["spec"];
+    let defined = defined(definition);
+    let versions: Vec<&Value> =
+        spec["versions"].as_array().into_iter().flatten().collect();
+    let stored = versions.iter().find(|it| it["storage"] == true);
+    let stored = stored
+        .map(|it| it["name"].as_str().unwrap_or_default())
+        .unwrap_or_default();
+    let stored_as = api_version(&defined.group, stored);
+    let served = versions.into_iter().filter(|it| it["served"] == true);
+    served
+        .map(|version| resource(spec, version, &stored_as))
+        .collect()
+}
+
+fn resource(spec: &Value, version: &Value, stored_as: &str) -> Resource {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let names = &spec["names"];
+    let group = text(&spec["group"]);
+    let plural = text(&names["plural"]);
+    let schema = version["schema"].get("openAPIV3Schema");
+    let selectable = version["selectableFields"].as_array();
+    let columns = version["additionalPrinterColumns"].as_array();
+    Resource {
+        list_kind: text(&names["listKind"]),
+        singular: text(&names["singular"]),
+        short_names: strings(&names["shortNames"]),
+        categories: strings(&names["categories"]),
+        namespaced: spec["scope"] == "Namespaced",
+        verbs: Verb::ALL.to_vec(),
+        subresources: subresources(version),
+        columns: columns.into_iter().flatten().map(column).collect(),
+        schema: schema.map(|it| Arc::new(it.clone())),
+        selectable: selectable
+            .into_iter()
+            .flatten()
+            .map(|it| text(&it["jsonPath"]))
+            .collect(),
+        stored_as: stored_as.to_owned(),
+        custom: true,
+        ..Resource::new(
+            &group,
+            &text(&version["name"]),
+            &text(&names["kind"]),
+            &plural,
+        )
+    }
+}
+
+fn subresources(version: &Value) -> Vec<Subresource> {
+    let declared = &version["subresources"];
+    let mut all = Vec::new();
+    if !declared["status"].is_null() {
+        all.push(Subresource::Status);
+    }
+    if let Some(scale) = declared["scale"].as_object() {
+        let path = |key: &str| scale.get(key).and_then(Value::as_str).map(str::to_owned);
+        all.push(Subresource::Scale(Scale {
+            spec_replicas_path: path("specReplicasPath").unwrap_or_default(),
+            status_replicas_path: path("statusReplicasPath").unwrap_or_default(),
+            label_selector_path: path("labelSelectorPath"),
+        }));
+    }
+    all
+}
+
+fn column(declared: &Value) -> Column {
+    let text = |key: &str| declared[key].as_str().unwrap_or_default().to_owned();
+    let priority = declared["priority"]
+        .as_i64()
+        .and_then(|it| i32::try_from(it).ok());
+    Column {
+        name: text("name"),
+        kind: text("type"),
+        format: text("format"),
+        description: text("description"),
+        priority: priority.unwrap_or_default(),
+        json_path: text("jsonPath"),
+    }
+}
+
+fn strings(list: &Value) -> Vec<String> {
+    let all = list.as_array().into_iter().flatten();
+    all.filter_map(|it| it.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// The definition of the objects on a shelf, if it is being deleted.
+pub(crate) fn ending(state: &State, shelf: Shelf) -> Option<Key> {
+    let resource = state.kept(shelf).filter(|it| it.custom)?;
+    let key = Key::new("", &resource.storage.to_string());
+    let definition = state.get(state.shelves.definitions, &key)?;
+    meta::is_deleting(definition).then_some(key)
+}
+
+/// Deletes the objects of a definition that is being deleted; lets the definition go when
+/// they are gone.
+pub(crate) fn clean_up(state: &mut State, key: &Key) {
+    let Some(definition) = state.get(state.shelves.definitions, key).cloned() else {
+        return;
+    };
+    if !meta::is_deleting(&definition) || !meta::has_finalizer(&definition, CLEANUP) {
+        return;
+    }
+    let shelf = state.store.shelf(&defined(&definition));
+    let Ok(found) = state.store.list(shelf, &Range::default(), None) else {
+        return;
+    };
+    let found: Vec<(Key, bool)> = found
+        .map(|(key, it)| (key.clone(), meta::is_deleting(it)))
+        .collect();
+    let mut left = false;
+    for (key, deleting) in found {
+        if !deleting {
+            let propagation = Some(Propagation::Background);
+            // The outcome shows itself in what is still there.
+            let options = Options {
+                propagation,
+                ..Options::default()
+            };
+            let _ = delete_object(state, (shelf, &key), &options);
+        }
+        left |= state.get(shelf, &key).is_some();
+    }
+    if !left {
+        let mut definition = Value::clone(&definition);
+        meta::retain_finalizers(&mut definition, |it| it != CLEANUP);
+        state.put_or_finish(state.shelves.definitions, definition);
+    }
+}

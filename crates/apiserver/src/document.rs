@@ -1,0 +1,142 @@
+//! What is served beside resources: versions, health, discovery, schemas.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fivespot_admission::KubeVersion;
+use serde_json::json;
+
+use crate::answer::{Answer, Content};
+use crate::call::Call;
+use crate::discovery::{self, Form};
+use crate::meta;
+use crate::openapi::Documents;
+use crate::registry::Registry;
+use crate::status::Status;
+
+/// The documents of a server; those that take time to make are kept.
+#[derive(Debug)]
+pub(crate) struct Library {
+    kube: KubeVersion,
+    schemas: Mutex<Option<(u64, Arc<Documents>)>>,
+}
+
+impl Library {
+    pub(crate) fn new(kube: KubeVersion) -> Self {
+        Self {
+            kube,
+            schemas: Mutex::new(None),
+        }
+    }
+
+    /// The document that a request asks for, 404 if there is none.
+    pub(crate) fn find(&self, registry: &Registry, call: &Call) -> Answer {
+        let parts: Vec<&str> = call.path.split('/').filter(|it| !it.is_empty()).collect();
+        let form = Form::accepted(&call.accept);
+        let found = match parts.as_slice() {
+            ["healthz" | "livez" | "readyz", ..] => return health(call, &parts),
+            ["version"] => Some((Form::Plain, self.version())),
+            [] => Some((Form::Plain, paths(registry))),
+            ["api"] => Some((form, discovery::api(registry, form, "127.0.0.1"))),
+            ["apis"] => Some((form, discovery::apis(registry, form))),
+            ["api", version] => plain(discovery::version(registry, "", version)),
+            ["apis", group] => plain(discovery::group(registry, group)),
+            ["apis", group, version] => {
+                plain(discovery::version(registry, group, version))
+            }
+            ["openapi", "v3", path @ ..] => {
+                return self.schema(registry, &path.join("/"));
+            }
+            _ => None,
+        };
+        let Some((form, value)) = found else {
+            return Answer::nothing_there();
+        };
+        if call.method != http::Method::GET && call.method != http::Method::HEAD {
+            return Status::method_not_allowed().into();
+        }
+        let content_type = form.content_type().to_owned();
+        Answer::new(
+            200,
+            Content::Document {
+                content_type,
+                body: meta::json(&value),
+            },
+        )
+    }
+
+    fn release(&self) -> String {
+        format!("v{}.0", self.kube)
+    }
+
+    fn version(&self) -> serde_json::Value {
+        json!({
+            "major": "1",
+            "minor": self.kube.minor().to_string(),
+            "gitVersion": format!("{}+5spot", self.release()),
+            "gitCommit": "",
+            "gitTreeState": "clean",
+            "buildDate": "1970-01-01T00:00:00Z",
+            "goVersion": "",
+            "compiler": "rustc",
+            "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        })
+    }
+
+    fn schema(&self, registry: &Registry, path: &str) -> Answer {
+        let documents = self.documents(registry);
+        let body = if path.is_empty() {
+            Some(meta::json(&documents.index()))
+        } else {
+            documents.find(path).map(|it| it.text.clone().into())
+        };
+        let Some(body) = body else {
+            return Answer::nothing_there();
+        };
+        let content_type = "application/json".to_owned();
+        Answer::new(200, Content::Document { content_type, body })
+    }
+
+    fn documents(&self, registry: &Registry) -> Arc<Documents> {
+        let mut kept = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some((revision, documents)) if *revision == registry.revision() => {
+                documents.clone()
+            }
+            _ => {
+                let documents = Arc::new(Documents::new(registry, &self.release()));
+                *kept = Some((registry.revision(), documents.clone()));
+                documents
+            }
+        }
+    }
+}
+
+fn plain(found: Option<serde_json::Value>) -> Option<(Form, serde_json::Value)> {
+    found.map(|value| (Form::Plain, value))
+}
+
+fn health(call: &Call, parts: &[&str]) -> Answer {
+    match parts {
+        [name] if call.query.verbose => {
+            Answer::text(200, &format!("[+]ping ok\n{name} check passed\n"))
+        }
+        [_] | [_, "ping"] => Answer::text(200, "ok"),
+        _ => Answer::nothing_there(),
+    }
+}
+
+fn paths(registry: &Registry) -> serde_json::Value {
+    let mut paths = vec!["/api".to_owned(), "/apis".to_owned()];
+    for group in registry.groups() {
+        for version in registry.versions(group) {
+            if group.is_empty() {
+                paths.push(format!("/api/{version}"));
+            } else {
+                paths.push(format!("/apis/{group}/{version}"));
+            }
+        }
+    }
+    let rest = ["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"];
+    paths.extend(rest.map(str::to_owned));
+    json!({ "paths": paths })
+}

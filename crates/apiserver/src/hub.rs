@@ -1,0 +1,149 @@
+//! Tells watchers of each write as it happens.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fivespot_clock::{Busy, Clock};
+use tokio::sync::mpsc;
+
+use crate::meta;
+use crate::selector::Filter;
+use crate::store::{Change, Object, Shelf};
+
+/// How many undelivered events a watcher may have before its watch is ended; it can then
+/// go on from the last one that it got.
+const BACKLOG: usize = 65_536;
+
+/// What a watcher sees of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The object is there, or has come into the selection.
+    Added,
+    /// The object has changed.
+    Modified,
+    /// The object is gone, or has left the selection.
+    Deleted,
+    /// Nothing happened; the object carries a version to go on from.
+    Bookmark,
+}
+
+impl EventKind {
+    /// The word on the wire, such as `ADDED`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+            Self::Bookmark => "BOOKMARK",
+        }
+    }
+}
+
+/// The writes that a watcher wants to know of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    /// Empty for all namespaces.
+    pub(crate) namespace: String,
+    pub(crate) filter: Filter,
+}
+
+impl Scope {
+    /// What a watcher of this scope is told of `change`; `None` for nothing.
+    pub(crate) fn see(&self, change: &Arc<Change>) -> Option<Seen> {
+        if !self.namespace.is_empty() && *self.namespace != *change.key.namespace {
+            return None;
+        }
+        let matches =
+            |it: &Option<Object>| it.as_ref().is_some_and(|it| self.filter.matches(it));
+        let seen = |kind, object| Seen {
+            kind,
+            object,
+            change: change.clone(),
+        };
+        match (matches(&change.before), matches(&change.after)) {
+            (false, false) => None,
+            (false, true) => Some(seen(EventKind::Added, None)),
+            (true, true) => Some(seen(EventKind::Modified, None)),
+            (true, false) if change.after.is_none() => {
+                Some(seen(EventKind::Deleted, None))
+            }
+            (true, false) => {
+                // It left the selection: the watcher is shown the state that it knew.
+                let mut last = change.before.as_deref().cloned().unwrap_or_default();
+                meta::set(&mut last, "resourceVersion", change.version.to_string());
+                Some(seen(EventKind::Deleted, Some(Arc::new(last))))
+            }
+        }
+    }
+}
+
+/// One event for one watcher.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) kind: EventKind,
+    /// What is shown in place of what the change tells.
+    pub(crate) object: Option<Object>,
+    pub(crate) change: Arc<Change>,
+}
+
+impl Seen {
+    pub(crate) fn object(&self) -> &Object {
+        self.object.as_ref().unwrap_or(&self.change.told)
+    }
+}
+
+/// An event on its way; a virtual clock waits until it has been handled.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) seen: Seen,
+    pub(crate) busy: Option<Busy>,
+}
+
+/// All live watches.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    watchers: BTreeMap<Shelf, Vec<Watcher>>,
+}
+
+#[derive(Debug)]
+struct Watcher {
+    scope: Scope,
+    send: mpsc::Sender<Delivery>,
+    hold: Option<Clock>,
+}
+
+impl Hub {
+    /// Delivers every write to `shelf` that `scope` wants from now on. With a clock, each
+    /// undelivered event holds it.
+    pub(crate) fn subscribe(
+        &mut self,
+        shelf: Shelf,
+        scope: Scope,
+        hold: Option<Clock>,
+    ) -> mpsc::Receiver<Delivery> {
+        let (send, receive) = mpsc::channel(BACKLOG);
+        let watchers = self.watchers.entry(shelf).or_default();
+        watchers.retain(|it| !it.send.is_closed());
+        watchers.push(Watcher { scope, send, hold });
+        receive
+    }
+
+    /// Tells of a write. Watchers that are gone, or too far behind, are dropped.
+    pub(crate) fn publish(&mut self, change: &Arc<Change>) {
+        let Some(watchers) = self.watchers.get_mut(&change.shelf) else {
+            return;
+        };
+        watchers.retain(|watcher| {
+            let Some(seen) = watcher.scope.see(change) else {
+                return true;
+            };
+            let busy = watcher.hold.as_ref().map(Clock::busy);
+            watcher.send.try_send(Delivery { seen, busy }).is_ok()
+        });
+    }
+
+    /// Ends every watch of a shelf: what it held is no longer served.
+    pub(crate) fn end(&mut self, shelf: Shelf) {
+        self.watchers.remove(&shelf);
+    }
+}

@@ -1,0 +1,93 @@
+//! Ways to find objects other than by name, kept up with every write.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde_json::Value;
+
+use crate::meta;
+use crate::store::{Change, Key, Shelf};
+
+/// An object's place in the store.
+pub(crate) type Place = (Shelf, Key);
+
+/// The newest states by uid, by owner and, for pods, by node.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pods: Shelf,
+    by_uid: HashMap<String, Place>,
+    dependents: HashMap<String, BTreeSet<Place>>,
+    by_node: HashMap<String, BTreeSet<Key>>,
+}
+
+impl Index {
+    /// An index of nothing; `pods` is where pods are kept.
+    pub(crate) fn new(pods: Shelf) -> Self {
+        Self {
+            pods,
+            by_uid: HashMap::new(),
+            dependents: HashMap::new(),
+            by_node: HashMap::new(),
+        }
+    }
+
+    /// Takes a write in.
+    pub(crate) fn update(&mut self, change: &Change) {
+        let place = (change.shelf, change.key.clone());
+        if let Some(before) = &change.before {
+            self.by_uid.remove(meta::uid(before));
+            for uid in owner_uids(before) {
+                take(&mut self.dependents, uid, &place);
+            }
+            if change.shelf == self.pods {
+                take(&mut self.by_node, node(before), &place.1);
+            }
+        }
+        if let Some(after) = &change.after {
+            for uid in owner_uids(after) {
+                self.dependents
+                    .entry(uid.to_owned())
+                    .or_default()
+                    .insert(place.clone());
+            }
+            if change.shelf == self.pods {
+                let pods = self.by_node.entry(node(after).to_owned()).or_default();
+                pods.insert(place.1.clone());
+            }
+            self.by_uid.insert(meta::uid(after).to_owned(), place);
+        }
+    }
+
+    /// Where the object with this uid is.
+    pub(crate) fn by_uid(&self, uid: &str) -> Option<&Place> {
+        self.by_uid.get(uid)
+    }
+
+    /// The objects that name this uid among their owners, in order.
+    pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &Place> {
+        self.dependents.get(uid).into_iter().flatten()
+    }
+
+    /// The pods that are bound to a node, in order.
+    pub(crate) fn pods_on(&self, node: &str) -> impl Iterator<Item = &Key> {
+        self.by_node.get(node).into_iter().flatten()
+    }
+}
+
+fn take<T: Ord>(map: &mut HashMap<String, BTreeSet<T>>, key: &str, item: &T) {
+    if let Some(set) = map.get_mut(key) {
+        set.remove(item);
+        if set.is_empty() {
+            map.remove(key);
+        }
+    }
+}
+
+fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
+    meta::owners(object)
+        .iter()
+        .filter_map(|it| it["uid"].as_str())
+}
+
+fn node(pod: &Value) -> &str {
+    pod["spec"]["nodeName"].as_str().unwrap_or_default()
+}

@@ -1,0 +1,268 @@
+//! What single built-in kinds want done to their objects on the way in.
+//!
+//! The rules are those of the kinds' strategies in Kubernetes (pkg/registry/*/strategy.go)
+//! as far as the kinds are served here.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use fivespot_admission::FieldError;
+use fivespot_admission::crd::Crd;
+use fivespot_admission::policy::{Binding, Policy};
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Content};
+use crate::call::Call;
+use crate::intake;
+use crate::meta;
+use crate::resource::Resource;
+use crate::route::Target;
+use crate::state::State;
+use crate::status::Status;
+
+/// The kinds that have rules of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Namespace,
+    Pod,
+    Secret,
+    Budget,
+    Definition,
+    Policy,
+    Binding,
+    Other,
+}
+
+impl Kind {
+    fn of(resource: &Resource) -> Self {
+        let kept = &resource.storage;
+        match (kept.group.as_str(), kept.resource.as_str()) {
+            ("", "namespaces") => Self::Namespace,
+            ("", "pods") => Self::Pod,
+            ("", "secrets") => Self::Secret,
+            ("policy", "poddisruptionbudgets") => Self::Budget,
+            ("apiextensions.k8s.io", "customresourcedefinitions") => Self::Definition,
+            ("admissionregistration.k8s.io", "validatingadmissionpolicies") => {
+                Self::Policy
+            }
+            ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
+                Self::Binding
+            }
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Fills in what the kind has defaults for.
+pub(crate) fn default(resource: &Resource, object: &mut Value) {
+    match Kind::of(resource) {
+        Kind::Secret => default_secret(object),
+        Kind::Pod => {
+            let spec = meta::field(meta::fields(object), "spec");
+            spec.entry("restartPolicy")
+                .or_insert_with(|| "Always".into());
+            spec.entry("terminationGracePeriodSeconds")
+                .or_insert_with(|| 30.into());
+        }
+        Kind::Definition => default_definition(object),
+        Kind::Policy => {
+            let spec = meta::field(meta::fields(object), "spec");
+            spec.entry("failurePolicy").or_insert_with(|| "Fail".into());
+            default_match(meta::field(spec, "matchConstraints"));
+        }
+        Kind::Binding => {
+            if let Some(found) = object["spec"].get_mut("matchResources") {
+                default_match(meta::fields(found));
+            }
+        }
+        Kind::Namespace | Kind::Budget | Kind::Other => {}
+    }
+}
+
+fn default_match(rules: &mut serde_json::Map<String, Value>) {
+    rules
+        .entry("matchPolicy")
+        .or_insert_with(|| "Equivalent".into());
+    for key in ["namespaceSelector", "objectSelector"] {
+        rules.entry(key).or_insert_with(|| json!({}));
+    }
+    let lists = ["resourceRules", "excludeResourceRules"];
+    for list in lists {
+        let rules = rules.get_mut(list).and_then(Value::as_array_mut);
+        for rule in rules.into_iter().flatten() {
+            meta::fields(rule)
+                .entry("scope")
+                .or_insert_with(|| "*".into());
+        }
+    }
+}
+
+fn default_secret(object: &mut Value) {
+    let fields = meta::fields(object);
+    if let Some(Value::Object(texts)) = fields.shift_remove("stringData") {
+        let data = meta::field(fields, "data");
+        for (key, text) in texts {
+            let encoded = STANDARD.encode(text.as_str().unwrap_or_default());
+            data.insert(key, encoded.into());
+        }
+    }
+    fields.entry("type").or_insert_with(|| "Opaque".into());
+}
+
+fn default_definition(object: &mut Value) {
+    let spec = meta::field(meta::fields(object), "spec");
+    spec.entry("conversion")
+        .or_insert_with(|| json!({"strategy": "None"}));
+    let names = meta::field(spec, "names");
+    if let Some(kind) = names.get("kind").and_then(Value::as_str).map(str::to_owned) {
+        names
+            .entry("singular")
+            .or_insert_with(|| kind.to_lowercase().into());
+        names
+            .entry("listKind")
+            .or_insert_with(|| format!("{kind}List").into());
+    }
+}
+
+/// What a new object of the kind begins with, whatever the client sent.
+pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
+    let name = meta::name(object).to_owned();
+    let fields = meta::fields(object);
+    match Kind::of(resource) {
+        Kind::Namespace => {
+            meta::field(fields, "spec")
+                .insert("finalizers".to_owned(), json!(["kubernetes"]));
+            fields.insert("status".to_owned(), json!({"phase": "Active"}));
+            let labels = meta::field(meta::edit(object), "labels");
+            labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
+        }
+        Kind::Pod => {
+            fields.insert(
+                "status".to_owned(),
+                json!({"phase": "Pending", "qosClass": "BestEffort"}),
+            );
+        }
+        Kind::Budget | Kind::Definition | Kind::Policy => {
+            fields.shift_remove("status");
+        }
+        Kind::Other if resource.custom && resource.has_status() => {
+            fields.shift_remove("status");
+        }
+        Kind::Secret | Kind::Binding | Kind::Other => {}
+    }
+}
+
+/// What an update of the kind cannot touch.
+pub(crate) fn prepare_update(resource: &Resource, object: &mut Value, old: &Value) {
+    if Kind::of(resource) == Kind::Namespace {
+        keep_finalizers(object, old);
+    }
+}
+
+fn keep_finalizers(object: &mut Value, old: &Value) {
+    let spec = meta::field(meta::fields(object), "spec");
+    match old["spec"].get("finalizers") {
+        Some(had) => {
+            spec.insert("finalizers".to_owned(), had.clone());
+        }
+        None => {
+            spec.shift_remove("finalizers");
+        }
+    }
+}
+
+/// A write to a namespace's `finalize` changes the finalizers of its spec alone.
+pub(crate) fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
+    let finalizers = object["spec"]["finalizers"].clone();
+    *object = old.clone();
+    let spec = meta::field(meta::fields(object), "spec");
+    spec.insert("finalizers".to_owned(), finalizers);
+}
+
+/// The rules that an object of the kind breaks.
+pub(crate) fn errors(
+    state: &State,
+    resource: &Resource,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
+    // What has not changed since it was accepted is not refused again.
+    if old
+        .is_some_and(|old| old["spec"] == object["spec"] && old["data"] == object["data"])
+    {
+        return Vec::new();
+    }
+    match Kind::of(resource) {
+        Kind::Definition => refusal(Crd::compile(object, state.kube)),
+        Kind::Policy => refusal(Policy::compile(object, state.kube)),
+        Kind::Binding => refusal(Binding::compile(object, state.kube)),
+        Kind::Secret => secret_errors(object),
+        Kind::Budget => budget_errors(object),
+        Kind::Pod => pod_errors(object, old),
+        Kind::Namespace | Kind::Other => Vec::new(),
+    }
+}
+
+fn refusal<T>(compiled: Result<T, Vec<FieldError>>) -> Vec<FieldError> {
+    compiled.err().unwrap_or_default()
+}
+
+fn secret_errors(object: &Value) -> Vec<FieldError> {
+    let data = object["data"].as_object();
+    let entries = data.into_iter().flatten();
+    let wrong = entries.filter(|(_, value)| {
+        value
+            .as_str()
+            .is_none_or(|text| STANDARD.decode(text).is_err())
+    });
+    wrong
+        .map(|(key, value)| {
+            let path = format!("data[{key}]");
+            FieldError::invalid(path, value.clone(), "must be base64 encoded")
+        })
+        .collect()
+}
+
+fn budget_errors(object: &Value) -> Vec<FieldError> {
+    let spec = &object["spec"];
+    if spec["minAvailable"].is_null() || spec["maxUnavailable"].is_null() {
+        return Vec::new();
+    }
+    let detail = "minAvailable and maxUnavailable cannot be both set";
+    vec![FieldError::invalid("spec", spec.clone(), detail)]
+}
+
+fn pod_errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    if object["spec"]["containers"]
+        .as_array()
+        .is_none_or(Vec::is_empty)
+    {
+        return vec![FieldError::required("spec.containers", "")];
+    }
+    let Some(old) = old else { return Vec::new() };
+    if old["spec"]["nodeName"].is_string()
+        && old["spec"]["nodeName"] != object["spec"]["nodeName"]
+    {
+        let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
+             `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
+             (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
+             (allow it to be set to 1 if it was previously negative)";
+        return vec![FieldError::forbidden("spec", detail)];
+    }
+    Vec::new()
+}
+
+/// Whether the kind is a question that is answered and not stored.
+pub(crate) fn is_question(resource: &Resource) -> bool {
+    resource.group == "authorization.k8s.io"
+}
+
+/// Answers an access review: whoever has come so far may do everything.
+pub(crate) fn reply(call: &Call, target: &Target) -> Result<Answer, Status> {
+    let mut review = intake::object(call)?.value;
+    intake::check_kind(&target.resource, &mut review)?;
+    let status =
+        json!({"allowed": true, "reason": "every authenticated user may do everything"});
+    meta::fields(&mut review).insert("status".to_owned(), status);
+    let content = Content::Object(target.resource.clone(), std::sync::Arc::new(review));
+    Ok(Answer::new(201, content))
+}

@@ -1,0 +1,47 @@
+//! Removes from objects of built-in kinds what their schema does not know.
+
+use serde_json::Value;
+
+use crate::openapi::shape::Shape;
+use crate::resource::Resource;
+
+/// Removes unknown fields and nulls; returns the paths of the unknown ones.
+pub(crate) fn prune(resource: &Resource, object: &mut Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    at(Shape::of(resource), object, "", &mut unknown);
+    unknown
+}
+
+fn at(shape: Shape<'_>, value: &mut Value, path: &str, unknown: &mut Vec<String>) {
+    if !shape.is_known() {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, value| {
+                let known = shape.knows(name);
+                if !known {
+                    unknown.push(join(path, name));
+                }
+                known && !value.is_null()
+            });
+            for (name, value) in fields.iter_mut() {
+                at(shape.field(name), value, &join(path, name), unknown);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                at(shape.items(), item, &format!("{path}[{index}]"), unknown);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}

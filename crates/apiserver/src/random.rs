@@ -1,0 +1,75 @@
+//! Uids and name suffixes: random looking, and the same for the same seed.
+
+/// A SplitMix64 generator (Steele, Lea, Flood 2014): one word of state, no repetition
+/// within 2^64 numbers. Nothing secret is made from it.
+#[derive(Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A version 4 UUID.
+    pub(crate) fn uid(&mut self) -> String {
+        let high = (self.next() & 0xffff_ffff_ffff_0fff) | 0x4000;
+        let low = (self.next() & 0x3fff_ffff_ffff_ffff) | 0x8000_0000_0000_0000;
+        format!(
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xffff,
+            low >> 48,
+            low & 0xffff_ffff_ffff,
+        )
+    }
+
+    /// Five letters and digits behind a `generateName`, from Kubernetes' alphabet without
+    /// vowels (k8s.io/apimachinery/pkg/util/rand).
+    pub(crate) fn suffix(&mut self) -> String {
+        const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+        let mut rest = self.next();
+        let mut pick = || {
+            let index = (rest % 27) as usize;
+            rest /= 27;
+            char::from(ALPHABET.get(index).copied().unwrap_or(b'b'))
+        };
+        [pick(), pick(), pick(), pick(), pick()]
+            .into_iter()
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uid_has_the_form_of_a_version_4_uuid() {
+        let uid = Random::new(7).uid();
+        let lengths: Vec<_> = uid.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12]);
+        assert_eq!(uid.as_bytes()[14], b'4');
+        assert!(matches!(uid.as_bytes()[19], b'8'..=b'b'));
+    }
+
+    #[test]
+    fn a_seed_gives_one_sequence_and_another_seed_another() {
+        let draw = |seed| {
+            let mut random = Random::new(seed);
+            [random.uid(), random.uid(), random.suffix(), random.suffix()]
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        let [first, second, ..] = draw(1);
+        assert_ne!(first, second);
+    }
+}

@@ -1,0 +1,180 @@
+//! Which resource a path is about.
+
+use std::sync::Arc;
+
+use crate::query::percent;
+use crate::registry::Registry;
+use crate::resource::{Resource, Verb};
+
+/// What a path stands for.
+#[derive(Clone, Debug)]
+pub(crate) enum Route {
+    /// Objects, one or many.
+    Resource(Target),
+    /// Anything else: a document, or nothing.
+    Other,
+}
+
+/// One object, or a collection of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) resource: Arc<Resource>,
+    /// Empty where the path names none.
+    pub(crate) namespace: String,
+    /// Empty for a collection.
+    pub(crate) name: String,
+    /// Empty for the object itself.
+    pub(crate) subresource: String,
+}
+
+impl Target {
+    /// The verb that a method means here; `None` if it means nothing.
+    pub(crate) fn verb(&self, method: &http::Method, watch: bool) -> Option<Verb> {
+        let one = !self.name.is_empty();
+        Some(match (method.as_str(), one) {
+            ("GET" | "HEAD", _) if watch && self.subresource.is_empty() => Verb::Watch,
+            ("GET" | "HEAD", true) => Verb::Get,
+            ("GET" | "HEAD", false) => Verb::List,
+            ("POST", false) => Verb::Create,
+            ("POST", true) if !self.subresource.is_empty() => Verb::Create,
+            ("PUT", true) => Verb::Update,
+            ("PATCH", true) => Verb::Patch,
+            ("DELETE", true) => Verb::Delete,
+            ("DELETE", false) => Verb::DeleteCollection,
+            _ => return None,
+        })
+    }
+
+    /// Whether the verb is served here.
+    pub(crate) fn allows(&self, verb: Verb) -> bool {
+        if self.subresource.is_empty() {
+            let in_namespace = !self.resource.namespaced || !self.namespace.is_empty();
+            let anywhere = matches!(verb, Verb::List | Verb::Watch);
+            return self.resource.allows(verb) && (in_namespace || anywhere);
+        }
+        let mut all = self.resource.subresources.iter();
+        all.any(|it| it.name() == self.subresource && it.verbs().contains(&verb))
+    }
+}
+
+/// Finds what `path` stands for among the served resources.
+pub(crate) fn find(registry: &Registry, path: &str) -> Route {
+    let parts: Vec<String> = path
+        .split('/')
+        .filter(|it| !it.is_empty())
+        .map(percent)
+        .collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let found = match parts.as_slice() {
+        ["api", version, rest @ ..] => target(registry, "", version, rest),
+        ["apis", group, version, rest @ ..] => target(registry, group, version, rest),
+        _ => None,
+    };
+    found.map_or(Route::Other, Route::Resource)
+}
+
+fn target(
+    registry: &Registry,
+    group: &str,
+    version: &str,
+    rest: &[&str],
+) -> Option<Target> {
+    let (namespace, rest) = match rest {
+        ["namespaces", _, "status" | "finalize"] => ("", rest),
+        ["namespaces", namespace, below @ ..] if !below.is_empty() => (*namespace, below),
+        _ => ("", rest),
+    };
+    let (plural, name, subresource) = match rest {
+        [plural] => (plural, "", ""),
+        [plural, name] => (plural, *name, ""),
+        [plural, name, subresource] => (plural, *name, *subresource),
+        _ => return None,
+    };
+    let resource = registry.find(group, version, plural)?.clone();
+    let scoped = !namespace.is_empty();
+    let fits = if resource.namespaced {
+        scoped || name.is_empty()
+    } else {
+        !scoped
+    };
+    let known = subresource.is_empty()
+        || resource
+            .subresources
+            .iter()
+            .any(|it| it.name() == subresource);
+    (fits && known).then(|| Target {
+        resource,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        subresource: subresource.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::Subresource;
+
+    fn registry() -> Registry {
+        let mut namespaces = Resource::new("", "v1", "Namespace", "namespaces");
+        namespaces.namespaced = false;
+        namespaces.subresources = vec![Subresource::Status];
+        let pods = Resource::new("", "v1", "Pod", "pods");
+        Registry::new([
+            namespaces,
+            pods,
+            Resource::new("g.io", "v1", "Thing", "things"),
+        ])
+    }
+
+    fn found(path: &str) -> Option<(String, String, String, String)> {
+        match find(&registry(), path) {
+            Route::Other => None,
+            Route::Resource(it) => Some((
+                it.resource.plural.clone(),
+                it.namespace,
+                it.name,
+                it.subresource,
+            )),
+        }
+    }
+
+    #[test]
+    fn paths_name_collections_objects_and_subresources() {
+        let rows = [
+            ("/api/v1/pods", ("pods", "", "", "")),
+            ("/api/v1/namespaces/a/pods/x", ("pods", "a", "x", "")),
+            ("/api/v1/namespaces", ("namespaces", "", "", "")),
+            ("/api/v1/namespaces/a", ("namespaces", "", "a", "")),
+            (
+                "/api/v1/namespaces/a/status",
+                ("namespaces", "", "a", "status"),
+            ),
+            ("/apis/g.io/v1/namespaces/a/things", ("things", "a", "", "")),
+        ];
+        for (path, (plural, namespace, name, subresource)) in rows {
+            let expected = [plural, namespace, name, subresource].map(str::to_owned);
+            let [plural, namespace, name, subresource] = expected;
+            assert_eq!(
+                found(path),
+                Some((plural, namespace, name, subresource)),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn paths_that_nothing_is_served_at_are_not_resources() {
+        let rows = [
+            "/api/v1/pods/x",
+            "/api/v1/namespaces/a/namespaces/b",
+            "/api/v1/namespaces/a/pods/x/log",
+            "/apis/g.io/v2/things",
+            "/apis/g.io",
+            "/version",
+        ];
+        for path in rows {
+            assert_eq!(found(path), None, "{path}");
+        }
+    }
+}

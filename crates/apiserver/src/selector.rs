@@ -1,0 +1,28 @@
+//! Which objects a list, a watch or a collection deletion is about.
+
+mod field;
+mod label;
+
+use serde_json::Value;
+
+pub(crate) use field::Fields;
+pub(crate) use label::{Labels, matches_label_selector};
+
+/// Label and field selector of one request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filter {
+    pub(crate) labels: Labels,
+    pub(crate) fields: Fields,
+}
+
+impl Filter {
+    /// Whether `object`, as it is kept, is selected.
+    pub(crate) fn matches(&self, object: &Value) -> bool {
+        self.fields.matches(object) && self.labels.matches(object)
+    }
+
+    /// Whether every object is selected.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fields.is_empty() && self.labels.is_empty()
+    }
+}

@@ -1,0 +1,246 @@
+//! The server: its state, its clock, and the ways to ask it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fivespot_admission::KubeVersion;
+use fivespot_clock::Clock;
+use tokio::runtime::Handle;
+
+use crate::answer::Answer;
+use crate::audit::{Audit, AuditEvent};
+use crate::builtin;
+use crate::call::{Call, User};
+use crate::chain::{Chain, UnknownPlugin};
+use crate::chore;
+use crate::client::Client;
+use crate::document::Library;
+use crate::namespace;
+use crate::registry::Registry;
+use crate::route::{self, Route};
+use crate::service::InProcess;
+use crate::state::{Start, State};
+use crate::status::Status;
+use crate::verb;
+
+/// A Kubernetes API server. Clones share one.
+///
+/// Requests, and the server's own chores (collecting what has lost its owners, emptying
+/// namespaces, counting disruption budgets), take turns; each sees all that was done
+/// before it. Chores run on the tokio runtime of the request that caused them and hold a
+/// virtual clock until they are done.
+///
+/// ```
+/// use fivespot_apiserver::{Options, Selector, Server};
+/// use fivespot_clock::Clock;
+/// use serde_json::json;
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let server = Server::new(Options::new(Clock::system())).unwrap();
+/// let client = server.client();
+/// let config = json!({"metadata": {"name": "colors"}, "data": {"sky": "blue"}});
+/// client.create("/api/v1/namespaces/default/configmaps", config).await.unwrap();
+/// let all = client.list("/api/v1/configmaps", &Selector::default()).await.unwrap();
+/// assert_eq!(all.items[0]["data"]["sky"], "blue");
+/// # });
+/// ```
+#[derive(Clone, Debug)]
+pub struct Server(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    clock: Clock,
+    audit: Option<Audit>,
+    library: Library,
+}
+
+/// What a [`Server`] is made with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where timestamps come from, and what is held while there is work.
+    pub clock: Clock,
+    /// Uids and generated names follow from it.
+    pub seed: u64,
+    /// The Kubernetes release whose answers are given.
+    pub kube: KubeVersion,
+    /// Admission plugins to switch on beside the default ones.
+    pub enable_plugins: Vec<String>,
+    /// Admission plugins to switch off.
+    pub disable_plugins: Vec<String>,
+    /// How many writes can be watched from, or listed as of, afterwards.
+    pub history: usize,
+    /// Hears of every request.
+    pub audit: Option<Audit>,
+}
+
+impl Options {
+    /// Seed 0, the default release and plugins, the last 16,384 writes, no audit.
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            seed: 0,
+            kube: KubeVersion::default(),
+            enable_plugins: Vec::new(),
+            disable_plugins: Vec::new(),
+            history: 16_384,
+            audit: None,
+        }
+    }
+}
+
+impl Server {
+    /// A server with the four namespaces of every cluster and nothing else in it.
+    ///
+    /// # Errors
+    /// A plugin was named that is not known.
+    pub fn new(options: Options) -> Result<Self, UnknownPlugin> {
+        let chain = Chain::new(&options.enable_plugins, &options.disable_plugins)?;
+        let mut state = State::new(Start {
+            clock: options.clock.clone(),
+            kube: options.kube,
+            seed: options.seed,
+            history: options.history,
+            chain,
+            registry: Registry::new(builtin::resources()),
+        });
+        for name in namespace::INITIAL {
+            namespace::ensure(&mut state, name);
+        }
+        Ok(Self(Arc::new(Inner {
+            state: Mutex::new(state),
+            clock: options.clock,
+            audit: options.audit,
+            library: Library::new(options.kube),
+        })))
+    }
+
+    /// The server as a service for requests from within the process, asked by an
+    /// administrator: what `kube::Client::new` takes.
+    pub fn in_process(&self) -> InProcess {
+        self.in_process_as(User::admin())
+    }
+
+    /// The same, asked by `user`.
+    pub fn in_process_as(&self, user: User) -> InProcess {
+        InProcess::new(self.clone(), user)
+    }
+
+    /// A client that speaks JSON values, for an administrator.
+    pub fn client(&self) -> Client {
+        self.client_as(User::admin())
+    }
+
+    /// The same, for `user`.
+    pub fn client_as(&self, user: User) -> Client {
+        Client::new(self.clone(), user)
+    }
+
+    /// The clock that it was made with.
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// What is served at the moment.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.state().registry.clone()
+    }
+
+    /// The version of the last write.
+    pub fn version(&self) -> u64 {
+        self.state().store.version()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a request.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub(crate) fn perform(&self, call: &Call) -> Result<Answer, Status> {
+        let mut state = self.state();
+        let route = route::find(&state.registry, &call.path);
+        let answer = match &route {
+            Route::Resource(target) => verb::perform(&mut state, call, target),
+            Route::Other => {
+                let registry = state.registry.clone();
+                drop(state);
+                let answer = Ok(self.0.library.find(&registry, call));
+                state = self.state();
+                answer
+            }
+        };
+        if let Some(audit) = &self.0.audit {
+            audit.tell(&self.event(call, &route, &answer));
+        }
+        drop(state);
+        self.attend();
+        answer
+    }
+
+    fn event(
+        &self,
+        call: &Call,
+        route: &Route,
+        answer: &Result<Answer, Status>,
+    ) -> AuditEvent {
+        let (code, annotations) = match answer {
+            Ok(answer) => (answer.code, answer.annotations.clone()),
+            Err(status) => (status.code, std::collections::BTreeMap::new()),
+        };
+        let mut event = AuditEvent {
+            at: self.0.clock.now(),
+            user: call.user.name.clone(),
+            verb: call.method.as_str().to_ascii_lowercase(),
+            path: call.path.clone(),
+            group: String::new(),
+            resource: String::new(),
+            subresource: String::new(),
+            namespace: String::new(),
+            name: String::new(),
+            code,
+            annotations,
+        };
+        if let Route::Resource(target) = route {
+            if let Some(verb) = target.verb(&call.method, call.query.watch) {
+                verb.as_str().clone_into(&mut event.verb);
+            }
+            event.group.clone_from(&target.resource.group);
+            event.resource.clone_from(&target.resource.plural);
+            event.subresource.clone_from(&target.subresource);
+            event.namespace.clone_from(&target.namespace);
+            event.name.clone_from(&target.name);
+        }
+        event
+    }
+
+    /// Sees to it that chores are done, by a task of their own where there is a runtime.
+    fn attend(&self) {
+        {
+            let mut state = self.state();
+            if state.chores.is_empty() || state.chores.attended {
+                return;
+            }
+            state.chores.attended = true;
+        }
+        let server = self.clone();
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                while server.do_next() {
+                    tokio::task::yield_now().await;
+                }
+            });
+        } else {
+            while server.do_next() {}
+        }
+    }
+
+    /// Does the next chore. Returns whether there was one.
+    fn do_next(&self) -> bool {
+        let mut state = self.state();
+        let done = chore::work(&mut state);
+        state.chores.attended = done;
+        done
+    }
+}

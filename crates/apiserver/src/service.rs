@@ -1,0 +1,215 @@
+//! The server as a tower service: requests in, responses out, no socket.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use fivespot_clock::Busy;
+use http::header::{
+    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+
+use crate::answer::{Answer, Content};
+use crate::body::Body;
+use crate::call::{Call, Payload, User};
+use crate::form::{Form, WatchForm, Writer};
+use crate::query::Query;
+use crate::server::Server;
+use crate::status::Status;
+
+/// Most bytes of a request's body that are read: 3 MiB, as a real server's.
+pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A [`Server`] as a tower service for one user, for whoever lives in the same process.
+///
+/// A virtual clock stands still from the call until the response's body has been read or
+/// dropped; see [`Body`] for watches.
+#[derive(Clone, Debug)]
+pub struct InProcess {
+    server: Server,
+    user: User,
+}
+
+impl InProcess {
+    pub(crate) fn new(server: Server, user: User) -> Self {
+        Self { server, user }
+    }
+}
+
+impl<B> tower::Service<Request<B>> for InProcess
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future =
+        Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let busy = self.server.clock().busy();
+        let (server, user) = (self.server.clone(), self.user.clone());
+        Box::pin(async move { Ok(respond(&server, user, request, Some(busy)).await) })
+    }
+}
+
+/// Reads a request, has it answered, and puts the answer into its form.
+///
+/// With `busy` the caller lives in this process, and is waited for.
+pub(crate) async fn respond<B>(
+    server: &Server,
+    user: User,
+    request: Request<B>,
+    busy: Option<Busy>,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let (head, body) = request.into_parts();
+    let read = Limited::new(body, BODY_LIMIT).collect().await;
+    let wire = Wire {
+        server,
+        include: String::new(),
+        form: Form::Whole,
+    };
+    let body = match read {
+        Ok(read) => read.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => {
+            return wire.response(Status::too_large(BODY_LIMIT).into(), busy);
+        }
+        Err(error) => {
+            let message = format!("the body could not be read: {error}");
+            return wire.response(Status::bad_request(message).into(), busy);
+        }
+    };
+    let holds_clock = busy.is_some();
+    match understand(&head, body, user, holds_clock) {
+        Err(refused) => wire.response(refused.into(), busy),
+        Ok((call, form)) => {
+            let include = call.query.include_object.clone();
+            let answer = server.perform(&call).unwrap_or_else(Answer::from);
+            Wire {
+                server,
+                include,
+                form,
+            }
+            .response(answer, busy)
+        }
+    }
+}
+
+fn understand(
+    head: &http::request::Parts,
+    body: Bytes,
+    user: User,
+    holds_clock: bool,
+) -> Result<(Call, Form), Status> {
+    let text = |name: HeaderName| header(&head.headers, &name);
+    let accept = text(ACCEPT);
+    let path = head.uri.path().to_owned();
+    // Documents have forms of their own and fall back to JSON.
+    let documents = !path.starts_with("/api/") && !path.starts_with("/apis/");
+    let form = if documents {
+        Form::Whole
+    } else {
+        Form::negotiate(&accept)?
+    };
+    let call = Call {
+        method: head.method.clone(),
+        path,
+        query: Query::parse(head.uri.query().unwrap_or_default())?,
+        accept,
+        content_type: text(CONTENT_TYPE),
+        agent: text(USER_AGENT),
+        user,
+        body: Payload::Bytes(body),
+        holds_clock,
+    };
+    Ok((call, form))
+}
+
+fn header(headers: &HeaderMap, name: &HeaderName) -> String {
+    let all: Vec<&str> = headers
+        .get_all(name)
+        .iter()
+        .filter_map(|it| it.to_str().ok())
+        .collect();
+    all.join(",")
+}
+
+/// Writes answers for one client.
+struct Wire<'a> {
+    server: &'a Server,
+    include: String,
+    form: Form,
+}
+
+impl Wire<'_> {
+    fn response(&self, answer: Answer, busy: Option<Busy>) -> Response<Body> {
+        let clock = self.server.clock();
+        let mut headers = HeaderMap::new();
+        let kind = match &answer.content {
+            Content::Document { content_type, .. } => content_type.as_str(),
+            _ => "application/json",
+        };
+        put(&mut headers, CONTENT_TYPE, kind);
+        for warning in &answer.warnings {
+            let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
+            put(
+                &mut headers,
+                http::header::WARNING,
+                &format!("299 - \"{text}\""),
+            );
+        }
+        put(
+            &mut headers,
+            http::header::CACHE_CONTROL,
+            "no-cache, private",
+        );
+        let body = match answer.content {
+            Content::Watch(watch) => {
+                let form = WatchForm::new(self.form, &self.include, clock.clone());
+                Body::watch(*watch, form)
+            }
+            content => {
+                if let Content::Plain(status) = &content
+                    && let Some(seconds) = status["details"]["retryAfterSeconds"].as_u64()
+                {
+                    put(
+                        &mut headers,
+                        http::header::RETRY_AFTER,
+                        &seconds.to_string(),
+                    );
+                }
+                let writer = Writer {
+                    form: self.form,
+                    include: &self.include,
+                    clock,
+                };
+                Body::bytes(writer.text(&content), busy)
+            }
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = StatusCode::from_u16(answer.code)
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        *response.headers_mut() = headers;
+        response
+    }
+}
+
+fn put(headers: &mut HeaderMap, name: HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_bytes(text.as_bytes()) {
+        headers.append(name, value);
+    }
+}

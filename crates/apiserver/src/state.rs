@@ -1,0 +1,222 @@
+//! Everything the server knows, and the one way to change it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use fivespot_admission::KubeVersion;
+use fivespot_admission::crd::Crd;
+use fivespot_clock::Clock;
+use serde_json::Value;
+
+use crate::builtin::convert_event;
+use crate::chain::Chain;
+use crate::chore::{self, Chores};
+use crate::hub::Hub;
+use crate::index::Index;
+use crate::meta;
+use crate::random::Random;
+use crate::registry::Registry;
+use crate::resource::{GroupResource, Resource};
+use crate::store::{Change, Key, Object, Shelf, Store};
+
+/// The server's state. Requests and chores take turns on it; each sees what the one before
+/// left.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) clock: Clock,
+    pub(crate) kube: KubeVersion,
+    pub(crate) store: Store,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) index: Index,
+    pub(crate) hub: Hub,
+    pub(crate) random: Random,
+    pub(crate) chores: Chores,
+    pub(crate) chain: Chain,
+    /// The compiled CustomResourceDefinitions by what they define.
+    pub(crate) definitions: HashMap<GroupResource, Arc<Crd>>,
+    pub(crate) shelves: Shelves,
+    /// Each shelf's resource in the version that is kept.
+    kept: HashMap<Shelf, Arc<Resource>>,
+}
+
+/// The shelves that the server itself looks after.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shelves {
+    pub(crate) namespaces: Shelf,
+    pub(crate) pods: Shelf,
+    pub(crate) budgets: Shelf,
+    pub(crate) definitions: Shelf,
+    pub(crate) policies: Shelf,
+    pub(crate) bindings: Shelf,
+    pub(crate) events: Shelf,
+}
+
+impl Shelves {
+    fn of(store: &mut Store) -> Self {
+        let mut shelf = |group, plural| store.shelf(&GroupResource::new(group, plural));
+        let admission = "admissionregistration.k8s.io";
+        Self {
+            namespaces: shelf("", "namespaces"),
+            pods: shelf("", "pods"),
+            budgets: shelf("policy", "poddisruptionbudgets"),
+            definitions: shelf("apiextensions.k8s.io", "customresourcedefinitions"),
+            policies: shelf(admission, "validatingadmissionpolicies"),
+            bindings: shelf(admission, "validatingadmissionpolicybindings"),
+            events: shelf("", "events"),
+        }
+    }
+}
+
+/// What a server starts with.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) clock: Clock,
+    pub(crate) kube: KubeVersion,
+    pub(crate) seed: u64,
+    pub(crate) history: usize,
+    pub(crate) chain: Chain,
+    pub(crate) registry: Registry,
+}
+
+impl State {
+    pub(crate) fn new(start: Start) -> Self {
+        let mut store = Store::new(start.history);
+        let shelves = Shelves::of(&mut store);
+        let mut state = Self {
+            chores: Chores::new(start.clock.clone()),
+            clock: start.clock,
+            kube: start.kube,
+            index: Index::new(shelves.pods),
+            store,
+            registry: Arc::default(),
+            hub: Hub::default(),
+            random: Random::new(start.seed),
+            chain: start.chain,
+            definitions: HashMap::new(),
+            shelves,
+            kept: HashMap::new(),
+        };
+        state.serve(start.registry);
+        state
+    }
+
+    /// Serves the resources of `registry` from now on.
+    pub(crate) fn serve(&mut self, registry: Registry) {
+        self.kept.clear();
+        for resource in registry.all() {
+            let shelf = self.store.shelf(&resource.storage);
+            if resource.stored_as == resource.api_version() {
+                self.kept.insert(shelf, resource.clone());
+            }
+        }
+        self.registry = Arc::new(registry);
+    }
+
+    pub(crate) fn shelf(&mut self, resource: &Resource) -> Shelf {
+        self.store.shelf(&resource.storage)
+    }
+
+    /// The resource that a shelf holds, in the version that is kept; `None` when it is no
+    /// longer served.
+    pub(crate) fn kept(&self, shelf: Shelf) -> Option<&Arc<Resource>> {
+        self.kept.get(&shelf)
+    }
+
+    /// Every shelf whose objects live in namespaces, in a fixed order.
+    pub(crate) fn namespaced(&self) -> Vec<Shelf> {
+        let namespaced = self.kept.iter().filter(|(_, resource)| resource.namespaced);
+        let mut all: Vec<Shelf> = namespaced.map(|(shelf, _)| *shelf).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The newest state of an object as it is kept.
+    pub(crate) fn get(&self, shelf: Shelf, key: &Key) -> Option<&Object> {
+        self.store.get(shelf, key)
+    }
+
+    /// An instant as it is written into objects.
+    pub(crate) fn now(&self) -> String {
+        meta::time(self.clock.now())
+    }
+
+    /// Stores an object, as it is kept, under the name in its metadata.
+    ///
+    /// Nothing is written, and the stored state returned, when it is the same already.
+    pub(crate) fn put(&mut self, shelf: Shelf, object: Value) -> Object {
+        let key = Key::new(meta::namespace(&object), meta::name(&object));
+        if let Some(old) = self.store.get(shelf, &key)
+            && **old == object
+        {
+            return old.clone();
+        }
+        let change = self.store.put(shelf, key, object);
+        self.committed(&change);
+        change.told.clone()
+    }
+
+    /// Removes an object; its last state, or `None` if it was not there.
+    pub(crate) fn remove(&mut self, shelf: Shelf, key: &Key) -> Option<Object> {
+        let change = self.store.remove(shelf, key)?;
+        self.committed(&change);
+        Some(change.told.clone())
+    }
+
+    /// Stores an object of which some finalizers may be gone: removes it instead when it
+    /// was to be deleted and nothing keeps it any longer.
+    pub(crate) fn put_or_finish(&mut self, shelf: Shelf, object: Value) -> Object {
+        let key = Key::new(meta::namespace(&object), meta::name(&object));
+        if is_finished(&object) {
+            return self.remove(shelf, &key).unwrap_or_else(|| Arc::new(object));
+        }
+        self.put(shelf, object)
+    }
+
+    fn committed(&mut self, change: &Arc<Change>) {
+        self.index.update(change);
+        self.hub.publish(change);
+        chore::after(self, change);
+    }
+}
+
+/// Whether a deleted object has nothing left that keeps it: no finalizers, no grace
+/// period, and for a namespace no finalizers in its spec either.
+pub(crate) fn is_finished(object: &Value) -> bool {
+    let grace = object["metadata"]["deletionGracePeriodSeconds"]
+        .as_i64()
+        .unwrap_or(0);
+    let namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
+    let contents = namespace
+        && object["spec"]["finalizers"]
+            .as_array()
+            .is_some_and(|it| !it.is_empty());
+    meta::is_deleting(object)
+        && grace == 0
+        && meta::finalizers(object).next().is_none()
+        && !contents
+}
+
+/// An object as `resource` shows it.
+pub(crate) fn shown(resource: &Resource, kept: &Object) -> Object {
+    let wanted = resource.api_version();
+    if kept["apiVersion"].as_str() == Some(wanted.as_str()) {
+        return kept.clone();
+    }
+    Arc::new(converted(resource, Value::clone(kept), &wanted))
+}
+
+/// An object, as `resource` shows it, in the form that is kept.
+pub(crate) fn kept(resource: &Resource, object: Value) -> Value {
+    converted(resource, object, &resource.stored_as)
+}
+
+fn converted(resource: &Resource, mut object: Value, api_version: &str) -> Value {
+    if object["apiVersion"] == api_version {
+        return object;
+    }
+    if resource.storage == GroupResource::new("", "events") {
+        return convert_event(object, api_version);
+    }
+    meta::fields(&mut object).insert("apiVersion".to_owned(), api_version.into());
+    object
+}

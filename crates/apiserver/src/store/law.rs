@@ -1,0 +1,146 @@
+//! The store against a naive log: a watch replay is a list, at every retained version.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u8, u8, u8),
+    Remove(u8, u8, u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let place = || (0..2u8, 0..2u8, 0..3u8);
+    prop_oneof![
+        3 => place().prop_map(|(shelf, space, name)| Step::Put(shelf, space, name)),
+        1 => place().prop_map(|(shelf, space, name)| Step::Remove(shelf, space, name)),
+    ]
+}
+
+type World = BTreeMap<Key, u64>;
+
+/// Runs the steps on the store and keeps, the slow way, every state there ever was.
+fn run(steps: &[Step], retained: usize) -> (Store, Vec<Shelf>, Vec<(u64, [World; 2])>) {
+    let mut store = Store::new(retained);
+    let shelves: Vec<Shelf> = ["a", "b"]
+        .iter()
+        .map(|it| store.shelf(&GroupResource::new("g", it)))
+        .collect();
+    let mut worlds = vec![(store.version(), [World::new(), World::new()])];
+    for step in steps {
+        let mut world = worlds[worlds.len() - 1].1.clone();
+        match *step {
+            Step::Put(shelf, space, name) => {
+                let key = Key::new(&format!("ns{space}"), &format!("x{name}"));
+                let change =
+                    store.put(shelves[usize::from(shelf)], key.clone(), json!({}));
+                world[usize::from(shelf)].insert(key, change.version);
+            }
+            Step::Remove(shelf, space, name) => {
+                let key = Key::new(&format!("ns{space}"), &format!("x{name}"));
+                let removed = store.remove(shelves[usize::from(shelf)], &key).is_some();
+                assert_eq!(removed, world[usize::from(shelf)].remove(&key).is_some());
+            }
+        }
+        worlds.push((store.version(), world));
+    }
+    (store, shelves, worlds)
+}
+
+fn listed(store: &Store, shelf: Shelf, at: Option<u64>) -> Result<World, TooOld> {
+    let seen = store.list(shelf, &Range::default(), at)?;
+    Ok(seen
+        .map(|(key, object)| (key.clone(), version_of(object)))
+        .collect())
+}
+
+fn version_of(object: &Object) -> u64 {
+    meta::version(object).parse().unwrap()
+}
+
+proptest! {
+    #[test]
+    fn a_list_at_a_retained_version_shows_what_was_there_then(
+        steps in proptest::collection::vec(step(), 0..60), retained in 1usize..40,
+    ) {
+        let (store, shelves, worlds) = run(&steps, retained);
+        for (version, world) in &worlds {
+            for (shelf, world) in shelves.iter().zip(world) {
+                match listed(&store, *shelf, Some(*version)) {
+                    Ok(seen) => prop_assert_eq!(&seen, world),
+                    Err(too_old) => prop_assert!(*version < too_old.oldest),
+                }
+            }
+        }
+        let (_, last) = &worlds[worlds.len() - 1];
+        prop_assert_eq!(&listed(&store, shelves[0], None).unwrap(), &last[0]);
+    }
+
+    #[test]
+    fn a_list_followed_by_its_watch_ends_where_a_later_list_begins(
+        steps in proptest::collection::vec(step(), 0..60), retained in 1usize..40,
+    ) {
+        let (store, shelves, worlds) = run(&steps, retained);
+        for (version, world) in &worlds {
+            for (shelf, world) in shelves.iter().zip(world) {
+                let Ok(changes) = store.changes(*shelf, *version) else { continue };
+                let mut world = world.clone();
+                let mut last = *version;
+                for change in changes {
+                    prop_assert!(change.version > last);
+                    last = change.version;
+                    prop_assert_eq!(version_of(&change.told), change.version);
+                    match &change.after {
+                        Some(_) => world.insert(change.key.clone(), change.version),
+                        None => world.remove(&change.key),
+                    };
+                }
+                prop_assert_eq!(world, listed(&store, *shelf, None).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_retained_writes_can_always_be_replayed(
+        steps in proptest::collection::vec(step(), 0..60), retained in 1usize..40,
+    ) {
+        let (store, shelves, _) = run(&steps, retained);
+        let since = store.version().saturating_sub(retained as u64 - 1).max(1);
+        prop_assert!(store.changes(shelves[0], since).is_ok());
+    }
+}
+
+#[test]
+fn a_namespace_and_a_place_to_go_on_from_narrow_a_list() {
+    let mut store = Store::new(100);
+    let shelf = store.shelf(&GroupResource::new("", "things"));
+    for (namespace, name) in [("b", "1"), ("a", "2"), ("a", "1"), ("ab", "1")] {
+        store.put(shelf, Key::new(namespace, name), json!({}));
+    }
+    let names = |range: Range<'_>| -> Vec<String> {
+        let seen = store.list(shelf, &range, None).unwrap();
+        seen.map(|(key, _)| format!("{}/{}", key.namespace, key.name))
+            .collect()
+    };
+    assert_eq!(names(Range::default()), ["a/1", "a/2", "ab/1", "b/1"]);
+    let namespace = Some("a");
+    assert_eq!(
+        names(Range {
+            namespace,
+            after: None
+        }),
+        ["a/1", "a/2"]
+    );
+    let after = Key::new("a", "1");
+    assert_eq!(
+        names(Range {
+            namespace,
+            after: Some(&after)
+        }),
+        ["a/2"]
+    );
+}

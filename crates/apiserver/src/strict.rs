@@ -1,0 +1,134 @@
+//! JSON read with an eye on repeated keys.
+
+use std::fmt;
+
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::{Map, Number, Value};
+
+/// Reads JSON text. Returns the value, in which the last of repeated keys won, and the
+/// paths of the keys that were repeated, as `spec.items[0].name`.
+///
+/// # Errors
+/// What the parser has to say about a text that is no JSON.
+pub(crate) fn read(text: &[u8]) -> Result<(Value, Vec<String>), serde_json::Error> {
+    let mut repeated = Vec::new();
+    let mut parser = serde_json::Deserializer::from_slice(text);
+    let seed = Reader {
+        path: String::new(),
+        repeated: &mut repeated,
+    };
+    let value = seed.deserialize(&mut parser)?;
+    parser.end()?;
+    Ok((value, repeated))
+}
+
+struct Reader<'a> {
+    path: String,
+    repeated: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        let number =
+            Number::from_f64(value).ok_or_else(|| E::custom("number out of range"))?;
+        Ok(Value::Number(number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        loop {
+            let path = format!("{}[{}]", self.path, all.len());
+            let seed = Reader {
+                path,
+                repeated: &mut *self.repeated,
+            };
+            match items.next_element_seed(seed)? {
+                Some(item) => all.push(item),
+                None => return Ok(Value::Array(all)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let path = if self.path.is_empty() {
+                key.clone()
+            } else {
+                format!("{}.{key}", self.path)
+            };
+            let seed = Reader {
+                path: path.clone(),
+                repeated: &mut *self.repeated,
+            };
+            let value = entries.next_value_seed(seed).map_err(A::Error::custom)?;
+            if all.insert(key, value).is_some() && !self.repeated.contains(&path) {
+                self.repeated.push(path);
+            }
+        }
+        Ok(Value::Object(all))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_repeated_key_is_reported_with_its_path_and_the_last_one_wins() {
+        let text =
+            br#"{"spec": {"a": 1, "list": [{"b": 1, "b": 2}], "a": 3}, "n": -1.5}"#;
+        let (value, repeated) = read(text).unwrap();
+        let expected = json!({"spec": {"a": 3, "list": [{"b": 2}]}, "n": -1.5});
+        assert_eq!(value, expected);
+        assert_eq!(repeated, ["spec.list[0].b", "spec.a"]);
+    }
+
+    #[test]
+    fn what_follows_the_value_is_not_overlooked() {
+        assert!(read(b"{} {}").is_err());
+        assert!(read(b"{").is_err());
+    }
+}

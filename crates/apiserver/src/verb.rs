@@ -1,0 +1,45 @@
+//! What can be done to resources, one module a verb.
+
+mod create;
+pub(crate) mod delete;
+mod evict;
+mod list;
+mod patch;
+mod read;
+mod update;
+mod watch;
+mod write;
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::resource::Verb;
+use crate::route::Target;
+use crate::state::State;
+use crate::status::Status;
+
+/// Does what a request asks for.
+///
+/// # Errors
+/// Why it was refused; nothing has then been written.
+pub(crate) fn perform(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<Answer, Status> {
+    let verb = target.verb(&call.method, call.query.watch);
+    let verb = verb.filter(|it| target.allows(*it));
+    match verb.ok_or_else(Status::method_not_allowed)? {
+        Verb::Get => read::get(state, target),
+        Verb::List => list::list(state, call, target),
+        Verb::Watch => watch::watch(state, call, target),
+        Verb::Create => match target.subresource.as_str() {
+            "eviction" => evict::evict(state, call, target),
+            "binding" => evict::bind(state, call, target),
+            _ => create::create(state, call, target),
+        },
+        Verb::Update => update::update(state, call, target),
+        Verb::Patch => patch::patch(state, call, target),
+        Verb::Delete => delete::delete(state, call, target),
+        Verb::DeleteCollection => delete::delete_collection(state, call, target),
+    }
+}

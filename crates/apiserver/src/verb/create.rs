@@ -1,0 +1,154 @@
+//! POST of a new object.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::write::Draft;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::definition;
+use crate::intake;
+use crate::kind;
+use crate::managed::{self, Writer};
+use crate::meta;
+use crate::resource::Resource;
+use crate::route::Target;
+use crate::state::State;
+use crate::status::{Reason, Status};
+use crate::store::Key;
+
+pub(super) fn create(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<Answer, Status> {
+    let resource = &target.resource;
+    if kind::is_question(resource) {
+        return kind::reply(call, target);
+    }
+    let shelf = state.shelf(resource);
+    if definition::ending(state, shelf).is_some() {
+        let message =
+            "create not allowed while custom resource definition is terminating";
+        return Err(Status::new(405, Reason::MethodNotAllowed, message));
+    }
+    let body = intake::object(call)?;
+    let mut object = body.value;
+    intake::check_kind(resource, &mut object)?;
+    place(target, &mut object)?;
+    let asked = (call.query.field_validation, body.repeated.as_slice());
+    let warnings = intake::settle(state, resource, &mut object, asked)?;
+    let mut draft = Draft::new(object, None);
+    draft.warnings = warnings;
+    finish(state, call, target, draft, true)
+}
+
+/// The rest of a creation, whether by POST or by apply: `tracked` says that the fields'
+/// managers are still to be recorded.
+pub(super) fn finish(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+    mut draft: Draft,
+    tracked: bool,
+) -> Result<Answer, Status> {
+    let resource = &target.resource;
+    clear_system_fields(&mut draft.object);
+    name(state, resource, &mut draft.object)?;
+    let mut target = target.clone();
+    meta::name(&draft.object).clone_into(&mut target.name);
+    kind::default(resource, &mut draft.object);
+    draft.mutate(state, call, &target)?;
+    prepare(state, resource, &mut draft.object);
+    if tracked {
+        let manager = call.manager();
+        let writer = Writer {
+            manager: &manager,
+            subresource: "",
+            now: state.clock.now(),
+        };
+        managed::tracked(resource, None, &mut draft.object, &writer);
+    }
+    draft.validate(state, &target)?;
+    draft.admit(state, call, &target)?;
+    let key = Key::new(&target.namespace, &target.name);
+    let shelf = state.shelf(resource);
+    if state.get(shelf, &key).is_some() {
+        return Err(Status::already_exists(resource, &target.name));
+    }
+    target.resource = Arc::clone(resource);
+    Ok(draft.commit(state, call, &target))
+}
+
+/// Puts an object into the namespace of the path.
+///
+/// # Errors
+/// 400 when it says that it belongs into another.
+fn place(target: &Target, object: &mut Value) -> Result<(), Status> {
+    let said = meta::namespace(object);
+    if !target.resource.namespaced {
+        meta::clear(object, "namespace");
+    } else if said.is_empty() {
+        meta::set(object, "namespace", target.namespace.as_str());
+    } else if said != target.namespace {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the \
+             request",
+        ));
+    }
+    Ok(())
+}
+
+/// Makes a name where only its beginning was given.
+///
+/// # Errors
+/// 422 when neither was.
+fn name(
+    state: &mut State,
+    resource: &Resource,
+    object: &mut Value,
+) -> Result<(), Status> {
+    if !meta::name(object).is_empty() {
+        return Ok(());
+    }
+    let base = meta::text(object, "generateName");
+    if base.is_empty() {
+        let cause = crate::status::Cause::new(
+            "FieldValueRequired",
+            "metadata.name",
+            "Required value: name or generateName is required",
+        );
+        return Err(Status::invalid(resource, "", vec![cause]));
+    }
+    // Kubernetes keeps names with a suffix within 63 characters.
+    let base: String = base.chars().take(58).collect();
+    let name = format!("{base}{}", state.random.suffix());
+    meta::set(object, "name", name);
+    Ok(())
+}
+
+/// What clients cannot set.
+fn clear_system_fields(object: &mut Value) {
+    let system = [
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "selfLink",
+    ];
+    for key in system {
+        meta::clear(object, key);
+    }
+}
+
+fn prepare(state: &mut State, resource: &Resource, object: &mut Value) {
+    meta::set(object, "uid", state.random.uid());
+    meta::set(object, "creationTimestamp", state.now());
+    if resource.generation {
+        meta::set(object, "generation", 1);
+    }
+    kind::prepare_create(resource, object);
+}

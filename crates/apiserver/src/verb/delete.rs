@@ -1,0 +1,325 @@
+//! DELETE of one object or of a collection.
+
+use std::sync::Arc;
+
+use fivespot_admission::policy::Operation;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::{list, read};
+use crate::answer::{Answer, Content, List};
+use crate::call::{Call, Payload};
+use crate::intake;
+use crate::meta;
+use crate::resource::{GroupResource, Resource};
+use crate::route::Target;
+use crate::state::{State, is_finished, shown};
+use crate::status::{Cause, Details, Reason, Status};
+use crate::store::{Key, Object, Shelf};
+
+/// What is to become of dependents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// They go after the owner.
+    Background,
+    /// They go before it.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// How an object is to be deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Only the object with this uid.
+    pub(crate) uid: Option<String>,
+    /// Only the object at this version.
+    pub(crate) version: Option<String>,
+    pub(crate) propagation: Option<Propagation>,
+    pub(crate) grace_seconds: Option<i64>,
+    pub(crate) dry_run: bool,
+}
+
+/// What became of a deletion.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The object waits for its finalizers, its grace period or its contents.
+    Waits(Object),
+    /// It is gone; this was its last state.
+    Gone(Object),
+}
+
+pub(super) fn delete(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<Answer, Status> {
+    let resource = &target.resource;
+    let options = options(call)?;
+    let old = read::existing(state, target)?;
+    check_preconditions(resource, &old, &options)?;
+    let asked = (call, target, Operation::Delete);
+    let old = shown(resource, &old);
+    let said = state.chain.validate(state, &asked, None, Some(&*old))?;
+    let shelf = state.shelf(resource);
+    let key = Key::new(&target.namespace, &target.name);
+    let outcome = delete_object(state, (shelf, &key), &options)?;
+    let mut answer = match outcome {
+        Outcome::Waits(object) => Answer::object(resource, shown(resource, &object)),
+        Outcome::Gone(object) if is_pod(resource) => {
+            Answer::object(resource, shown(resource, &object))
+        }
+        Outcome::Gone(object) => Answer::success(200, details(resource, &object)),
+    };
+    answer.warnings = said.warnings;
+    answer.annotations = said.audit_annotations;
+    Ok(answer)
+}
+
+fn details(resource: &Resource, object: &Value) -> Value {
+    let mut details = json!({"name": meta::name(object)});
+    if !resource.group.is_empty() {
+        details["group"] = resource.group.as_str().into();
+    }
+    details["kind"] = resource.plural.as_str().into();
+    details["uid"] = meta::uid(object).into();
+    details
+}
+
+pub(super) fn delete_collection(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<Answer, Status> {
+    let options = options(call)?;
+    let resource = &target.resource;
+    let shelf = state.shelf(resource);
+    let chosen = list::selected(state, call, target)?;
+    let mut items = Vec::new();
+    for old in chosen {
+        let key = Key::new(meta::namespace(&old), meta::name(&old));
+        let mut one = target.clone();
+        meta::name(&old).clone_into(&mut one.name);
+        let asked = (call, &one, Operation::Delete);
+        state
+            .chain
+            .validate(state, &asked, None, Some(&*shown(resource, &old)))?;
+        match delete_object(state, (shelf, &key), &options) {
+            Ok(Outcome::Waits(object) | Outcome::Gone(object)) => {
+                items.push(shown(resource, &object));
+            }
+            Err(refused) if refused.reason == Reason::NotFound => {}
+            Err(refused) => return Err(refused),
+        }
+    }
+    let list = List {
+        resource: resource.clone(),
+        version: state.store.version(),
+        go_on: String::new(),
+        remaining: None,
+        items,
+    };
+    Ok(Answer::new(200, Content::List(list)))
+}
+
+/// Deletes one object as its kind, its finalizers and the options demand.
+///
+/// # Errors
+/// 404 when it is not there, 409 when it is not as the options expect.
+pub(crate) fn delete_object(
+    state: &mut State,
+    place: (Shelf, &Key),
+    options: &Options,
+) -> Result<Outcome, Status> {
+    let (shelf, key) = place;
+    let Some(resource) = state.kept(shelf).cloned() else {
+        return Err(Status::no_such_resource());
+    };
+    let Some(old) = state.get(shelf, key).cloned() else {
+        return Err(Status::not_found(&resource, &key.name));
+    };
+    check_preconditions(&resource, &old, options)?;
+    let mut object = Value::clone(&old);
+    choose_finalizers(&mut object, options.propagation);
+    mark(state, &resource, &mut object, options);
+    if options.dry_run {
+        let object = Arc::new(object);
+        let gone = is_finished(&object);
+        return Ok(if gone {
+            Outcome::Gone(object)
+        } else {
+            Outcome::Waits(object)
+        });
+    }
+    if is_finished(&object) {
+        let last = state.remove(shelf, key);
+        return Ok(Outcome::Gone(last.unwrap_or(old)));
+    }
+    Ok(Outcome::Waits(state.put(shelf, object)))
+}
+
+/// Sets the deletion time and the grace period, or shortens the one that runs.
+fn mark(state: &State, resource: &Resource, object: &mut Value, options: &Options) {
+    let grace = grace_seconds(resource, object, options);
+    let was_deleting = meta::is_deleting(object);
+    let had = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
+    if was_deleting && had.is_none_or(|had| had <= grace) {
+        return;
+    }
+    let due = state
+        .clock
+        .now()
+        .saturating_add(SignedDuration::from_secs(grace));
+    let due = due.unwrap_or_else(|_| state.clock.now());
+    meta::set(object, "deletionTimestamp", meta::time(due));
+    meta::set(object, "deletionGracePeriodSeconds", grace);
+    if !was_deleting && meta::generation(object) > 0 {
+        meta::set(object, "generation", meta::generation(object) + 1);
+    }
+    if resource.storage == GroupResource::new("", "namespaces") {
+        object["status"] = json!({"phase": "Terminating"});
+    }
+}
+
+/// Only pods that run somewhere get a grace period: the one asked for, or their own.
+fn grace_seconds(resource: &Resource, object: &Value, options: &Options) -> i64 {
+    if !is_pod(resource) {
+        return 0;
+    }
+    let bound = object["spec"]["nodeName"]
+        .as_str()
+        .is_some_and(|it| !it.is_empty());
+    let phase = object["status"]["phase"].as_str().unwrap_or_default();
+    if !bound || matches!(phase, "Succeeded" | "Failed") {
+        return 0;
+    }
+    let own = object["spec"]["terminationGracePeriodSeconds"]
+        .as_i64()
+        .unwrap_or(30);
+    // A negative period means one second (pkg/registry/core/pod/strategy.go).
+    let wished = options.grace_seconds.unwrap_or(own);
+    if wished < 0 { 1 } else { wished }
+}
+
+/// The finalizers by which the collector knows what is to become of dependents. Without
+/// a wish, those that are there stay.
+fn choose_finalizers(object: &mut Value, propagation: Option<Propagation>) {
+    let Some(propagation) = propagation else {
+        return;
+    };
+    let (add, drop): (Option<&str>, &[&str]) = match propagation {
+        Propagation::Background => (None, &[ORPHAN, FOREGROUND]),
+        Propagation::Foreground => (Some(FOREGROUND), &[ORPHAN]),
+        Propagation::Orphan => (Some(ORPHAN), &[FOREGROUND]),
+    };
+    if meta::finalizers(object).any(|it| drop.contains(&it)) {
+        meta::retain_finalizers(object, |it| !drop.contains(&it));
+    }
+    if let Some(name) = add {
+        meta::add_finalizer(object, name);
+    }
+}
+
+/// The owner waits until its dependents have let go of it.
+pub(crate) const ORPHAN: &str = "orphan";
+/// The owner waits until its dependents are gone.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+
+fn is_pod(resource: &Resource) -> bool {
+    resource.storage == GroupResource::new("", "pods")
+}
+
+fn check_preconditions(
+    resource: &Resource,
+    old: &Value,
+    options: &Options,
+) -> Result<(), Status> {
+    let name = meta::name(old);
+    let differ = |what: &str, wanted: &str, had: &str| {
+        let why = format!(
+            "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: \
+             {had}"
+        );
+        Err(Status::conflict(resource, name, &why))
+    };
+    if let Some(uid) = &options.uid
+        && uid != meta::uid(old)
+    {
+        return differ("UID", uid, meta::uid(old));
+    }
+    if let Some(version) = &options.version
+        && version != meta::version(old)
+    {
+        return differ("ResourceVersion", version, meta::version(old));
+    }
+    Ok(())
+}
+
+/// Reads the `DeleteOptions` of the body, or of the query where there is no body.
+pub(super) fn options(call: &Call) -> Result<Options, Status> {
+    let empty = matches!(&call.body, Payload::Bytes(bytes) if bytes.is_empty());
+    let body = if empty {
+        Value::Null
+    } else {
+        intake::object(call)?.value
+    };
+    let mut options = parse_options(&body)?;
+    let query = &call.query;
+    options.dry_run |= query.dry_run;
+    if body.is_null() {
+        options.grace_seconds = query.grace_period_seconds;
+        let word = Some(query.propagation_policy.as_str()).filter(|it| !it.is_empty());
+        options.propagation = propagation(word, query.orphan_dependents)?;
+    }
+    Ok(options)
+}
+
+/// Reads a `DeleteOptions` object; null has no options.
+pub(super) fn parse_options(body: &Value) -> Result<Options, Status> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let preconditions = &body["preconditions"];
+    let orphan = body["orphanDependents"].as_bool();
+    Ok(Options {
+        uid: text(&preconditions["uid"]),
+        version: text(&preconditions["resourceVersion"]),
+        propagation: propagation(body["propagationPolicy"].as_str(), orphan)?,
+        grace_seconds: body["gracePeriodSeconds"].as_i64(),
+        dry_run: body["dryRun"]
+            .as_array()
+            .is_some_and(|it| it.contains(&"All".into())),
+    })
+}
+
+fn propagation(
+    word: Option<&str>,
+    orphan: Option<bool>,
+) -> Result<Option<Propagation>, Status> {
+    let refuse = |message: String| {
+        let cause = Cause::new("FieldValueInvalid", "propagationPolicy", message.clone());
+        let text = format!(
+            "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: {message}"
+        );
+        Status::new(422, Reason::Invalid, text).with_details(Details {
+            group: "meta.k8s.io".to_owned(),
+            kind: "DeleteOptions".to_owned(),
+            causes: vec![cause],
+            ..Details::default()
+        })
+    };
+    match (word, orphan) {
+        (Some(word), Some(_)) => Err(refuse(format!(
+            "Invalid value: {word:?}: orphanDependents and deletionPropagation cannot be both \
+             set"
+        ))),
+        (Some("Background"), None) | (None, Some(false)) => {
+            Ok(Some(Propagation::Background))
+        }
+        (Some("Foreground"), None) => Ok(Some(Propagation::Foreground)),
+        (Some("Orphan"), None) | (None, Some(true)) => Ok(Some(Propagation::Orphan)),
+        (Some(word), None) => Err(refuse(format!(
+            "Unsupported value: {word:?}: supported values: \"Background\", \"Foreground\", \
+             \"Orphan\", \"nil\""
+        ))),
+        (None, None) => Ok(None),
+    }
+}

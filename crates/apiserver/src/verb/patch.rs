@@ -1,0 +1,144 @@
+//! PATCH in its four forms.
+
+use serde_json::Value;
+
+use super::write::Draft;
+use super::{create, update};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::intake;
+use crate::managed::{self, Writer};
+use crate::meta;
+use crate::patch::{self, PatchType};
+use crate::route::Target;
+use crate::state::{State, shown};
+use crate::status::Status;
+use crate::store::{Key, Object};
+
+pub(super) fn patch(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<Answer, Status> {
+    let resource = &target.resource;
+    let format = PatchType::of(&call.content_type, resource)?;
+    if format == PatchType::Apply {
+        return server_side_apply(state, call, target);
+    }
+    let body = intake::value(call)?;
+    let old = current(state, target);
+    let old = old.ok_or_else(|| Status::not_found(resource, &target.name))?;
+    let mut object = match format {
+        PatchType::Json => patch::json(&old, &body.value)?,
+        PatchType::Strategic => patch::strategic(resource, &old, &body.value)?,
+        PatchType::Merge | PatchType::Apply => patch::merge(&old, &body.value)?,
+    };
+    intake::check_kind(resource, &mut object)?;
+    check_name(target, &object)?;
+    let asked = (call.query.field_validation, body.repeated.as_slice());
+    let warnings = intake::settle(state, resource, &mut object, asked)?;
+    let mut draft = Draft::new(object, Some(old));
+    draft.warnings = warnings;
+    update::finish(state, call, target, draft, true)
+}
+
+fn server_side_apply(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<Answer, Status> {
+    let resource = &target.resource;
+    if call.query.field_manager.is_empty() {
+        let cause = crate::status::Cause::new(
+            "FieldValueRequired",
+            "fieldManager",
+            "Required value: is required for apply patch",
+        );
+        let mut refused = Status::invalid(resource, "", vec![cause]);
+        "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required \
+         for apply patch"
+            .clone_into(&mut refused.message);
+        return Err(refused);
+    }
+    let body = intake::value(call)?;
+    let mut sent = body.value;
+    intake::check_kind(resource, &mut sent)?;
+    place(target, &mut sent)?;
+    let asked = (call.query.field_validation, body.repeated.as_slice());
+    let warnings = unknown_in_apply(state, target, &sent, asked)?;
+    let old = current(state, target);
+    let subresource = target.subresource.as_str();
+    let manager = call.manager();
+    let writer = Writer {
+        manager: &manager,
+        subresource,
+        now: state.clock.now(),
+    };
+    let force = call.query.force;
+    let mut object = managed::applied(resource, old.as_deref(), &sent, &writer, force)?;
+    let quiet = (crate::query::FieldValidation::Ignore, [].as_slice());
+    intake::settle(state, resource, &mut object, quiet)?;
+    let mut draft = Draft::new(object, old);
+    draft.warnings = warnings;
+    if draft.old.is_some() {
+        update::finish(state, call, target, draft, false)
+    } else if !subresource.is_empty() {
+        Err(Status::not_found(resource, &target.name))
+    } else if !meta::uid(&sent).is_empty() {
+        let uid = meta::uid(&sent);
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object \
+             was found"
+        );
+        Err(Status::conflict(resource, &target.name, &why))
+    } else {
+        create::finish(state, call, target, draft, false)
+    }
+}
+
+/// Says what an applied configuration has that its kind does not know. The copy is thrown
+/// away: defaults must not become part of what the manager applied.
+fn unknown_in_apply(
+    state: &State,
+    target: &Target,
+    sent: &Value,
+    asked: (crate::query::FieldValidation, &[String]),
+) -> Result<Vec<String>, Status> {
+    let mut copy = sent.clone();
+    intake::settle(state, &target.resource, &mut copy, asked)
+}
+
+fn current(state: &mut State, target: &Target) -> Option<Object> {
+    let shelf = state.shelf(&target.resource);
+    let key = Key::new(&target.namespace, &target.name);
+    let found = state.get(shelf, &key)?.clone();
+    Some(shown(&target.resource, &found))
+}
+
+/// Name and namespace of an applied configuration come from the path where it is silent.
+fn place(target: &Target, object: &mut Value) -> Result<(), Status> {
+    if meta::name(object).is_empty() {
+        meta::set(object, "name", target.name.as_str());
+    }
+    if target.resource.namespaced && meta::namespace(object).is_empty() {
+        meta::set(object, "namespace", target.namespace.as_str());
+    }
+    check_name(target, object)
+}
+
+fn check_name(target: &Target, object: &Value) -> Result<(), Status> {
+    let (name, namespace) = (meta::name(object), meta::namespace(object));
+    if name != target.name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            target.name
+        )));
+    }
+    if target.resource.namespaced && namespace != target.namespace {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the \
+             request",
+        ));
+    }
+    Ok(())
+}

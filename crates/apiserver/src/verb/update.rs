@@ -1,0 +1,202 @@
+//! PUT of an object, or of its status.
+
+use serde_json::Value;
+
+use super::read;
+use super::write::Draft;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::intake;
+use crate::kind;
+use crate::managed::{self, Writer};
+use crate::meta;
+use crate::resource::Resource;
+use crate::route::Target;
+use crate::state::{State, shown};
+use crate::status::{Cause, Status};
+use crate::store::Object;
+
+pub(super) fn update(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<Answer, Status> {
+    let resource = &target.resource;
+    let body = intake::object(call)?;
+    let mut object = body.value;
+    intake::check_kind(resource, &mut object)?;
+    check_place(target, &mut object)?;
+    let asked = (call.query.field_validation, body.repeated.as_slice());
+    let warnings = intake::settle(state, resource, &mut object, asked)?;
+    let old = shown(resource, &read::existing(state, target)?);
+    if resource.custom && meta::version(&object).is_empty() {
+        let cause = Cause::new(
+            "FieldValueInvalid",
+            "metadata.resourceVersion",
+            "Invalid value: 0: must be specified for an update",
+        );
+        return Err(Status::invalid(resource, &target.name, vec![cause]));
+    }
+    let mut draft = Draft::new(object, Some(old));
+    draft.warnings = warnings;
+    finish(state, call, target, draft, true)
+}
+
+/// The rest of an update, whether by PUT, patch or apply: `tracked` says that the fields'
+/// managers are still to be recorded.
+pub(super) fn finish(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+    mut draft: Draft,
+    tracked: bool,
+) -> Result<Answer, Status> {
+    let resource = &target.resource;
+    let Some(old) = draft.old.clone() else {
+        return Err(Status::not_found(resource, &target.name));
+    };
+    check_preconditions(resource, &draft.object, &old)?;
+    kind::default(resource, &mut draft.object);
+    prepare(target, &mut draft.object, &old);
+    draft.mutate(state, call, target)?;
+    prepare(target, &mut draft.object, &old);
+    if tracked {
+        let manager = call.manager();
+        let subresource = target.subresource.as_str();
+        let writer = Writer {
+            manager: &manager,
+            subresource,
+            now: state.clock.now(),
+        };
+        managed::tracked(resource, Some(&old), &mut draft.object, &writer);
+    }
+    count_generation(resource, &mut draft.object, &old);
+    draft.validate(state, target)?;
+    draft.admit(state, call, target)?;
+    Ok(draft.commit(state, call, target))
+}
+
+/// Checks that an object is the one that the path names.
+///
+/// # Errors
+/// 400 when it is not.
+fn check_place(target: &Target, object: &mut Value) -> Result<(), Status> {
+    let said = meta::name(object);
+    if said.is_empty() {
+        meta::set(object, "name", target.name.as_str());
+    } else if said != target.name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({said}) does not match the name on the URL ({})",
+            target.name
+        )));
+    }
+    let said = meta::namespace(object);
+    if !target.resource.namespaced {
+        meta::clear(object, "namespace");
+    } else if said.is_empty() {
+        meta::set(object, "namespace", target.namespace.as_str());
+    } else if said != target.namespace {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the \
+             request",
+        ));
+    }
+    Ok(())
+}
+
+/// A version and a uid in the object are conditions of the write.
+fn check_preconditions(
+    resource: &Resource,
+    object: &Value,
+    old: &Object,
+) -> Result<(), Status> {
+    let name = meta::name(old);
+    let (uid, had) = (meta::uid(object), meta::uid(old));
+    if !uid.is_empty() && uid != had {
+        let why = format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {had}"
+        );
+        return Err(Status::conflict(resource, name, &why));
+    }
+    let version = meta::version(object);
+    if !version.is_empty() && version != "0" && version != meta::version(old) {
+        return Err(Status::modified(resource, name));
+    }
+    Ok(())
+}
+
+/// Restores what this request may not change.
+fn prepare(target: &Target, object: &mut Value, old: &Value) {
+    let resource = &target.resource;
+    for key in ["uid", "creationTimestamp", "generation", "resourceVersion"] {
+        meta::copy(old, object, key);
+    }
+    if object["metadata"].get("deletionTimestamp").is_none() {
+        meta::copy(old, object, "deletionTimestamp");
+    }
+    if object["metadata"]
+        .get("deletionGracePeriodSeconds")
+        .is_none()
+    {
+        meta::copy(old, object, "deletionGracePeriodSeconds");
+    }
+    match target.subresource.as_str() {
+        "status" => keep_all_but_status(resource, object, old),
+        "finalize" => kind::keep_all_but_finalizers(object, old),
+        _ => {
+            if resource.has_status() {
+                meta::copy_field(old, object, "status");
+            }
+            kind::prepare_update(resource, object, old);
+        }
+    }
+}
+
+/// A status write changes the status alone; of built-in kinds, as in Kubernetes, also
+/// labels and annotations.
+fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
+    let status = object.get("status").cloned();
+    let metadata = object["metadata"].clone();
+    *object = old.clone();
+    let fields = meta::fields(object);
+    match status {
+        Some(status) => {
+            fields.insert("status".to_owned(), status);
+        }
+        None => {
+            fields.shift_remove("status");
+        }
+    }
+    let said = serde_json::json!({ "metadata": metadata });
+    meta::copy(&said, object, "managedFields");
+    if !resource.custom {
+        meta::copy(&said, object, "labels");
+        meta::copy(&said, object, "annotations");
+    }
+}
+
+/// Counts a change of anything but metadata and, where it is a subresource, status.
+fn count_generation(resource: &Resource, object: &mut Value, old: &Value) {
+    if !resource.generation || !meaning(resource, object).ne(meaning(resource, old)) {
+        return;
+    }
+    meta::set(object, "generation", meta::generation(old) + 1);
+}
+
+fn meaning<'a>(
+    resource: &Resource,
+    object: &'a Value,
+) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    let status = resource.has_status() || !resource.custom;
+    let ignored = move |key: &str| {
+        matches!(key, "metadata" | "apiVersion" | "kind") || (status && key == "status")
+    };
+    let mut fields: Vec<_> = object
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| !ignored(key))
+        .collect();
+    fields.sort_by_key(|(key, _)| *key);
+    fields.into_iter()
+}

@@ -1,0 +1,136 @@
+//! GET of a collection with `watch=true`.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::list;
+use crate::answer::{Answer, Content};
+use crate::call::Call;
+use crate::hub::Scope;
+use crate::route::Target;
+use crate::state::State;
+use crate::status::{Cause, Details, Reason, Status};
+use crate::store::{Range, Shelf};
+use crate::watch::{Event, Opening, Watch, bookmark};
+
+pub(super) fn watch(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<Answer, Status> {
+    let query = &call.query;
+    check(call)?;
+    let scope = Scope {
+        namespace: target.namespace.clone(),
+        filter: list::filter(call, target)?,
+    };
+    let shelf = state.shelf(&target.resource);
+    let since = list::wanted_version(&query.version)?;
+    let newest = state.store.version();
+    if let Some(since) = since.filter(|it| *it > newest) {
+        return Err(list::too_large(since, newest));
+    }
+    let from_now = matches!(since, None | Some(0));
+    let initial = query.send_initial_events.unwrap_or(from_now);
+    let backlog = if initial {
+        let mut events = everything(state, shelf, &scope);
+        if query.send_initial_events == Some(true) && query.bookmarks {
+            let mark = bookmark(&target.resource, newest, true);
+            events.push_back(Event::Bookmark(mark));
+        }
+        Ok(events)
+    } else if from_now {
+        Ok(VecDeque::new())
+    } else {
+        replay(state, shelf, &scope, since.unwrap_or_default())
+    };
+    let watch = match backlog {
+        Err(refused) => Watch::refused(target.resource.clone(), refused),
+        Ok(backlog) => {
+            let hold = call.holds_clock.then(|| state.clock.clone());
+            let busy = hold
+                .as_ref()
+                .filter(|_| !backlog.is_empty())
+                .map(|it| it.busy());
+            Watch::open(Opening {
+                resource: target.resource.clone(),
+                backlog,
+                live: state.hub.subscribe(shelf, scope, hold),
+                busy,
+                version: newest,
+                bookmarks: query.bookmarks,
+                timeout: query
+                    .timeout_seconds
+                    .filter(|it| *it > 0)
+                    .map(|it| Duration::from_secs(it.into())),
+            })
+        }
+    };
+    Ok(Answer::new(200, Content::Watch(Box::new(watch))))
+}
+
+/// `sendInitialEvents` and `resourceVersionMatch` come together (KEP-3157).
+fn check(call: &Call) -> Result<(), Status> {
+    let query = &call.query;
+    let problem = match (query.send_initial_events, query.version_match.as_str()) {
+        (None, "") | (Some(_), "NotOlderThan") => return Ok(()),
+        (None, _) => (
+            "FieldValueForbidden",
+            "resourceVersionMatch",
+            "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents \
+             is provided"
+                .to_owned(),
+        ),
+        (Some(_), "") => (
+            "FieldValueForbidden",
+            "resourceVersionMatch",
+            "Forbidden: sendInitialEvents requires setting resourceVersionMatch to \
+             NotOlderThan"
+                .to_owned(),
+        ),
+        (Some(_), word) => (
+            "FieldValueNotSupported",
+            "resourceVersionMatch",
+            format!("Unsupported value: {word:?}: supported values: \"NotOlderThan\""),
+        ),
+    };
+    let (reason, field, message) = problem;
+    let text = format!("ListOptions.meta.k8s.io \"\" is invalid: {field}: {message}");
+    Err(
+        Status::new(422, Reason::Invalid, text).with_details(Details {
+            group: "meta.k8s.io".to_owned(),
+            kind: "ListOptions".to_owned(),
+            causes: vec![Cause::new(reason, field, message)],
+            ..Details::default()
+        }),
+    )
+}
+
+/// All objects of the scope as they are.
+fn everything(state: &State, shelf: Shelf, scope: &Scope) -> VecDeque<Event> {
+    let namespace = Some(scope.namespace.as_str()).filter(|it| !it.is_empty());
+    let range = Range {
+        namespace,
+        after: None,
+    };
+    let Ok(found) = state.store.list(shelf, &range, None) else {
+        return VecDeque::new();
+    };
+    let wanted = found.filter(|(_, it)| scope.filter.matches(it));
+    wanted.map(|(_, it)| Event::Initial(it.clone())).collect()
+}
+
+/// What happened in the scope after a version.
+fn replay(
+    state: &State,
+    shelf: Shelf,
+    scope: &Scope,
+    since: u64,
+) -> Result<VecDeque<Event>, Status> {
+    let changes = state.store.changes(shelf, since);
+    let changes = changes.map_err(|old| Status::too_old(since, old.oldest))?;
+    Ok(changes
+        .filter_map(|it| scope.see(it))
+        .map(Event::Seen)
+        .collect())
+}

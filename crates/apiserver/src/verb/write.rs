@@ -1,0 +1,174 @@
+//! What create, update and patch have in common: rules, fields' managers, admission.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fivespot_admission::FieldError;
+use fivespot_admission::object_meta::{self, NameRule, Scope};
+use fivespot_admission::policy::Operation;
+use serde_json::Value;
+
+use crate::answer::{Answer, Content};
+use crate::call::Call;
+use crate::intake;
+use crate::kind;
+use crate::meta;
+use crate::resource::{GroupResource, Resource};
+use crate::route::Target;
+use crate::state::{self, State};
+use crate::status::{Cause, Status};
+use crate::store::Object;
+
+/// A write that is being made.
+#[derive(Debug)]
+pub(super) struct Draft {
+    /// As the resource of the request shows it.
+    pub(super) object: Value,
+    /// The object before, as the resource of the request shows it; `None` for a creation.
+    pub(super) old: Option<Object>,
+    pub(super) warnings: Vec<String>,
+    pub(super) annotations: BTreeMap<String, String>,
+}
+
+impl Draft {
+    pub(super) fn new(object: Value, old: Option<Object>) -> Self {
+        Self {
+            object,
+            old,
+            warnings: Vec::new(),
+            annotations: BTreeMap::new(),
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        if self.old.is_some() {
+            Operation::Update
+        } else {
+            Operation::Create
+        }
+    }
+
+    /// Checks the object against the rules of its kind.
+    ///
+    /// # Errors
+    /// 422 with one cause for each rule that is broken.
+    pub(super) fn validate(
+        &mut self,
+        state: &State,
+        target: &Target,
+    ) -> Result<(), Status> {
+        let resource = &target.resource;
+        let mut errors = self.metadata_errors(resource);
+        if let Some(definition) = intake::definition(state, resource)
+            && let Some(version) = definition.served(&resource.version)
+        {
+            let verdict = match &self.old {
+                None => version.create(&self.object),
+                Some(old) if target.subresource == "status" => {
+                    version.update_status(&self.object, old)
+                }
+                Some(old) => version.update(&self.object, old),
+            };
+            errors.extend(verdict.errors);
+        } else {
+            errors.extend(kind::errors(
+                state,
+                resource,
+                &self.object,
+                self.old.as_deref(),
+            ));
+        }
+        if errors.is_empty() {
+            return Ok(());
+        }
+        Err(invalid(resource, meta::name(&self.object), &errors))
+    }
+
+    fn metadata_errors(&self, resource: &Resource) -> Vec<FieldError> {
+        let scope = if resource.namespaced {
+            Scope::Namespaced
+        } else {
+            Scope::Cluster
+        };
+        let metadata = self.object.get("metadata");
+        match &self.old {
+            None => object_meta::create(metadata, name_rule(resource), scope),
+            Some(old) => object_meta::update(metadata, old.get("metadata"), scope),
+        }
+    }
+
+    /// Asks the mutating plugins.
+    ///
+    /// # Errors
+    /// The refusal of the first that refuses.
+    pub(super) fn mutate(
+        &mut self,
+        state: &mut State,
+        call: &Call,
+        target: &Target,
+    ) -> Result<(), Status> {
+        let chain = state.chain.clone();
+        chain.mutate(state, &(call, target, self.operation()), &mut self.object)
+    }
+
+    /// Asks the validating plugins.
+    ///
+    /// # Errors
+    /// The refusal of the first that refuses.
+    pub(super) fn admit(
+        &mut self,
+        state: &State,
+        call: &Call,
+        target: &Target,
+    ) -> Result<(), Status> {
+        let asked = (call, target, self.operation());
+        let said = state.chain.validate(
+            state,
+            &asked,
+            Some(&self.object),
+            self.old.as_deref(),
+        )?;
+        self.warnings.extend(said.warnings);
+        self.annotations.extend(said.audit_annotations);
+        Ok(())
+    }
+
+    /// Stores the object, unless this is a rehearsal, and answers with it.
+    pub(super) fn commit(
+        self,
+        state: &mut State,
+        call: &Call,
+        target: &Target,
+    ) -> Answer {
+        let resource = &target.resource;
+        let created = self.old.is_none();
+        let object = state::kept(resource, self.object);
+        let stored = if call.query.dry_run {
+            Arc::new(object)
+        } else {
+            let shelf = state.shelf(resource);
+            state.put_or_finish(shelf, object)
+        };
+        let shown = state::shown(resource, &stored);
+        let code = if created { 201 } else { 200 };
+        let mut answer = Answer::new(code, Content::Object(resource.clone(), shown));
+        answer.warnings = self.warnings;
+        answer.annotations = self.annotations;
+        answer
+    }
+}
+
+/// 422 with these errors.
+pub(super) fn invalid(resource: &Resource, name: &str, errors: &[FieldError]) -> Status {
+    let causes = errors.iter().map(|it| Cause::from(it.cause()));
+    Status::invalid(resource, name, causes.collect())
+}
+
+fn name_rule(resource: &Resource) -> NameRule {
+    let kept: &GroupResource = &resource.storage;
+    match (kept.group.as_str(), kept.resource.as_str()) {
+        ("", "namespaces") => NameRule::DnsLabel,
+        ("rbac.authorization.k8s.io", _) => NameRule::PathSegment,
+        _ => NameRule::DnsSubdomain,
+    }
+}

@@ -1,0 +1,213 @@
+//! One watch: what has happened since, then what happens.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use fivespot_clock::Busy;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::hub::{Delivery, EventKind, Seen};
+use crate::meta;
+use crate::resource::Resource;
+use crate::state::shown;
+use crate::status::Status;
+use crate::store::Object;
+
+/// How often an idle watch that allows bookmarks gets one, by the machine's clock.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+
+/// A running watch.
+///
+/// Each event holds a virtual clock from the write until the next poll after its delivery:
+/// that poll says that it has been handled.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) resource: Arc<Resource>,
+    backlog: VecDeque<Event>,
+    live: Option<mpsc::Receiver<Delivery>>,
+    /// Held while there is a backlog, or an event that is being handled.
+    busy: Vec<Busy>,
+    version: u64,
+    bookmarks: bool,
+    /// By the machine's clock, so that a client's time-out means what it says.
+    timeout: Option<Duration>,
+    ends: Option<Pin<Box<tokio::time::Sleep>>>,
+    bookmark_due: Option<Pin<Box<tokio::time::Sleep>>>,
+}
+
+/// One event as it goes out.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A write, in the shape that is kept.
+    Seen(Seen),
+    /// An object that was there when the watch began.
+    Initial(Object),
+    /// A version to go on from.
+    Bookmark(Object),
+    /// The watch cannot go on.
+    Error(Status),
+}
+
+/// What a watch starts with.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) backlog: VecDeque<Event>,
+    pub(crate) live: mpsc::Receiver<Delivery>,
+    pub(crate) busy: Option<Busy>,
+    pub(crate) version: u64,
+    pub(crate) bookmarks: bool,
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Watch {
+    pub(crate) fn open(opening: Opening) -> Self {
+        Self {
+            resource: opening.resource,
+            backlog: opening.backlog,
+            live: Some(opening.live),
+            busy: opening.busy.into_iter().collect(),
+            version: opening.version,
+            bookmarks: opening.bookmarks,
+            timeout: opening.timeout,
+            ends: None,
+            bookmark_due: None,
+        }
+    }
+
+    /// A watch that says why it cannot be and ends.
+    pub(crate) fn refused(resource: Arc<Resource>, why: Status) -> Self {
+        Self {
+            resource,
+            backlog: VecDeque::from([Event::Error(why)]),
+            live: None,
+            busy: Vec::new(),
+            version: 0,
+            bookmarks: false,
+            timeout: None,
+            ends: None,
+            bookmark_due: None,
+        }
+    }
+
+    /// The next event; `None` when the watch is over. What was delivered before counts as
+    /// handled.
+    pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        if let Some(event) = self.backlog.pop_front() {
+            return Poll::Ready(Some(event));
+        }
+        self.busy.clear();
+        let Some(live) = &mut self.live else {
+            return Poll::Ready(None);
+        };
+        match live.poll_recv(cx) {
+            Poll::Ready(Some(delivery)) => {
+                self.busy.extend(delivery.busy);
+                self.version = delivery.seen.change.version;
+                return Poll::Ready(Some(Event::Seen(delivery.seen)));
+            }
+            Poll::Ready(None) => {
+                self.live = None;
+                return Poll::Ready(None);
+            }
+            Poll::Pending => {}
+        }
+        self.poll_timers(cx)
+    }
+
+    fn poll_timers(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        if let Some(timeout) = self.timeout {
+            let ends = self
+                .ends
+                .get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+            if ends.as_mut().poll(cx).is_ready() {
+                self.live = None;
+                return Poll::Ready(self.bookmarks.then(|| self.bookmark()));
+            }
+        }
+        if self.bookmarks {
+            let due = self
+                .bookmark_due
+                .get_or_insert_with(|| Box::pin(tokio::time::sleep(BOOKMARK_EVERY)));
+            if due.as_mut().poll(cx).is_ready() {
+                self.bookmark_due = None;
+                return Poll::Ready(Some(self.bookmark()));
+            }
+        }
+        Poll::Pending
+    }
+
+    fn bookmark(&self) -> Event {
+        Event::Bookmark(bookmark(&self.resource, self.version, false))
+    }
+}
+
+/// A bookmark at `version`; the one behind the initial events says so.
+pub(crate) fn bookmark(resource: &Resource, version: u64, ends_initial: bool) -> Object {
+    let mut metadata = json!({"resourceVersion": version.to_string()});
+    if ends_initial {
+        metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+    }
+    // A real server sends a whole object of the kind, with an absent creation time.
+    metadata["creationTimestamp"] = Value::Null;
+    Arc::new(json!({
+        "kind": resource.kind,
+        "apiVersion": resource.api_version(),
+        "metadata": metadata,
+    }))
+}
+
+impl Event {
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Seen(seen) => seen.kind.as_str(),
+            Self::Initial(_) => EventKind::Added.as_str(),
+            Self::Bookmark(_) => EventKind::Bookmark.as_str(),
+            Self::Error(_) => "ERROR",
+        }
+    }
+
+    /// The object as `resource` shows it; `None` for an error.
+    pub(crate) fn object(&self, resource: &Resource) -> Option<Object> {
+        match self {
+            Self::Seen(seen) => Some(shown(resource, seen.object())),
+            Self::Initial(object) => Some(shown(resource, object)),
+            Self::Bookmark(object) => Some(object.clone()),
+            Self::Error(_) => None,
+        }
+    }
+
+    /// The event as one line of JSON.
+    pub(crate) fn line(&self, resource: &Resource) -> Vec<u8> {
+        let object = match self {
+            Self::Error(status) => meta::json(&status.to_value()),
+            Self::Seen(seen)
+                if seen.object.is_none()
+                    && seen.object()["apiVersion"] == resource.api_version().as_str() =>
+            {
+                seen.change.json().clone()
+            }
+            Self::Seen(_) | Self::Initial(_) | Self::Bookmark(_) => self
+                .object(resource)
+                .map(|it| meta::json(&it))
+                .unwrap_or_default(),
+        };
+        frame(self.kind(), &object)
+    }
+}
+
+/// `{"type":…,"object":…}` and the end of the line.
+pub(crate) fn frame(kind: &str, object: &[u8]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(object.len() + 40);
+    line.extend_from_slice(b"{\"type\":\"");
+    line.extend_from_slice(kind.as_bytes());
+    line.extend_from_slice(b"\",\"object\":");
+    line.extend_from_slice(object);
+    line.extend_from_slice(b"}\n");
+    line
+}

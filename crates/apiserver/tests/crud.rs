@@ -1,0 +1,189 @@
+//! Objects come, change and go as on a real API server.
+
+use fivespot_apiserver::{Client, Delete, Options, Patch, Reason, Selector, Server};
+use fivespot_clock::Clock;
+use serde_json::{Value, json};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+fn server() -> Server {
+    let start = "2026-03-06T21:30:00Z".parse().unwrap();
+    Server::new(Options::new(Clock::stopped_at(start))).unwrap()
+}
+
+fn client() -> Client {
+    server().client()
+}
+
+fn map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}})
+}
+
+fn at(name: &str) -> String {
+    format!("{MAPS}/{name}")
+}
+
+#[tokio::test]
+async fn a_created_object_gets_what_only_the_server_can_give() {
+    let client = client();
+    let made = client.create(MAPS, map("x")).await.unwrap();
+    let metadata = &made["metadata"];
+    assert_eq!(metadata["namespace"], "default");
+    assert_eq!(metadata["creationTimestamp"], "2026-03-06T21:30:00Z");
+    assert_eq!(metadata["uid"].as_str().unwrap().len(), 36);
+    assert!(metadata["resourceVersion"].is_string());
+    assert_eq!(client.get(&at("x")).await.unwrap(), made);
+}
+
+#[tokio::test]
+async fn a_name_can_be_taken_only_once() {
+    let client = client();
+    client.create(MAPS, map("x")).await.unwrap();
+    let refused = client.create(MAPS, map("x")).await.unwrap_err();
+    assert_eq!((refused.code, refused.reason), (409, Reason::AlreadyExists));
+    assert_eq!(refused.message, "configmaps \"x\" already exists");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found() {
+    let refused = client().get("/api/v1/nodes/n1").await.unwrap_err();
+    assert_eq!((refused.code, refused.reason), (404, Reason::NotFound));
+    assert_eq!(refused.message, "nodes \"n1\" not found");
+}
+
+#[tokio::test]
+async fn an_update_from_an_old_version_conflicts() {
+    let client = client();
+    let made = client.create(MAPS, map("x")).await.unwrap();
+    let mut next = Value::clone(&made);
+    next["data"]["a"] = "2".into();
+    client.update(&at("x"), next.clone()).await.unwrap();
+    let refused = client.update(&at("x"), next).await.unwrap_err();
+    assert_eq!((refused.code, refused.reason), (409, Reason::Conflict));
+    assert_eq!(
+        refused.message,
+        "Operation cannot be fulfilled on configmaps \"x\": the object has been modified; \
+         please apply your changes to the latest version and try again"
+    );
+}
+
+#[tokio::test]
+async fn an_update_that_changes_nothing_writes_nothing() {
+    let client = client();
+    let made = client.create(MAPS, map("x")).await.unwrap();
+    let same = client.update(&at("x"), Value::clone(&made)).await.unwrap();
+    assert_eq!(
+        same["metadata"]["resourceVersion"],
+        made["metadata"]["resourceVersion"]
+    );
+}
+
+#[tokio::test]
+async fn generated_names_follow_from_the_seed() {
+    let generated = || async {
+        let mut map = map("");
+        map["metadata"] = json!({"generateName": "x-"});
+        let made = client().create(MAPS, map).await.unwrap();
+        made["metadata"]["name"].as_str().unwrap().to_owned()
+    };
+    let name = generated().await;
+    assert_eq!(name.len(), "x-".len() + 5);
+    assert_eq!(name, generated().await);
+}
+
+#[tokio::test]
+async fn an_object_without_any_name_is_invalid() {
+    let refused = client().create(MAPS, map("")).await.unwrap_err();
+    assert_eq!((refused.code, refused.reason), (422, Reason::Invalid));
+    assert_eq!(
+        refused.message,
+        "ConfigMap \"\" is invalid: metadata.name: Required value: name or generateName is \
+         required"
+    );
+}
+
+#[tokio::test]
+async fn a_finalizer_keeps_an_object_until_it_is_taken_off() {
+    let client = client();
+    let mut kept = map("x");
+    kept["metadata"]["finalizers"] = json!(["example.com/mine"]);
+    client.create(MAPS, kept).await.unwrap();
+    let waiting = client.delete(&at("x"), &Delete::default()).await.unwrap();
+    assert_eq!(
+        waiting["metadata"]["deletionTimestamp"],
+        "2026-03-06T21:30:00Z"
+    );
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    client.patch(&at("x"), patch).await.unwrap();
+    assert_eq!(client.get(&at("x")).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
+async fn a_deletion_can_insist_on_a_uid() {
+    let client = client();
+    let made = client.create(MAPS, map("x")).await.unwrap();
+    let other = Delete {
+        uid: Some("other".to_owned()),
+        ..Delete::default()
+    };
+    let refused = client.delete(&at("x"), &other).await.unwrap_err();
+    assert_eq!(refused.code, 409);
+    let uid = made["metadata"]["uid"].as_str().unwrap();
+    assert_eq!(
+        refused.message,
+        format!(
+            "Operation cannot be fulfilled on configmaps \"x\": Precondition failed: UID in \
+             precondition: other, UID in object meta: {uid}"
+        )
+    );
+    let right = Delete {
+        uid: Some(uid.to_owned()),
+        ..Delete::default()
+    };
+    client.delete(&at("x"), &right).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_list_is_narrowed_by_labels_and_fields() {
+    let client = client();
+    for (name, color) in [("a", "red"), ("b", "blue"), ("c", "red")] {
+        let mut map = map(name);
+        map["metadata"]["labels"] = json!({"color": color});
+        client.create(MAPS, map).await.unwrap();
+    }
+    let names = |selector: Selector| {
+        let client = client.clone();
+        async move {
+            let list = client.list(MAPS, &selector).await.unwrap();
+            let names = list
+                .items
+                .iter()
+                .map(|it| it["metadata"]["name"].to_string());
+            names.collect::<Vec<_>>().join(",")
+        }
+    };
+    assert_eq!(names(Selector::labels("color=red")).await, "\"a\",\"c\"");
+    assert_eq!(
+        names(Selector::fields("metadata.name!=a")).await,
+        "\"b\",\"c\""
+    );
+}
+
+#[tokio::test]
+async fn status_and_the_rest_are_written_through_different_doors() {
+    let client = client();
+    let node = json!({"metadata": {"name": "n1"}, "spec": {"unschedulable": true}});
+    client.create("/api/v1/nodes", node).await.unwrap();
+    let both = json!({"spec": {"unschedulable": null}, "status": {"phase": "Running"}});
+    let path = "/api/v1/nodes/n1";
+    let through_status = client
+        .patch(&format!("{path}/status"), Patch::Merge(both.clone()))
+        .await
+        .unwrap();
+    assert_eq!(through_status["spec"]["unschedulable"], true);
+    assert_eq!(through_status["status"]["phase"], "Running");
+    let other = json!({"spec": {"unschedulable": null}, "status": {"phase": "Pending"}});
+    let through_main = client.patch(path, Patch::Merge(other)).await.unwrap();
+    assert!(through_main["spec"].get("unschedulable").is_none());
+    assert_eq!(through_main["status"]["phase"], "Running");
+}
