@@ -11,6 +11,7 @@ use crate::Key;
 use crate::failure;
 use crate::gather::View;
 use crate::ledger::{Version, Written};
+use crate::memo::Memo;
 use crate::port::{Address, Port};
 use crate::shell::{Shell, cache_name, node, pod, scheduled_machine};
 use crate::workload::Link;
@@ -44,12 +45,12 @@ pub(crate) enum Applied {
 pub(crate) async fn apply(
     shell: &Arc<Shell>,
     key: &Key,
-    view: &View,
+    (view, memo): (&View, &Memo),
     actions: &[Action],
 ) -> Applied {
     let mut version = None;
     for action in actions {
-        let sent = send(shell, key, &action.request).await;
+        let sent = send(shell, key, &action.request, memo).await;
         let error = match sent {
             Ok(answer) => {
                 tracing::info!(step = ?action.step, "step done");
@@ -141,7 +142,12 @@ fn missing(what: &str) -> kube::Error {
     ))
 }
 
-async fn send(shell: &Arc<Shell>, key: &Key, request: &Request) -> kube::Result<Value> {
+async fn send(
+    shell: &Arc<Shell>,
+    key: &Key,
+    request: &Request,
+    memo: &Memo,
+) -> kube::Result<Value> {
     let Route {
         port,
         resource,
@@ -167,6 +173,12 @@ async fn send(shell: &Arc<Shell>, key: &Key, request: &Request) -> kube::Result<
         Call::Evict { uid } => return port.evict(&at, uid).await,
     };
     let object = Key::new(namespace.unwrap_or_default(), target.object.name.clone());
+    match request.call {
+        Call::Create(_) | Call::Patch(_) => {
+            memo.wrote(&cache, &object, Some(answer.clone()));
+        }
+        Call::Delete { .. } | Call::Evict { .. } => memo.wrote(&cache, &object, None),
+    }
     let written = written(&request.call, &answer, lists_begun);
     shell.desk(key, |desk| desk.ledger.record(cache, object, written));
     Ok(answer)

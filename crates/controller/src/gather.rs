@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::Key;
 use crate::failure;
+use crate::memo::Memo;
 use crate::shape::Shape;
 use crate::shell::{Shell, cluster_api};
 use source::Source;
@@ -51,15 +52,19 @@ pub(crate) enum Gathered {
 struct NotYet;
 
 /// Gathers for `key` in one of two ways. From caches it may have to wait; live it never does.
+///
+/// What `memo` knows is not read again, what is read live is noted in it.
 pub(crate) async fn gather(
     shell: &Arc<Shell>,
     key: &Key,
     freshness: Freshness,
+    memo: &Memo,
 ) -> Gathered {
     let source = Source {
         shell,
         key,
         freshness,
+        memo,
     };
     match source.scheduled_machine().await {
         Ok(Fact::Known(Some(value))) => match read(&source, value).await {

@@ -25,6 +25,7 @@ mod gather;
 mod key;
 pub mod kubeconfig;
 mod ledger;
+mod memo;
 mod observe;
 mod options;
 mod pass;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use fivespot_clock::Busy;
-use fivespot_plan::{Failure, Freshness, Memory, Plan};
+use fivespot_plan::{Cause, Failure, Freshness, Memory, Plan, Step};
 use jiff::{SignedDuration, Timestamp};
 use tracing::Instrument as _;
 
 use crate::Key;
 use crate::apply::{Applied, apply};
 use crate::gather::{Gathered, View, gather, is_troubled};
+use crate::memo::Memo;
 use crate::queue::{Outcome, after};
 use crate::report::{self, Told};
 use crate::shell::Shell;
@@ -43,16 +44,18 @@ pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
 }
 
 async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
-    let mut freshness = if is_caught_up(shell, key) {
-        Freshness::Cached
-    } else {
-        match patience(shell, key) {
-            Some(until) => return Outcome::Waiting { until },
-            None => Freshness::Live,
+    let mut freshness = Freshness::Cached;
+    if !is_caught_up(shell, key) {
+        if let Some(until) = patience(shell, key) {
+            return Outcome::Waiting { until };
         }
-    };
+        // Whatever the caches lack, a live read shows.
+        shell.desk(key, |desk| desk.ledger.clear());
+        freshness = Freshness::Live;
+    }
+    let memo = Memo::default();
     for _ in 0..ROUNDS {
-        let view = match gather(shell, key, freshness).await {
+        let view = match gather(shell, key, freshness, &memo).await {
             Gathered::View(view) => view,
             Gathered::Gone => {
                 shell.forget(key);
@@ -70,16 +73,13 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
                 continue;
             }
         };
-        shell.desk(key, |desk| {
-            desk.waiting_since = None;
-            if freshness == Freshness::Live {
-                desk.ledger.clear();
-            }
-        });
-        match round(shell, key, &view).await {
+        shell.desk(key, |desk| desk.waiting_since = None);
+        match round(shell, key, &view, &memo).await {
             Round::Ended(outcome) => return outcome,
-            Round::Again => freshness = Freshness::Live,
+            Round::GoOn => {}
+            Round::LookAgain => memo.clear(),
         }
+        freshness = Freshness::Live;
     }
     Outcome::Stale { wake: None }
 }
@@ -88,53 +88,46 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
 enum Round {
     /// With the pass.
     Ended(Outcome),
-    /// Another, live look is needed.
-    Again,
+    /// Something was written, and the answers show what became of it.
+    GoOn,
+    /// Everything is to be read again, live.
+    LookAgain,
 }
 
-async fn round(shell: &Arc<Shell>, key: &Key, view: &View) -> Round {
+async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round {
     let plan = planned(shell, key, view);
+    let destroys = plan
+        .actions
+        .iter()
+        .any(|action| action.step.is_destructive());
     if plan.confirm {
         return match view.seen.freshness {
-            Freshness::Cached => Round::Again,
+            Freshness::Cached => Round::LookAgain,
             Freshness::Live => Round::Ended(Outcome::Failed { wake: plan.wake }),
         };
     }
-    let version = match apply(shell, key, view, &plan.actions).await {
+    if destroys && !memo.is_fresh() {
+        return Round::LookAgain;
+    }
+    let version = match apply(shell, key, (view, memo), &plan.actions).await {
         Applied::All { version } => version,
-        Applied::Moved => return Round::Again,
+        Applied::Moved => return Round::LookAgain,
         Applied::Failed {
             step,
             cause,
             message,
         } => {
-            shell.desk(key, |desk| {
-                desk.failures = desk.failures.saturating_add(1);
-                let wait = shell.backoff.wait(key, desk.failures);
-                desk.memory.failed(Failure {
-                    step,
-                    cause,
-                    message,
-                    retry_at: after(view.now, wait),
-                });
-            });
-            return Round::Again;
+            note_failure(shell, key, view, (step, cause, message));
+            return Round::LookAgain;
         }
     };
-    if !plan.actions.is_empty() {
-        shell.desk(key, |desk| {
-            desk.memory.succeeded(&plan.actions);
-            if desk.memory.failure().is_none() {
-                desk.failures = 0;
-            }
-        });
-    }
+    note_success(shell, key, &plan);
     let version = version.or_else(|| view.object.metadata.resource_version.clone());
     if let Some(status) = &plan.status {
         let version = version.unwrap_or_default();
-        match report::status(shell, key, view, (status, &version)).await {
+        match report::status(shell, key, (view, memo), (status, &version)).await {
             Told::Written => {}
-            Told::Moved => return Round::Again,
+            Told::Moved => return Round::LookAgain,
             Told::Failed(error) => {
                 tracing::warn!(error, "status could not be written");
                 return Round::Ended(Outcome::Failed { wake: plan.wake });
@@ -142,7 +135,43 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View) -> Round {
         }
     }
     report::publish(shell, key, view, &plan.events).await;
-    Round::Ended(rest(shell, key, view, &plan))
+    if plan.actions.is_empty() && plan.status.is_none() {
+        Round::Ended(rest(view, &plan))
+    } else if destroys {
+        Round::Ended(await_effect(shell, key, view, &plan))
+    } else {
+        Round::GoOn
+    }
+}
+
+fn note_failure(
+    shell: &Shell,
+    key: &Key,
+    view: &View,
+    (step, cause, message): (Step, Cause, String),
+) {
+    shell.desk(key, |desk| {
+        desk.failures = desk.failures.saturating_add(1);
+        let wait = shell.backoff.wait(key, desk.failures);
+        desk.memory.failed(Failure {
+            step,
+            cause,
+            message,
+            retry_at: after(view.now, wait),
+        });
+    });
+}
+
+fn note_success(shell: &Shell, key: &Key, plan: &Plan) {
+    if plan.actions.is_empty() {
+        return;
+    }
+    shell.desk(key, |desk| {
+        desk.memory.succeeded(&plan.actions);
+        if desk.memory.failure().is_none() {
+            desk.failures = 0;
+        }
+    });
 }
 
 fn planned(shell: &Shell, key: &Key, view: &View) -> Plan {
@@ -154,15 +183,16 @@ fn planned(shell: &Shell, key: &Key, view: &View) -> Plan {
     fivespot_plan::plan(&view.object, &view.seen, &memory, view.now)
 }
 
-/// When to look again after a round in which everything went well.
-fn rest(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Outcome {
-    if !plan.actions.is_empty() || plan.status.is_some() {
-        // What was written comes back through a watch and wakes the key.
-        shell.desk(key, |desk| desk.waiting_since = Some(view.now));
-        let until = after(view.now, PATIENCE);
-        let until = plan.wake.map_or(until, |wake| wake.min(until));
-        return Outcome::Waiting { until };
-    }
+/// What was taken away shows through the watches, and wakes the key.
+fn await_effect(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Outcome {
+    shell.desk(key, |desk| desk.waiting_since = Some(view.now));
+    let until = after(view.now, PATIENCE);
+    let until = plan.wake.map_or(until, |wake| wake.min(until));
+    Outcome::Waiting { until }
+}
+
+/// When to look again after a round in which there was nothing to do.
+fn rest(view: &View, plan: &Plan) -> Outcome {
     if is_troubled(&view.seen) {
         return Outcome::Failed { wake: plan.wake };
     }

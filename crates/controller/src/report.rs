@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::gather::View;
 use crate::ledger::{Version, Written};
+use crate::memo::Memo;
 use crate::port::Address;
 use crate::shell::{Shell, cache_name, scheduled_machine};
 use crate::{Key, Transition, failure};
@@ -30,7 +31,7 @@ pub(crate) enum Told {
 pub(crate) async fn status(
     shell: &Arc<Shell>,
     key: &Key,
-    view: &View,
+    (view, memo): (&View, &Memo),
     (status, version): (&ScheduledMachineStatus, &str),
 ) -> Told {
     let wanted = match serde_json::to_value(status) {
@@ -63,6 +64,7 @@ pub(crate) async fn status(
         left: left.map(Version::new),
         lists_begun,
     };
+    memo.wrote(&cache, key, Some(answer));
     shell.desk(key, |desk| desk.ledger.record(cache, key.clone(), written));
     transition(shell, key, view, status);
     Told::Written

@@ -86,19 +86,14 @@ impl Near<'_> {
     }
 
     async fn live(&self, port: &Port) -> Workload {
-        let (nodes, pods) = (shell::node(), shell::pod());
-        let at = Address {
-            resource: &nodes,
-            namespace: None,
-            name: self.node,
-        };
+        let pods = shell::pod();
         let all = Address {
             resource: &pods,
             namespace: None,
             name: "",
         };
         let selector = on_node(self.node);
-        let (node, bound) = futures::join!(port.get(&at), async {
+        let (node, bound) = futures::join!(self.node_now(port), async {
             if !self.wants_pods {
                 return None;
             }
@@ -121,6 +116,22 @@ impl Near<'_> {
             node,
             pods: bound,
         }
+    }
+
+    async fn node_now(&self, port: &Port) -> kube::Result<Option<Value>> {
+        let (cache, name) = (self.workload.nodes(), Key::new("", self.node));
+        if let Fact::Known(known) = self.source.memo.get(&cache, &name) {
+            return Ok(known);
+        }
+        let resource = shell::node();
+        let at = Address {
+            resource: &resource,
+            namespace: None,
+            name: self.node,
+        };
+        let found = port.get(&at).await?;
+        self.source.memo.read(&cache, &name, found.clone());
+        Ok(found)
     }
 
     /// The cluster does not answer, or does not let us.

@@ -10,6 +10,7 @@ use super::NotYet;
 use crate::Key;
 use crate::failure;
 use crate::feed::{Feed, Health};
+use crate::memo::Memo;
 use crate::port::Address;
 use crate::shape::Shape;
 use crate::shell::Shell;
@@ -19,6 +20,7 @@ pub(super) struct Source<'a> {
     pub(super) shell: &'a Arc<Shell>,
     pub(super) key: &'a Key,
     pub(super) freshness: Freshness,
+    pub(super) memo: &'a Memo,
 }
 
 impl Source<'_> {
@@ -53,13 +55,21 @@ impl Source<'_> {
     }
 
     async fn live(&self, feed: &Feed, name: &str) -> Fact<Option<Value>> {
+        let namespace = &self.key.namespace;
+        let at = Key::new(namespace.clone(), name);
+        if let Fact::Known(known) = self.memo.get(&feed.name, &at) {
+            return Fact::Known(known);
+        }
         let address = Address {
             resource: &feed.resource,
-            namespace: Some(&self.key.namespace),
+            namespace: Some(namespace),
             name,
         };
         match self.shell.port.get(&address).await {
-            Ok(found) => Fact::Known(found),
+            Ok(found) => {
+                self.memo.read(&feed.name, &at, found.clone());
+                Fact::Known(found)
+            }
             Err(error) => Fact::Unknown(failure::unknown(&error)),
         }
     }

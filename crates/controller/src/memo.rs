@@ -1,0 +1,64 @@
+//! What has been read live in the pass that is under way, and what our writes made of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fivespot_plan::Fact;
+use serde_json::Value;
+
+use crate::Key;
+
+/// Objects by the name of their cache and their key; none is a 404.
+///
+/// A pass that writes goes on from the answers to its own writes instead of reading everything
+/// again. It never destroys anything on that ground: for that it reads anew.
+#[derive(Debug, Default)]
+pub(crate) struct Memo(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    objects: BTreeMap<(String, Key), Option<Value>>,
+    has_written: bool,
+}
+
+impl Memo {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The object, if it has been read or written.
+    pub(crate) fn get(&self, cache: &str, object: &Key) -> Fact<Option<Value>> {
+        let place = (cache.to_owned(), object.clone());
+        match self.state().objects.get(&place) {
+            Some(known) => Fact::Known(known.clone()),
+            None => Fact::default(),
+        }
+    }
+
+    /// The object was read.
+    pub(crate) fn read(&self, cache: &str, object: &Key, found: Option<Value>) {
+        let place = (cache.to_owned(), object.clone());
+        self.state().objects.insert(place, found);
+    }
+
+    /// The object was written; none as an answer means that it is to be read again.
+    pub(crate) fn wrote(&self, cache: &str, object: &Key, answer: Option<Value>) {
+        let place = (cache.to_owned(), object.clone());
+        let mut state = self.state();
+        state.has_written = true;
+        match answer {
+            Some(answer) => state.objects.insert(place, Some(answer)),
+            None => state.objects.remove(&place),
+        };
+    }
+
+    /// Everything is to be read again.
+    pub(crate) fn clear(&self) {
+        *self.state() = State::default();
+    }
+
+    /// Whether all of it was read after our last write.
+    pub(crate) fn is_fresh(&self) -> bool {
+        !self.state().has_written
+    }
+}
