@@ -210,7 +210,7 @@ impl Firings {
     fn end_after(&self, zone: &TimeZone, firing: i64, horizon: i64) -> Option<i64> {
         let mut firing = firing;
         loop {
-            firing = self.run_end(&Stretch::around(zone, firing)?, firing);
+            firing = self.run_end(&Stretch::around(zone, firing)?, firing, horizon);
             let end = firing.saturating_add(self.duration.as_secs());
             if end > horizon {
                 return None;
@@ -222,14 +222,15 @@ impl Firings {
         }
     }
 
-    /// The last firing, of those in the stretch of `firing`, up to which windows surely touch.
-    fn run_end(&self, stretch: &Stretch, firing: i64) -> i64 {
+    /// The last firing not after `horizon`, of those in the stretch of `firing`, up to which
+    /// windows surely touch.
+    fn run_end(&self, stretch: &Stretch, firing: i64, horizon: i64) -> i64 {
         let local = stretch.local(firing);
         // A firing moved out of a gap matches no minute; what follows it is not known to touch.
         if self.cron.first_in(local, local).is_none() {
             return firing;
         }
-        let last = stretch.local(stretch.end - 1);
+        let last = stretch.local(horizon.min(stretch.end - 1));
         let midnight = (local.div_euclid(DAY) + 1) * DAY;
         let reached = match self.run {
             Run::OverMidnight => self.cron.last_in(local, last),

@@ -24,16 +24,22 @@ impl Stretch {
     pub(crate) fn around(zone: &TimeZone, instant: i64) -> Option<Self> {
         let now = Timestamp::from_second(instant).ok()?;
         let offset = i64::from(zone.to_offset(now).seconds());
-        let after = zone.following(now).next();
-        let end = after.map_or(Timestamp::MAX.as_second(), |change| {
-            change.timestamp().as_second()
-        });
         // What precedes is asked one second later, so that a change at `now` itself counts.
         let just_after = Timestamp::from_second(instant + 1).unwrap_or(now);
         let before = zone.preceding(just_after).next();
-        let start = before
-            .map_or(Timestamp::MIN, |change| change.timestamp())
-            .as_second();
+        let mut start = before.map_or(Timestamp::MIN, |change| change.timestamp());
+        let mut end = Timestamp::MAX;
+        // Just after the last change that is listed in a zone's data, jiff's `preceding` goes by
+        // the rule for later years and may name a change before the one that was last. What
+        // follows is always named rightly.
+        for change in zone.following(start) {
+            if change.timestamp() > now {
+                end = change.timestamp();
+                break;
+            }
+            start = change.timestamp();
+        }
+        let (start, end) = (start.as_second(), end.as_second());
         let last_of_previous = Timestamp::from_second(start - 1);
         let skipped = last_of_previous.map_or(0, |last| {
             (offset - i64::from(zone.to_offset(last).seconds())).max(0)
