@@ -257,14 +257,49 @@ impl CustomResource {
         };
         FieldError::invalid(ROOT, absent, detail)
     }
+}
 
-    /// What the rules of an object cost together, in the units of Kubernetes' tracker;
-    /// they are run whatever else is wrong with the object.
-    pub fn cost(&self, object: &Value, old: Option<&Value>) -> u64 {
+/// The rules of a schema alone, for measuring and trying them: neither the object's shape
+/// nor its `metadata` is checked, and the schema need not be one that can be registered.
+#[derive(Debug)]
+pub struct ResourceRules {
+    schema: Structural,
+    rules: Option<Rules>,
+    version: KubeVersion,
+}
+
+impl ResourceRules {
+    /// Compiles the rules of a schema. `resource` says whether the schema is that of a whole
+    /// resource, whose `apiVersion`, `kind` and names every rule can see.
+    ///
+    /// # Errors
+    /// What is malformed in the schema. A rule that does not compile is no error here; it
+    /// refuses every object, as it does in a server.
+    pub fn compile(
+        schema: &Value,
+        resource: bool,
+        version: KubeVersion,
+    ) -> Result<Self, Vec<FieldError>> {
+        let schema = Structural::read(schema, &crate::field::Path::Root, version)?;
+        let rules = Rules::of(schema.root(), resource, version);
+        Ok(Self {
+            schema,
+            rules,
+            version,
+        })
+    }
+
+    /// Runs the rules, and says what they cost in the units of Kubernetes' tracker.
+    pub fn run(&self, object: &Value, old: Option<&Value>) -> (Verdict, u64) {
         let mut run = Run::new(self.version);
         if let Some(rules) = &self.rules {
             run.object(rules, self.schema.root(), object, old);
         }
-        run.cost()
+        let cost = run.cost();
+        let verdict = Verdict {
+            errors: run.errors,
+            warnings: run.warnings,
+        };
+        (verdict, cost)
     }
 }

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use crate::KubeVersion;
 use crate::schema::node::{Node, RuleSource};
 
-pub(crate) use run::Run;
+pub(crate) use run::{Run, usable_message};
 
 /// The compiled rules of one schema node and of everything below it.
 #[derive(Debug)]
@@ -34,12 +34,13 @@ pub(crate) struct Rule {
 }
 
 impl Rules {
-    /// Compiles the rules of a resource. Nothing if there are none.
-    pub(crate) fn of_resource(root: &Node, version: KubeVersion) -> Option<Self> {
+    /// Compiles the rules of a schema, `resource` if it is that of a whole one. Nothing if
+    /// there are none.
+    pub(crate) fn of(root: &Node, resource: bool, version: KubeVersion) -> Option<Self> {
         if !has_rules(root) {
             return None;
         }
-        Self::compile(root, true, version)
+        Self::compile(root, resource, version)
     }
 
     /// Nothing if neither the node nor anything below it has rules, or rules cannot see it.

@@ -362,7 +362,7 @@ fn compile_schema(
     errors.extend(structural.structure_errors(&path));
     let mut rules = None;
     if errors.is_empty() {
-        rules = Rules::of_resource(structural.root(), version);
+        rules = Rules::of(structural.root(), true, version);
         errors = open_api::defaults(structural.root(), rules.as_ref(), &path, version);
     }
     let usable = rules.as_ref().filter(|_| errors.is_empty());

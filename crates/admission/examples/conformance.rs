@@ -1,0 +1,118 @@
+//! Measures the engine with Kubernetes' own table of validation rules.
+//!
+//! ```text
+//! cargo run -p fivespot-admission --example conformance -- DIR
+//! ```
+//!
+//! `DIR/kubernetes-crd-rules.jsonl` has one case a line: a structural schema with one rule,
+//! an object, perhaps its previous state, whether Kubernetes accepts it, a part of the error
+//! if not, and what the rule costs at run time (0 where that was not recorded). Prints what
+//! agrees and each case that does not; ends with 1 if any verdict differs.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::{env, fs};
+
+use fivespot_admission::KubeVersion;
+use fivespot_admission::crd::ResourceRules;
+use serde_json::Value;
+
+const FILE: &str = "kubernetes-crd-rules.jsonl";
+
+fn main() -> ExitCode {
+    let Some(directory) = env::args().nth(1) else {
+        eprintln!("error: no directory: give the one that holds {FILE}");
+        return ExitCode::from(2);
+    };
+    let path = format!("{directory}/{FILE}");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => {
+            eprintln!("error: reading {path}: {error}; give the directory that holds it");
+            return ExitCode::from(2);
+        }
+    };
+    let mut tally = Tally::default();
+    for line in text.lines() {
+        match serde_json::from_str(line) {
+            Ok(case) => tally.add(&case),
+            Err(error) => eprintln!("error: a line is no JSON: {error}"),
+        }
+    }
+    tally.print();
+    ExitCode::from(u8::from(tally.verdicts != tally.cases))
+}
+
+#[derive(Default)]
+struct Tally {
+    cases: usize,
+    verdicts: usize,
+    refused: usize,
+    texts: usize,
+    recorded: usize,
+    costs: usize,
+    /// Verdicts that differ, by group.
+    differing: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    fn add(&mut self, case: &Value) {
+        let text =
+            |name: &str| case.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (name, rule, wanted) = (text("name"), text("rule"), text("errorContains"));
+        let accepted = case.get("accepted") == Some(&Value::Bool(true));
+        let cost = case.get("runtimeCost").and_then(Value::as_u64).unwrap_or(0);
+        let (errors, spent) = run(case);
+        self.cases += 1;
+        if errors.is_empty() == accepted {
+            self.verdicts += 1;
+        } else {
+            *self.differing.entry(name.to_owned()).or_default() += 1;
+            println!("verdict  {name}: {rule}\n         {}", errors.join("; "));
+        }
+        if !accepted {
+            self.refused += 1;
+            if errors.iter().any(|error| error.contains(wanted)) {
+                self.texts += 1;
+            } else {
+                println!("text     {name}: {rule}\n         wanted {wanted}");
+                println!("         found  {}", errors.join("; "));
+            }
+        }
+        if cost > 0 {
+            self.recorded += 1;
+            if spent == cost {
+                self.costs += 1;
+            } else {
+                println!(
+                    "cost     {name}: {rule}\n         wanted {cost}, found {spent}"
+                );
+            }
+        }
+    }
+
+    fn print(&self) {
+        for (name, count) in &self.differing {
+            println!("{count:5} verdicts differ in {name}");
+        }
+        println!("verdicts {}/{}", self.verdicts, self.cases);
+        println!("texts    {}/{}", self.texts, self.refused);
+        println!("costs    {}/{}", self.costs, self.recorded);
+    }
+}
+
+/// The errors of a case, and what its rules cost.
+fn run(case: &Value) -> (Vec<String>, u64) {
+    let null = Value::Null;
+    let get = |name: &str| case.get(name).unwrap_or(&null);
+    let is_resource = get("root") == &Value::Bool(true);
+    let rules = ResourceRules::compile(get("schema"), is_resource, KubeVersion::NEWEST);
+    let rules = match rules {
+        Ok(rules) => rules,
+        Err(errors) => return (errors.iter().map(ToString::to_string).collect(), 0),
+    };
+    let old = Some(get("oldObject")).filter(|old| !old.is_null());
+    let (verdict, cost) = rules.run(get("object"), old);
+    let errors = verdict.errors.iter().map(ToString::to_string);
+    (errors.collect(), cost)
+}

@@ -1,0 +1,212 @@
+//! A `ValidatingAdmissionPolicyBinding`, compiled, and the parameters it chooses.
+
+use serde_json::Value;
+
+use super::definition::Policy;
+use super::fields::Fields;
+use super::matching::Matching;
+use super::request::Request;
+use super::world::World;
+use crate::FieldError;
+use crate::field::Path;
+use crate::object_meta::{self, NameRule, Scope};
+use crate::selector::Selector;
+
+/// A compiled `ValidatingAdmissionPolicyBinding`.
+#[derive(Debug)]
+pub struct Binding {
+    name: String,
+    policy: String,
+    pub(super) matching: Option<Matching>,
+    params: Option<ParamRef>,
+    /// `Deny`, `Warn`, `Audit`, in the order of the manifest.
+    pub(super) actions: Vec<String>,
+}
+
+#[derive(Debug)]
+struct ParamRef {
+    name: String,
+    namespace: String,
+    selector: Option<Selector>,
+    denies_absence: bool,
+}
+
+const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
+
+impl Binding {
+    /// Compiles a binding.
+    ///
+    /// # Errors
+    /// What the server would refuse it for, with paths that start at `metadata` or `spec`.
+    pub fn compile(binding: &Value) -> Result<Self, Vec<FieldError>> {
+        let metadata = binding.get("metadata");
+        let rule = NameRule::DnsSubdomain;
+        let mut errors = object_meta::create(metadata, rule, Scope::Cluster);
+        let name = metadata
+            .and_then(|it| it.get("name"))
+            .and_then(Value::as_str);
+        let (root, null) = (Path::Root, Value::Null);
+        let path = root.field("spec");
+        let spec = Fields::new(binding.get("spec").unwrap_or(&null), &path);
+        let policy = spec.text("policyName", &mut errors);
+        if policy.is_empty() {
+            errors.push(FieldError::required(path.field("policyName"), ""));
+        }
+        let params = spec.get("paramRef").map(|value| {
+            let path = path.field("paramRef");
+            ParamRef::compile(Fields::new(value, &path), &mut errors)
+        });
+        let matching = spec.get("matchResources").map(|value| {
+            let path = path.field("matchResources");
+            Matching::compile(Fields::new(value, &path), &mut errors)
+        });
+        let actions = actions(spec, &mut errors);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Self {
+            name: name.unwrap_or_default().to_owned(),
+            policy: policy.to_owned(),
+            matching,
+            params,
+            actions,
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name of the policy that it puts in force.
+    pub fn policy_name(&self) -> &str {
+        &self.policy
+    }
+
+    /// The parameters to evaluate the policy with, once for each; null where it has none.
+    ///
+    /// # Errors
+    /// Why parameters could not be found.
+    pub(super) fn params(
+        &self,
+        policy: &Policy,
+        request: &Request<'_>,
+        world: &dyn World,
+    ) -> Result<Vec<Value>, String> {
+        let (Some(kind), Some(reference)) = (&policy.params, &self.params) else {
+            return Ok(vec![Value::Null]);
+        };
+        let Some(is_namespaced) = world.param_is_namespaced(kind) else {
+            return Err(format!("paramKind kind `{kind}` not known"));
+        };
+        let namespace = match (is_namespaced, reference.namespace.as_str()) {
+            (true, "") if request.namespace.is_empty() => {
+                return Err(
+                    "cannot use namespaced paramRef in policy binding that matches \
+                            cluster-scoped resources"
+                        .to_owned(),
+                );
+            }
+            (true, "") => request.namespace,
+            (true, namespace) => namespace,
+            (false, "") => "",
+            (false, _) => {
+                return Err(
+                    "paramRef.namespace must not be provided for a cluster-scoped \
+                            `paramKind`"
+                        .to_owned(),
+                );
+            }
+        };
+        let params: Vec<Value> = match &reference.selector {
+            None => world
+                .param(kind, namespace, &reference.name)
+                .into_iter()
+                .collect(),
+            Some(selector) => {
+                let mut all = world.params(kind, namespace);
+                all.retain(|it| {
+                    let labels = it.get("metadata").and_then(|it| it.get("labels"));
+                    selector.matches(labels)
+                });
+                all
+            }
+        };
+        if params.is_empty() && reference.denies_absence {
+            return Err("no params found for policy binding with `Deny` \
+                        parameterNotFoundAction"
+                .to_owned());
+        }
+        Ok(params)
+    }
+}
+
+impl ParamRef {
+    fn compile(fields: Fields<'_>, errors: &mut Vec<FieldError>) -> Self {
+        let name = fields.text("name", errors);
+        let selector = fields.get("selector");
+        let path = fields.path;
+        let mut refuse = |error: FieldError| errors.push(error);
+        match (name, selector) {
+            ("", None) => {
+                let detail = "one of name or selector must be specified";
+                refuse(FieldError::required(*path, detail));
+            }
+            ("", Some(_)) | (_, None) => {}
+            (_, Some(_)) => {
+                let detail = "name and selector are mutually exclusive";
+                refuse(FieldError::forbidden(path.field("name"), detail));
+            }
+        }
+        let selector = selector.map(|value| {
+            let path = path.field("selector").to_string();
+            Selector::compile(Some(value), &path).unwrap_or_else(|wrong| {
+                errors.extend(wrong);
+                Selector::default()
+            })
+        });
+        let action = fields.text("parameterNotFoundAction", errors);
+        let at = path.field("parameterNotFoundAction");
+        match action {
+            "Allow" | "Deny" => {}
+            "" => errors.push(FieldError::required(at, "")),
+            other => errors.push(FieldError::not_supported(
+                at,
+                other.into(),
+                ["Deny", "Allow"],
+            )),
+        }
+        Self {
+            name: name.to_owned(),
+            namespace: fields.text("namespace", errors).to_owned(),
+            selector,
+            denies_absence: action == "Deny",
+        }
+    }
+}
+
+fn actions(spec: Fields<'_>, errors: &mut Vec<FieldError>) -> Vec<String> {
+    let actions = spec.texts("validationActions", errors);
+    let path = spec.path.field("validationActions");
+    if actions.is_empty() {
+        let detail = "at least one validation action is required";
+        errors.push(FieldError::required(path, detail));
+    }
+    for (at, action) in actions.iter().enumerate() {
+        let path = path.index(at);
+        if !ACTIONS.contains(&action.as_str()) {
+            let action = action.as_str().into();
+            errors.push(FieldError::not_supported(path, action, ACTIONS));
+        } else if actions.iter().take(at).any(|earlier| earlier == action) {
+            errors.push(FieldError::duplicate(path, action.as_str().into()));
+        }
+    }
+    let has = |wanted: &str| actions.iter().any(|action| action == wanted);
+    if has("Deny") && has("Warn") {
+        let detail = "must not contain both Deny and Warn (repeating the same validation \
+                      failure information in the API response and headers serves no purpose)";
+        let actions = actions.clone().into();
+        errors.push(FieldError::invalid(path, actions, detail));
+    }
+    actions
+}

@@ -1,0 +1,301 @@
+//! All policies with all bindings against one request.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::binding::Binding;
+use super::definition::Policy;
+use super::evaluate::{Found, Refusal};
+use super::matching::Matched;
+use super::request::Request;
+use super::scope::Inputs;
+use super::world::World;
+use crate::field::Cause;
+
+/// Most bytes of the value of one audit annotation.
+const MOST_ANNOTATION_BYTES: usize = 10 * 1024;
+/// Most failures that are written to the audit log.
+const MOST_FAILURES: usize = 50;
+/// Where failures are written that a binding wants audited.
+const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure";
+
+/// Policies and their bindings, ready to decide. A policy without a binding decides
+/// nothing, and so does a binding whose policy is not there.
+#[derive(Debug, Default)]
+pub struct Policies {
+    /// In the order of the policies' names, bindings in that of their own.
+    bound: Vec<(Arc<Policy>, Vec<Arc<Binding>>)>,
+}
+
+/// What the policies said to a request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// Every refusal. The API server tells the client about the first one only.
+    pub denials: Vec<Denial>,
+    /// Sent to the client as `Warning` headers.
+    pub warnings: Vec<String>,
+    /// Written to the audit log.
+    pub audit_annotations: BTreeMap<String, String>,
+}
+
+impl Decision {
+    /// The refusal that the API server answers with; none if the request is admitted.
+    pub fn denied(&self) -> Option<&Denial> {
+        self.denials.first()
+    }
+}
+
+/// One refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denial {
+    /// The policy that refused.
+    pub policy: String,
+    /// The binding that made it do so; absent where the policy itself is at fault.
+    pub binding: Option<String>,
+    /// Which validation refused, counted from 0; absent where none ran.
+    pub validation: Option<usize>,
+    /// The HTTP status code.
+    pub code: u16,
+    /// The Status reason, as `Invalid`.
+    pub reason: String,
+    /// The Status message: `<plural>.<group> "<name>" is forbidden: ValidatingAdmissionPolicy
+    /// '<policy>' with binding '<binding>' denied request: <why>`.
+    pub message: String,
+    /// The entries of `details.causes`; `details.kind` is the plural name.
+    pub causes: Vec<Cause>,
+}
+
+impl Policies {
+    /// Puts policies and bindings together. Cheap, so that it can be done at each change.
+    pub fn new(
+        policies: impl IntoIterator<Item = Arc<Policy>>,
+        bindings: impl IntoIterator<Item = Arc<Binding>>,
+    ) -> Self {
+        let mut by_policy: BTreeMap<String, Vec<Arc<Binding>>> = BTreeMap::new();
+        for binding in bindings {
+            let policy = binding.policy_name().to_owned();
+            by_policy.entry(policy).or_default().push(binding);
+        }
+        let mut bound: Vec<_> = policies
+            .into_iter()
+            .filter_map(|policy| {
+                let mut bindings = by_policy.remove(&policy.name)?;
+                bindings.sort_by(|one, other| one.name().cmp(other.name()));
+                Some((policy, bindings))
+            })
+            .collect();
+        bound.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        Self { bound }
+    }
+
+    /// Whether nothing can be refused.
+    pub fn is_empty(&self) -> bool {
+        self.bound.is_empty()
+    }
+
+    /// What the policies say to a request, in the order of their names.
+    pub fn decide(&self, request: &Request<'_>, world: &dyn World) -> Decision {
+        let mut deciding = Deciding {
+            request,
+            world,
+            decision: Decision::default(),
+            failures: Vec::new(),
+        };
+        if !request.is_exempt() {
+            for (policy, bindings) in &self.bound {
+                deciding.policy(policy, bindings);
+            }
+        }
+        deciding.finish()
+    }
+}
+
+struct Deciding<'a> {
+    request: &'a Request<'a>,
+    world: &'a dyn World,
+    decision: Decision,
+    /// What goes into the audit log.
+    failures: Vec<Value>,
+}
+
+impl<'a> Deciding<'a> {
+    fn policy(&mut self, policy: &Policy, bindings: &[Arc<Binding>]) {
+        let Some(matched) = policy.matching.matches(self.request) else {
+            return;
+        };
+        let mut inputs: Option<Inputs> = None;
+        let mut annotations: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for binding in bindings {
+            let matching = binding.matching.as_ref();
+            if matching.is_some_and(|matching| matching.matches(self.request).is_none()) {
+                continue;
+            }
+            let params = match binding.params(policy, self.request, self.world) {
+                Ok(params) => params,
+                Err(why) => {
+                    self.misconfigured(policy, binding, &why);
+                    continue;
+                }
+            };
+            let inputs = inputs.get_or_insert_with(|| self.inputs(matched));
+            for param in &params {
+                let found = policy.evaluate(inputs, param);
+                self.found(policy, binding, found, &mut annotations);
+            }
+        }
+        for (key, values) in annotations {
+            let key = format!("{}/{key}", policy.name);
+            let value = values.join(", ");
+            self.decision.audit_annotations.insert(key, value);
+        }
+    }
+
+    fn misconfigured(&mut self, policy: &Policy, binding: &Binding, why: &str) {
+        if !policy.ignores_errors {
+            let refusal = Refusal {
+                validation: 0,
+                message: format!("failed to configure binding: {why}"),
+                reason: String::new(),
+            };
+            self.deny(policy, binding, &refusal, None);
+        }
+    }
+
+    fn inputs(&self, (resource, kind): Matched<'a>) -> Inputs {
+        let request = self.request;
+        let in_version = |object: Option<&Value>| {
+            let mut object = object.cloned().unwrap_or_default();
+            if kind != request.kind
+                && let Some(api_version) = object.get_mut("apiVersion")
+            {
+                *api_version = kind.api_version().into();
+            }
+            object
+        };
+        // A request about a namespace has no namespace around it.
+        let namespace = request.namespace_object.filter(|_| !request.is_namespace());
+        Inputs {
+            object: in_version(request.object),
+            old_object: in_version(request.old_object),
+            request: request.variable(resource, kind),
+            namespace: namespace.cloned().unwrap_or_default(),
+            authorizer: self.world.authorizer(),
+        }
+    }
+
+    fn found(
+        &mut self,
+        policy: &Policy,
+        binding: &Binding,
+        found: Found,
+        annotations: &mut BTreeMap<String, Vec<String>>,
+    ) {
+        for refusal in &found.refusals {
+            for action in &binding.actions {
+                match action.as_str() {
+                    "Deny" => {
+                        let validation = Some(refusal.validation);
+                        self.deny(policy, binding, refusal, validation);
+                    }
+                    "Warn" => self.decision.warnings.push(format!(
+                        "Validation failed for ValidatingAdmissionPolicy '{}' with binding \
+                         '{}': {}",
+                        policy.name,
+                        binding.name(),
+                        refusal.message
+                    )),
+                    _ => self.failures.push(json!({
+                        "message": refusal.message,
+                        "policy": policy.name,
+                        "binding": binding.name(),
+                        "expressionIndex": refusal.validation,
+                        "validationActions": binding.actions,
+                    })),
+                }
+            }
+        }
+        for (key, value) in found.annotations {
+            let values = annotations.entry(key).or_default();
+            let value = cut(value);
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        for why in found.failed_annotations {
+            let refusal = Refusal {
+                validation: 0,
+                message: why,
+                reason: String::new(),
+            };
+            self.deny(policy, binding, &refusal, None);
+        }
+    }
+
+    fn deny(
+        &mut self,
+        policy: &Policy,
+        binding: &Binding,
+        refusal: &Refusal,
+        validation: Option<usize>,
+    ) {
+        let why = format!(
+            "ValidatingAdmissionPolicy '{}' with binding '{}' denied request: {}",
+            policy.name,
+            binding.name(),
+            refusal.message
+        );
+        let resource = self.request.resource;
+        let dot = if resource.group.is_empty() { "" } else { "." };
+        let reason = match refusal.reason.as_str() {
+            "" => "Invalid",
+            reason => reason,
+        };
+        self.decision.denials.push(Denial {
+            policy: policy.name.clone(),
+            binding: Some(binding.name().to_owned()),
+            validation,
+            code: match reason {
+                "Unauthorized" => 401,
+                "Forbidden" => 403,
+                "RequestEntityTooLarge" => 413,
+                _ => 422,
+            },
+            reason: reason.to_owned(),
+            message: format!(
+                "{}{dot}{} \"{}\" is forbidden: {why}",
+                resource.resource,
+                resource.group,
+                self.request.shown_name()
+            ),
+            causes: vec![Cause {
+                reason: None,
+                message: why,
+                field: None,
+            }],
+        });
+    }
+
+    fn finish(mut self) -> Decision {
+        self.failures.truncate(MOST_FAILURES);
+        if !self.failures.is_empty() {
+            let failures = Value::Array(self.failures).to_string();
+            self.decision
+                .audit_annotations
+                .insert(FAILURE_KEY.to_owned(), failures);
+        }
+        self.decision
+    }
+}
+
+/// The value without what is beyond the limit.
+fn cut(mut value: String) -> String {
+    if value.len() > MOST_ANNOTATION_BYTES {
+        let at = (0..=MOST_ANNOTATION_BYTES)
+            .rev()
+            .find(|at| value.is_char_boundary(*at));
+        value.truncate(at.unwrap_or(0));
+    }
+    value
+}

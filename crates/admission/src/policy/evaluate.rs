@@ -1,0 +1,213 @@
+//! One policy with one binding and one parameter object against one request.
+
+use fivespot_cel::{Budget, Program, RunError, Value};
+use serde_json::Value as Json;
+
+use super::definition::{Expression, Policy, Validation};
+use super::expression::Compiled;
+use super::scope::{Inputs, Scope};
+use crate::crd_rules::usable_message;
+
+/// What one evaluation found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) refusals: Vec<Refusal>,
+    pub(super) annotations: Vec<(String, String)>,
+    /// Refusals by audit annotations, which no action of the binding softens.
+    pub(super) failed_annotations: Vec<String>,
+}
+
+/// One validation that does not admit.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    /// The validation's place in the policy; 0 where none was reached.
+    pub(super) validation: usize,
+    pub(super) message: String,
+    /// Empty where the validation could not be evaluated.
+    pub(super) reason: String,
+}
+
+const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no \
+                             further validation rules will be run";
+
+impl Policy {
+    pub(super) fn evaluate<'v>(&'v self, inputs: &'v Inputs, params: &'v Json) -> Found {
+        let scope = || Scope::new(inputs, &self.variables, params);
+        match self.applies(&scope().without_namespace()) {
+            Ok(true) => {}
+            Ok(false) => return Found::default(),
+            Err(why) => return self.failed(why),
+        }
+        let mut budget = Budget::default();
+        let verdicts = match self.run_validations(&scope(), &mut budget) {
+            Ok(verdicts) => verdicts,
+            Err(why) => return self.failed(why),
+        };
+        let messages = self.run_messages(&scope(), &mut budget);
+        let mut found = Found::default();
+        for (at, (validation, verdict)) in
+            self.validations.iter().zip(verdicts).enumerate()
+        {
+            let message = messages.as_ref().map(|all| all.get(at));
+            found
+                .refusals
+                .extend(self.refusal(at, validation, verdict, message));
+        }
+        if let Err(why) = self.run_annotations(&scope(), &mut found) {
+            return self.failed(why);
+        }
+        found
+    }
+
+    /// What an error makes of the whole evaluation.
+    fn failed(&self, why: String) -> Found {
+        let mut found = Found::default();
+        found.refusals.extend(self.error(0, why));
+        found
+    }
+
+    /// What an error makes of one validation.
+    fn error(&self, validation: usize, message: String) -> Option<Refusal> {
+        (!self.ignores_errors).then(|| Refusal {
+            validation,
+            message,
+            reason: String::new(),
+        })
+    }
+
+    /// Whether all match conditions hold; one that is false outweighs any that fail.
+    fn applies<'v>(&'v self, scope: &Scope<'v>) -> Result<bool, String> {
+        let mut budget = Budget::new(Budget::MATCH_CONDITIONS);
+        let mut errors: Vec<String> = Vec::new();
+        for condition in &self.conditions {
+            let result = run(&condition.compiled, &condition.source, scope, &mut budget);
+            match result.map_err(|Stopped| OUT_OF_BUDGET.to_owned()) {
+                // Nothing is admitted or refused by what cannot be known.
+                Err(_) if self.ignores_errors => return Ok(false),
+                Err(why) => return Err(why),
+                Ok(Err(why)) if !errors.contains(&why) => errors.push(why),
+                Ok(Ok(value)) if value.as_bool() == Some(false) => return Ok(false),
+                Ok(_) => {}
+            }
+        }
+        match errors.as_slice() {
+            [] => Ok(true),
+            _ if self.ignores_errors => Ok(false),
+            [only] => Err(only.clone()),
+            several => Err(format!("[{}]", several.join(", "))),
+        }
+    }
+
+    fn run_validations<'v>(
+        &'v self,
+        scope: &Scope<'v>,
+        budget: &mut Budget,
+    ) -> Result<Vec<Result<bool, String>>, String> {
+        let run = |validation: &'v Validation| {
+            let result = run(&validation.compiled, &validation.source, scope, budget);
+            let result = result.map_err(|Stopped| OUT_OF_BUDGET.to_owned())?;
+            Ok(result.map(|value| value.as_bool() == Some(true)))
+        };
+        self.validations.iter().map(run).collect()
+    }
+
+    /// Runs every message expression, also of what was admitted: their cost counts.
+    fn run_messages<'v>(
+        &'v self,
+        scope: &Scope<'v>,
+        budget: &mut Budget,
+    ) -> Result<Vec<Option<String>>, Stopped> {
+        let run = |validation: &'v Validation| {
+            let Some(compiled) = &validation.message_expression else {
+                return Ok(None);
+            };
+            let result = run(compiled, "", scope, budget)?;
+            let text = result
+                .ok()
+                .and_then(|it| it.as_str().and_then(usable_message));
+            Ok(text)
+        };
+        self.validations.iter().map(run).collect()
+    }
+
+    fn refusal(
+        &self,
+        at: usize,
+        validation: &Validation,
+        verdict: Result<bool, String>,
+        message: Result<Option<&Option<String>>, &Stopped>,
+    ) -> Option<Refusal> {
+        let message = match (verdict, message) {
+            (Err(why), _) => return self.error(at, why),
+            (Ok(_), Err(Stopped)) => {
+                let why = format!("failed messageExpression: {OUT_OF_BUDGET}");
+                return self.error(at, why);
+            }
+            (Ok(true), Ok(_)) => return None,
+            (Ok(false), Ok(message)) => message.cloned().flatten(),
+        };
+        let message = message.unwrap_or_else(|| match validation.message.as_str() {
+            "" => format!("failed expression: {}", validation.source.trim()),
+            message => message.to_owned(),
+        });
+        Some(Refusal {
+            validation: at,
+            message,
+            reason: validation.reason.clone(),
+        })
+    }
+
+    fn run_annotations<'v>(
+        &'v self,
+        scope: &Scope<'v>,
+        found: &mut Found,
+    ) -> Result<(), String> {
+        let mut budget = Budget::default();
+        for Expression {
+            name,
+            source,
+            compiled,
+        } in &self.annotations
+        {
+            let result = run(compiled, source, scope, &mut budget);
+            match result.map_err(|Stopped| OUT_OF_BUDGET.to_owned())? {
+                Err(_) if self.ignores_errors => {}
+                Err(why) => found.failed_annotations.push(why),
+                Ok(value) => {
+                    let text = value.as_str().map(str::trim).unwrap_or_default();
+                    if !text.is_empty() {
+                        found.annotations.push((name.clone(), text.to_owned()));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The budget is used up: nothing further is evaluated.
+#[derive(Debug)]
+struct Stopped;
+
+/// Runs an expression: its value or why it has none, unless the budget ends.
+fn run<'v>(
+    compiled: &'v Compiled,
+    source: &str,
+    scope: &Scope<'v>,
+    budget: &mut Budget,
+) -> Result<Result<Value<'v>, String>, Stopped> {
+    let program: &'v Program = match compiled {
+        Ok(program) => program,
+        Err(why) => return Ok(Err(format!("compilation error: {why}"))),
+    };
+    let result = program.run(scope, budget);
+    // Composed variables that were computed on the way are paid for here.
+    budget.take(scope.cost.take()).map_err(|_| Stopped)?;
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(RunError::OutOfBudget) => Err(Stopped),
+        Err(error) => Ok(Err(format!(
+            "expression '{source}' resulted in error: {error}"
+        ))),
+    }
+}

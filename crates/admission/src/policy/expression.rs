@@ -1,0 +1,184 @@
+//! What the expressions of a policy may refer to, and their compiled forms.
+
+use fivespot_cel::{Dialect, Env, ObjectType, Program, Type};
+
+use crate::KubeVersion;
+
+/// A compiled expression, or why it is none.
+pub(super) type Compiled = Result<Program, String>;
+
+/// Environments in which expressions of one policy are compiled.
+#[derive(Debug)]
+pub(super) struct Environments {
+    base: Env,
+    variables: Vec<(String, Type)>,
+}
+
+impl Environments {
+    pub(super) fn new(version: KubeVersion, has_params: bool) -> Self {
+        let base = Env::new(Dialect::of_minor(version.minor()))
+            .variable("object", Type::Dyn)
+            .variable("oldObject", Type::Dyn)
+            .variable("namespaceObject", namespace())
+            .variable("request", request());
+        let base = if has_params {
+            base.variable("params", Type::Dyn)
+        } else {
+            base
+        };
+        Self {
+            base,
+            variables: Vec::new(),
+        }
+    }
+
+    /// Makes `variables.<name>` known to what is compiled from here on.
+    pub(super) fn declare(&mut self, name: &str, compiled: &Compiled) {
+        let ty = match compiled {
+            Ok(program) => program.output_type().clone(),
+            Err(_) => Type::Dyn,
+        };
+        self.variables.push((name.to_owned(), ty));
+    }
+
+    /// Compiles an expression that may ask the authorizer, as all may but messages.
+    pub(super) fn compile(&self, source: &str, wanted: Wanted) -> Compiled {
+        let authorizer = Type::named_abstract("kubernetes.authorization.Authorizer");
+        let check = Type::named_abstract("kubernetes.authorization.ResourceCheck");
+        let env = self
+            .env()
+            .variable("authorizer", authorizer)
+            .variable("authorizer.requestResource", check);
+        compile(source, &env, wanted)
+    }
+
+    /// Compiles the expression of a message.
+    pub(super) fn compile_message(&self, source: &str) -> Compiled {
+        compile(source, &self.env(), Wanted::Text)
+    }
+
+    fn env(&self) -> Env {
+        let variables =
+            ObjectType::new(self.variables.clone()).named("kubernetes.variables");
+        self.base
+            .clone()
+            .variable("variables", Type::object(variables))
+    }
+}
+
+/// What an expression has to evaluate to.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Wanted {
+    Bool,
+    Text,
+    TextOrNull,
+    Anything,
+}
+
+fn compile(source: &str, env: &Env, wanted: Wanted) -> Compiled {
+    let program = Program::compile(source, env)
+        .map_err(|errors| format!("compilation failed: {errors}"))?;
+    let found = program.output_type();
+    let (fits, words) = match wanted {
+        Wanted::Bool => (*found == Type::Bool, "bool"),
+        Wanted::Text => (*found == Type::String, "string"),
+        Wanted::TextOrNull => (
+            matches!(found, Type::String | Type::Null),
+            "one of [string null_type]",
+        ),
+        Wanted::Anything => (true, ""),
+    };
+    if fits {
+        Ok(program)
+    } else {
+        Err(format!("must evaluate to {words} but got {found}"))
+    }
+}
+
+fn object(name: &str, fields: &[(&str, Type)]) -> Type {
+    let fields = fields.iter().map(|(field, ty)| (*field, ty.clone()));
+    Type::object(ObjectType::new(fields).named(name))
+}
+
+/// The type of `request`.
+fn request() -> Type {
+    let text = || Type::String;
+    let kind = object(
+        "kubernetes.GroupVersionKind",
+        &[("group", text()), ("version", text()), ("kind", text())],
+    );
+    let resource = object(
+        "kubernetes.GroupVersionResource",
+        &[("group", text()), ("version", text()), ("resource", text())],
+    );
+    let user = object(
+        "kubernetes.UserInfo",
+        &[
+            ("username", text()),
+            ("uid", text()),
+            ("groups", Type::list(text())),
+            ("extra", Type::map(Type::list(text()))),
+        ],
+    );
+    object(
+        "kubernetes.AdmissionRequest",
+        &[
+            ("kind", kind.clone()),
+            ("resource", resource.clone()),
+            ("subResource", text()),
+            ("requestKind", kind),
+            ("requestResource", resource),
+            ("requestSubResource", text()),
+            ("name", text()),
+            ("namespace", text()),
+            ("operation", text()),
+            ("userInfo", user),
+            ("dryRun", Type::Bool),
+            ("options", Type::Dyn),
+        ],
+    )
+}
+
+/// The type of `namespaceObject`; not every field of a namespace can be seen.
+fn namespace() -> Type {
+    let text = || Type::String;
+    let spec = object(
+        "kubernetes.NamespaceSpec",
+        &[("finalizers", Type::list(text()))],
+    );
+    let condition = object(
+        "kubernetes.NamespaceCondition",
+        &[
+            ("status", text()),
+            ("type", text()),
+            ("lastTransitionTime", Type::Timestamp),
+            ("message", text()),
+            ("reason", text()),
+        ],
+    );
+    let status = object(
+        "kubernetes.NamespaceStatus",
+        &[("conditions", Type::list(condition)), ("phase", text())],
+    );
+    let metadata = object(
+        "kubernetes.NamespaceMetadata",
+        &[
+            ("name", text()),
+            ("generateName", text()),
+            ("namespace", text()),
+            ("labels", Type::map(text())),
+            ("annotations", Type::map(text())),
+            ("UID", text()),
+            ("creationTimestamp", Type::Timestamp),
+            ("deletionGracePeriodSeconds", Type::Int),
+            ("deletionTimestamp", Type::Timestamp),
+            ("generation", Type::Int),
+            ("resourceVersion", text()),
+            ("finalizers", Type::list(text())),
+        ],
+    );
+    object(
+        "kubernetes.Namespace",
+        &[("metadata", metadata), ("spec", spec), ("status", status)],
+    )
+}

@@ -1,0 +1,69 @@
+//! Reading the JSON of policies: absent and null are alike, another type is an error.
+
+use serde_json::Value;
+
+use crate::FieldError;
+use crate::field::Path;
+
+/// One object of a manifest and where it is.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a> {
+    value: &'a Value,
+    pub(super) path: &'a Path<'a>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) const fn new(value: &'a Value, path: &'a Path<'a>) -> Self {
+        Self { value, path }
+    }
+
+    pub(super) fn get(self, name: &str) -> Option<&'a Value> {
+        self.value.get(name).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn text(self, name: &str, errors: &mut Vec<FieldError>) -> &'a str {
+        match self.get(name) {
+            None => "",
+            Some(Value::String(text)) => text,
+            Some(other) => self.wrong(name, other, "must be a string", errors, ""),
+        }
+    }
+
+    pub(super) fn list(self, name: &str, errors: &mut Vec<FieldError>) -> &'a [Value] {
+        match self.get(name) {
+            None => &[],
+            Some(Value::Array(items)) => items,
+            Some(other) => self.wrong(name, other, "must be an array", errors, &[]),
+        }
+    }
+
+    pub(super) fn texts(self, name: &str, errors: &mut Vec<FieldError>) -> Vec<String> {
+        let list = self.list(name, errors);
+        let mut texts = Vec::with_capacity(list.len());
+        let path = self.path.field(name);
+        for (at, item) in list.iter().enumerate() {
+            match item {
+                Value::String(text) => texts.push(text.clone()),
+                other => {
+                    let path = path.index(at);
+                    let detail = "must be a string";
+                    errors.push(FieldError::invalid(path, other.clone(), detail));
+                }
+            }
+        }
+        texts
+    }
+
+    fn wrong<T>(
+        self,
+        name: &str,
+        value: &Value,
+        detail: &str,
+        errors: &mut Vec<FieldError>,
+        instead: T,
+    ) -> T {
+        let path = self.path.field(name);
+        errors.push(FieldError::invalid(path, value.clone(), detail));
+        instead
+    }
+}

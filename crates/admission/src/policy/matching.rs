@@ -1,0 +1,249 @@
+//! Which requests a policy or a binding looks at (`MatchResources`).
+
+use serde_json::{Value, json};
+
+use super::fields::Fields;
+use super::request::{GroupVersionKind, GroupVersionResource, Request};
+use crate::field::Path;
+use crate::selector::Selector;
+use crate::{FieldError, name};
+
+/// Compiled `matchConstraints` or `matchResources`.
+#[derive(Debug, Default)]
+pub(super) struct Matching {
+    namespaces: Selector,
+    objects: Selector,
+    rules: Vec<ResourceRule>,
+    excluded: Vec<ResourceRule>,
+    exact: bool,
+}
+
+#[derive(Debug)]
+struct ResourceRule {
+    names: Vec<String>,
+    groups: Vec<String>,
+    versions: Vec<String>,
+    resources: Vec<String>,
+    operations: Vec<String>,
+    scope: String,
+}
+
+/// The version in which a request matched.
+pub(super) type Matched<'a> = (GroupVersionResource<'a>, GroupVersionKind<'a>);
+
+impl Matching {
+    pub(super) fn compile(fields: Fields<'_>, errors: &mut Vec<FieldError>) -> Self {
+        let mut selector = |name: &str| {
+            let path = fields.path.field(name).to_string();
+            Selector::compile(fields.get(name), &path).unwrap_or_else(|wrong| {
+                errors.extend(wrong);
+                Selector::default()
+            })
+        };
+        let (namespaces, objects) =
+            (selector("namespaceSelector"), selector("objectSelector"));
+        let policy = fields.text("matchPolicy", errors);
+        if !["", "Exact", "Equivalent"].contains(&policy) {
+            errors.push(FieldError::not_supported(
+                fields.path.field("matchPolicy"),
+                policy.into(),
+                ["Equivalent", "Exact"],
+            ));
+        }
+        Self {
+            namespaces,
+            objects,
+            rules: rules(fields, "resourceRules", errors),
+            excluded: rules(fields, "excludeResourceRules", errors),
+            exact: policy == "Exact",
+        }
+    }
+
+    pub(super) fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// Whether the request matches, and in which version.
+    pub(super) fn matches<'a>(&self, request: &Request<'a>) -> Option<Matched<'a>> {
+        if !self.matches_namespace(request) || !self.matches_object(request) {
+            return None;
+        }
+        if self.find(&self.excluded, request).is_some() {
+            return None;
+        }
+        if self.rules.is_empty() {
+            return Some((request.resource, request.kind));
+        }
+        self.find(&self.rules, request)
+    }
+
+    fn find<'a>(
+        &self,
+        rules: &[ResourceRule],
+        request: &Request<'a>,
+    ) -> Option<Matched<'a>> {
+        let own = (request.resource, request.kind);
+        if rules.iter().any(|rule| rule.matches(request, own.0)) {
+            return Some(own);
+        }
+        if self.exact {
+            return None;
+        }
+        let found = rules.iter().find_map(|rule| {
+            let mut others = request.equivalents.iter();
+            others.find(|(resource, _)| {
+                *resource != request.resource && rule.matches(request, *resource)
+            })
+        });
+        found.copied()
+    }
+
+    fn matches_namespace(&self, request: &Request<'_>) -> bool {
+        if request.namespace.is_empty() && !request.is_namespace()
+            || self.namespaces.is_empty()
+        {
+            return true;
+        }
+        let own = request
+            .object
+            .filter(|_| request.is_namespace() && request.subresource.is_empty());
+        let namespace = own.or(request.namespace_object);
+        match namespace {
+            Some(namespace) => self.namespaces.matches(labels(namespace)),
+            None => {
+                let labels = json!({"kubernetes.io/metadata.name": request.namespace});
+                self.namespaces.matches(Some(&labels))
+            }
+        }
+    }
+
+    fn matches_object(&self, request: &Request<'_>) -> bool {
+        let either = [request.object, request.old_object];
+        self.objects.is_empty()
+            || either
+                .into_iter()
+                .flatten()
+                .any(|object| self.objects.matches(labels(object)))
+    }
+}
+
+fn labels(object: &Value) -> Option<&Value> {
+    object.get("metadata")?.get("labels")
+}
+
+fn rules(
+    fields: Fields<'_>,
+    list: &str,
+    errors: &mut Vec<FieldError>,
+) -> Vec<ResourceRule> {
+    let path = fields.path.field(list);
+    let rules = fields.list(list, errors).iter().enumerate();
+    rules
+        .map(|(at, value)| {
+            ResourceRule::compile(Fields::new(value, &path.index(at)), errors)
+        })
+        .collect()
+}
+
+impl ResourceRule {
+    fn compile(fields: Fields<'_>, errors: &mut Vec<FieldError>) -> Self {
+        let rule = Self {
+            names: fields.texts("resourceNames", errors),
+            groups: fields.texts("apiGroups", errors),
+            versions: fields.texts("apiVersions", errors),
+            resources: fields.texts("resources", errors),
+            operations: fields.texts("operations", errors),
+            scope: fields.text("scope", errors).to_owned(),
+        };
+        rule.check(fields.path, errors);
+        rule
+    }
+
+    fn check(&self, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+        let lists = [
+            ("operations", &self.operations),
+            ("apiGroups", &self.groups),
+            ("apiVersions", &self.versions),
+            ("resources", &self.resources),
+        ];
+        for (field, list) in lists {
+            let path = path.field(field);
+            if list.is_empty() {
+                errors.push(FieldError::required(path, ""));
+            }
+            if field != "resources" && list.len() > 1 && list.iter().any(|it| it == "*") {
+                let detail = "if '*' is present, must not specify other values";
+                let detail = match field {
+                    "operations" => {
+                        "if '*' is present, must not specify other operations"
+                    }
+                    "apiGroups" => "if '*' is present, must not specify other API groups",
+                    "apiVersions" => {
+                        "if '*' is present, must not specify other API versions"
+                    }
+                    _ => detail,
+                };
+                let list = list.clone().into();
+                errors.push(FieldError::invalid(path, list, detail));
+            }
+        }
+        let known = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
+        for (at, operation) in self.operations.iter().enumerate() {
+            if !known.contains(&operation.as_str()) {
+                let path = path.field("operations");
+                let sorted = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+                let operation = operation.as_str().into();
+                errors.push(FieldError::not_supported(path.index(at), operation, sorted));
+            }
+        }
+        for (at, version) in self.versions.iter().enumerate() {
+            let path = path.field("apiVersions");
+            let path = path.index(at);
+            if version.is_empty() {
+                errors.push(FieldError::required(path, ""));
+            }
+        }
+        for (at, given) in self.names.iter().enumerate() {
+            let wrong = name::path_segment(given);
+            if !wrong.is_empty() {
+                let path = path.field("resourceNames");
+                let detail = wrong.join(",");
+                let given = given.as_str().into();
+                errors.push(FieldError::invalid(path.index(at), given, detail));
+            }
+        }
+        if !["", "*", "Cluster", "Namespaced"].contains(&self.scope.as_str()) {
+            let known = ["*", "Cluster", "Namespaced"];
+            let scope = self.scope.as_str().into();
+            errors.push(FieldError::not_supported(path.field("scope"), scope, known));
+        }
+    }
+
+    fn matches(&self, request: &Request<'_>, resource: GroupVersionResource<'_>) -> bool {
+        let has = |list: &[String], wanted: &str| {
+            list.iter().any(|item| item == "*" || item == wanted)
+        };
+        self.matches_scope(request)
+            && has(&self.operations, request.operation.as_str())
+            && has(&self.groups, resource.group)
+            && has(&self.versions, resource.version)
+            && self.matches_resource(resource.resource, request.subresource)
+            && (self.names.is_empty() || self.names.iter().any(|it| it == request.name))
+    }
+
+    fn matches_scope(&self, request: &Request<'_>) -> bool {
+        let cluster = request.is_namespace() || request.namespace.is_empty();
+        match self.scope.as_str() {
+            "Namespaced" => !cluster,
+            "Cluster" => cluster,
+            _ => true,
+        }
+    }
+
+    fn matches_resource(&self, resource: &str, subresource: &str) -> bool {
+        self.resources.iter().any(|item| {
+            let (name, sub) = item.split_once('/').unwrap_or((item, ""));
+            (name == "*" || name == resource) && (sub == "*" || sub == subresource)
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! The variables of one evaluation.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use fivespot_cel::{Abstract, Activation, Binding, Budget, RunError, Value};
+use serde_json::Value as Json;
+
+use super::definition::Expression;
+
+/// What the expressions of one policy see. Composed variables are evaluated when they are
+/// first asked for.
+pub(super) struct Scope<'v> {
+    pub(super) inputs: &'v Inputs,
+    pub(super) variables: &'v [Expression],
+    pub(super) params: &'v Json,
+    /// Whether `namespaceObject` may be seen; match conditions may not.
+    pub(super) shows_namespace: bool,
+    pub(super) known: RefCell<HashMap<&'v str, Result<Value<'v>, RunError>>>,
+    /// What composed variables cost since they were last charged.
+    pub(super) cost: Cell<u64>,
+}
+
+/// What does not change between the expressions of a request.
+pub(super) struct Inputs {
+    pub(super) object: Json,
+    pub(super) old_object: Json,
+    pub(super) request: Json,
+    pub(super) namespace: Json,
+    pub(super) authorizer: Option<Arc<dyn Abstract>>,
+}
+
+static NULL: Json = Json::Null;
+
+impl<'v> Scope<'v> {
+    pub(super) fn new(
+        inputs: &'v Inputs,
+        variables: &'v [Expression],
+        params: &'v Json,
+    ) -> Self {
+        Self {
+            inputs,
+            variables,
+            params,
+            shows_namespace: true,
+            known: RefCell::default(),
+            cost: Cell::new(0),
+        }
+    }
+
+    pub(super) fn without_namespace(self) -> Self {
+        Self {
+            shows_namespace: false,
+            ..self
+        }
+    }
+
+    fn compute(&self, variable: &'v Expression) -> Result<Value<'v>, RunError> {
+        let name = &variable.name;
+        let program = variable.compiled.as_ref().map_err(|why| {
+            let text = format!("composited variable \"{name}\" fails to compile: {why}");
+            RunError::Evaluation(text.into())
+        })?;
+        // Its cost is charged to the expression that asked, when that has ended.
+        let mut budget = Budget::new(u64::MAX);
+        let result = program.run(self, &mut budget);
+        self.cost
+            .set(self.cost.get().saturating_add(budget.spent()));
+        result.map_err(|error| {
+            let text =
+                format!("composited variable \"{name}\" fails to evaluate: {error}");
+            RunError::Evaluation(text.into())
+        })
+    }
+}
+
+impl<'v> Activation<'v> for Scope<'v> {
+    fn variable(&self, name: &str) -> Option<Result<Binding<'v>, RunError>> {
+        Some(Ok(match name {
+            "object" => Binding::Json(&self.inputs.object),
+            "oldObject" => Binding::Json(&self.inputs.old_object),
+            "request" => Binding::Json(&self.inputs.request),
+            "namespaceObject" if self.shows_namespace => {
+                Binding::Json(&self.inputs.namespace)
+            }
+            "namespaceObject" => Binding::Json(&NULL),
+            "params" => Binding::Json(self.params),
+            "variables" => Binding::Lazy,
+            "authorizer" | "authorizer.requestResource" => {
+                Binding::Value(Value::Abstract(self.inputs.authorizer.clone()?))
+            }
+            _ => return None,
+        }))
+    }
+
+    fn field(
+        &self,
+        variable: &str,
+        field: &str,
+    ) -> Option<Result<Binding<'v>, RunError>> {
+        if variable != "variables" {
+            return None;
+        }
+        let known = self.known.borrow().get(field).cloned();
+        let result = match known {
+            Some(known) => known,
+            None => {
+                let mut named = self.variables.iter();
+                let variable = named.find(|variable| variable.name == field)?;
+                let result = self.compute(variable);
+                self.known
+                    .borrow_mut()
+                    .insert(&variable.name, result.clone());
+                result
+            }
+        };
+        Some(result.map(Binding::Value))
+    }
+}
