@@ -74,21 +74,25 @@ impl Kind {
     /// The height of the highest child and the number of nodes in all of them.
     pub(crate) fn extent_below(&self) -> (usize, usize) {
         let mut extent = (0, 0);
-        let mut add = |child: &Expr| {
+        self.for_children(&mut |child| {
             extent = (extent.0.max(child.depth), extent.1 + child.size);
-        };
+        });
+        extent
+    }
+
+    fn for_children(&self, each: &mut impl FnMut(&Expr)) {
         match self {
             Self::Literal(_) | Self::Ident(_) => {}
-            Self::Select { operand, .. } => add(operand),
+            Self::Select { operand, .. } => each(operand),
             Self::Call { target, args, .. } => {
-                target.as_deref().into_iter().chain(args).for_each(add);
+                target.as_deref().into_iter().chain(args).for_each(each);
             }
-            Self::List(items) => items.iter().for_each(|item| add(&item.value)),
+            Self::List(items) => items.iter().for_each(|item| each(&item.value)),
             Self::Map(entries) => entries.iter().for_each(|entry| {
-                add(&entry.key);
-                add(&entry.value);
+                each(&entry.key);
+                each(&entry.value);
             }),
-            Self::Struct { fields, .. } => fields.iter().for_each(add),
+            Self::Struct { fields, .. } => fields.iter().for_each(each),
             Self::Fold(fold) => {
                 let Fold {
                     range,
@@ -100,14 +104,18 @@ impl Kind {
                 } = &**fold;
                 [range, init, condition, step, result]
                     .into_iter()
-                    .for_each(add);
+                    .for_each(each);
             }
         }
-        extent
     }
 }
 
 impl Expr {
+    /// Visits every direct child.
+    pub(crate) fn for_children(&self, each: &mut impl FnMut(&Expr)) {
+        self.kind.for_children(each);
+    }
+
     /// `a.b.c` if the expression is nothing but names and dots.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         match &self.kind {

@@ -53,8 +53,13 @@ pub(crate) fn check(
         errors: Vec::new(),
     };
     checker.check(root);
-    if checker.errors.is_empty() && env.dialect().minor() >= 29 {
-        literals::check(root, &mut checker.errors);
+    if checker.errors.is_empty() {
+        let types = checker
+            .types
+            .iter()
+            .map(|ty| checker.substitutions.finish(ty));
+        let types: Vec<Type> = types.collect();
+        literals::check(root, &types, env.dialect(), &mut checker.errors);
     }
     if checker.errors.is_empty() {
         let output = checker.substitutions.finish(&checker.ty(root));
@@ -385,14 +390,13 @@ impl Checker<'_> {
 
     // --- literals of lists and maps
 
-    /// The type both have; they must agree.
-    fn join(&mut self, at: usize, before: Option<Type>, next: Type) -> Type {
+    /// The type both have; that they agree is asked later, because formatting is exempt.
+    fn join(&mut self, before: Option<Type>, next: Type) -> Type {
         let Some(before) = before else { return next };
         if self.substitutions.assignable(&before, &next) {
             return more_general(&before, &next);
         }
-        self.mismatch(at, &before, &next);
-        Type::Error
+        Type::Dyn
     }
 
     /// The type inside the optional value that `?` asks for.
@@ -414,7 +418,7 @@ impl Checker<'_> {
         for item in items {
             self.check(&item.value);
             let ty = self.unwrapped(&item.value, item.optional);
-            joined = Some(self.join(item.value.at, joined, ty));
+            joined = Some(self.join(joined, ty));
         }
         Type::list(joined.unwrap_or_else(|| self.substitutions.fresh()))
     }
@@ -424,10 +428,10 @@ impl Checker<'_> {
         for entry in entries {
             self.check(&entry.key);
             let key = self.ty(&entry.key);
-            keys = Some(self.join(entry.key.at, keys, key));
+            keys = Some(self.join(keys, key));
             self.check(&entry.value);
             let value = self.unwrapped(&entry.value, entry.optional);
-            values = Some(self.join(entry.value.at, values, value));
+            values = Some(self.join(values, value));
         }
         let key = keys.unwrap_or_else(|| self.substitutions.fresh());
         Type::map_of(key, values.unwrap_or_else(|| self.substitutions.fresh()))

@@ -42,6 +42,14 @@ pub(crate) enum Formula {
     },
     /// A named format's pattern run over text.
     Format,
+    /// The result's size, made into a list.
+    NewList,
+    /// The first argument's size, times the levels to flatten, made into a list.
+    Flatten,
+    /// Every item of a list, the argument of this place, against every other.
+    SelfCompare(usize),
+    /// Every item of one list against every item of another, so many times.
+    Product(u64),
     /// A label or field selector that has to be parsed.
     Selector,
 }
@@ -101,6 +109,13 @@ impl Formula {
             "add_string" | "add_bytes" => Self::Concatenate,
             "matches_string" => Self::Pattern,
             "contains_string" => Self::TextSearch,
+            "list_slice" | "lists_range" | "list_reverse" => Self::NewList,
+            "list_flatten" | "list_flatten_int" => Self::Flatten,
+            "list_distinct" => Self::SelfCompare(0),
+            "list_sets_contains_list" | "list_sets_intersects_list" => Self::Product(1),
+            "list_sets_equivalent_list" => Self::Product(2),
+            id if id.ends_with("_sort") => Self::SelfCompare(0),
+            id if id.ends_with("_sortByAssociatedKeys") => Self::SelfCompare(1),
             _ => return None,
         })
     }
@@ -134,6 +149,35 @@ impl Formula {
                 Some(Value::Library(format)) => pattern(size(1), format.pattern_size()),
                 _ => 1,
             },
+            Self::NewList => result.map_or(1, Value::cost_size).saturating_add(1 + LIST),
+            Self::Flatten => {
+                let levels = match args.get(1) {
+                    // Less than none is an error that the API server charges all the same.
+                    Some(Value::Int(levels)) => *levels,
+                    _ => 1,
+                };
+                let size = i64::try_from(size(0)).unwrap_or(i64::MAX);
+                (1 + LIST).saturating_add_signed(size.saturating_mul(levels))
+            }
+            Self::SelfCompare(list) => {
+                let first = match args.get(list) {
+                    Some(Value::List(list)) => list.get(0),
+                    _ => None,
+                };
+                let textual =
+                    matches!(first, Some(Ok(Value::String(_) | Value::Bytes(_))));
+                let pairs = size(list).saturating_mul(size(list));
+                let cost = if textual {
+                    scaled(pairs, 2.1)
+                } else {
+                    pairs.saturating_mul(2)
+                };
+                cost.saturating_add(1 + LIST)
+            }
+            Self::Product(times) => size(0)
+                .saturating_mul(size(1))
+                .saturating_mul(times)
+                .saturating_add(1),
             Self::Selector => {
                 let length = size(1);
                 // A requirement takes at least two characters and makes a list and a struct.
@@ -153,6 +197,17 @@ impl Formula {
 )]
 fn tenths(size: u64) -> u64 {
     (size as f64 * 0.1).ceil() as u64
+}
+
+/// A size times a factor, rounded down.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "sizes are far below 2^52"
+)]
+fn scaled(size: u64, factor: f64) -> u64 {
+    (size as f64 * factor) as u64
 }
 
 /// Text is one longer than it is, so that an expensive pattern costs on empty text too.

@@ -44,6 +44,15 @@ impl CompileErrors {
         }
     }
 
+    /// The whole message with what Kubernetes puts in front:
+    /// `compilation failed: ERROR: <input>:1:5: …`, or `program instantiation failed: …`.
+    pub fn message(&self) -> String {
+        if self.errors.iter().any(|error| error.line == 0) {
+            return self.to_string();
+        }
+        format!("compilation failed: {self}")
+    }
+
     /// Every error found.
     pub fn errors(&self) -> &[CompileError] {
         &self.errors
@@ -57,6 +66,10 @@ impl fmt::Display for CompileErrors {
         for (index, error) in self.errors.iter().enumerate() {
             if index > 0 {
                 f.write_str("\n")?;
+            }
+            if error.line == 0 {
+                f.write_str(&error.message)?;
+                continue;
             }
             write!(
                 f,

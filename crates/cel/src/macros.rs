@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::ast::{Expr, Fold, Kind, operator};
+use crate::library::list_ext;
 use crate::parser::{Builder, Parse, SyntaxError};
 use crate::{Dialect, Value};
 
@@ -17,6 +18,11 @@ pub(crate) fn has_optionals(dialect: Dialect) -> bool {
 /// Comprehensions with an index or key as well came with Kubernetes 1.32.
 fn has_two_variables(dialect: Dialect) -> bool {
     dialect.minor() >= 32
+}
+
+/// Sorting by a key came with Kubernetes 1.34.
+fn has_sort_by(dialect: Dialect) -> bool {
+    dialect.minor() >= 34
 }
 
 /// A global call: `has(a.b)`, or else a function.
@@ -60,6 +66,7 @@ pub(crate) fn member(
     let fold = match (name.as_ref(), args.len()) {
         ("all" | "exists" | "exists_one" | "existsOne" | "filter", 2) => Some(1),
         ("map", 2 | 3) => Some(1),
+        ("sortBy", 2) if has_sort_by(builder.dialect) => Some(1),
         ("optMap" | "optFlatMap", 2) if has_optionals(builder.dialect) => Some(1),
         ("all" | "exists" | "exists_one" | "existsOne", 3)
         | ("transformList" | "transformMap" | "transformMapEntry", 3 | 4)
@@ -114,6 +121,7 @@ pub(crate) fn member(
     };
     match name.as_ref() {
         "optMap" | "optFlatMap" => macro_call.optional(builder, args),
+        "sortBy" => macro_call.sort_by(builder, args),
         "map" | "filter" | "transformList" => macro_call.list(builder, args),
         "transformMap" | "transformMapEntry" => macro_call.map(builder, args),
         _ => macro_call.quantifier(builder, args),
@@ -267,6 +275,34 @@ impl MacroCall<'_> {
         builder.call(self.at, operator::CONDITIONAL, vec![condition, step, accu])
     }
 
+    /// `target.sortBy(var, key)`: the target, bound to a name, sorted by the list of keys.
+    fn sort_by(self, builder: &mut Builder, args: Vec<Expr>) -> Parse<Expr> {
+        const INPUT: &str = "@__sortBy_input__";
+        let Self {
+            at, target, var, ..
+        } = self;
+        let input = builder.ident(at, INPUT)?;
+        let mapped = MacroCall {
+            at,
+            name: "map",
+            target: input,
+            var,
+            var2: None,
+        };
+        let keys = mapped.list(builder, args)?;
+        let input = Some(Box::new(builder.ident(at, INPUT)?));
+        let function = Arc::from(list_ext::SORT_BY_KEYS);
+        let sorted = builder.node(
+            at,
+            Kind::Call {
+                target: input,
+                function,
+                args: vec![keys],
+            },
+        )?;
+        bind(builder, at, (Arc::from(INPUT), target), sorted)
+    }
+
     /// `target.optMap(var, expr)`: `target.hasValue() ? optional.of(expr) : optional.none()`
     /// with `var` bound to `target.value()`.
     fn optional(self, builder: &mut Builder, mut args: Vec<Expr>) -> Parse<Expr> {
@@ -287,22 +323,7 @@ impl MacroCall<'_> {
         };
         let present = method(builder, self.target.clone(), "hasValue")?;
         let value = method(builder, self.target, "value")?;
-        let condition = builder.literal(at, Value::Bool(false))?;
-        let step = builder.ident(at, &self.var)?;
-        let range = builder.list(at, Vec::new())?;
-        let bound = builder.fold(
-            at,
-            Fold {
-                range,
-                var: Arc::from("#unused"),
-                var2: None,
-                accu: self.var,
-                init: value,
-                condition,
-                step,
-                result: body,
-            },
-        )?;
+        let bound = bind(builder, at, (self.var, value), body)?;
         let some = match self.name {
             "optMap" => builder.call(at, "optional.of", vec![bound])?,
             _ => bound,
@@ -310,4 +331,27 @@ impl MacroCall<'_> {
         let none = builder.call(at, "optional.none", Vec::new())?;
         builder.call(at, operator::CONDITIONAL, vec![present, some, none])
     }
+}
+
+/// `body` with a name for a value: a fold over nothing, whose accumulator is the name.
+fn bind(
+    builder: &mut Builder,
+    at: usize,
+    (name, value): (Arc<str>, Expr),
+    body: Expr,
+) -> Parse<Expr> {
+    let condition = builder.literal(at, Value::Bool(false))?;
+    let step = builder.ident(at, &name)?;
+    let range = builder.list(at, Vec::new())?;
+    let fold = Fold {
+        range,
+        var: Arc::from("#unused"),
+        var2: None,
+        accu: name,
+        init: value,
+        condition,
+        step,
+        result: body,
+    };
+    builder.fold(at, fold)
 }

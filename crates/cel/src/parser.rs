@@ -223,7 +223,12 @@ impl Parser {
         let root = self.expression()?;
         match self.kind() {
             TokenKind::End => Ok(root),
-            _ => Err(self.unexpected("<EOF>", true)),
+            // The API server's parser names what is one too many, else what is missing.
+            _ => {
+                let after = self.tokens.get(self.next + 1);
+                let last = after.is_some_and(|token| token.kind == TokenKind::End);
+                Err(self.unexpected("<EOF>", last))
+            }
         }
     }
 

@@ -201,9 +201,15 @@ impl ObjectType {
         &self.name
     }
 
-    /// The field of this escaped name.
+    /// The field of this escaped name. A field named like a word of the language may also
+    /// be had by its plain name, where the syntax lets it stand: `self.metadata.namespace`.
     pub fn field(&self, name: &str) -> Option<&Field> {
-        self.fields.get(name)
+        let field = self.fields.get(name);
+        field.or_else(|| {
+            self.fields
+                .get(&format!("__{name}__"))
+                .filter(|field| field.json == name)
+        })
     }
 
     /// All fields by escaped name, in order of it.
@@ -248,7 +254,7 @@ impl fmt::Display for Type {
 }
 
 impl Type {
-    /// Whether a value may be passed where this type is declared, judged by its kind alone.
+    /// Whether a value may be passed where this type is declared, judged by its kind.
     pub(crate) fn admits(&self, value: &Value<'_>) -> bool {
         match self {
             Self::Dyn | Self::Param(_) | Self::Error => true,
@@ -261,7 +267,14 @@ impl Type {
             Self::Bytes => matches!(value, Value::Bytes(_)),
             Self::Timestamp => matches!(value, Value::Timestamp(_)),
             Self::Duration => matches!(value, Value::Duration(_)),
-            Self::List(_) => matches!(value, Value::List(_)),
+            // The first item speaks for all.
+            Self::List(ty) => match value {
+                Value::List(list) => match list.get(0) {
+                    Some(Ok(first)) => ty.item.admits(&first),
+                    _ => true,
+                },
+                _ => false,
+            },
             Self::Map(_) | Self::Object(_) => matches!(value, Value::Map(_)),
             Self::Optional(_) => matches!(value, Value::Optional(_)),
             Self::Type(_) => matches!(value, Value::Type(_)),

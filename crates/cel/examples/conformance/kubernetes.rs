@@ -63,9 +63,13 @@ fn verdict(case: &Case) -> Result<u64, (String, Option<u64>)> {
         .variable("self", ty.clone())
         .variable("oldSelf", ty);
     let rule = Program::compile(&case.rule, &env)
-        .map_err(|errors| (format!("compilation failed: {errors}"), None))?;
+        .map_err(|errors| (format!("compile error: {}", errors.message()), None))?;
     if !matches!(rule.output_type(), Type::Bool) {
         return Err(("cel expression must evaluate to a bool".to_owned(), None));
+    }
+    // A rule about a change does not apply to what was not there before.
+    if rule.uses("oldSelf") && case.old_object.is_null() {
+        return Ok(0);
     }
     let mut variables = Variables::new().json("self", &case.object);
     if !case.old_object.is_null() {

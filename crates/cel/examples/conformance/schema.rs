@@ -51,16 +51,16 @@ fn object(schema: &Json, embedded: bool) -> ObjectType {
         .flatten()
         .filter_map(|(name, schema)| Some((name.clone(), declared(schema, false)?)))
         .collect();
-    if embedded {
+    if embedded
+        && schema["properties"]["metadata"]["properties"]["generateName"].is_null()
+    {
         let metadata =
             ObjectType::new([("name", Type::String), ("generateName", Type::String)]);
-        fields.retain(|(name, _)| name != "metadata");
+        let always = ["apiVersion", "kind", "metadata"];
+        fields.retain(|(name, _)| !always.contains(&name.as_str()));
+        fields.push(("apiVersion".to_owned(), Type::String));
+        fields.push(("kind".to_owned(), Type::String));
         fields.push(("metadata".to_owned(), Type::object(metadata)));
-        for name in ["apiVersion", "kind"] {
-            if !fields.iter().any(|(known, _)| known == name) {
-                fields.push((name.to_owned(), Type::String));
-            }
-        }
     }
     ObjectType::new(fields)
 }

@@ -1,65 +1,97 @@
-//! Literals whose text must make sense: durations, timestamps and patterns.
+//! Literals that must make sense: lists and maps of one type, durations, timestamps and
+//! patterns.
 
-use crate::ast::{Expr, Fold, Kind};
-use crate::time::{Duration, Timestamp};
-use crate::{Value, pattern};
+use crate::ast::{Expr, Kind};
+use crate::{Dialect, Type, Value, pattern};
 
-/// Reports every literal argument that its function would refuse.
-pub(super) fn check(expr: &Expr, errors: &mut Vec<(usize, String)>) {
-    if let Kind::Call {
-        target,
-        function,
-        args,
-    } = &expr.kind
-    {
-        let argument = match (&**function, &**args) {
-            ("matches", [.., argument]) => Some(argument),
-            ("duration" | "timestamp", [argument]) if target.is_none() => Some(argument),
-            _ => None,
+/// Reports every literal that Kubernetes refuses, given the types of all expressions by id.
+pub(super) fn check(
+    root: &Expr,
+    types: &[Type],
+    dialect: Dialect,
+    errors: &mut Vec<(usize, String)>,
+) {
+    let mut validator = Validator {
+        types,
+        arguments: dialect.minor() >= 29,
+        errors,
+    };
+    validator.visit(root, false);
+}
+
+struct Validator<'v> {
+    types: &'v [Type],
+    /// Whether arguments are looked at.
+    arguments: bool,
+    errors: &'v mut Vec<(usize, String)>,
+}
+
+impl Validator<'_> {
+    /// Arguments of `format` may be of any types.
+    fn visit(&mut self, expr: &Expr, formatted: bool) {
+        let mut formatted = formatted;
+        match &expr.kind {
+            Kind::Call {
+                target,
+                function,
+                args,
+            } => {
+                if self.arguments {
+                    self.argument(function, target.is_some(), args);
+                }
+                formatted |= &**function == "format";
+            }
+            Kind::List(items) if !formatted => {
+                self.same(items.iter().map(|item| (&item.value, item.optional)));
+            }
+            Kind::Map(entries) if !formatted => {
+                self.same(entries.iter().map(|entry| (&entry.key, false)));
+                self.same(entries.iter().map(|entry| (&entry.value, entry.optional)));
+            }
+            _ => {}
+        }
+        expr.for_children(&mut |child| self.visit(child, formatted));
+    }
+
+    /// Reports the first of `values` whose type is not that of the first.
+    fn same<'e>(&mut self, values: impl Iterator<Item = (&'e Expr, bool)>) {
+        let mut first: Option<Type> = None;
+        for (value, optional) in values {
+            let ty = match self.types.get(value.id) {
+                Some(Type::Optional(inner)) if optional => (**inner).clone(),
+                Some(ty) => ty.clone(),
+                None => continue,
+            };
+            match &first {
+                None => first = Some(ty),
+                Some(first) if *first == ty => {}
+                Some(first) => {
+                    let text = format!("expected type '{first}' but found '{ty}'");
+                    self.errors.push((value.at, text));
+                    break;
+                }
+            }
+        }
+    }
+
+    fn argument(&mut self, function: &str, member: bool, args: &[Expr]) {
+        let argument = match (function, args) {
+            ("matches", [.., argument]) => argument,
+            ("duration" | "timestamp", [argument]) if !member => argument,
+            _ => return,
         };
-        if let Some(argument) = argument
-            && let Kind::Literal(Value::String(text)) = &argument.kind
-            && !makes_sense(function, text)
-        {
-            errors.push((argument.at, format!("invalid {function} argument")));
-        }
-    }
-    for_children(expr, &mut |child| check(child, errors));
-}
-
-fn makes_sense(function: &str, text: &str) -> bool {
-    match function {
-        "matches" => pattern::compile(text).is_ok(),
-        "duration" => Duration::parse(text).is_some(),
-        _ => Timestamp::parse(text).is_some(),
-    }
-}
-
-fn for_children(expr: &Expr, each: &mut impl FnMut(&Expr)) {
-    match &expr.kind {
-        Kind::Literal(_) | Kind::Ident(_) => {}
-        Kind::Select { operand, .. } => each(operand),
-        Kind::Call { target, args, .. } => {
-            target.as_deref().into_iter().chain(args).for_each(each)
-        }
-        Kind::List(items) => items.iter().for_each(|item| each(&item.value)),
-        Kind::Map(entries) => entries.iter().for_each(|entry| {
-            each(&entry.key);
-            each(&entry.value);
-        }),
-        Kind::Struct { fields, .. } => fields.iter().for_each(each),
-        Kind::Fold(fold) => {
-            let Fold {
-                range,
-                init,
-                condition,
-                step,
-                result,
-                ..
-            } = &**fold;
-            [range, init, condition, step, result]
-                .into_iter()
-                .for_each(each);
+        let Kind::Literal(value) = &argument.kind else {
+            return;
+        };
+        let makes_sense = match (function, value) {
+            ("matches", Value::String(text)) => pattern::compile(text).is_ok(),
+            ("duration", value) => value.to_duration().is_ok(),
+            ("timestamp", value) => value.to_timestamp().is_ok(),
+            _ => true,
+        };
+        if !makes_sense {
+            self.errors
+                .push((argument.at, format!("invalid {function} argument")));
         }
     }
 }

@@ -95,6 +95,7 @@ fn of_non_zero<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         Value::String(text) => text.is_empty(),
         Value::Bytes(bytes) => bytes.is_empty(),
         Value::Duration(duration) => duration.nanos() == 0,
+        Value::Timestamp(instant) => instant.is_zero(),
         Value::List(list) => list.is_empty(),
         Value::Map(map) => map.is_empty(),
         _ => false,

@@ -150,16 +150,18 @@ impl<'v> Run<'_, 'v> {
 
     /// `has()`: whether the field is there, also if it is null.
     fn test(&mut self, value: &Value<'v>, qualifier: &'v Qualifier) -> Outcome<'v> {
-        self.budget.charge(cost::SELECT)?;
+        if !matches!(value, Value::Optional(Some(_))) {
+            self.budget.charge(cost::SELECT)?;
+        }
         let Key::Const(Value::String(field)) = &qualifier.key else {
             return no_such_overload();
         };
         match value {
-            Value::Map(map) => Ok(Value::Bool(map.field(field).is_some())),
-            Value::Optional(Some(inner)) => match &**inner {
-                Value::Map(map) => Ok(Value::Bool(map.field(field).is_some())),
-                _ => no_such_overload(),
+            Value::Map(map) => match map.field(field) {
+                Some(value) => value.map(|_| Value::Bool(true)),
+                None => Ok(Value::Bool(false)),
             },
+            Value::Optional(Some(inner)) => self.test(inner, qualifier),
             Value::Optional(None) => Ok(Value::Bool(false)),
             _ => no_such_overload(),
         }

@@ -1,5 +1,6 @@
 //! Instants: from year 1 to year 9999, in nanoseconds.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use jiff::tz::{Offset, TimeZone};
@@ -13,12 +14,15 @@ const FIRST_SECOND: i64 = -62_135_596_800;
 const LAST_SECOND: i64 = 253_402_300_799;
 
 /// An instant. The range is the API server's, a day longer than what jiff's covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug)]
 pub struct Timestamp {
     /// Since 1970.
     seconds: i64,
     /// 0 to 999,999,999.
     nanos: u32,
+    /// Seconds east of UTC in which it was written, and is written again. Two instants
+    /// that differ only in this are equal.
+    offset: i32,
 }
 
 /// What a getter such as `getFullYear()` asks for.
@@ -58,7 +62,11 @@ impl Timestamp {
     fn new(seconds: i64, nanos: u32) -> Option<Self> {
         (FIRST_SECOND..=LAST_SECOND)
             .contains(&seconds)
-            .then_some(Self { seconds, nanos })
+            .then_some(Self {
+                seconds,
+                nanos,
+                offset: 0,
+            })
     }
 
     /// Whole seconds since 1970.
@@ -86,7 +94,9 @@ impl Timestamp {
             }
             None => (0, zone),
         };
-        Self::new(days * 86_400 + second_of_day - parse_zone(zone)?, nanos)
+        let offset = parse_zone(zone)?;
+        let instant = Self::new(days * 86_400 + second_of_day - offset, nanos)?;
+        Some(instant.in_offset(i32::try_from(offset).ok()?))
     }
 
     /// Reads a date as its first instant in UTC.
@@ -99,18 +109,29 @@ impl Timestamp {
 
     /// The instant that much later, if it is in range.
     pub fn checked_add(self, duration: Duration) -> Option<Self> {
-        Self::of_nanos(self.total_nanos() + i128::from(duration.nanos()))
+        let sum = self.total_nanos() + i128::from(duration.nanos());
+        Some(Self::of_nanos(sum)?.in_offset(self.offset))
     }
 
     /// The instant that much earlier, if it is in range.
     pub fn checked_sub(self, duration: Duration) -> Option<Self> {
-        Self::of_nanos(self.total_nanos() - i128::from(duration.nanos()))
+        let difference = self.total_nanos() - i128::from(duration.nanos());
+        Some(Self::of_nanos(difference)?.in_offset(self.offset))
     }
 
     /// The time from `earlier` to this instant, if a duration can hold it.
     pub fn since(self, earlier: Self) -> Option<Duration> {
         let nanos = self.total_nanos() - earlier.total_nanos();
         i64::try_from(nanos).ok().map(Duration::from_nanos)
+    }
+
+    fn in_offset(self, offset: i32) -> Self {
+        Self { offset, ..self }
+    }
+
+    /// Whether it is the first instant there is, which Go takes for no instant at all.
+    pub(crate) fn is_zero(self) -> bool {
+        self.seconds == FIRST_SECOND && self.nanos == 0
     }
 
     fn total_nanos(self) -> i128 {
@@ -256,7 +277,27 @@ impl Civil {
     }
 }
 
-/// RFC 3339 in UTC, with as many digits of the second as it needs.
+impl PartialEq for Timestamp {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Timestamp {}
+
+impl PartialOrd for Timestamp {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Timestamp {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.seconds, self.nanos).cmp(&(other.seconds, other.nanos))
+    }
+}
+
+/// RFC 3339 in the offset it was written in, with as many digits of the second as it needs.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Civil {
@@ -264,7 +305,7 @@ impl fmt::Display for Timestamp {
             month,
             day,
             second_of_day,
-        } = Civil::of(self.seconds);
+        } = Civil::of(self.seconds + i64::from(self.offset));
         let (hours, minutes) = (second_of_day / 3600, second_of_day / 60 % 60);
         let seconds = second_of_day % 60;
         write!(
@@ -275,6 +316,11 @@ impl fmt::Display for Timestamp {
             let digits = format!("{:09}", self.nanos);
             write!(f, ".{}", digits.trim_end_matches('0'))?;
         }
-        f.write_str("Z")
+        if self.offset == 0 {
+            return f.write_str("Z");
+        }
+        let sign = if self.offset < 0 { '-' } else { '+' };
+        let minutes = self.offset.abs() / 60;
+        write!(f, "{sign}{:02}:{:02}", minutes / 60, minutes % 60)
     }
 }

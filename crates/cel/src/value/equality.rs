@@ -2,9 +2,11 @@
 
 use std::cmp::Ordering;
 
+use serde_json::Value as Json;
+
 use super::convert::{nearest, nearest_unsigned};
 use super::{List, Map, Value};
-use crate::ListKind;
+use crate::{ListKind, ObjectType, Type};
 
 /// Whether two values are equal. Numbers compare by value whatever their kind, other
 /// values of different kinds are never equal.
@@ -70,8 +72,9 @@ pub(crate) fn same_keys(left: &Value<'_>, right: &Value<'_>, keys: &[String]) ->
         return false;
     };
     keys.iter().all(|key| {
+        // Names that cannot be escaped identify nothing.
         let Some(key) = crate::escape(key) else {
-            return false;
+            return true;
         };
         match (left.field(&key), right.field(&key)) {
             (Some(Ok(left)), Some(Ok(right))) => equal(&left, &right),
@@ -85,12 +88,36 @@ fn maps(left: &Map<'_>, right: &Map<'_>) -> bool {
     if left.len() != right.len() {
         return false;
     }
+    if let (Map::Json(left_json, Type::Object(object)), Map::Json(right_json, _)) =
+        (left, right)
+    {
+        return objects(object, [left, right], [left_json, right_json]);
+    }
     let Ok(entries) = left.entries() else {
         return false;
     };
     entries.iter().all(|(key, value)| match right.get(key) {
         Some(Ok(other)) => equal(value, &other),
         _ => false,
+    })
+}
+
+/// Declared fields compare by their types, what else there is as plain JSON.
+fn objects(
+    object: &ObjectType,
+    [left, right]: [&Map<'_>; 2],
+    [left_json, right_json]: [&serde_json::Map<String, Json>; 2],
+) -> bool {
+    left_json.iter().all(|(name, value)| {
+        let declared = crate::escape(name).filter(|name| object.field(name).is_some());
+        let Some(name) = declared else {
+            return right_json.get(name).is_none_or(|other| other == value);
+        };
+        match (left.field(&name), right.field(&name)) {
+            (None, None) => true,
+            (Some(Ok(left)), Some(Ok(right))) => equal(&left, &right),
+            _ => false,
+        }
     })
 }
 

@@ -88,13 +88,9 @@ impl<'v> Entries<'v> {
 }
 
 impl<'v> Map<'v> {
-    /// How many entries there are.
+    /// How many entries there are; of an object also those that no field is declared for.
     pub fn len(&self) -> usize {
         match self {
-            Self::Json(entries, Type::Object(object)) => object
-                .fields()
-                .filter(|(_, field)| entries.contains_key(&field.json))
-                .count(),
             Self::Json(entries, _) => entries.len(),
             Self::Owned(entries) => entries.entries.len(),
         }
@@ -122,9 +118,11 @@ impl<'v> Map<'v> {
     /// If the JSON there is not of the declared type.
     pub fn field(&self, name: &str) -> Option<Result<Value<'v>, RunError>> {
         match self {
+            // A field that is null is as good as absent.
             Self::Json(entries, Type::Object(object)) => {
                 let field = object.field(name)?;
-                Some(json::read(entries.get(&field.json)?, &field.ty))
+                let json = entries.get(&field.json).filter(|json| !json.is_null())?;
+                Some(json::read(json, &field.ty))
             }
             Self::Json(entries, Type::Map(map)) => {
                 Some(json::read(entries.get(name)?, &map.value))
