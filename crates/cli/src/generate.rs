@@ -1,13 +1,184 @@
-//! `5spot generate`.
+//! `5spot generate`: everything that is generated from the types and the rules.
 
-use std::io::Write;
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use fivespot_admission::KubeVersion;
+use fivespot_api::crd;
+use fivespot_api::manifest::{GeneratedFile, Group};
 
 use crate::{Failure, Outcome};
 
-/// Arguments of `5spot generate`.
+/// Print, write or check the generated manifests and pages
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "Example:\n  5spot generate crd | kubectl apply -f -")]
+pub(crate) struct Args {
+    /// What to generate
+    what: What,
 
-pub(crate) fn run(_args: Args, _out: &mut dyn Write) -> Result<Outcome, Failure> {
-    Err(Failure::new("generate", "is being written"))
+    /// Compare with the files that are there; print what would change, and exit with 1 if
+    /// something would
+    #[arg(long)]
+    check: bool,
+
+    /// Write files into this directory instead of printing them; with --check, the directory
+    /// to compare with (default: the one in the source tree)
+    #[arg(short = 'o', long = "output-dir", value_name = "DIR")]
+    directory: Option<PathBuf>,
+
+    /// The oldest Kubernetes that has to accept the CRD; below 1.30, updates of objects that
+    /// break a rule are refused more often
+    #[arg(long, value_name = "VERSION", default_value_t = shipped())]
+    kube_version: KubeVersion,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum What {
+    /// The CustomResourceDefinition
+    Crd,
+    /// The admission policy and its bindings
+    Admission,
+    /// The reference pages
+    Docs,
+}
+
+impl From<What> for Group {
+    fn from(what: What) -> Self {
+        match what {
+            What::Crd => Self::Crd,
+            What::Admission => Self::Admission,
+            What::Docs => Self::Docs,
+        }
+    }
+}
+
+pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let group = Group::from(args.what);
+    let files = group
+        .files(args.kube_version.minor())
+        .map_err(|error| Failure::new(format!("generating {}", group.as_str()), error))?;
+    match (args.check, args.directory) {
+        (true, directory) => check(
+            out,
+            &directory.unwrap_or_else(|| group.directory().into()),
+            files,
+        ),
+        (false, Some(directory)) => write(out, &directory, &files),
+        (false, None) => print(out, &files),
+    }
+}
+
+/// The version for which the files in the source tree are generated.
+fn shipped() -> KubeVersion {
+    format!("1.{}", crd::SHIPPED_MINOR)
+        .parse()
+        .unwrap_or_default()
+}
+
+fn print(out: &mut dyn Write, files: &[GeneratedFile]) -> Result<Outcome, Failure> {
+    for (index, file) in files.iter().enumerate() {
+        if index > 0 {
+            writeln!(out, "---")?;
+        }
+        write!(out, "{}", file.text)?;
+    }
+    Ok(Outcome::Yes)
+}
+
+fn write(
+    out: &mut dyn Write,
+    directory: &Path,
+    files: &[GeneratedFile],
+) -> Result<Outcome, Failure> {
+    let failed = |path: &Path, error| {
+        Failure::new(format!("writing {}", path.display()), error)
+            .remedy("check that the directory can be written to")
+    };
+    fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+    for file in files {
+        let path = directory.join(&file.path);
+        fs::write(&path, &file.text).map_err(|error| failed(&path, error))?;
+        writeln!(out, "wrote {}", path.display())?;
+    }
+    Ok(Outcome::Yes)
+}
+
+fn check(
+    out: &mut dyn Write,
+    directory: &Path,
+    files: Vec<GeneratedFile>,
+) -> Result<Outcome, Failure> {
+    let mut outcome = Outcome::Yes;
+    for file in files {
+        let path = directory.join(&file.path);
+        let found = match fs::read_to_string(&path) {
+            Ok(found) => Some(found),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(Failure::new(format!("reading {}", path.display()), error));
+            }
+        };
+        let named = GeneratedFile {
+            path: path.display().to_string(),
+            ..file
+        };
+        if let Some(difference) = named.difference(found.as_deref()) {
+            write!(out, "{difference}")?;
+            outcome = Outcome::No;
+        }
+    }
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generate(words: &[&str]) -> (Outcome, String) {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: Args,
+        }
+        let words = ["generate"].into_iter().chain(words.iter().copied());
+        let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
+        let mut out = Vec::new();
+        let outcome = run(line.args, &mut out).unwrap();
+        (outcome, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn what_is_printed_for_admission_is_one_stream_of_three_documents() {
+        let (outcome, text) = generate(&["admission"]);
+        assert_eq!(outcome, Outcome::Yes);
+        assert_eq!(text.split("\n---\n").count(), 3);
+    }
+
+    #[test]
+    fn the_crd_for_an_older_kubernetes_lacks_what_that_refuses() {
+        let (_, shipped) = generate(&["crd"]);
+        assert!(shipped.contains("optionalOldSelf"));
+        let (_, older) = generate(&["crd", "--kube-version", "1.29"]);
+        assert!(!older.contains("optionalOldSelf"));
+    }
+
+    #[test]
+    fn what_was_written_passes_the_check_and_what_was_edited_does_not() {
+        let directory =
+            std::env::temp_dir().join(format!("5spot-generate-{}", std::process::id()));
+        let directory = directory.to_str().unwrap();
+        generate(&["crd", "-o", directory]);
+        assert_eq!(
+            generate(&["crd", "-o", directory, "--check"]),
+            (Outcome::Yes, String::new())
+        );
+        let file = Path::new(directory).join("scheduledmachines.5spot.finos.org.yaml");
+        fs::write(&file, "edited: true\n").unwrap();
+        let (outcome, text) = generate(&["crd", "-o", directory, "--check"]);
+        assert_eq!(outcome, Outcome::No);
+        assert!(text.contains("\n-edited: true\n+# Generated by"), "{text}");
+        fs::remove_dir_all(directory).unwrap();
+    }
 }

@@ -1,13 +1,117 @@
-//! `5spot version`.
+//! `5spot version`: what this is, and what it works with.
 
 use std::io::Write;
 
-use crate::{Failure, Outcome};
+use fivespot_admission::KubeVersion;
+use serde::Serialize;
 
-/// Arguments of `5spot version`.
+use crate::{Failure, Format, Outcome, output};
+
+/// Say what this is: version, commit, what it works with
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "Example:\n  5spot version -o json")]
+pub(crate) struct Args {
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+}
 
-pub(crate) fn run(_args: Args, _out: &mut dyn Write) -> Result<Outcome, Failure> {
-    Err(Failure::new("version", "is being written"))
+/// The oldest and the newest Cluster API whose objects are read and written.
+const CLUSTER_API: Range = Range {
+    oldest: "1.5",
+    newest: "1.14",
+};
+
+/// The oldest Kubernetes for which everything holds.
+const OLDEST_KUBERNETES: &str = "1.30";
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    version: &'static str,
+    /// Given to the compiler by a release build as `FIVESPOT_COMMIT`.
+    commit: &'static str,
+    kubernetes: Range<String>,
+    cluster_api: Range<&'static str>,
+    tzdata: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Range<T = &'static str> {
+    oldest: T,
+    newest: T,
+}
+
+impl Version {
+    fn of_this() -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            commit: option_env!("FIVESPOT_COMMIT").unwrap_or("unknown"),
+            kubernetes: Range {
+                oldest: OLDEST_KUBERNETES.to_owned(),
+                newest: KubeVersion::NEWEST.to_string(),
+            },
+            cluster_api: CLUSTER_API,
+            tzdata: fivespot_schedule::tzdata_release(),
+        }
+    }
+}
+
+pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let this = Version::of_this();
+    match args.output {
+        Format::Text => text(out, &this)?,
+        Format::Json => output::json(out, &this)?,
+        Format::Yaml => output::yaml(out, &this)?,
+    }
+    Ok(Outcome::Yes)
+}
+
+fn text(out: &mut dyn Write, this: &Version) -> Result<(), Failure> {
+    writeln!(
+        out,
+        "5spot        {} (commit {})",
+        this.version, this.commit
+    )?;
+    let (kubernetes, cluster_api) = (&this.kubernetes, &this.cluster_api);
+    writeln!(
+        out,
+        "Kubernetes   {} to {}",
+        kubernetes.oldest, kubernetes.newest
+    )?;
+    writeln!(
+        out,
+        "Cluster API  {} to {}",
+        cluster_api.oldest, cluster_api.newest
+    )?;
+    writeln!(out, "tzdata       {}", this.tzdata)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_names_what_it_works_with_in_every_form() {
+        let printed = |output| {
+            let mut out = Vec::new();
+            run(Args { output }, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let tzdata = fivespot_schedule::tzdata_release();
+        let text = printed(Format::Text);
+        assert!(
+            text.contains("Kubernetes   1.30 to 1.37\nCluster API  1.5 to 1.14\n"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(&format!("tzdata       {tzdata}\n")),
+            "{text}"
+        );
+        let json: serde_json::Value =
+            serde_json::from_str(&printed(Format::Json)).unwrap();
+        assert_eq!(json["clusterApi"]["newest"], "1.14");
+        assert!(printed(Format::Yaml).contains(&format!("tzdata: {tzdata}")));
+    }
 }
