@@ -8,6 +8,9 @@ use crate::case::Case;
 use crate::triple::{Part, Slot};
 use crate::{Access, Cause, Fact, Failure, Step, Unknown};
 
+/// The role that is to be extended where a permission is missing.
+const ROLE: &str = "5spot-controller";
+
 /// What keeps a triple from being made, the most fundamental thing first.
 pub(crate) fn obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
     if let Some(fault) = &case.want.fault {
@@ -18,9 +21,8 @@ pub(crate) fn obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
     }
     let (bootstrap, infrastructure) =
         (&case.triple.bootstrap, &case.triple.infrastructure);
-    let not_served = bootstrap.not_served.or(infrastructure.not_served);
-    if let Some(message) = not_served {
-        return Some((Reason::KindNotServed, message.to_owned()));
+    if let Some(kind) = bootstrap.not_served.or(infrastructure.not_served) {
+        return Some((Reason::KindNotServed, not_served(kind)));
     }
     cluster_obstacle(case).or_else(|| name_taken(case))
 }
@@ -78,18 +80,20 @@ pub(crate) fn unknown_fact(unknown: &Unknown, what: &str) -> (Reason, String) {
         Unknown::NotAsked => {
             (Reason::ReadFailed, format!("{what} have not been read yet"))
         }
-        Unknown::NotServed { message } => (Reason::KindNotServed, message.clone()),
+        Unknown::NotServed { message } => (Reason::KindNotServed, not_served(message)),
         Unknown::Forbidden { message } => (Reason::Forbidden, forbidden(message)),
         Unknown::Failed { message } => (Reason::ReadFailed, message.clone()),
     }
 }
 
+/// A kind that is missing, and what to do about it.
+fn not_served(kind: &str) -> String {
+    format!("the API server does not serve {kind}; install the provider that brings it")
+}
+
 /// A refusal, and what to do about it.
 fn forbidden(message: &str) -> String {
-    format!(
-        "{message}; extend the ClusterRole {}",
-        fivespot_api::name::FIELD_MANAGER
-    )
+    format!("{message}; extend the ClusterRole {ROLE}")
 }
 
 /// Everything that the spec names exists and may be used.

@@ -99,10 +99,34 @@ fn commit(
         deadline: after(started, given),
         reason: removal.reason,
     };
-    let told = format!("taking Machine {} out of service", machine.meta.name);
+    let told = announcement(&machine.meta.name, &shutdown);
     Outcome {
         shutdown: Commitment::Make(shutdown),
         ..Outcome::tell(State::Going(told))
+    }
+}
+
+/// Why the Machine leaves, and by when.
+fn announcement(name: &str, shutdown: &Shutdown) -> String {
+    let by = shutdown.deadline;
+    match shutdown.reason {
+        ShutdownReason::ScheduleEnded => {
+            format!("the window has closed; Machine {name} leaves by {by} at the latest")
+        }
+        ShutdownReason::Deleted => {
+            format!(
+                "the object is being deleted; Machine {name} leaves by {by} at the latest"
+            )
+        }
+        ShutdownReason::Remediation => {
+            format!("Machine {name} is to be replaced and leaves by {by} at the latest")
+        }
+        ShutdownReason::KillSwitch => {
+            format!("the kill switch is set; Machine {name} is removed at once")
+        }
+        ShutdownReason::Reclaim => {
+            format!("the host is reclaimed; Machine {name} is removed at once")
+        }
     }
 }
 

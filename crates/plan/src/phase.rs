@@ -49,7 +49,7 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
             node,
             has_pending_changes: false,
         } => {
-            let told = format!("Node {node} is in service");
+            let told = format!("Node {node} is in service{}", until(case));
             (Phase::Active, true, Reason::MachineRunning, told)
         }
         State::InService {
@@ -57,7 +57,8 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
             has_pending_changes: true,
         } => {
             let told = format!(
-                "Node {node} is in service; the edited spec takes effect at the next activation"
+                "Node {node} is in service{}; the edited spec takes effect at the next activation",
+                until(case),
             );
             (Phase::Active, true, Reason::PendingChanges, told)
         }
@@ -96,12 +97,12 @@ fn at_rest(case: &Case<'_>, rung: Rung<'_>) -> Summary {
         Rung::Leave(Removal {
             reason: ShutdownReason::KillSwitch,
         }) => {
-            let told = "removed by the kill switch; set spec.killSwitch to false to return to service";
+            let told = "nothing runs while the kill switch is set; set spec.killSwitch to false to return to service";
             (Phase::Terminated, true, Reason::Terminated, told.to_owned())
         }
         Rung::Leave(_) => {
-            let told = "outside the schedule, nothing is there";
-            (Phase::Inactive, true, Reason::Inactive, told.to_owned())
+            let told = format!("no machine is wanted{}", until(case));
+            (Phase::Inactive, true, Reason::Inactive, told)
         }
         Rung::Disabled => {
             let told = match machine {
@@ -136,6 +137,12 @@ fn at_rest(case: &Case<'_>, rung: Rung<'_>) -> Summary {
             "waiting".to_owned(),
         ),
     }
+}
+
+/// Until when the window stays as it is, if it ever flips.
+fn until(case: &Case<'_>) -> String {
+    case.next_flip()
+        .map_or_else(String::new, |flip| format!(" until {flip}"))
 }
 
 /// What keeps a machine from being made: somebody has to do something, or it comes by itself.

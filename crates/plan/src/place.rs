@@ -3,6 +3,14 @@
 use fivespot_api::{InlineObject, ObjectRef, ScheduledMachine, name};
 use fivespot_capi::{Machine, Reference};
 
+/// The groups in which a bootstrap or infrastructure object can be: a reference that an edited
+/// status or Machine makes to anything else is not followed.
+const PROVIDER_GROUPS: [&str; 3] = [
+    "bootstrap.cluster.x-k8s.io",
+    "infrastructure.cluster.x-k8s.io",
+    "k0smotron.io",
+];
+
 /// Where to look before planning. All but the Node are in the ScheduledMachine's namespace.
 ///
 /// Places are only that: what is found there is judged by its labels and owners.
@@ -35,20 +43,24 @@ impl Places {
         Self {
             cluster: cluster.clone(),
             machine: child.to_owned(),
-            bootstrap: distinct([
-                machine.and_then(|found| found.bootstrap.clone()),
-                status
-                    .and_then(|status| status.bootstrap_ref.as_ref())
-                    .map(reference),
-                Some(inline(&object.spec.bootstrap_spec, child)),
-            ]),
-            infrastructure: distinct([
-                machine.and_then(|found| found.infrastructure.clone()),
-                status
-                    .and_then(|status| status.infrastructure_ref.as_ref())
-                    .map(reference),
-                Some(inline(&object.spec.infrastructure_spec, child)),
-            ]),
+            bootstrap: distinct(
+                [
+                    machine.and_then(|found| found.bootstrap.clone()),
+                    status
+                        .and_then(|status| status.bootstrap_ref.as_ref())
+                        .map(reference),
+                ],
+                inline(&object.spec.bootstrap_spec, child),
+            ),
+            infrastructure: distinct(
+                [
+                    machine.and_then(|found| found.infrastructure.clone()),
+                    status
+                        .and_then(|status| status.infrastructure_ref.as_ref())
+                        .map(reference),
+                ],
+                inline(&object.spec.infrastructure_spec, child),
+            ),
             node: machine
                 .and_then(|found| found.node.as_ref())
                 .map(|node| node.name.clone()),
@@ -57,10 +69,13 @@ impl Places {
     }
 }
 
-/// The places in their order, each object once.
-fn distinct(places: [Option<Reference>; 3]) -> Vec<Reference> {
+/// The places in their order, each object once; `home` is where a new one would be.
+fn distinct(recorded: [Option<Reference>; 2], home: Reference) -> Vec<Reference> {
+    let of_providers =
+        |place: &Reference| PROVIDER_GROUPS.contains(&place.group.as_str());
+    let recorded = recorded.into_iter().flatten().filter(of_providers);
     let mut all: Vec<Reference> = Vec::new();
-    for place in places.into_iter().flatten() {
+    for place in recorded.chain([home]) {
         if !all.iter().any(|known| known.is_same_object(&place)) {
             all.push(place);
         }

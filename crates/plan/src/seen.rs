@@ -79,7 +79,7 @@ pub enum Unknown {
     NotAsked,
     /// Discovery answered, and the kind is not served. Nothing of it can exist.
     NotServed {
-        /// The kind and group in question, for people.
+        /// The kind and its group, e.g. `Machine of cluster.x-k8s.io`.
         message: String,
     },
     /// The operator may not read it.

@@ -10,4 +10,5 @@ mod crash;
 mod law;
 mod scenario;
 mod table;
+mod telling;
 mod world;

@@ -42,6 +42,8 @@ pub(crate) struct World {
     /// Everything that was written, in order; `Status` stands for a write of the status.
     pub(crate) log: Vec<(Timestamp, String)>,
     pub(crate) events: Vec<Event>,
+    /// What was told, in order: the time, `Ready`'s reason and the message.
+    pub(crate) told: Vec<String>,
     /// The phases that were stored, in order.
     pub(crate) phases: Vec<(Timestamp, Phase)>,
     /// How many more writes the shell gets done before it dies.
@@ -121,6 +123,7 @@ impl World {
             access: Access::Connected,
             log: Vec::new(),
             events: Vec::new(),
+            told: Vec::new(),
             phases: Vec::new(),
             writes_left: usize::MAX,
             is_moving: true,
@@ -314,6 +317,11 @@ impl World {
             && self.phases.last().map(|(_, last)| *last) != Some(phase)
         {
             self.phases.push((now, phase));
+        }
+        let message = status.message.as_deref().unwrap_or_default();
+        let told = format!("{} {}", status.conditions[0].reason, message);
+        if self.told.last().is_none_or(|last| !last.ends_with(&told)) {
+            self.told.push(format!("{now} {told}"));
         }
         // As it goes over the wire, so that nothing is kept that is not stored.
         let stored = serde_json::to_value(status).unwrap();
