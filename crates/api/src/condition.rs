@@ -346,3 +346,112 @@ fn whole_seconds(now: Timestamp) -> Timestamp {
         .mode(jiff::RoundMode::Floor);
     now.round(floor).unwrap_or(now)
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+    use super::{ConditionStatus, ConditionType, Finding, Reason, find, set};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::new(second, 700_000_000).unwrap()
+    }
+
+    fn ready(status: ConditionStatus, reason: Reason) -> Finding {
+        Finding::new(ConditionType::Ready, status, reason, "as said")
+    }
+
+    #[test]
+    fn the_time_moves_with_the_status_and_not_with_the_reason() {
+        let mut all = Vec::new();
+        set(
+            &mut all,
+            ready(ConditionStatus::False, Reason::Provisioning),
+            Some(1),
+            at(10),
+        );
+        set(
+            &mut all,
+            ready(ConditionStatus::False, Reason::NodeNotReady),
+            Some(1),
+            at(20),
+        );
+        let since = |all: &[Condition]| all[0].last_transition_time.0.as_second();
+        assert_eq!((since(&all), all[0].reason.as_str()), (10, "NodeNotReady"));
+        set(
+            &mut all,
+            ready(ConditionStatus::True, Reason::MachineRunning),
+            Some(2),
+            at(30),
+        );
+        assert_eq!(since(&all), 30);
+    }
+
+    #[test]
+    fn what_is_set_reads_back_from_the_server_as_it_was() {
+        let mut all = Vec::new();
+        set(
+            &mut all,
+            ready(ConditionStatus::True, Reason::Inactive),
+            None,
+            at(10),
+        );
+        let stored: Vec<Condition> =
+            serde_json::from_str(&serde_json::to_string(&all).unwrap()).unwrap();
+        assert_eq!(stored, all);
+    }
+
+    #[test]
+    fn conditions_keep_their_order_and_foreign_ones_their_place_at_the_end() {
+        let foreign = Condition {
+            last_transition_time: Time(at(1)),
+            message: String::new(),
+            observed_generation: None,
+            reason: "Other".to_owned(),
+            status: "True".to_owned(),
+            type_: "example.com/Foreign".to_owned(),
+        };
+        let mut all = vec![foreign.clone()];
+        for kind in ConditionType::ALL.into_iter().rev() {
+            set(
+                &mut all,
+                Finding::new(kind, true, Reason::Valid, ""),
+                None,
+                at(2),
+            );
+        }
+        let types: Vec<_> = all
+            .iter()
+            .map(|condition| condition.type_.as_str())
+            .collect();
+        let mut expected = ConditionType::ALL.map(ConditionType::as_str).to_vec();
+        expected.push("example.com/Foreign");
+        assert_eq!(types, expected);
+        assert_eq!(all.last(), Some(&foreign));
+    }
+
+    #[test]
+    fn foreign_words_become_a_reason_that_kubernetes_takes() {
+        let written =
+            |words: &str| Reason::Reported(words.to_owned()).as_str().to_owned();
+        assert_eq!(written("DrainingNode"), "DrainingNode");
+        for words in ["", "not one word", "1st", "Ends:", "Größe"] {
+            assert_eq!(written(words), "Reported");
+        }
+    }
+
+    #[test]
+    fn a_message_longer_than_kubernetes_takes_is_cut_between_characters() {
+        let mut all = Vec::new();
+        let long = "ä".repeat(40_000);
+        set(
+            &mut all,
+            Finding::new(ConditionType::Ready, true, Reason::Valid, long),
+            None,
+            at(1),
+        );
+        let message = &find(&all, ConditionType::Ready).unwrap().message;
+        assert_eq!(message.chars().count(), 32_768);
+    }
+}

@@ -150,3 +150,38 @@ fn file(path: &str, group: Group, manifest: &Value) -> Result<GeneratedFile, Err
         ),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::{Action, GeneratedFile, Group, crd, vap};
+
+    #[test]
+    fn what_is_written_as_yaml_reads_back_as_it_was_rendered() {
+        let read = |group: Group| -> Vec<Value> {
+            let files = group.files(crd::SHIPPED_MINOR).unwrap();
+            files
+                .iter()
+                .map(|file| serde_saphyr::from_str(&file.text).unwrap())
+                .collect()
+        };
+        assert_eq!(read(Group::Crd), [crd::render(crd::SHIPPED_MINOR)]);
+        let admission = [
+            vap::policy(),
+            vap::binding(Action::Deny),
+            vap::binding(Action::Audit),
+        ];
+        assert_eq!(read(Group::Admission), admission);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_shown_whole() {
+        let file = GeneratedFile {
+            path: "a".to_owned(),
+            text: "1\n2\n".to_owned(),
+        };
+        let shown = "--- a\n+++ a (generated)\n@@ line 1 @@\n+1\n+2\n";
+        assert_eq!(file.difference(None).as_deref(), Some(shown));
+    }
+}

@@ -38,3 +38,58 @@ impl fmt::Display for SpecHash {
         formatter.pad(&self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::SpecHash;
+
+    fn hash(bootstrap: &Value, machine_template: &Value) -> SpecHash {
+        let spec = json!({
+            "schedule": {},
+            "clusterName": "prod",
+            "bootstrapSpec": {
+                "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1",
+                "kind": "K0sWorkerConfig",
+                "spec": bootstrap,
+            },
+            "infrastructureSpec": {
+                "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+                "kind": "RemoteMachine",
+                "spec": {},
+            },
+            "machineTemplate": machine_template,
+        });
+        SpecHash::of(&serde_json::from_value(spec).unwrap())
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_canonical_text() {
+        // Computed with Python's json.dumps(sort_keys=True, separators=(',', ':')) and hashlib.
+        let hash = hash(
+            &json!({"b": 1, "a": [true, null, 0.5]}),
+            &json!({"labels": {"team": "a"}}),
+        );
+        assert_eq!(
+            hash.as_str(),
+            "941f16eea856ab8d7dde06076198c3dd9e0840ada2ec80dcd87eda1fa8232390"
+        );
+    }
+
+    #[test]
+    fn spelling_makes_no_difference_and_meaning_does() {
+        let template = json!({});
+        let plain = hash(&json!({"a": 1, "b": 2}), &template);
+        assert_eq!(plain, hash(&json!({"b": 2.0, "a": 1e0}), &Value::Null));
+        assert_eq!(
+            plain,
+            hash(&json!({"a": 1, "b": 2}), &json!({"labels": {}}))
+        );
+        assert_ne!(plain, hash(&json!({"a": 1, "b": "2"}), &template));
+        assert_ne!(
+            plain,
+            hash(&json!({"a": 1, "b": 2}), &json!({"labels": {"b": "2"}}))
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! Each rule through each layer, on its own examples.
+
+use fivespot_api::rules::{Layer, RULES, Rule};
+use serde_json::Value;
+
+use super::judge::{Judge, denial};
+
+/// Answers the example of a rule, as a create or, for a rule about a change, as an update.
+fn answer(judge: &Judge, rule: &Rule, example: &str) -> Vec<String> {
+    let mut object = rule.example(example);
+    match rule.before(example) {
+        Some(before) => {
+            object["status"] = before["status"].clone();
+            judge.update(before, object)
+        }
+        None => judge.create(object),
+    }
+}
+
+fn object_name(rule: &Rule, example: &str) -> String {
+    rule.example(example)["metadata"]["name"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn every_accepted_example_is_admitted_by_every_layer() {
+    for judge in [
+        Judge::shipped(),
+        Judge::crd_alone(),
+        Judge::old_crd_alone(),
+        Judge::policy_alone(),
+    ] {
+        for rule in RULES {
+            for example in rule.examples.accepts() {
+                assert_eq!(
+                    answer(&judge, rule, example),
+                    [""; 0],
+                    "{} {example}",
+                    rule.id
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_crd_alone_refuses_every_rejected_example_once_at_its_field() {
+    for judge in [Judge::crd_alone(), Judge::old_crd_alone()] {
+        for rule in RULES.iter().filter(|rule| rule.layer != Layer::Policy) {
+            for example in rule.examples.rejects() {
+                let answer = answer(&judge, rule, example);
+                let [only] = answer.as_slice() else {
+                    panic!("{} {example}: {answer:?}", rule.id);
+                };
+                let (field, text) = only.split_once(": Invalid value: ").unwrap();
+                assert_eq!(
+                    field.replace("[0]", "[]"),
+                    rule.path,
+                    "{} {example}",
+                    rule.id
+                );
+                assert!(
+                    text.ends_with(rule.message),
+                    "{} {example}: {only}",
+                    rule.id
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_policy_alone_refuses_every_rejected_example_once_in_the_rules_words() {
+    let judge = Judge::policy_alone();
+    for rule in RULES {
+        for example in rule.examples.rejects() {
+            let name = object_name(rule, example);
+            if rule.path == "metadata.name" && !is_object_name(&name) {
+                continue;
+            }
+            let expected = denial(&name, &rule.full_message());
+            assert_eq!(
+                answer(&judge, rule, example),
+                [expected],
+                "{} {example}",
+                rule.id
+            );
+        }
+    }
+}
+
+/// Whether a server gets as far as policies with an object of that name.
+fn is_object_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_lowercase())
+}
+
+#[test]
+fn the_crd_refuses_what_a_policy_only_rule_cannot_be_asked_about() {
+    let judge = Judge::crd_alone();
+    let rules = RULES.iter().filter(|rule| rule.layer == Layer::Policy);
+    for rule in rules.filter(|rule| rule.path != "metadata.name") {
+        for example in rule.examples.rejects() {
+            assert_eq!(
+                answer(&judge, rule, example),
+                [""; 0],
+                "{} {example}",
+                rule.id
+            );
+        }
+    }
+}
+
+#[test]
+fn an_object_that_breaks_many_rules_hears_of_all_from_the_crd_and_of_the_first_from_the_policy()
+ {
+    let mut object = RULES[1].example("five minutes");
+    object["spec"]["nodeDrainTimeout"] = Value::from("25h");
+    object["spec"]["schedule"]["hoursOfDay"] = serde_json::json!(["9-17", "24"]);
+    let from_crd = Judge::crd_alone().create(object.clone());
+    assert_eq!(
+        from_crd,
+        [
+            "spec.schedule.hoursOfDay[1]: Invalid value: \"24\": hours go from 0 to 23",
+            "spec.gracefulShutdownTimeout: Invalid value: \"five minutes\": must be a duration \
+             string such as '5m', '30s', or '1h'",
+            "spec.nodeDrainTimeout: Invalid value: \"25h\": must be at most 24h",
+        ]
+    );
+    let judge = Judge::policy_alone();
+    let decision = judge.decide(&judge.stored(object), None);
+    let told = &decision.denied().unwrap().message;
+    assert_eq!(*told, denial("worker", &RULES[1].full_message()));
+}

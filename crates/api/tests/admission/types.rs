@@ -1,0 +1,200 @@
+//! The types and the schema describe the same object.
+
+use std::collections::BTreeSet;
+
+use fivespot_api::{ScheduledMachine, crd};
+use serde_json::{Value, json};
+
+use super::judge::Judge;
+
+/// An object in which every field is set.
+fn full() -> Value {
+    let reference = |kind: &str| {
+        json!({"apiVersion": "example.com/v1", "kind": kind, "name": "worker",
+               "namespace": "default", "uid": "1"})
+    };
+    let inline = |kind: &str| {
+        json!({"apiVersion": "k0smotron.io/v1beta1", "kind": kind, "namespace": "default",
+               "spec": {"any": {"thing": [1, 2.5, null, true]}}})
+    };
+    let taint = json!({"key": "workload", "value": "batch", "effect": "NoSchedule"});
+    let instant = "2026-03-06T22:00:00Z";
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1",
+        "kind": "ScheduledMachine",
+        "metadata": {"name": "worker", "namespace": "default"},
+        "spec": {
+            "schedule": {
+                "daysOfWeek": [], "hoursOfDay": [], "cron": "0 9 * * 1-5", "duration": "8h",
+                "timezone": "Europe/Zurich", "enabled": false,
+            },
+            "clusterName": "prod",
+            "bootstrapSpec": inline("K0sWorkerConfig"),
+            "infrastructureSpec": inline("RemoteMachine"),
+            "machineTemplate": {"labels": {"team": "a"}, "annotations": {"note": "b"}},
+            "priority": 255,
+            "gracefulShutdownTimeout": "10m",
+            "nodeDrainTimeout": "0s",
+            "killSwitch": true,
+            "killIfCommands": ["game"],
+            "nodeTaints": [taint],
+        },
+        "status": {
+            "phase": "ShuttingDown", "message": "leaving", "inSchedule": false,
+            "observedGeneration": 3,
+            "conditions": [{
+                "type": "Ready", "status": "False", "observedGeneration": 3,
+                "lastTransitionTime": instant, "reason": "ShuttingDown", "message": "leaving",
+            }],
+            "machineRef": reference("Machine"), "bootstrapRef": reference("K0sWorkerConfig"),
+            "infrastructureRef": reference("RemoteMachine"), "specHash": "00",
+            "nodeRef": {"apiVersion": "v1", "kind": "Node", "name": "worker", "uid": "2"},
+            "providerID": "remote-machine://10.0.0.1:22",
+            "shutdown": {"machineUID": "1", "startedAt": instant, "deadline": instant,
+                         "reason": "ScheduleEnded"},
+            "appliedNodeTaints": [taint],
+            "lastScheduledTime": instant, "nextActivation": instant, "nextCleanup": instant,
+            "nextTransition": instant,
+        },
+    })
+}
+
+fn minimal() -> Value {
+    let mut object = full();
+    object["status"].take();
+    let spec = object["spec"].as_object_mut().unwrap();
+    spec.retain(|field, _| {
+        [
+            "schedule",
+            "clusterName",
+            "bootstrapSpec",
+            "infrastructureSpec",
+        ]
+        .contains(&field.as_str())
+    });
+    spec["schedule"] = json!({"cron": "0 9 * * 1-5"});
+    object.as_object_mut().unwrap().remove("status");
+    object
+}
+
+/// Every field that a schema or an object has, as paths; lists count as their items.
+fn schema_fields(schema: &Value, prefix: &str, fields: &mut BTreeSet<String>) {
+    let node = schema.get("items").unwrap_or(schema);
+    for (name, property) in node["properties"].as_object().into_iter().flatten() {
+        let path = format!("{prefix}.{name}");
+        schema_fields(property, &path, fields);
+        fields.insert(path);
+    }
+}
+
+fn object_fields(value: &Value, prefix: &str, fields: &mut BTreeSet<String>) {
+    if prefix.ends_with(".spec.any")
+        || prefix.contains(".machineTemplate.") && value.is_string()
+    {
+        return;
+    }
+    for (name, member) in value.as_object().into_iter().flatten() {
+        let path = format!("{prefix}.{name}");
+        object_fields(member, &path, fields);
+        fields.insert(path);
+    }
+    for item in value.as_array().into_iter().flatten() {
+        object_fields(item, prefix, fields);
+    }
+}
+
+#[test]
+fn an_object_with_every_field_is_admitted_and_survives_the_types() {
+    assert_eq!(Judge::shipped().create(full()), [""; 0]);
+    let typed: ScheduledMachine = serde_json::from_value(full()).unwrap();
+    assert_eq!(serde_json::to_value(&typed).unwrap(), full());
+}
+
+#[test]
+fn every_field_of_the_schema_is_a_field_of_the_types() {
+    let crd = crd::render_without_rules();
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+    let object = full();
+    for part in ["spec", "status"] {
+        let (mut in_schema, mut in_object) = (BTreeSet::new(), BTreeSet::new());
+        schema_fields(&schema[part], "", &mut in_schema);
+        object_fields(&object[part], "", &mut in_object);
+        in_object.retain(|path| !path.contains(".spec.any") && !is_map_entry(path));
+        assert_eq!(in_schema, in_object);
+    }
+}
+
+fn is_map_entry(path: &str) -> bool {
+    path.starts_with(".machineTemplate.labels.")
+        || path.starts_with(".machineTemplate.annotations.")
+}
+
+#[test]
+fn the_types_and_the_schema_have_the_same_defaults() {
+    let from_server: ScheduledMachine =
+        serde_json::from_value(Judge::crd_alone().stored(minimal())).unwrap();
+    let from_file: ScheduledMachine = serde_json::from_value(minimal()).unwrap();
+    assert_eq!(from_server, from_file);
+}
+
+#[test]
+fn nulls_where_there_is_a_default_are_absent_to_server_and_types_alike() {
+    let mut object = minimal();
+    object["spec"]["machineTemplate"] = Value::Null;
+    object["spec"]["nodeTaints"] =
+        json!([{"key": "workload", "value": null, "effect": "NoSchedule"}]);
+    object["spec"]["schedule"]["daysOfWeek"] = Value::Null;
+    assert_eq!(Judge::shipped().create(object.clone()), [""; 0]);
+    let from_server: ScheduledMachine =
+        serde_json::from_value(Judge::shipped().stored(object.clone())).unwrap();
+    assert_eq!(from_server, serde_json::from_value(object).unwrap());
+}
+
+#[test]
+fn a_value_of_another_shape_anywhere_is_an_error_and_no_panic() {
+    let object = full();
+    let mut paths = BTreeSet::new();
+    object_fields(&object["spec"], "/spec", &mut paths);
+    object_fields(&object["status"], "/status", &mut paths);
+    for path in paths {
+        let pointer = path.replace('.', "/");
+        let mut wrong = object.clone();
+        let Some(member) = wrong.pointer_mut(&pointer) else {
+            continue;
+        };
+        *member = json!([[0]]);
+        let read = serde_json::from_value::<ScheduledMachine>(wrong);
+        assert_eq!(read.is_ok(), pointer.contains("/spec/any"), "{pointer}");
+    }
+}
+
+#[test]
+fn unknown_fields_are_ignored_and_an_unknown_phase_is_none() {
+    let mut object = full();
+    object["spec"]["colour"] = json!("red");
+    object["status"]["phase"] = json!("Sleeping");
+    let typed: ScheduledMachine = serde_json::from_value(object).unwrap();
+    assert_eq!(typed.status.unwrap().phase, None);
+}
+
+#[test]
+fn an_object_of_another_kind_or_group_is_an_error() {
+    for (field, value) in [
+        ("kind", "Machine"),
+        ("apiVersion", "capi.5spot.io/v1alpha1"),
+    ] {
+        let mut object = full();
+        object[field] = json!(value);
+        let error = serde_json::from_value::<ScheduledMachine>(object).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("{field} is `{value}`")),
+            "{error}"
+        );
+    }
+    let mut item = full();
+    item.as_object_mut().unwrap().remove("kind");
+    item.as_object_mut().unwrap().remove("apiVersion");
+    assert!(serde_json::from_value::<ScheduledMachine>(item).is_ok());
+}

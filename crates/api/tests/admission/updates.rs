@@ -1,0 +1,235 @@
+//! An object that was stored before the rules were in force stays manageable.
+
+use std::collections::BTreeSet;
+
+use fivespot_api::ScheduledMachine;
+use fivespot_api::rules::{self, RULES};
+use serde_json::{Value, json};
+
+use super::judge::Judge;
+
+/// Objects that break every rule between them; some rules exclude each other.
+fn violators() -> [Value; 3] {
+    let violator = |spec: Value| {
+        json!({
+            "apiVersion": "5spot.finos.org/v1alpha1",
+            "kind": "ScheduledMachine",
+            "metadata": {
+                "name": "not.a.label",
+                "namespace": "default",
+                "uid": "0b1c",
+                "resourceVersion": "7",
+                "generation": 1,
+                "creationTimestamp": "2026-03-02T09:00:00Z",
+                "finalizers": ["5spot.finos.org/scheduledmachine"],
+            },
+            "spec": spec,
+            "status": {"machineRef": {
+                "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "name": "not.a.label",
+            }},
+        })
+    };
+    [
+        violator(json!({
+            "schedule": {
+                "cron": "@daily",
+                "daysOfWeek": ["monday"],
+                "hoursOfDay": ["9am", "24"],
+                "duration": "soon",
+                "timezone": "../etc/passwd",
+            },
+            "clusterName": "",
+            "bootstrapSpec": {"apiVersion": "v1", "kind": "", "namespace": "other", "spec": {}},
+            "infrastructureSpec":
+                {"apiVersion": "v1", "kind": "", "namespace": "other", "spec": {}},
+            "machineTemplate": {
+                "labels": {"bad key": "bad value", "k8s.io/x": "y"},
+                "annotations": {"bad key": "", "cluster.x-k8s.io/cluster-name": "other"},
+            },
+            "gracefulShutdownTimeout": "five minutes",
+            "nodeDrainTimeout": "five minutes",
+            "killIfCommands": [" "],
+            "nodeTaints": [
+                {"key": "bad key", "value": "bad value", "effect": "NoSchedule"},
+                {"key": "kubernetes.io/x", "effect": "NoExecute"},
+            ],
+        })),
+        violator(json!({
+            "schedule": {"cron": "60 24 0 13 8", "duration": "30s"},
+            "clusterName": "-bad",
+            "bootstrapSpec": {"apiVersion": "apps/1", "kind": "bad-List", "spec": {}},
+            "infrastructureSpec": {"apiVersion": "apps/1", "kind": "bad-List", "spec": {}},
+            "gracefulShutdownTimeout": "25h",
+            "nodeDrainTimeout": "25h",
+        })),
+        violator(json!({
+            "schedule": {"daysOfWeek": ["mon"], "duration": "8h"},
+            "clusterName": "prod",
+            "bootstrapSpec": {"apiVersion": "k0smotron.io/v1", "kind": "K0sWorkerConfig", "spec": {}},
+            "infrastructureSpec":
+                {"apiVersion": "k0smotron.io/v1", "kind": "RemoteMachine", "spec": {}},
+        })),
+    ]
+}
+
+fn judges() -> [Judge; 3] {
+    [Judge::shipped(), Judge::crd_alone(), Judge::policy_alone()]
+}
+
+/// The object with one member changed.
+fn with(object: &Value, pointer: &str, value: Value) -> Value {
+    let (parent, member) = pointer.rsplit_once('/').unwrap();
+    let mut changed = object.clone();
+    changed.pointer_mut(parent).unwrap()[member] = value;
+    changed
+}
+
+#[test]
+fn the_violators_break_every_rule_that_is_not_about_a_change() {
+    let broken: BTreeSet<_> = violators()
+        .into_iter()
+        .flat_map(|object| {
+            rules::check(&serde_json::from_value::<ScheduledMachine>(object).unwrap())
+        })
+        .map(|violation| violation.rule)
+        .collect();
+    let all: BTreeSet<_> = RULES
+        .iter()
+        .filter(|rule| rule.predicate.is_some())
+        .map(|rule| rule.id)
+        .collect();
+    assert_eq!(broken, all);
+    for judge in judges() {
+        for violator in violators() {
+            assert_ne!(judge.create(violator), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn the_kill_switch_can_be_set_and_the_schedule_be_disabled() {
+    for judge in judges() {
+        for old in violators() {
+            for (pointer, value) in [
+                ("/spec/killSwitch", json!(true)),
+                ("/spec/schedule/enabled", json!(false)),
+            ] {
+                let new = with(&old, pointer, value);
+                assert_eq!(
+                    judge.update(old.clone(), new),
+                    [""; 0],
+                    "{pointer} of {old}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn labels_can_be_edited_and_finalizers_be_removed() {
+    for judge in judges() {
+        for old in violators() {
+            let labelled = with(&old, "/metadata/labels", json!({"team": "a"}));
+            assert_eq!(judge.update(old.clone(), labelled), [""; 0]);
+            let released = with(&old, "/metadata/finalizers", json!([]));
+            assert_eq!(judge.update(old.clone(), released), [""; 0]);
+            let leaving = with(
+                &old,
+                "/metadata/deletionTimestamp",
+                json!("2026-03-02T10:00:00Z"),
+            );
+            let gone = with(&leaving, "/metadata/finalizers", json!([]));
+            assert_eq!(judge.update(leaving, gone), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn an_edit_that_touches_no_input_is_admitted() {
+    for judge in judges() {
+        for old in violators() {
+            let new = with(&old, "/spec/priority", json!(1));
+            let new = with(
+                &new,
+                "/spec/bootstrapSpec/spec",
+                json!({"version": "v1.30.0"}),
+            );
+            assert_eq!(judge.update(old, new), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn an_entry_of_a_list_of_taints_may_go_while_another_stays_as_it_is() {
+    for judge in judges() {
+        let [old, ..] = violators();
+        let kept = old.pointer("/spec/nodeTaints/0").unwrap().clone();
+        let new = with(&old, "/spec/nodeTaints", json!([kept]));
+        assert_eq!(judge.update(old, new), [""; 0]);
+    }
+}
+
+#[test]
+fn touching_an_input_without_repairing_it_is_refused() {
+    let touches = [
+        (
+            "/spec/gracefulShutdownTimeout",
+            json!("six minutes"),
+            "duration string",
+        ),
+        (
+            "/spec/schedule/hoursOfDay",
+            json!(["9am"]),
+            "must be hours or ranges",
+        ),
+        (
+            "/spec/schedule/cron",
+            json!("@hourly"),
+            "must be five fields",
+        ),
+        (
+            "/spec/bootstrapSpec/apiVersion",
+            json!("v2"),
+            "namespaced API group",
+        ),
+        (
+            "/spec/killIfCommands",
+            json!(["", " "]),
+            "must not be blank",
+        ),
+        (
+            "/spec/nodeTaints",
+            json!([{"key": "other key", "effect": "NoSchedule"}]),
+            "must be a qualified name",
+        ),
+        ("/spec/clusterName", json!("-"), "must be at most 63"),
+    ];
+    for judge in judges() {
+        let [old, ..] = violators();
+        for (pointer, value, words) in &touches {
+            let answer = judge.update(old.clone(), with(&old, pointer, value.clone()));
+            assert!(
+                answer.iter().any(|text| text.contains(words)),
+                "{pointer}: {answer:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_cluster_cannot_be_changed_while_the_machine_exists_and_can_when_it_is_gone() {
+    for judge in judges() {
+        let [.., old] = violators();
+        let new = with(&old, "/spec/clusterName", json!("staging"));
+        let answer = judge.update(old.clone(), new.clone());
+        assert!(
+            answer.iter().any(|text| text.contains("must not change")),
+            "{answer:?}"
+        );
+        let idle = with(&old, "/status", json!({}));
+        assert_eq!(
+            judge.update(idle, with(&new, "/status", json!({}))),
+            [""; 0]
+        );
+    }
+}
