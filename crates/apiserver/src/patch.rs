@@ -9,52 +9,50 @@ use crate::openapi::shape::Shape;
 use crate::resource::Resource;
 use crate::status::{Details, Reason, Status};
 
-/// A format of patches, as its media type names it.
+/// A format of patches that need nothing but the object; server-side apply is in
+/// [`apply`](crate::apply).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchType {
+pub enum Kind {
     /// RFC 6902, a list of operations.
     Json,
     /// RFC 7386, an object laid over another.
     Merge,
     /// Kubernetes' own, which merges lists by key; for built-in kinds alone.
     Strategic,
-    /// Server-side apply.
-    Apply,
 }
 
-impl PatchType {
-    /// The format of a body for `resource` by its `Content-Type`, parameters ignored.
-    ///
-    /// # Errors
-    /// 415 for any other media type, and for a strategic merge patch of a custom
-    /// resource, naming those that are read.
-    pub fn of(content_type: &str, resource: &Resource) -> Result<Self, Status> {
-        let media = content_type.split(';').next().unwrap_or_default().trim();
-        let accepted = Self::accepted(resource);
-        let found = accepted.iter().find(|it| it.media_type() == media);
-        found.copied().ok_or_else(|| {
-            let all: Vec<_> = accepted.iter().map(|it| it.media_type()).collect();
-            Status::unsupported_media_type(&all)
-        })
+/// The media types of the patches that `resource` reads, server-side apply included.
+pub fn media_types(resource: &Resource) -> &'static [&'static str] {
+    if resource.custom {
+        &[
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/apply-patch+yaml",
+        ]
+    } else {
+        &[
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/strategic-merge-patch+json",
+            "application/apply-patch+yaml",
+        ]
     }
+}
 
-    /// The formats that `resource` reads.
-    pub fn accepted(resource: &Resource) -> &'static [Self] {
-        if resource.custom {
-            &[Self::Json, Self::Merge, Self::Apply]
-        } else {
-            &[Self::Json, Self::Merge, Self::Strategic, Self::Apply]
-        }
-    }
-
-    /// The media type of a body in this format.
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Self::Json => "application/json-patch+json",
-            Self::Merge => "application/merge-patch+json",
-            Self::Strategic => "application/strategic-merge-patch+json",
-            Self::Apply => "application/apply-patch+yaml",
-        }
+/// `object` with `patch`, which is in the format `kind`.
+///
+/// # Errors
+/// As [`json`], [`merge`] and [`strategic`].
+pub fn patched(
+    kind: Kind,
+    resource: &Resource,
+    object: &Value,
+    patch: &Value,
+) -> Result<Value, Status> {
+    match kind {
+        Kind::Json => json(object, patch),
+        Kind::Merge => merge(object, patch),
+        Kind::Strategic => strategic(resource, object, patch),
     }
 }
 

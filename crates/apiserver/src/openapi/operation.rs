@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::definitions::{self, DELETE_OPTIONS, STATUS};
 use super::document::group_version_kind;
 use crate::discovery::response_kind;
-use crate::patch::PatchType;
+use crate::patch;
 use crate::resource::{Resource, Subresource, Verb};
 
 /// What the schemas of a resource are called.
@@ -90,7 +90,7 @@ fn operation<'a>(resource: &Resource, names: &'a Names, verb: Verb) -> Operation
         Verb::Delete | Verb::DeleteCollection => {
             Some((&["application/json"], DELETE_OPTIONS))
         }
-        Verb::Patch => Some((patch_media_types(resource), "")),
+        Verb::Patch => Some((patch::media_types(resource), "")),
         Verb::Get | Verb::List | Verb::Watch => None,
     };
     let (method, action, summary, parameters, answer): (_, _, _, &[&str], _) = match verb
@@ -128,25 +128,6 @@ fn operation<'a>(resource: &Resource, names: &'a Names, verb: Verb) -> Operation
         parameters,
         body,
         answer,
-    }
-}
-
-fn patch_media_types(resource: &Resource) -> &'static [&'static str] {
-    const CUSTOM: [&str; 3] = [
-        "application/apply-patch+yaml",
-        "application/json-patch+json",
-        "application/merge-patch+json",
-    ];
-    const BUILT_IN: [&str; 4] = [
-        "application/apply-patch+yaml",
-        "application/json-patch+json",
-        "application/merge-patch+json",
-        "application/strategic-merge-patch+json",
-    ];
-    if PatchType::accepted(resource).contains(&PatchType::Strategic) {
-        &BUILT_IN
-    } else {
-        &CUSTOM
     }
 }
 

@@ -75,6 +75,15 @@ impl<'a> Shape<'a> {
         self.values()
     }
 
+    /// Whether the schema names that field, as against a key of a map.
+    pub(crate) fn declares(&self, name: &str) -> bool {
+        let own = self.custom_root && matches!(name, "metadata" | "apiVersion" | "kind");
+        own || self
+            .inner
+            .and_then(|it| it.get("properties")?.get(name))
+            .is_some()
+    }
+
     /// Whether the object may have a field of that name.
     pub(crate) fn knows(&self, name: &str) -> bool {
         let Some(inner) = self.inner else {

@@ -1,0 +1,241 @@
+//! Who set which field: server-side apply and `metadata.managedFields`.
+//!
+//! The rules are those of Kubernetes' structured merge diff: a configuration is merged
+//! field by field under the object's schema, lists by the keys that the schema declares;
+//! each field belongs to the managers that set it; applying over another manager's value
+//! is a conflict unless forced; what a manager applied before and no longer names is
+//! removed unless somebody else owns it.
+
+mod check;
+mod compare;
+mod conflict;
+mod element;
+mod fields;
+mod last_applied;
+mod manager;
+mod merge;
+mod prune;
+mod set;
+mod walk;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::openapi::shape::Shape;
+use crate::resource::Resource;
+use crate::status::{Reason, Status};
+use compare::Comparison;
+use conflict::Conflicts;
+use manager::{Managers, Operation};
+use set::FieldSet;
+
+/// Who writes, where, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer<'a> {
+    /// Name of the field manager; an empty one is called `unknown`.
+    pub manager: &'a str,
+    /// The subresource written through; empty for the object itself.
+    pub subresource: &'a str,
+    /// When; kept in whole seconds.
+    pub now: Timestamp,
+}
+
+/// Records in `object` whose fields an update, a patch or a creation by `writer` has
+/// changed; `old` is the stored object, `None` for a creation.
+///
+/// An object whose `managedFields` were reset with `[{}]` is not tracked until somebody
+/// applies to it. Entries of `object` itself are honoured where they are well formed.
+/// Cannot fail.
+pub fn tracked(
+    resource: &Resource,
+    old: Option<&Value>,
+    object: &mut Value,
+    writer: &Writer<'_>,
+) {
+    let mut managers = Managers::for_update(old, object, writer.subresource);
+    clear_managed_fields(object);
+    let known = old.is_some_and(|it| it["metadata"]["uid"].is_string());
+    if managers.is_empty() && known {
+        return;
+    }
+    let live = old.map_or_else(|| empty(resource), without_managed_fields);
+    update(resource, (&live, object), &mut managers, writer);
+    managers.write_to(object);
+}
+
+/// The object that results when `writer` applies `config` to `old`, or creates it where
+/// there is none; its managers are recorded in it.
+///
+/// Where nothing changes the result equals `old`, times included.
+///
+/// # Errors
+/// 409 naming every field that another manager has set otherwise, unless `force`; 400 for
+/// a configuration of another kind or with managed fields; 500, as Kubernetes answers, for
+/// one that does not fit the schema.
+pub fn applied(
+    resource: &Resource,
+    old: Option<&Value>,
+    config: &Value,
+    writer: &Writer<'_>,
+    force: bool,
+) -> Result<Value, Status> {
+    check_config(resource, config)?;
+    let first = apply(resource, old, config, writer, force);
+    let mut object = match first {
+        Ok(object) => object,
+        Err(conflicts) => {
+            let left = last_applied::unexplained(resource, old, writer, conflicts);
+            if !left.is_empty() {
+                return Err(left.to_status());
+            }
+            apply(resource, old, config, writer, true).map_err(|it| it.to_status())?
+        }
+    };
+    last_applied::refresh(&mut object, config, writer);
+    Ok(object)
+}
+
+fn apply(
+    resource: &Resource,
+    old: Option<&Value>,
+    config: &Value,
+    writer: &Writer<'_>,
+    force: bool,
+) -> Result<Value, Conflicts> {
+    let shape = Shape::of(resource);
+    let live = old.map_or_else(|| empty(resource), without_managed_fields);
+    let mut managers = old.map(Managers::of).unwrap_or_default();
+    if managers.is_empty() {
+        let before = Writer {
+            manager: "before-first-apply",
+            subresource: "",
+            ..*writer
+        };
+        update(resource, (&empty(resource), &live), &mut managers, &before);
+    }
+    let reset = reset_fields(resource, writer.subresource);
+    let id = manager::Id::new(writer, Operation::Apply, resource);
+    let last = managers.set_of(&id).cloned().unwrap_or_default();
+    let set = walk::field_set(config, shape).without(&reset);
+    managers.replace(&id, set, resource);
+    let merged = merge::merge(&live, config, shape);
+    let pruned = prune::prune(merged, &last, &managers, shape);
+    // A list or object that lost its last entry is gone; one applied as empty comes back.
+    let mut object = merge::merge(&pruned, config, shape);
+    let change = Comparison::of(&live, &object, shape).without(&reset);
+    let conflicts = managers.conflicts(&change, &id);
+    if !force && !conflicts.is_empty() {
+        return Err(conflicts);
+    }
+    managers.give_up(&change, Some(&id));
+    managers.strip(&id, &unmanaged());
+    let unchanged = object == live && managers.set_of(&id) == Some(&last);
+    if !unchanged {
+        managers.touch(&id, writer.now);
+    }
+    managers.write_to(&mut object);
+    Ok(object)
+}
+
+/// Takes changed fields from their managers and gives them to the writer.
+fn update(
+    resource: &Resource,
+    (old, new): (&Value, &Value),
+    managers: &mut Managers,
+    writer: &Writer<'_>,
+) {
+    let reset = reset_fields(resource, writer.subresource);
+    let change = Comparison::of(old, new, Shape::of(resource)).without(&reset);
+    managers.give_up(&change, None);
+    let set = change.set_values().difference(&unmanaged());
+    if !set.is_empty() {
+        let id = manager::Id::new(writer, Operation::Update, resource);
+        managers.extend(&id, &set, resource);
+        managers.touch(&id, writer.now);
+    }
+    managers.cap_updates();
+}
+
+/// Fields that a write through `subresource` cannot change, and so nobody owns by it.
+fn reset_fields(resource: &Resource, subresource: &str) -> FieldSet {
+    match subresource {
+        "status" if resource.custom => FieldSet::of(&[&["metadata"], &["spec"]]),
+        "status" => FieldSet::of(&[&["spec"]]),
+        _ if resource.has_status() => FieldSet::of(&[&["status"]]),
+        _ => FieldSet::default(),
+    }
+}
+
+/// Fields that the server sets, or that say which object it is: nobody owns them.
+fn unmanaged() -> FieldSet {
+    FieldSet::of(&[
+        &["apiVersion"],
+        &["kind"],
+        &["metadata"],
+        &["metadata", "name"],
+        &["metadata", "namespace"],
+        &["metadata", "creationTimestamp"],
+        &["metadata", "selfLink"],
+        &["metadata", "uid"],
+        &["metadata", "clusterName"],
+        &["metadata", "generation"],
+        &["metadata", "managedFields"],
+        &["metadata", "resourceVersion"],
+    ])
+}
+
+fn check_config(resource: &Resource, config: &Value) -> Result<(), Status> {
+    let text = |key: &str| config[key].as_str().unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if (api_version, kind) != (resource.api_version().as_str(), resource.kind.as_str()) {
+        let named = go_kind(api_version, kind);
+        return Err(Status::bad_request(format!("invalid object type: {named}")));
+    }
+    if !config["metadata"]["managedFields"].is_null() {
+        return Err(Status::bad_request("metadata.managedFields must be nil"));
+    }
+    let wrong = check::check(config, Shape::of(resource));
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let text = |key: &str| config["metadata"][key].as_str().unwrap_or_default();
+    let (namespace, name) = (text("namespace"), text("name"));
+    let named = go_kind(api_version, kind);
+    let list = match wrong.as_slice() {
+        [one] => one.clone(),
+        many => format!("errors:\n  {}", many.join("\n  ")),
+    };
+    let message = format!(
+        "failed to create typed patch object ({namespace}/{name}; {named}): {list}"
+    );
+    Err(Status::new(500, Reason::Unknown, message))
+}
+
+/// A kind as Go prints it: `example.com/v1, Kind=Widget`, `/v1, Kind=Node`.
+fn go_kind(api_version: &str, kind: &str) -> String {
+    let slash = if api_version.contains('/') { "" } else { "/" };
+    format!("{slash}{api_version}, Kind={kind}")
+}
+
+/// An object of the kind with nothing in it.
+fn empty(resource: &Resource) -> Value {
+    let mut fields = Map::new();
+    fields.insert("apiVersion".to_owned(), resource.api_version().into());
+    fields.insert("kind".to_owned(), resource.kind.as_str().into());
+    Value::Object(fields)
+}
+
+fn without_managed_fields(object: &Value) -> Value {
+    let mut object = object.clone();
+    clear_managed_fields(&mut object);
+    object
+}
+
+fn clear_managed_fields(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.shift_remove("managedFields");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Whether a configuration fits its schema well enough to be applied.
+
+use serde_json::Value;
+
+use super::walk::element;
+use crate::openapi::shape::{ListType, Shape};
+
+/// What is wrong with `config`, each with its path, in the words of Kubernetes' structured
+/// merge diff.
+pub(super) fn check(config: &Value, shape: Shape<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    collect(config, shape, "", &mut wrong);
+    wrong
+}
+
+fn collect(value: &Value, shape: Shape<'_>, path: &str, wrong: &mut Vec<String>) {
+    if let Some(text) = mismatch(value, shape) {
+        wrong.push(format!("{path}: {text}"));
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let inner = format!("{path}.{key}");
+                if shape.knows(key) {
+                    collect(value, shape.field(key), &inner, wrong);
+                } else {
+                    wrong.push(format!("{inner}: field not declared in schema"));
+                }
+            }
+        }
+        Value::Array(entries) => collect_entries(entries, shape, path, wrong),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn collect_entries(
+    entries: &[Value],
+    shape: Shape<'_>,
+    path: &str,
+    wrong: &mut Vec<String>,
+) {
+    let list = shape.list_type();
+    let mut seen = Vec::new();
+    for (at, entry) in entries.iter().enumerate() {
+        let mut inner = format!("{path}[{at}]");
+        if list != ListType::Atomic {
+            match element(entry, &list, shape.items()) {
+                Err(text) => {
+                    wrong.push(format!("{path}: element {at}: {text}"));
+                    continue;
+                }
+                Ok(place) if seen.contains(&place) => {
+                    wrong.push(format!("{path}: duplicate entries for key {place}"));
+                }
+                Ok(place) => {
+                    inner = format!("{path}{place}");
+                    seen.push(place);
+                }
+            }
+        }
+        collect(entry, shape.items(), &inner, wrong);
+    }
+}
+
+fn mismatch(value: &Value, shape: Shape<'_>) -> Option<String> {
+    if value.is_null() {
+        return None;
+    }
+    match shape.kind()? {
+        "object" if !value.is_object() => {
+            Some(format!("expected map, got {}", go(value)))
+        }
+        "array" if !value.is_array() => Some(format!("expected list, got {}", go(value))),
+        "string" if !value.is_string() => Some(format!(
+            "expected string, got &value.valueUnstructured{{Value:{}}}",
+            go_inner(value)
+        )),
+        "integer" | "number" if !value.is_number() => Some(format!(
+            "expected numeric (int or float), got {}",
+            go_type(value)
+        )),
+        "boolean" if !value.is_boolean() => {
+            Some(format!("expected boolean, got {}", go(value)))
+        }
+        _ => None,
+    }
+}
+
+/// A value as Go's `%v` shows the wrapper that structured merge diff puts around it.
+fn go(value: &Value) -> String {
+    format!("&{{{}}}", go_plain(value))
+}
+
+fn go_plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(go_plain).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields
+                .iter()
+                .map(|(key, value)| format!("{key}:{}", go_plain(value)))
+                .collect();
+            fields.sort_unstable();
+            format!("map[{}]", fields.join(" "))
+        }
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// A value as Go's `%#v` shows it, for scalars.
+fn go_inner(value: &Value) -> String {
+    match value {
+        Value::Array(_) | Value::Object(_) => go_plain(value),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            value.to_string()
+        }
+    }
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}

@@ -1,0 +1,211 @@
+//! What differs between two objects, place by place.
+
+use serde_json::Value;
+
+use super::element::Element;
+use super::set::FieldSet;
+use super::walk::{Division, division, element};
+use crate::openapi::shape::{ListType, Shape};
+
+/// The places at which one object differs from another.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Comparison {
+    /// In the second alone.
+    pub(super) added: FieldSet,
+    /// In both, with other values.
+    pub(super) modified: FieldSet,
+    /// In the first alone.
+    pub(super) removed: FieldSet,
+}
+
+/// What became of a place itself, as against what is below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    None,
+    Added,
+    Modified,
+    Removed,
+}
+
+impl Comparison {
+    pub(super) fn of(old: &Value, new: &Value, shape: Shape<'_>) -> Self {
+        let mut found = Self::default();
+        found.place(Some(old), Some(new), shape);
+        found
+    }
+
+    /// The comparison but for `fields` and what is below them.
+    pub(super) fn without(&self, fields: &FieldSet) -> Self {
+        Self {
+            added: self.added.without(fields),
+            modified: self.modified.without(fields),
+            removed: self.removed.without(fields),
+        }
+    }
+
+    /// The places with new values.
+    pub(super) fn set_values(&self) -> FieldSet {
+        self.modified.union(&self.added)
+    }
+
+    /// Collects what differs below a place; what became of the place itself.
+    fn place(
+        &mut self,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        shape: Shape<'_>,
+    ) -> Change {
+        let how = |value: Option<&Value>| value.map(|it| division(it, shape));
+        match (how(old), how(new)) {
+            (Some(a), Some(b)) if a != b => {
+                self.below(old, None, (&a, shape));
+                self.below(None, new, (&b, shape));
+                return Change::Modified;
+            }
+            (Some(how), _) | (None, Some(how)) => {
+                if how != Division::Whole && !(is_empty(old) && is_empty(new)) {
+                    self.below(old, new, (&how, shape));
+                } else if old.is_some() && new.is_some() && old != new {
+                    return Change::Modified;
+                }
+            }
+            (None, None) => {}
+        }
+        match (old, new) {
+            (None, Some(_)) => Change::Added,
+            (Some(_), None) => Change::Removed,
+            _ => Change::None,
+        }
+    }
+
+    fn below(
+        &mut self,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        (how, shape): (&Division, Shape<'_>),
+    ) {
+        match how {
+            Division::Whole => {}
+            Division::Fields => {
+                let (old, new) = (
+                    old.and_then(Value::as_object),
+                    new.and_then(Value::as_object),
+                );
+                let mut keys: Vec<&String> =
+                    old.into_iter().flat_map(|it| it.keys()).collect();
+                let more = new.into_iter().flat_map(|it| it.keys());
+                keys.extend(
+                    more.filter(|it| !old.is_some_and(|old| old.contains_key(*it))),
+                );
+                for key in keys {
+                    let (a, b) = (
+                        old.and_then(|it| it.get(key)),
+                        new.and_then(|it| it.get(key)),
+                    );
+                    self.step(Element::field(key), (a, b), shape.field(key));
+                }
+            }
+            Division::Entries(list) => {
+                let old = grouped(old, list, shape.items());
+                let new = grouped(new, list, shape.items());
+                let none = Vec::new();
+                for (element, a) in &old {
+                    let b = find(&new, element).unwrap_or(&none);
+                    self.entries(element, (a, b), shape.items());
+                }
+                for (element, b) in &new {
+                    if find(&old, element).is_none() {
+                        self.entries(element, (&none, b), shape.items());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Entries with one key; stored lists may hold several.
+    fn entries(
+        &mut self,
+        element: &Element,
+        (old, new): (&Group<'_>, &Group<'_>),
+        items: Shape<'_>,
+    ) {
+        match (old.as_slice(), new.as_slice()) {
+            ([] | [_], [] | [_]) => {
+                let pair = (old.first().copied(), new.first().copied());
+                self.step(element.clone(), pair, items);
+            }
+            ([_, _, ..], [_, _, ..]) => {
+                if old != new {
+                    self.modified.insert(element.clone());
+                }
+            }
+            ([_, _, ..], _) => {
+                if let Some(one) = new.first() {
+                    self.step(element.clone(), (None, Some(one)), items);
+                }
+                self.removed.insert(element.clone());
+            }
+            (_, [_, _, ..]) => {
+                if let Some(one) = old.first() {
+                    self.step(element.clone(), (Some(one), None), items);
+                }
+                self.added.insert(element.clone());
+            }
+        }
+    }
+
+    fn step(
+        &mut self,
+        element: Element,
+        (old, new): (Option<&Value>, Option<&Value>),
+        shape: Shape<'_>,
+    ) {
+        let mut below = Self::default();
+        match below.place(old, new, shape) {
+            Change::None => {}
+            Change::Added => self.added.insert(element.clone()),
+            Change::Modified => self.modified.insert(element.clone()),
+            Change::Removed => self.removed.insert(element.clone()),
+        }
+        self.added.insert_below(element.clone(), below.added);
+        self.modified.insert_below(element.clone(), below.modified);
+        self.removed.insert_below(element, below.removed);
+    }
+}
+
+type Group<'v> = Vec<&'v Value>;
+
+fn grouped<'v>(
+    list: Option<&'v Value>,
+    kind: &ListType,
+    items: Shape<'_>,
+) -> Vec<(Element, Group<'v>)> {
+    let mut groups: Vec<(Element, Group<'v>)> = Vec::new();
+    for entry in list.and_then(Value::as_array).into_iter().flatten() {
+        let Ok(element) = element(entry, kind, items) else {
+            continue;
+        };
+        match groups.iter_mut().find(|it| it.0 == element) {
+            Some((_, group)) => group.push(entry),
+            None => groups.push((element, vec![entry])),
+        }
+    }
+    groups
+}
+
+fn find<'g, 'v>(
+    groups: &'g [(Element, Group<'v>)],
+    element: &Element,
+) -> Option<&'g Group<'v>> {
+    groups.iter().find(|it| it.0 == *element).map(|it| &it.1)
+}
+
+/// Whether there is nothing, or an empty list or object.
+fn is_empty(value: Option<&Value>) -> bool {
+    match value {
+        None => true,
+        Some(Value::Object(fields)) => fields.is_empty(),
+        Some(Value::Array(entries)) => entries.is_empty(),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => false,
+    }
+}

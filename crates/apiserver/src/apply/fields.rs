@@ -1,0 +1,50 @@
+//! Sets of paths as `fieldsV1`.
+
+use serde_json::{Map, Value};
+
+use super::element::Element;
+use super::set::FieldSet;
+
+/// A set as a `fieldsV1` object.
+pub(super) fn encode(set: &FieldSet) -> Value {
+    Value::Object(contents(set))
+}
+
+fn contents(set: &FieldSet) -> Map<String, Value> {
+    let mut elements: Vec<_> = set.members().iter().collect();
+    elements.extend(set.children().keys().filter(|it| !set.has(it)));
+    elements.sort();
+    let mut all = Map::new();
+    for element in elements {
+        let mut below = Map::new();
+        if let Some(child) = set.below(element) {
+            if set.has(element) {
+                below.insert(".".to_owned(), Value::Object(Map::new()));
+            }
+            below.extend(contents(child));
+        }
+        all.insert(element.encode(), Value::Object(below));
+    }
+    all
+}
+
+/// Reads a `fieldsV1` object; steps of unknown sorts are left out. `None` for anything
+/// that is no such object.
+pub(super) fn decode(fields: &Value) -> Option<FieldSet> {
+    let mut set = FieldSet::default();
+    for (key, below) in fields.as_object()? {
+        if key == "." {
+            continue;
+        }
+        let Some(element) = Element::decode(key) else {
+            continue;
+        };
+        let below = below.as_object()?;
+        if below.is_empty() || below.contains_key(".") {
+            set.insert(element.clone());
+        }
+        let child = decode(&Value::Object(below.clone()))?;
+        set.insert_below(element, child);
+    }
+    Some(set)
+}

@@ -1,0 +1,125 @@
+//! A configuration laid over a live object.
+
+use serde_json::{Map, Value};
+
+use super::element::Element;
+use super::walk::{Division, division, element};
+use crate::openapi::shape::{ListType, Shape};
+
+/// `live` with everything that `config` names set as there; both are objects at `shape`.
+pub(super) fn merge(live: &Value, config: &Value, shape: Shape<'_>) -> Value {
+    match (live, config, division(live, shape), division(config, shape)) {
+        (
+            Value::Object(live),
+            Value::Object(config),
+            Division::Fields,
+            Division::Fields,
+        ) => Value::Object(merge_fields(live, config, shape)),
+        (
+            Value::Array(live),
+            Value::Array(config),
+            Division::Entries(list),
+            Division::Entries(_),
+        ) => Value::Array(merge_entries(live, config, &list, shape.items())),
+        // Null says nothing about a list or object that is merged.
+        (live, Value::Null, Division::Fields | Division::Entries(_), _) => live.clone(),
+        (_, config, _, _) => config.clone(),
+    }
+}
+
+fn merge_fields(
+    live: &Map<String, Value>,
+    config: &Map<String, Value>,
+    shape: Shape<'_>,
+) -> Map<String, Value> {
+    let mut merged = Map::new();
+    for (key, value) in live {
+        let value = match config.get(key) {
+            Some(wanted) => merge(value, wanted, shape.field(key)),
+            None => value.clone(),
+        };
+        merged.insert(key.clone(), value);
+    }
+    for (key, value) in config {
+        if !live.contains_key(key) {
+            merged.insert(key.clone(), value.clone());
+        }
+    }
+    merged
+}
+
+/// Both lists in one. Entries of the configuration keep its order; entries of the live
+/// list that it does not name stay where they are relative to those that it does.
+fn merge_entries(
+    live: &[Value],
+    config: &[Value],
+    list: &ListType,
+    items: Shape<'_>,
+) -> Vec<Value> {
+    let live = Entries::of(live, list, items);
+    let config = Entries::of(config, list, items);
+    let mut shared = config
+        .0
+        .iter()
+        .map(|it| &it.0)
+        .filter(|it| live.find(it).is_some());
+    let mut next_shared = shared.next();
+    let mut merged: Vec<Value> = Vec::new();
+    let mut done: Vec<&Element> = Vec::new();
+    let (mut left, mut right) = (live.0.iter().peekable(), config.0.iter().peekable());
+    loop {
+        match (left.peek(), right.peek()) {
+            (None, None) => return merged,
+            (Some((a, value)), Some((b, wanted))) if a == b => {
+                merged.push(merge(value, wanted, items));
+                done.push(b);
+                left.next();
+                right.next();
+                next_shared = shared.next();
+            }
+            // It comes later, in the order of the configuration.
+            (Some((a, _)), Some(_))
+                if config.find(a).is_some() && next_shared.is_some_and(|it| it != a) =>
+            {
+                left.next();
+            }
+            (Some((a, value)), _) if config.find(a).is_none() => {
+                merged.push((*value).clone());
+                left.next();
+            }
+            (Some((a, _)), _) if done.contains(&a) => {
+                left.next();
+            }
+            (_, Some((b, wanted))) => {
+                merged.push(match live.find(b) {
+                    Some(value) => merge(value, wanted, items),
+                    None => (*wanted).clone(),
+                });
+                done.push(b);
+                right.next();
+                if next_shared == Some(b) {
+                    next_shared = shared.next();
+                }
+            }
+            (Some(_), None) => {
+                left.next();
+            }
+        }
+    }
+}
+
+/// A list by the steps to its entries.
+struct Entries<'v>(Vec<(Element, &'v Value)>);
+
+impl<'v> Entries<'v> {
+    fn of(list: &'v [Value], kind: &ListType, items: Shape<'_>) -> Self {
+        let entries = list
+            .iter()
+            .filter_map(|it| Some((element(it, kind, items).ok()?, it)));
+        Self(entries.collect())
+    }
+
+    fn find(&self, element: &Element) -> Option<&'v Value> {
+        self.0.iter().find(|it| it.0 == *element).map(|it| it.1)
+    }
+}

@@ -1,0 +1,78 @@
+//! What holds for any configurations in any order.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn any_spec() -> impl Strategy<Value = Value> {
+    let tags =
+        proptest::sample::subsequence(vec!["a", "b", "c", "d"], 0..=4).prop_shuffle();
+    let ports = proptest::sample::subsequence(vec![80, 81, 82], 0..=3).prop_shuffle();
+    let limits = proptest::collection::btree_map("[xyz]", 0..3_i64, 0..3);
+    (
+        proptest::option::of(0..3_i64),
+        tags,
+        ports,
+        limits,
+        any::<bool>(),
+    )
+        .prop_map(|(priority, tags, ports, limits, place)| {
+            let mut spec = json!({"tags": tags, "limits": limits});
+            if let Some(priority) = priority {
+                spec["priority"] = priority.into();
+            }
+            if place {
+                spec["place"] = json!({"x": 1});
+            }
+            spec["ports"] = ports
+                .iter()
+                .map(|it| json!({"number": it, "name": format!("p{it}")}))
+                .collect();
+            spec
+        })
+}
+
+proptest! {
+    #[test]
+    fn a_forced_configuration_holds_afterwards_and_again_changes_nothing(
+        specs in proptest::collection::vec((any_spec(), 0..3_usize), 1..5)
+    ) {
+        let mut server = Server::new();
+        for (spec, at) in specs {
+            let manager = ["a", "b", "c"][at];
+            server.try_apply(manager, widget(spec.clone()), true).unwrap();
+            let shape = Shape::of(&server.resource);
+            let wanted = walk::field_set(&widget(spec.clone()), shape);
+            let object = server.object.clone().unwrap();
+            let found = walk::field_set(&object, shape).with_named_fields(shape);
+            prop_assert_eq!(wanted.difference(&found), FieldSet::default());
+            let before = server.object.clone();
+            server.try_apply(manager, widget(spec), false).unwrap();
+            prop_assert_eq!(&server.object, &before);
+        }
+    }
+
+    #[test]
+    fn what_every_manager_gives_up_is_gone(
+        specs in proptest::collection::vec(any_spec(), 1..4)
+    ) {
+        let mut server = Server::new();
+        for (at, spec) in specs.iter().enumerate() {
+            server.try_apply(&format!("m{at}"), widget(spec.clone()), true).unwrap();
+        }
+        for at in 0..specs.len() {
+            let nothing = json!({"apiVersion": "example.com/v1", "kind": "Widget",
+                "metadata": {"name": "w", "namespace": "default"}});
+            server.try_apply(&format!("m{at}"), nothing, false).unwrap();
+        }
+        let left = server.object.clone().unwrap();
+        prop_assert!(left["spec"].is_null(), "{}", left);
+        prop_assert_eq!(server.managers(), "");
+    }
+
+    #[test]
+    fn a_set_of_fields_survives_being_written_and_read(spec in any_spec()) {
+        let set = walk::field_set(&widget(spec), Shape::of(&widgets()));
+        prop_assert_eq!(fields::decode(&fields::encode(&set)), Some(set));
+    }
+}

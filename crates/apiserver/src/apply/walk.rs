@@ -1,0 +1,82 @@
+//! How values divide into places under a schema.
+
+use serde_json::{Map, Value};
+
+use super::element::Element;
+use super::set::FieldSet;
+use crate::openapi::shape::{ListType, Shape};
+
+/// How a value is divided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Division {
+    /// Not at all: a scalar, or a list or object that is owned as a whole.
+    Whole,
+    /// Into fields.
+    Fields,
+    /// Into the entries of a set or keyed list.
+    Entries(ListType),
+}
+
+/// How `value` is divided at `shape`.
+pub(super) fn division(value: &Value, shape: Shape<'_>) -> Division {
+    match value {
+        Value::Object(_) if !shape.is_atomic_map() => Division::Fields,
+        Value::Array(_) => match shape.list_type() {
+            ListType::Atomic => Division::Whole,
+            other => Division::Entries(other),
+        },
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Object(_) => Division::Whole,
+    }
+}
+
+/// The step to an entry of a set or keyed list.
+///
+/// # Errors
+/// The sentence that Kubernetes says about an entry without a place.
+pub(super) fn element(
+    entry: &Value,
+    list: &ListType,
+    items: Shape<'_>,
+) -> Result<Element, String> {
+    match list {
+        ListType::Map(keys) => {
+            Element::of_entry(entry, keys, |key| items.field(key).default())
+        }
+        ListType::Set | ListType::Atomic => Element::of_scalar(entry),
+    }
+}
+
+/// Every place of `value` that somebody who sets it comes to own.
+pub(super) fn field_set(value: &Value, shape: Shape<'_>) -> FieldSet {
+    let mut set = FieldSet::default();
+    match (value, division(value, shape)) {
+        (Value::Object(fields), Division::Fields) => {
+            for (key, value) in fields {
+                let place = shape.field(key);
+                let element = Element::field(key);
+                let empty =
+                    value.is_null() || value.as_object().is_some_and(Map::is_empty);
+                let whole = division(value, place) == Division::Whole;
+                if whole || empty || !shape.declares(key) {
+                    set.insert(element.clone());
+                }
+                set.insert_below(element, field_set(value, place));
+            }
+        }
+        (Value::Array(entries), Division::Entries(list)) => {
+            for entry in entries {
+                // An entry without a place is refused before anything is applied.
+                if let Ok(element) = element(entry, &list, shape.items()) {
+                    set.insert(element.clone());
+                    set.insert_below(element, field_set(entry, shape.items()));
+                }
+            }
+        }
+        _ => {}
+    }
+    set
+}
