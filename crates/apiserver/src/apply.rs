@@ -12,9 +12,9 @@ mod conflict;
 mod element;
 mod fields;
 mod last_applied;
-mod manager;
 mod merge;
 mod prune;
+mod record;
 mod set;
 mod walk;
 
@@ -26,7 +26,7 @@ use crate::resource::Resource;
 use crate::status::{Reason, Status};
 use compare::Comparison;
 use conflict::Conflicts;
-use manager::{Managers, Operation};
+use record::{Managers, Operation};
 use set::FieldSet;
 
 /// Who writes, where, and when.
@@ -114,7 +114,7 @@ fn apply(
         update(resource, (&empty(resource), &live), &mut managers, &before);
     }
     let reset = reset_fields(resource, writer.subresource);
-    let id = manager::Id::new(writer, Operation::Apply, resource);
+    let id = record::Id::new(writer, Operation::Apply, resource);
     let last = managers.set_of(&id).cloned().unwrap_or_default();
     let set = walk::field_set(config, shape).without(&reset);
     managers.replace(&id, set, resource);
@@ -149,7 +149,7 @@ fn update(
     managers.give_up(&change, None);
     let set = change.set_values().difference(&unmanaged());
     if !set.is_empty() {
-        let id = manager::Id::new(writer, Operation::Update, resource);
+        let id = record::Id::new(writer, Operation::Update, resource);
         managers.extend(&id, &set, resource);
         managers.touch(&id, writer.now);
     }

@@ -1,7 +1,7 @@
 //! Fields that others have set otherwise.
 
 use super::element::Element;
-use super::manager::Id;
+use super::record::Id;
 use super::set::FieldSet;
 use crate::status::{Cause, Details, Reason, Status};
 

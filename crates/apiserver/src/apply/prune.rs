@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::element::Element;
-use super::manager::Managers;
+use super::record::Managers;
 use super::set::FieldSet;
 use super::walk::{Division, division, element, field_set};
 use crate::openapi::shape::Shape;
