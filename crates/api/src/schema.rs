@@ -22,11 +22,12 @@ const MAX_SHORT: u32 = 64;
 
 /// The schema of the whole object.
 pub(crate) fn root() -> Value {
-    let string =
-        |description: &str| json!({"type": "string", "description": description});
     let properties = [
-        ("apiVersion", string("Group and version of this object.")),
-        ("kind", string("Kind of this object.")),
+        (
+            "apiVersion",
+            string("Group and version of this object.", MAX_NAME),
+        ),
+        ("kind", string("Kind of this object.", MAX_LABEL)),
         ("metadata", json!({"type": "object"})),
         ("spec", spec::spec()),
         ("status", status::status()),
@@ -133,4 +134,61 @@ fn taint() -> Value {
             ),
         ],
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::root;
+    use crate::rules::RULES;
+
+    /// Every node of the schema with its path, those passed on untouched excepted.
+    fn nodes<'s>(schema: &'s Value, path: &str, found: &mut Vec<(String, &'s Value)>) {
+        found.push((path.to_owned(), schema));
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            let dot = if path.is_empty() { "" } else { "." };
+            nodes(property, &format!("{path}{dot}{name}"), found);
+        }
+        if let Some(items) = schema.get("items") {
+            nodes(items, &format!("{path}[]"), found);
+        }
+        if let Some(values) = schema.get("additionalProperties") {
+            nodes(values, &format!("{path}{{}}"), found);
+        }
+    }
+
+    #[test]
+    fn every_string_list_and_map_is_bounded_and_every_field_explained() {
+        let root = root();
+        let mut all = Vec::new();
+        nodes(&root, "", &mut all);
+        for (path, node) in &all {
+            let bound = match node["type"].as_str().unwrap() {
+                "string" => "maxLength",
+                "array" => "maxItems",
+                _ if node.get("additionalProperties").is_some() => "maxProperties",
+                _ => "type",
+            };
+            assert!(node.get(bound).is_some(), "{path} has no {bound}");
+            let is_named =
+                !path.ends_with(']') && !path.ends_with('}') && path != "metadata";
+            assert!(!is_named || node.get("description").is_some(), "{path}");
+        }
+    }
+
+    #[test]
+    fn fields_of_the_first_thirteen_rules_leave_the_word_to_the_rule() {
+        let root = root();
+        let mut all = Vec::new();
+        nodes(&root, "", &mut all);
+        for rule in &RULES[..13] {
+            let (_, node) = all.iter().find(|(path, _)| path == rule.path).unwrap();
+            for keyword in ["pattern", "minLength", "enum"] {
+                assert!(node.get(keyword).is_none(), "{} has a {keyword}", rule.path);
+            }
+            let most = node["maxLength"].as_u64().unwrap_or(64);
+            assert!(most >= 64, "{}", rule.path);
+        }
+    }
 }

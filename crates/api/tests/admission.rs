@@ -6,6 +6,6 @@ mod admission {
     mod judge;
     mod layers;
     mod shadow;
-    mod types;
+    mod shape;
     mod updates;
 }
