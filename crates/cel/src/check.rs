@@ -165,10 +165,10 @@ impl Checker<'_> {
     /// A declared variable, or a type's name.
     fn declared(&mut self, expr: &Expr, name: &str) -> Option<Type> {
         let variables = self.env.variables();
-        if let Some((known, ty)) = variables.iter().find(|(known, _)| known == name) {
+        if let Some(known) = variables.iter().find(|known| known.name == name) {
             self.references
-                .insert(expr.id, Reference::Variable(Arc::from(known.as_str())));
-            return Some(ty.clone());
+                .insert(expr.id, Reference::Variable(Arc::from(known.name.as_str())));
+            return Some(known.plain.clone());
         }
         let (name, ty) = named_type(name)?;
         self.references.insert(expr.id, Reference::Type(name));

@@ -6,7 +6,17 @@ use crate::{Dialect, Type};
 #[derive(Clone, Debug)]
 pub struct Env {
     dialect: Dialect,
-    variables: Vec<(String, Type)>,
+    variables: Vec<Variable>,
+}
+
+/// A declared variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    /// How its JSON is read.
+    pub(crate) ty: Type,
+    /// What the checker takes it for.
+    pub(crate) plain: Type,
 }
 
 impl Env {
@@ -22,8 +32,12 @@ impl Env {
     #[must_use]
     pub fn variable(mut self, name: impl Into<String>, ty: Type) -> Self {
         let name = name.into();
-        self.variables.retain(|(known, _)| *known != name);
-        self.variables.push((name, ty));
+        self.variables.retain(|known| known.name != name);
+        self.variables.push(Variable {
+            name,
+            plain: ty.plain(),
+            ty,
+        });
         self
     }
 
@@ -32,7 +46,7 @@ impl Env {
         self.dialect
     }
 
-    pub(crate) fn variables(&self) -> &[(String, Type)] {
+    pub(crate) fn variables(&self) -> &[Variable] {
         &self.variables
     }
 }

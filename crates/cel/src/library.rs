@@ -4,18 +4,24 @@
 //! Kubernetes versions that have them.
 
 mod arithmetic;
+mod cidr;
 mod comparison;
 mod conversion;
 mod foreign;
+mod format;
 mod format_text;
+mod ip;
 pub(crate) mod list_ext;
 mod lists;
 mod optionals;
+mod quantity;
 pub(crate) mod regex;
+mod semver;
 mod sets;
 pub(crate) mod standard;
 mod strings;
 mod time;
+mod url;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -117,6 +123,30 @@ const LIBRARIES: &[Library] = &[
     Library {
         since: 0,
         rows: lists::ROWS,
+    },
+    Library {
+        since: 0,
+        rows: url::ROWS,
+    },
+    Library {
+        since: 28,
+        rows: quantity::ROWS,
+    },
+    Library {
+        since: 30,
+        rows: ip::ROWS,
+    },
+    Library {
+        since: 30,
+        rows: cidr::ROWS,
+    },
+    Library {
+        since: 31,
+        rows: format::ROWS,
+    },
+    Library {
+        since: 33,
+        rows: semver::ROWS,
     },
     Library {
         since: 28,

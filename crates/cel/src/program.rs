@@ -35,8 +35,8 @@ impl Program {
         let plan = plan(&parsed.root, &checked)
             .map_err(|error| CompileErrors::unplaced(&error))?;
         let declared = plan.variables.iter().map(|name| {
-            let found = env.variables().iter().find(|(known, _)| **known == **name);
-            let ty = found.map_or(Type::Dyn, |(_, ty)| ty.clone());
+            let found = env.variables().iter().find(|known| *known.name == **name);
+            let ty = found.map_or(Type::Dyn, |known| known.ty.clone());
             Declared {
                 name: Arc::clone(name),
                 ty,

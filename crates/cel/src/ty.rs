@@ -13,8 +13,14 @@ use crate::Value;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Type {
-    /// Anything; checked when the expression runs. Also for `int-or-string`.
+    /// Anything; checked when the expression runs.
     Dyn,
+    /// `x-kubernetes-int-or-string`: dynamic to the checker, but JSON of another kind is an
+    /// error.
+    IntOrString,
+    /// `nullable`: the inner type to the checker, but JSON may be null. Elsewhere in lists
+    /// and maps null is an error; a field of an object that is null counts as absent.
+    Nullable(Arc<Type>),
     /// Only `null`.
     Null,
     /// `true` or `false`.
@@ -123,6 +129,11 @@ impl Type {
         Self::Object(Arc::new(object))
     }
 
+    /// The same type where JSON may be null.
+    pub fn nullable(inner: Type) -> Self {
+        Self::Nullable(Arc::new(inner))
+    }
+
     /// A value that may be absent.
     pub fn optional(inner: Type) -> Self {
         Self::Optional(Arc::new(inner))
@@ -165,6 +176,7 @@ impl Type {
                 Self::map_of(map.key.clone(), value)
             }
             Self::Optional(inner) => Self::optional(inner.with_names(name)),
+            Self::Nullable(inner) => Self::nullable(inner.with_names(name)),
             other => other.clone(),
         }
     }
@@ -232,7 +244,8 @@ impl Eq for ObjectType {}
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Dyn => f.write_str("dyn"),
+            Self::Dyn | Self::IntOrString => f.write_str("dyn"),
+            Self::Nullable(inner) => inner.fmt(f),
             Self::Null => f.write_str("null"),
             Self::Bool => f.write_str("bool"),
             Self::Int => f.write_str("int"),
@@ -254,10 +267,41 @@ impl fmt::Display for Type {
 }
 
 impl Type {
+    /// The type as the checker sees it, without what only says how JSON is read.
+    pub(crate) fn plain(&self) -> Self {
+        match self {
+            Self::IntOrString => Self::Dyn,
+            Self::Nullable(inner) => inner.plain(),
+            Self::List(list) => Self::list_of(list.item.plain(), list.kind.clone()),
+            Self::Map(map) => Self::map_of(map.key.clone(), map.value.plain()),
+            Self::Optional(inner) => Self::optional(inner.plain()),
+            Self::Object(object) => {
+                let fields = object.fields.iter().map(|(name, field)| {
+                    let Field { json, ty } = field;
+                    (
+                        name.clone(),
+                        Field {
+                            json: json.clone(),
+                            ty: ty.plain(),
+                        },
+                    )
+                });
+                let fields = fields.collect();
+                Self::object(ObjectType {
+                    name: object.name.clone(),
+                    fields,
+                })
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Whether a value may be passed where this type is declared, judged by its kind.
     pub(crate) fn admits(&self, value: &Value<'_>) -> bool {
         match self {
             Self::Dyn | Self::Param(_) | Self::Error => true,
+            Self::IntOrString => matches!(value, Value::Int(_) | Value::String(_)),
+            Self::Nullable(inner) => value.is_null() || inner.admits(value),
             Self::Null => value.is_null(),
             Self::Bool => matches!(value, Value::Bool(_)),
             Self::Int => matches!(value, Value::Int(_)),

@@ -5,8 +5,17 @@ use serde_json::Value as Json;
 
 /// The type of a schema, `None` if rules cannot see such values.
 pub(crate) fn declared(schema: &Json, root: bool) -> Option<Type> {
+    let ty = typed(schema, root)?;
+    Some(if schema["nullable"] == true {
+        Type::nullable(ty)
+    } else {
+        ty
+    })
+}
+
+fn typed(schema: &Json, root: bool) -> Option<Type> {
     if schema["x-kubernetes-int-or-string"] == true {
-        return Some(Type::Dyn);
+        return Some(Type::IntOrString);
     }
     let embedded = root || schema["x-kubernetes-embedded-resource"] == true;
     match schema["type"].as_str()? {

@@ -1,31 +1,68 @@
 //! Values of Kubernetes' own types.
 
 use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::cidr::Cidr;
+use super::format::Format;
+use super::quantity::Quantity;
+use super::semver::Semver;
+use super::url::Url;
 
 /// A value of a type that one of Kubernetes' libraries brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LibraryValue {}
+pub struct LibraryValue(pub(crate) Foreign);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    Cidr(Cidr),
+    Format(&'static Format),
+    Ip(IpAddr),
+    Quantity(Quantity),
+    Semver(Arc<Semver>),
+    Url(Arc<Url>),
+}
 
 impl LibraryValue {
     /// The name of its type.
     pub fn type_name(&self) -> &'static str {
-        match *self {}
+        match self.0 {
+            Foreign::Cidr(_) => "net.CIDR",
+            Foreign::Format(_) => "kubernetes.NamedFormat",
+            Foreign::Ip(_) => "net.IP",
+            Foreign::Quantity(_) => "kubernetes.Quantity",
+            Foreign::Semver(_) => "kubernetes.Semver",
+            Foreign::Url(_) => "kubernetes.URL",
+        }
     }
 
     /// The length of a format's pattern, as costs count it.
     pub(crate) fn pattern_size(&self) -> u64 {
-        match *self {}
+        match &self.0 {
+            Foreign::Format(format) => format.pattern_size,
+            _ => 1,
+        }
     }
 
-    /// The size that costs are computed from.
+    /// The size that costs are computed from: bytes of an address, 1 for the others.
     pub(crate) fn cost_size(&self) -> usize {
-        match *self {}
+        match &self.0 {
+            Foreign::Ip(IpAddr::V4(_)) => 4,
+            Foreign::Ip(IpAddr::V6(_)) => 16,
+            Foreign::Cidr(cidr) => usize::from(cidr.bits.div_ceil(8)),
+            _ => 1,
+        }
     }
 }
 
+/// What `string(x)` gives for addresses.
 impl fmt::Display for LibraryValue {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {}
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Foreign::Cidr(cidr) => write!(f, "{}/{}", cidr.address, cidr.bits),
+            Foreign::Ip(address) => address.fmt(f),
+            _ => f.write_str(self.type_name()),
+        }
     }
 }

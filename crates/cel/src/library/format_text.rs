@@ -1,11 +1,241 @@
-//! `'...%s...'.format([...])`.
+//! `'%s is %d'.format([name, number])`.
 
 use super::no_such_overload;
+use crate::value::{List, Map};
 use crate::{RunError, Value};
 
+/// Digits after the point where a clause names none.
+const PRECISION: usize = 6;
+/// Most digits after the point, so that a short clause cannot make a long text.
+const MOST_PRECISION: usize = 1_000;
+
 pub(super) fn format<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
-    let [Value::String(_), Value::List(_)] = args else {
+    let [Value::String(template), Value::List(list)] = args else {
         return no_such_overload();
     };
-    no_such_overload()
+    let mut text = String::with_capacity(template.len());
+    let mut rest = &**template;
+    let mut next = 0;
+    while let Some((before, clause)) = rest.split_once('%') {
+        text.push_str(before);
+        if let Some(after) = clause.strip_prefix('%') {
+            text.push('%');
+            rest = after;
+            continue;
+        }
+        let Some(argument) = list.get(next) else {
+            return Err(RunError::text(format!("index {next} out of range")));
+        };
+        next += 1;
+        let (precision, clause) = precision(clause)?;
+        let Some(verb) = clause.chars().next() else {
+            return Err(RunError::text("unexpected end of string"));
+        };
+        text.push_str(&formatted(verb, precision, &argument?)?);
+        rest = clause.strip_prefix(verb).unwrap_or_default();
+    }
+    text.push_str(rest);
+    Ok(Value::text(text))
+}
+
+/// The `.3` of `%.3f`, and what follows it.
+fn precision(clause: &str) -> Result<(usize, &str), RunError> {
+    let Some(digits) = clause.strip_prefix('.') else {
+        return Ok((PRECISION, clause));
+    };
+    let parse = "could not parse formatting clause: error while parsing precision";
+    let Some(end) = digits.find(|char: char| !char.is_ascii_digit()) else {
+        return Err(RunError::text(format!(
+            "{parse}: could not find end of precision specifier"
+        )));
+    };
+    let (number, rest) = digits.split_at(end);
+    match number.parse() {
+        Ok(precision) if precision <= MOST_PRECISION => Ok((precision, rest)),
+        Ok(precision) => Err(RunError::text(format!(
+            "{parse}: precision {precision} exceeds maximum allowed precision {MOST_PRECISION}"
+        ))),
+        Err(_) => Err(RunError::text(format!(
+            "{parse}: error while converting precision to integer: strconv.Atoi: parsing \
+             {number:?}: invalid syntax"
+        ))),
+    }
+}
+
+fn formatted(
+    verb: char,
+    precision: usize,
+    argument: &Value<'_>,
+) -> Result<String, RunError> {
+    let refused = |what: &str| {
+        let name = argument.type_name();
+        Err(RunError::text(format!(
+            "error during formatting: {what}, was given {name}"
+        )))
+    };
+    match (verb, argument) {
+        ('s', value) => match shown(value) {
+            Some(text) => Ok(text),
+            None => refused(
+                "string clause can only be used on strings, bools, bytes, ints, doubles, \
+                 maps, lists, types, durations, and timestamps",
+            ),
+        },
+        ('d' | 'o' | 'x' | 'X' | 'b', Value::Int(value)) => {
+            let magnitude = integer(verb, value.unsigned_abs());
+            Ok(if *value < 0 {
+                format!("-{magnitude}")
+            } else {
+                magnitude
+            })
+        }
+        ('d' | 'o' | 'x' | 'X' | 'b', Value::Uint(value)) => Ok(integer(verb, *value)),
+        ('b', Value::Bool(value)) => Ok(u8::from(*value).to_string()),
+        ('x' | 'X', Value::String(text)) => Ok(hex(verb, text.as_bytes())),
+        ('x' | 'X', Value::Bytes(bytes)) => Ok(hex(verb, bytes)),
+        ('f' | 'e', value) => match double(value) {
+            Some(double) if verb == 'f' => Ok(fixed(double, precision)),
+            Some(double) => Ok(scientific(double, precision)),
+            None if verb == 'f' => {
+                refused("fixed-point clause can only be used on doubles")
+            }
+            None => refused("scientific clause can only be used on doubles"),
+        },
+        ('d', _) => refused("decimal clause can only be used on integers"),
+        ('b', _) => refused("only integers and bools can be formatted as binary"),
+        ('o', _) => refused("octal clause can only be used on integers"),
+        ('x' | 'X', _) => {
+            refused("only integers, byte buffers, and strings can be formatted as hex")
+        }
+        (other, _) => Err(RunError::text(format!(
+            "could not parse formatting clause: unrecognized formatting clause \"{other}\""
+        ))),
+    }
+}
+
+fn integer(verb: char, value: u64) -> String {
+    match verb {
+        'o' => format!("{value:o}"),
+        'x' => format!("{value:x}"),
+        'X' => format!("{value:X}"),
+        'b' => format!("{value:b}"),
+        _ => value.to_string(),
+    }
+}
+
+fn hex(verb: char, bytes: &[u8]) -> String {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    if verb == 'X' {
+        digits.to_uppercase()
+    } else {
+        digits
+    }
+}
+
+fn double(value: &Value<'_>) -> Option<f64> {
+    match value {
+        Value::Double(value) => Some(*value),
+        Value::String(text) => match &**text {
+            "NaN" => Some(f64::NAN),
+            "Infinity" => Some(f64::INFINITY),
+            "-Infinity" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn special(value: f64) -> Option<String> {
+    if value.is_nan() {
+        return Some("NaN".to_owned());
+    }
+    value
+        .is_infinite()
+        .then(|| if value > 0.0 { "∞" } else { "-∞" }.to_owned())
+}
+
+/// With thousands set apart, as the API server's locale does.
+fn fixed(value: f64, precision: usize) -> String {
+    if let Some(text) = special(value) {
+        return text;
+    }
+    let plain = format!("{:.precision$}", value.abs());
+    let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
+    let mut text = String::new();
+    if value.is_sign_negative() && value != 0.0 {
+        text.push('-');
+    }
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if !fraction.is_empty() {
+        text.push('.');
+        text.push_str(fraction);
+    }
+    text
+}
+
+/// `3.14×10⁰⁰`, as the API server's locale writes it.
+fn scientific(value: f64, precision: usize) -> String {
+    if let Some(text) = special(value) {
+        return text;
+    }
+    let plain = format!("{value:.precision$e}");
+    let (mantissa, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let sign = if exponent < 0 { "⁻" } else { "" };
+    let digits = format!("{:02}", exponent.abs());
+    let raised = digits.chars().filter_map(|digit| {
+        "⁰¹²³⁴⁵⁶⁷⁸⁹"
+            .chars()
+            .nth(usize::try_from(digit.to_digit(10)?).ok()?)
+    });
+    format!("{mantissa}×10{sign}{}", raised.collect::<String>())
+}
+
+/// What `%s` makes of a value.
+fn shown(value: &Value<'_>) -> Option<String> {
+    match value {
+        Value::List(list) => shown_list(list),
+        Value::Map(map) => shown_map(map),
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        Value::Optional(_) | Value::Library(_) | Value::Abstract(_) => None,
+        other => Some(other.to_text()),
+    }
+}
+
+fn shown_list(list: &List<'_>) -> Option<String> {
+    let items: Option<Vec<String>> = list.iter().map(|item| inner(&item.ok()?)).collect();
+    Some(format!("[{}]", items?.join(", ")))
+}
+
+fn shown_map(map: &Map<'_>) -> Option<String> {
+    let entries = map.entries().ok()?;
+    let mut pairs = Vec::with_capacity(entries.len());
+    for (key, value) in &entries {
+        pairs.push((inner(key)?, inner(value)?));
+    }
+    pairs.sort();
+    let pairs: Vec<String> = pairs
+        .into_iter()
+        .map(|(key, value)| format!("{key}:{value}"))
+        .collect();
+    Some(format!("{{{}}}", pairs.join(", ")))
+}
+
+/// A value inside a list or map, written so that the language could read it again.
+fn inner(value: &Value<'_>) -> Option<String> {
+    Some(match value {
+        Value::String(text) => format!("{:?}", &**text),
+        Value::Bytes(bytes) => format!("b{:?}", String::from_utf8_lossy(bytes)),
+        Value::Double(value) if value.is_finite() => format!("{value:.PRECISION$}"),
+        Value::Double(value) => format!("{:?}", special(*value).unwrap_or_default()),
+        Value::Duration(duration) => format!("duration(\"{duration}\")"),
+        Value::Timestamp(instant) => format!("timestamp(\"{instant}\")"),
+        Value::Type(name) => format!("type({name})"),
+        other => shown(other)?,
+    })
 }

@@ -172,6 +172,8 @@ static DYN: Type = Type::Dyn;
 
 fn bound<'v>(binding: Binding<'v>, ty: &'v Type) -> Outcome<'v> {
     match (binding, ty) {
+        // Whatever is declared, a variable may be null.
+        (Binding::Json(json), _) if json.is_null() => Ok(Value::Null),
         (Binding::Json(json), ty) => Value::from_json(json, ty),
         (Binding::Optional(None), _) => Ok(Value::Optional(None)),
         (Binding::Optional(Some(json)), Type::Optional(inner)) => {

@@ -1,7 +1,5 @@
 //! Reads JSON by declared type, and writes values as JSON.
 
-use std::sync::Arc;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value as Json};
@@ -17,11 +15,24 @@ static DYN_LIST: ListType = ListType {
     kind: ListKind::Atomic,
 };
 
-/// Reads `json` by `ty`. Null is null whatever the type: where it may not be, the schema
-/// has refused it before.
+/// Reads `json` by `ty`.
 pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunError> {
     match (ty, json) {
-        (_, Json::Null) => Ok(Value::Null),
+        (Type::Dyn | Type::Null | Type::Nullable(_), Json::Null) => Ok(Value::Null),
+        (Type::Nullable(inner), json) => read(json, inner),
+        (Type::Optional(inner), json) => read(json, inner).map(Value::some),
+        (_, Json::Null) => Err(RunError::text(
+            "invalid data, got null for schema with nullable=false",
+        )),
+        (Type::IntOrString, Json::String(text)) => {
+            Ok(Value::String(Text::Borrowed(text)))
+        }
+        (Type::IntOrString, Json::Number(number)) if number.is_i64() => {
+            Ok(untyped(number))
+        }
+        (Type::IntOrString, _) => Err(RunError::text(
+            "invalid data, expected XIntOrString value to be either a string or integer",
+        )),
         (Type::Bool | Type::Dyn, Json::Bool(value)) => Ok(Value::Bool(*value)),
         (Type::Int, Json::Number(number)) => number
             .as_i64()
@@ -64,9 +75,6 @@ pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunErr
         (Type::Dyn, Json::Array(items)) => Ok(Value::List(List::Json(items, &DYN_LIST))),
         (Type::Map(_) | Type::Object(_) | Type::Dyn, Json::Object(entries)) => {
             Ok(Value::Map(Map::Json(entries, ty)))
-        }
-        (Type::Optional(inner), json) => {
-            Ok(Value::Optional(Some(Arc::new(read(json, inner)?))))
         }
         _ => Err(mismatch(wanted(ty), json)),
     }

@@ -1,0 +1,260 @@
+//! Resource quantities such as `50Mi`: from Kubernetes 1.28 on.
+
+use std::cmp::Ordering;
+
+use super::foreign::{Foreign, LibraryValue};
+use super::{Row, Run, global, member, no_such_overload};
+use crate::{RunError, Value};
+
+/// `value * 10^scale`. As in Kubernetes a quantity written `1.0` keeps its scale of -1 and
+/// is then no integer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quantity {
+    value: i128,
+    scale: i32,
+}
+
+/// The finest scale; what is finer is rounded away from zero.
+const NANO: i32 = -9;
+/// Greatest and smallest exponent read, so that all arithmetic stays in range.
+const MOST_DIGITS: usize = 30;
+
+macro_rules! of_two {
+    ($(($function:literal, $id:literal, $result:literal, $run:expr)),* $(,)?) => {
+        &[
+            global("quantity", "string_to_quantity", "string -> kubernetes.Quantity", quantity),
+            global("isQuantity", "is_quantity_string", "string -> bool", is_quantity),
+            member("sign", "quantity_sign", "kubernetes.Quantity -> int", sign),
+            member(
+                "asApproximateFloat",
+                "quantity_get_float",
+                "kubernetes.Quantity -> double",
+                as_float,
+            ),
+            member("asInteger", "quantity_get_int", "kubernetes.Quantity -> int", as_integer),
+            member(
+                "isInteger",
+                "quantity_is_integer",
+                "kubernetes.Quantity -> bool",
+                is_integer,
+            ),
+            $(member(
+                $function,
+                $id,
+                concat!("kubernetes.Quantity, ", $result),
+                $run,
+            ),)*
+        ]
+    };
+}
+
+pub(super) const ROWS: &[Row] = of_two![
+    (
+        "isGreaterThan",
+        "quantity_is_greater_than",
+        "kubernetes.Quantity -> bool",
+        GREATER
+    ),
+    (
+        "isLessThan",
+        "quantity_is_less_than",
+        "kubernetes.Quantity -> bool",
+        LESS
+    ),
+    (
+        "compareTo",
+        "quantity_compare_to",
+        "kubernetes.Quantity -> int",
+        compare
+    ),
+    (
+        "add",
+        "quantity_add",
+        "kubernetes.Quantity -> kubernetes.Quantity",
+        ADD
+    ),
+    ("add", "quantity_add_int", "int -> kubernetes.Quantity", ADD),
+    (
+        "sub",
+        "quantity_sub",
+        "kubernetes.Quantity -> kubernetes.Quantity",
+        SUB
+    ),
+    ("sub", "quantity_sub_int", "int -> kubernetes.Quantity", SUB),
+];
+
+const GREATER: Run = |args| order(args).map(|order| Value::Bool(order.is_gt()));
+const LESS: Run = |args| order(args).map(|order| Value::Bool(order.is_lt()));
+const ADD: Run = |args| sum(args, 1);
+const SUB: Run = |args| sum(args, -1);
+
+/// Why text is no quantity, in Kubernetes' words.
+const FORMAT: &str = "quantities must match the regular expression \
+     '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const SUFFIX: &str = "unable to parse quantity's suffix";
+
+impl Quantity {
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let end = unsigned
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(unsigned.len());
+        let (number, suffix) = unsigned.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.len() + fraction.len() == 0 || fraction.contains('.') {
+            return Err(FORMAT);
+        }
+        let (factor, exponent) = factor(suffix)?;
+        let whole = whole.trim_start_matches('0');
+        if whole.len() + fraction.len() > MOST_DIGITS {
+            return Err(FORMAT);
+        }
+        let digits = format!("0{whole}{fraction}");
+        let mut value: i128 = digits.parse().map_err(|_| FORMAT)?;
+        let mut scale = exponent - i32::try_from(fraction.len()).map_err(|_| FORMAT)?;
+        value = value.checked_mul(factor).ok_or(FORMAT)?;
+        // What binary suffixes make of a fraction is again decimal.
+        while scale < NANO || (factor != 1 && scale < 0 && value % 10 == 0) {
+            let rest = value % 10;
+            value = value / 10 + i128::from(rest != 0);
+            scale += 1;
+        }
+        if text.starts_with('-') {
+            value = -value;
+        }
+        Ok(Self { value, scale })
+    }
+
+    /// Both as multiples of the finer scale; saturates.
+    fn aligned(self, other: Self) -> (i128, i128, i32) {
+        let scale = self.scale.min(other.scale);
+        let at = |quantity: Self| {
+            let up = u32::try_from(quantity.scale - scale).unwrap_or(0);
+            let power = 10_i128.checked_pow(up).unwrap_or(i128::MAX);
+            quantity.value.saturating_mul(power)
+        };
+        (at(self), at(other), scale)
+    }
+
+    fn to_integer(self) -> Option<i64> {
+        let power = 10_i128.checked_pow(u32::try_from(self.scale).ok()?)?;
+        i64::try_from(self.value.checked_mul(power)?).ok()
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        let (left, right, _) = self.aligned(*other);
+        left == right
+    }
+}
+
+impl Eq for Quantity {}
+
+/// A suffix as a factor and a power of ten.
+fn factor(suffix: &str) -> Result<(i128, i32), &'static str> {
+    let binary = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    if let Some(power) = binary.iter().position(|known| *known == suffix) {
+        return Ok((1_i128 << (10 * (power + 1)), 0));
+    }
+    let decimal = match suffix {
+        "n" => -9,
+        "u" => -6,
+        "m" => -3,
+        "" => 0,
+        "k" => 3,
+        "M" => 6,
+        "G" => 9,
+        "T" => 12,
+        "P" => 15,
+        "E" => 18,
+        exponent => {
+            let digits = exponent.strip_prefix(['e', 'E']).ok_or(SUFFIX)?;
+            let power: i32 = digits.parse().map_err(|_| SUFFIX)?;
+            return if power.abs() <= 60 {
+                Ok((1, power))
+            } else {
+                Err(FORMAT)
+            };
+        }
+    };
+    Ok((1, decimal))
+}
+
+fn value<'v>(quantity: Quantity) -> Value<'v> {
+    Value::Library(LibraryValue(Foreign::Quantity(quantity)))
+}
+
+fn argument(args: &[Value<'_>], index: usize) -> Result<Quantity, RunError> {
+    match args.get(index) {
+        Some(Value::Library(LibraryValue(Foreign::Quantity(quantity)))) => Ok(*quantity),
+        Some(Value::Int(value)) => Ok(Quantity {
+            value: i128::from(*value),
+            scale: 0,
+        }),
+        _ => no_such_overload(),
+    }
+}
+
+fn quantity<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    match args {
+        [Value::String(text)] => Quantity::parse(text).map(value).map_err(RunError::text),
+        _ => no_such_overload(),
+    }
+}
+
+fn is_quantity<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    match args {
+        [Value::String(text)] => Ok(Value::Bool(Quantity::parse(text).is_ok())),
+        _ => no_such_overload(),
+    }
+}
+
+fn sign<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    Ok(Value::Int(match argument(args, 0)?.value.signum() {
+        0 => 0,
+        negative if negative < 0 => -1,
+        _ => 1,
+    }))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "the function promises an approximation"
+)]
+fn as_float<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    let Quantity { value, scale } = argument(args, 0)?;
+    Ok(Value::Double(value as f64 * 10_f64.powi(scale)))
+}
+
+fn as_integer<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    argument(args, 0)?
+        .to_integer()
+        .map(Value::Int)
+        .ok_or_else(|| RunError::text("cannot convert value to integer"))
+}
+
+fn is_integer<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    Ok(Value::Bool(argument(args, 0)?.to_integer().is_some()))
+}
+
+fn order(args: &[Value<'_>]) -> Result<Ordering, RunError> {
+    let (left, right, _) = argument(args, 0)?.aligned(argument(args, 1)?);
+    Ok(left.cmp(&right))
+}
+
+fn compare<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    Ok(Value::Int(order(args)? as i64))
+}
+
+fn sum<'v>(args: &[Value<'v>], sign: i128) -> Result<Value<'v>, RunError> {
+    let (left, right) = (argument(args, 0)?, argument(args, 1)?);
+    if right.value == 0 {
+        return Ok(value(left));
+    }
+    let (left, right, scale) = left.aligned(right);
+    Ok(value(Quantity {
+        value: left.saturating_add(right.saturating_mul(sign)),
+        scale,
+    }))
+}
