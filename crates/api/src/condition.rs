@@ -44,6 +44,22 @@ impl ConditionType {
         Self::AgentReady,
     ];
 
+    /// What it means that the condition is true.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Ready => "reality is what is wanted",
+            Self::Scheduled => "the time is inside the window",
+            Self::ScheduleValid => "the schedule can be understood",
+            Self::ReferencesValid => {
+                "everything that the spec names exists and may be used"
+            }
+            Self::MachineReady => "the Machine says so itself",
+            Self::NodeAccess => "the workload cluster answers",
+            Self::NodeTainted => "the Node bears the taints asked for",
+            Self::AgentReady => "the agent runs with the configuration asked for",
+        }
+    }
+
     /// The type as it is written.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -99,6 +115,10 @@ macro_rules! reasons {
         }
 
         impl Reason {
+            /// Every reason of 5-Spot's own as it is written, with its meaning.
+            pub const MEANINGS: &'static [(&'static str, &'static str)] =
+                &[$((stringify!($reason), concat!($($doc),+)),)+];
+
             /// The reason as it is written.
             ///
             /// A reported reason that is no CamelCase word is written as `Reported`, because

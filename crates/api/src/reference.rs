@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::condition::{ConditionType, Reason};
 use crate::manifest::GeneratedFile;
 use crate::rules::{Examples, Layer, RULES, Rule};
 use crate::{name, schema};
@@ -48,7 +49,23 @@ fn api_page() -> String {
             rows(&mut page, "", part);
         }
     }
+    conditions(&mut page);
     page
+}
+
+fn conditions(page: &mut String) {
+    page.push_str("\n## Conditions\n\n| type | it is true if |\n|---|---|\n");
+    for kind in ConditionType::ALL {
+        let _ = writeln!(page, "| `{}` | {} |", kind.as_str(), kind.meaning());
+    }
+    page.push_str(
+        "\n`NodeTainted` is absent without `nodeTaints`, `AgentReady` without `killIfCommands`.\n\n\
+         | reason | meaning |\n|---|---|\n",
+    );
+    for (reason, meaning) in Reason::MEANINGS {
+        let _ = writeln!(page, "| `{reason}` | {} |", cell(meaning.trim()));
+    }
+    page.push_str("\n`MachineReady` repeats the Machine's own reasons.\n");
 }
 
 /// One row for each property of an object, those of nested objects below their parent.

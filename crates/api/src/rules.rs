@@ -168,7 +168,7 @@ impl fmt::Display for Violation {
 /// Every rule that the object breaks, in the order of the rules; empty if it is acceptable.
 ///
 /// For the operator, before it acts on an object that may have been stored before the rules were
-/// in force. Rules about a change are not asked; the bounds of the schema are.
+/// in force. Rules about a change are not asked, nor are the bounds of the schema.
 ///
 /// # Example
 /// ```
