@@ -97,7 +97,7 @@ impl Chain {
             let compiled = after.and_then(|it| Policy::compile(it, kube).ok());
             replace(&mut self.policies, name, compiled);
         } else {
-            let compiled = after.and_then(|it| Binding::compile(it, kube).ok());
+            let compiled = after.and_then(|it| Binding::compile(it).ok());
             replace(&mut self.bindings, name, compiled);
         }
         let (policies, bindings) = (self.policies.values(), self.bindings.values());

@@ -194,7 +194,7 @@ pub(crate) fn errors(
     match Kind::of(resource) {
         Kind::Definition => refusal(Crd::compile(object, state.kube)),
         Kind::Policy => refusal(Policy::compile(object, state.kube)),
-        Kind::Binding => refusal(Binding::compile(object, state.kube)),
+        Kind::Binding => refusal(Binding::compile(object)),
         Kind::Secret => secret_errors(object),
         Kind::Budget => budget_errors(object),
         Kind::Pod => pod_errors(object, old),

@@ -109,6 +109,16 @@ where
     }
 }
 
+/// A refusal that needs no reading of the request.
+pub(crate) fn refuse(server: &Server, why: Status) -> Response<Body> {
+    let wire = Wire {
+        server,
+        include: String::new(),
+        form: Form::Whole,
+    };
+    wire.response(why.into(), None)
+}
+
 fn understand(
     head: &http::request::Parts,
     body: Bytes,

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::write::Draft;
 use crate::answer::Answer;
+use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::definition;
 use crate::intake;
 use crate::kind;
-use crate::managed::{self, Writer};
 use crate::meta;
 use crate::resource::Resource;
 use crate::route::Target;
@@ -68,7 +68,7 @@ pub(super) fn finish(
             subresource: "",
             now: state.clock.now(),
         };
-        managed::tracked(resource, None, &mut draft.object, &writer);
+        apply::tracked(resource, None, &mut draft.object, &writer);
     }
     draft.validate(state, &target)?;
     draft.admit(state, call, &target)?;

@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::write::Draft;
 use super::{create, update};
 use crate::answer::Answer;
+use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::intake;
-use crate::managed::{self, Writer};
 use crate::meta;
-use crate::patch::{self, PatchType};
+use crate::patch::{self, Kind};
 use crate::route::Target;
 use crate::state::{State, shown};
 use crate::status::Status;
@@ -21,18 +21,21 @@ pub(super) fn patch(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
-    let format = PatchType::of(&call.content_type, resource)?;
-    if format == PatchType::Apply {
-        return server_side_apply(state, call, target);
+    let media = call.media_type();
+    let accepted = patch::media_types(resource);
+    if !accepted.contains(&media.as_str()) {
+        return Err(Status::unsupported_media_type(accepted));
     }
+    let kind = match media.as_str() {
+        "application/json-patch+json" => Kind::Json,
+        "application/merge-patch+json" => Kind::Merge,
+        "application/strategic-merge-patch+json" => Kind::Strategic,
+        _ => return server_side_apply(state, call, target),
+    };
     let body = intake::value(call)?;
     let old = current(state, target);
     let old = old.ok_or_else(|| Status::not_found(resource, &target.name))?;
-    let mut object = match format {
-        PatchType::Json => patch::json(&old, &body.value)?,
-        PatchType::Strategic => patch::strategic(resource, &old, &body.value)?,
-        PatchType::Merge | PatchType::Apply => patch::merge(&old, &body.value)?,
-    };
+    let mut object = patch::patched(kind, resource, &old, &body.value)?;
     intake::check_kind(resource, &mut object)?;
     check_name(target, &object)?;
     let asked = (call.query.field_validation, body.repeated.as_slice());
@@ -75,7 +78,7 @@ fn server_side_apply(
         now: state.clock.now(),
     };
     let force = call.query.force;
-    let mut object = managed::applied(resource, old.as_deref(), &sent, &writer, force)?;
+    let mut object = apply::applied(resource, old.as_deref(), &sent, &writer, force)?;
     let quiet = (crate::query::FieldValidation::Ignore, [].as_slice());
     intake::settle(state, resource, &mut object, quiet)?;
     let mut draft = Draft::new(object, old);

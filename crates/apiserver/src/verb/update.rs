@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::read;
 use super::write::Draft;
 use crate::answer::Answer;
+use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::intake;
 use crate::kind;
-use crate::managed::{self, Writer};
 use crate::meta;
 use crate::resource::Resource;
 use crate::route::Target;
@@ -68,7 +68,7 @@ pub(super) fn finish(
             subresource,
             now: state.clock.now(),
         };
-        managed::tracked(resource, Some(&old), &mut draft.object, &writer);
+        apply::tracked(resource, Some(&old), &mut draft.object, &writer);
     }
     count_generation(resource, &mut draft.object, &old);
     draft.validate(state, target)?;

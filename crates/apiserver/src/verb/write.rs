@@ -58,7 +58,7 @@ impl Draft {
         target: &Target,
     ) -> Result<(), Status> {
         let resource = &target.resource;
-        let mut errors = self.metadata_errors(resource);
+        let errors;
         if let Some(definition) = intake::definition(state, resource)
             && let Some(version) = definition.served(&resource.version)
         {
@@ -69,14 +69,17 @@ impl Draft {
                 }
                 Some(old) => version.update(&self.object, old),
             };
-            errors.extend(verdict.errors);
+            self.warnings.extend(verdict.warnings);
+            errors = verdict.errors;
         } else {
-            errors.extend(kind::errors(
+            let mut found = self.metadata_errors(resource);
+            found.extend(kind::errors(
                 state,
                 resource,
                 &self.object,
                 self.old.as_deref(),
             ));
+            errors = found;
         }
         if errors.is_empty() {
             return Ok(());

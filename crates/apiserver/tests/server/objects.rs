@@ -1,27 +1,9 @@
 //! Objects come, change and go as on a real API server.
 
-use fivespot_apiserver::{Client, Delete, Options, Patch, Reason, Selector, Server};
-use fivespot_clock::Clock;
+use fivespot_apiserver::{Delete, Patch, Reason, Selector};
 use serde_json::{Value, json};
 
-const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-
-fn server() -> Server {
-    let start = "2026-03-06T21:30:00Z".parse().unwrap();
-    Server::new(Options::new(Clock::stopped_at(start))).unwrap()
-}
-
-fn client() -> Client {
-    server().client()
-}
-
-fn map(name: &str) -> Value {
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}})
-}
-
-fn at(name: &str) -> String {
-    format!("{MAPS}/{name}")
-}
+use crate::fixture::{MAPS, at, client, map};
 
 #[tokio::test]
 async fn a_created_object_gets_what_only_the_server_can_give() {

@@ -1,0 +1,176 @@
+//! Pods stop gracefully, and disruption budgets are kept.
+
+use fivespot_apiserver::{Delete, Selector, Server};
+use serde_json::{Value, json};
+
+use crate::fixture::{PODS, pod, running, server};
+
+const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+
+fn budget(limit: &Value) -> Value {
+    let mut spec = json!({"selector": {"matchLabels": {"app": "web"}}});
+    spec.as_object_mut()
+        .unwrap()
+        .extend(limit.as_object().unwrap().clone());
+    json!({"metadata": {"name": "web"}, "spec": spec})
+}
+
+async fn status(server: &Server) -> Value {
+    server.clock().quiet().await;
+    let budget = server
+        .client()
+        .get(&format!("{BUDGETS}/web"))
+        .await
+        .unwrap();
+    budget["status"].clone()
+}
+
+#[tokio::test]
+async fn the_status_of_a_budget_follows_its_pods() {
+    let server = server();
+    let client = server.client();
+    client
+        .create(BUDGETS, budget(&json!({"minAvailable": 2})))
+        .await
+        .unwrap();
+    for name in ["a", "b", "c"] {
+        running(&client, pod(name, "n1", "web")).await;
+    }
+    running(&client, pod("other", "n1", "db")).await;
+    let seen = status(&server).await;
+    assert_eq!(seen["expectedPods"], 3);
+    assert_eq!(seen["currentHealthy"], 3);
+    assert_eq!(seen["desiredHealthy"], 2);
+    assert_eq!(seen["disruptionsAllowed"], 1);
+    assert_eq!(seen["conditions"][0]["reason"], "SufficientPods");
+    let now = Delete {
+        grace_seconds: Some(0),
+        ..Delete::default()
+    };
+    client.delete(&format!("{PODS}/a"), &now).await.unwrap();
+    assert_eq!(status(&server).await["disruptionsAllowed"], 0);
+}
+
+#[tokio::test]
+async fn shares_are_rounded_in_favour_of_the_pods() {
+    for (limit, desired) in [
+        (json!({"minAvailable": "50%"}), 2),
+        (json!({"maxUnavailable": "50%"}), 1),
+        (json!({"maxUnavailable": 1}), 2),
+    ] {
+        let server = server();
+        let client = server.client();
+        client.create(BUDGETS, budget(&limit)).await.unwrap();
+        for name in ["a", "b", "c"] {
+            running(&client, pod(name, "n1", "web")).await;
+        }
+        assert_eq!(status(&server).await["desiredHealthy"], desired, "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn an_eviction_that_the_budget_forbids_is_to_be_tried_again() {
+    let server = server();
+    let client = server.client();
+    client
+        .create(BUDGETS, budget(&json!({"minAvailable": 1})))
+        .await
+        .unwrap();
+    for name in ["a", "b"] {
+        running(&client, pod(name, "n1", "web")).await;
+    }
+    server.clock().quiet().await;
+    client.evict("default", "a").await.unwrap();
+    server.clock().quiet().await;
+    let refused = client.evict("default", "b").await.unwrap_err();
+    assert_eq!(refused.code, 429);
+    assert_eq!(
+        refused.message,
+        "Cannot evict pod as it would violate the pod's disruption budget."
+    );
+    let cause = &refused.details.unwrap().causes[0];
+    assert_eq!(cause.reason, "DisruptionBudget");
+    assert_eq!(
+        cause.message,
+        "The disruption budget web needs 1 healthy pods and has 1 currently"
+    );
+    running(&client, pod("c", "n2", "web")).await;
+    server.clock().quiet().await;
+    client.evict("default", "b").await.unwrap();
+}
+
+#[tokio::test]
+async fn two_evictions_at_once_cannot_both_spend_the_last_disruption() {
+    let server = server();
+    let client = server.client();
+    client
+        .create(BUDGETS, budget(&json!({"minAvailable": 1})))
+        .await
+        .unwrap();
+    for name in ["a", "b"] {
+        running(&client, pod(name, "n1", "web")).await;
+    }
+    server.clock().quiet().await;
+    client.evict("default", "a").await.unwrap();
+    assert_eq!(client.evict("default", "b").await.unwrap_err().code, 429);
+}
+
+#[tokio::test]
+async fn a_running_pod_has_its_grace_period_and_ends_when_told_that_it_stopped() {
+    let server = server();
+    let client = server.client();
+    let mut web = pod("a", "n1", "web");
+    web["spec"]["terminationGracePeriodSeconds"] = 20.into();
+    running(&client, web).await;
+    let path = format!("{PODS}/a");
+    let stopping = client.delete(&path, &Delete::default()).await.unwrap();
+    assert_eq!(stopping["metadata"]["deletionGracePeriodSeconds"], 20);
+    assert_eq!(
+        stopping["metadata"]["deletionTimestamp"],
+        "2026-03-06T21:30:20Z"
+    );
+    let longer = Delete {
+        grace_seconds: Some(60),
+        ..Delete::default()
+    };
+    let same = client.delete(&path, &longer).await.unwrap();
+    assert_eq!(same["metadata"]["deletionGracePeriodSeconds"], 20);
+    let stopped = Delete {
+        grace_seconds: Some(0),
+        ..Delete::default()
+    };
+    client.delete(&path, &stopped).await.unwrap();
+    assert_eq!(client.get(&path).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
+async fn a_pod_that_runs_nowhere_goes_at_once() {
+    let server = server();
+    let client = server.client();
+    client.create(PODS, pod("a", "", "web")).await.unwrap();
+    client
+        .delete(&format!("{PODS}/a"), &Delete::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        client.get(&format!("{PODS}/a")).await.unwrap_err().code,
+        404
+    );
+}
+
+#[tokio::test]
+async fn pods_are_listed_by_their_node() {
+    let server = server();
+    let client = server.client();
+    for (name, node) in [("a", "n1"), ("b", "n2"), ("c", "n1")] {
+        client.create(PODS, pod(name, node, "web")).await.unwrap();
+    }
+    let on = Selector::fields("spec.nodeName=n1");
+    let list = client.list("/api/v1/pods", &on).await.unwrap();
+    let names: Vec<_> = list
+        .items
+        .iter()
+        .map(|it| &it["metadata"]["name"])
+        .collect();
+    assert_eq!(names, ["a", "c"]);
+}

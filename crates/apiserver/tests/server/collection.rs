@@ -1,0 +1,153 @@
+//! What has lost its owners is collected.
+
+use fivespot_apiserver::{Client, Delete, Patch, Selector, Server};
+use serde_json::{Value, json};
+
+use crate::fixture::{MAPS, at, map, name_of, server};
+
+/// A config map that `owner` owns.
+fn owned(name: &str, owner: &Value, blocks: bool) -> Value {
+    let mut map = map(name);
+    map["metadata"]["ownerReferences"] = json!([reference(owner, blocks)]);
+    map
+}
+
+fn reference(owner: &Value, blocks: bool) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "blockOwnerDeletion": blocks,
+    })
+}
+
+async fn names(server: &Server) -> Vec<String> {
+    server.clock().quiet().await;
+    let list = server
+        .client()
+        .list(MAPS, &Selector::default())
+        .await
+        .unwrap();
+    list.items.iter().map(|it| name_of(it).to_owned()).collect()
+}
+
+async fn delete(client: &Client, name: &str, propagation: &str) {
+    let how = Delete {
+        propagation: Some(propagation.to_owned()),
+        ..Delete::default()
+    };
+    client.delete(&at(name), &how).await.unwrap();
+}
+
+/// An owner, its dependent and the dependent's dependent.
+async fn family(client: &Client) -> Value {
+    let owner = client.create(MAPS, map("owner")).await.unwrap();
+    let child = client
+        .create(MAPS, owned("child", &owner, true))
+        .await
+        .unwrap();
+    client
+        .create(MAPS, owned("grandchild", &child, true))
+        .await
+        .unwrap();
+    Value::clone(&owner)
+}
+
+#[tokio::test]
+async fn background_deletion_takes_dependents_along_afterwards() {
+    let server = server();
+    family(&server.client()).await;
+    delete(&server.client(), "owner", "Background").await;
+    assert_eq!(names(&server).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn foreground_deletion_keeps_the_owner_until_its_dependents_are_gone() {
+    let server = server();
+    let client = server.client();
+    family(&client).await;
+    let keep = json!({"metadata": {"finalizers": ["example.com/keep"]}});
+    client
+        .patch(&at("grandchild"), Patch::Merge(keep))
+        .await
+        .unwrap();
+    delete(&client, "owner", "Foreground").await;
+    assert_eq!(names(&server).await, ["child", "grandchild", "owner"]);
+    let release = json!({"metadata": {"finalizers": null}});
+    client
+        .patch(&at("grandchild"), Patch::Merge(release))
+        .await
+        .unwrap();
+    assert_eq!(names(&server).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn foreground_deletion_does_not_wait_for_dependents_that_do_not_block() {
+    let server = server();
+    let client = server.client();
+    let owner = client.create(MAPS, map("owner")).await.unwrap();
+    let mut child = owned("child", &owner, false);
+    child["metadata"]["finalizers"] = json!(["example.com/keep"]);
+    client.create(MAPS, child).await.unwrap();
+    delete(&client, "owner", "Foreground").await;
+    assert_eq!(names(&server).await, ["child"]);
+}
+
+#[tokio::test]
+async fn orphaned_dependents_stay_and_forget_their_owner() {
+    let server = server();
+    let client = server.client();
+    family(&client).await;
+    delete(&client, "owner", "Orphan").await;
+    assert_eq!(names(&server).await, ["child", "grandchild"]);
+    let child = client.get(&at("child")).await.unwrap();
+    assert!(child["metadata"].get("ownerReferences").is_none());
+}
+
+#[tokio::test]
+async fn one_owner_left_is_enough_to_stay() {
+    let server = server();
+    let client = server.client();
+    let first = client.create(MAPS, map("first")).await.unwrap();
+    let second = client.create(MAPS, map("second")).await.unwrap();
+    let mut child = map("child");
+    child["metadata"]["ownerReferences"] =
+        json!([reference(&first, false), reference(&second, false)]);
+    client.create(MAPS, child).await.unwrap();
+    delete(&client, "first", "Background").await;
+    assert_eq!(names(&server).await, ["child", "second"]);
+    let child = client.get(&at("child")).await.unwrap();
+    assert_eq!(
+        child["metadata"]["ownerReferences"],
+        json!([reference(&second, false)])
+    );
+    delete(&client, "second", "Background").await;
+    assert_eq!(names(&server).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_object_whose_owner_never_was_is_collected() {
+    let server = server();
+    let client = server.client();
+    let stranger = json!({"metadata": {"name": "nobody", "uid": "no-such-uid"}});
+    client
+        .create(MAPS, owned("child", &stranger, false))
+        .await
+        .unwrap();
+    assert_eq!(names(&server).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_namesake_is_not_the_owner() {
+    let server = server();
+    let client = server.client();
+    family(&client).await;
+    delete(&client, "owner", "Orphan").await;
+    let other = json!({"metadata": {"name": "child", "uid": "uid-of-an-earlier-child"}});
+    client
+        .create(MAPS, owned("lost", &other, false))
+        .await
+        .unwrap();
+    assert_eq!(names(&server).await, ["child", "grandchild"]);
+}

@@ -1,0 +1,135 @@
+//! A CustomResourceDefinition is served as soon as it is there.
+
+use fivespot_apiserver::{Delete, Patch, Selector};
+use serde_json::{Value, json};
+
+use crate::fixture::{DEFINITIONS, THINGS, ask, definition, server, thing};
+
+#[tokio::test]
+async fn a_new_kind_is_established_and_served_at_once() {
+    let server = server();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    let path = format!("{DEFINITIONS}/things.example.com");
+    let stored = client.get(&path).await.unwrap();
+    let conditions = stored["status"]["conditions"].as_array().unwrap();
+    for kind in ["NamesAccepted", "Established"] {
+        let found = conditions.iter().find(|it| it["type"] == kind).unwrap();
+        assert_eq!(found["status"], "True", "{kind}");
+    }
+    assert_eq!(stored["status"]["acceptedNames"]["singular"], "thing");
+    assert_eq!(stored["status"]["storedVersions"], json!(["v1"]));
+    client.create(THINGS, thing("x")).await.unwrap();
+    let (code, group) = ask(&server, "GET", "/apis/example.com/v1", Value::Null).await;
+    assert_eq!(
+        (code, &group["resources"][0]["name"]),
+        (200, &"things".into())
+    );
+}
+
+#[tokio::test]
+async fn the_generation_counts_changes_of_what_is_wanted_alone() {
+    let server = server();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    let path = format!("{THINGS}/x");
+    let made = client.create(THINGS, thing("x")).await.unwrap();
+    assert_eq!(made["metadata"]["generation"], 1);
+    let label = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
+    let labelled = client.patch(&path, label).await.unwrap();
+    assert_eq!(labelled["metadata"]["generation"], 1);
+    let status = Patch::Merge(json!({"status": {"phase": "Good"}, "spec": {"size": 9}}));
+    let reported = client
+        .patch(&format!("{path}/status"), status)
+        .await
+        .unwrap();
+    assert_eq!(reported["metadata"]["generation"], 1);
+    assert_eq!(reported["status"]["phase"], "Good");
+    assert_ne!(reported["spec"]["size"], 9);
+    let grown = Patch::Merge(json!({"spec": {"size": 5}, "status": {"phase": "Bad"}}));
+    let grown = client.patch(&path, grown).await.unwrap();
+    assert_eq!(grown["metadata"]["generation"], 2);
+    assert_eq!(grown["status"]["phase"], "Good");
+}
+
+#[tokio::test]
+async fn an_update_of_a_custom_object_must_say_from_which_version() {
+    let server = server();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    client.create(THINGS, thing("x")).await.unwrap();
+    let refused = client
+        .update(&format!("{THINGS}/x"), thing("x"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused.message,
+        "Thing.example.com \"x\" is invalid: metadata.resourceVersion: Invalid value: 0: \
+         must be specified for an update"
+    );
+}
+
+#[tokio::test]
+async fn a_deleted_definition_takes_its_objects_along() {
+    let server = server();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    let mut kept = thing("x");
+    kept["metadata"]["finalizers"] = json!(["example.com/keep"]);
+    client.create(THINGS, kept).await.unwrap();
+    let path = format!("{DEFINITIONS}/things.example.com");
+    client.delete(&path, &Delete::default()).await.unwrap();
+    server.clock().quiet().await;
+    let refused = client.create(THINGS, thing("y")).await.unwrap_err();
+    assert_eq!(
+        refused.message,
+        "create not allowed while custom resource definition is terminating"
+    );
+    let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    client.patch(&format!("{THINGS}/x"), release).await.unwrap();
+    server.clock().quiet().await;
+    assert_eq!(client.get(&path).await.unwrap_err().code, 404);
+    assert_eq!(ask(&server, "GET", THINGS, Value::Null).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_short_name_that_is_taken_keeps_a_kind_from_being_served() {
+    let server = server();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    let mut rival = definition();
+    rival["metadata"]["name"] = "rivals.example.com".into();
+    rival["spec"]["names"] =
+        json!({"kind": "Rival", "plural": "rivals", "shortNames": ["th"]});
+    client.create(DEFINITIONS, rival).await.unwrap();
+    let stored = client
+        .get(&format!("{DEFINITIONS}/rivals.example.com"))
+        .await
+        .unwrap();
+    let names = &stored["status"]["conditions"][0];
+    assert_eq!(names["reason"], "ShortNamesConflict");
+    assert_eq!(names["message"], "\"th\" is already in use");
+    let rivals = "/apis/example.com/v1/rivals";
+    assert_eq!(ask(&server, "GET", rivals, Value::Null).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_second_version_shows_the_same_objects() {
+    let server = server();
+    let client = server.client();
+    let mut two = definition();
+    let mut beta = two["spec"]["versions"][0].clone();
+    beta["name"] = "v1beta1".into();
+    beta["storage"] = false.into();
+    two["spec"]["versions"].as_array_mut().unwrap().push(beta);
+    client.create(DEFINITIONS, two).await.unwrap();
+    client.create(THINGS, thing("x")).await.unwrap();
+    let beta = "/apis/example.com/v1beta1/namespaces/default/things";
+    let list = client.list(beta, &Selector::default()).await.unwrap();
+    assert_eq!(list.items[0]["apiVersion"], "example.com/v1beta1");
+    let patch = Patch::Merge(json!({"spec": {"color": "red"}}));
+    client.patch(&format!("{beta}/x"), patch).await.unwrap();
+    let first = client.get(&format!("{THINGS}/x")).await.unwrap();
+    assert_eq!(first["apiVersion"], "example.com/v1");
+    assert_eq!(first["spec"]["color"], "red");
+}

@@ -1,0 +1,137 @@
+//! Namespaces begin empty and end empty.
+
+use fivespot_apiserver::{Delete, Options, Patch, Selector, Server};
+use serde_json::json;
+
+use crate::fixture::{client, map, options, server};
+
+const BLUE: &str = "/api/v1/namespaces/blue/configmaps";
+
+#[tokio::test]
+async fn every_cluster_has_four_of_them() {
+    let list = client()
+        .list("/api/v1/namespaces", &Selector::default())
+        .await
+        .unwrap();
+    let names: Vec<_> = list
+        .items
+        .iter()
+        .map(|it| &it["metadata"]["name"])
+        .collect();
+    assert_eq!(
+        names,
+        ["default", "kube-node-lease", "kube-public", "kube-system"]
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_created_in_a_namespace_that_is_not_there() {
+    let refused = client().create(BLUE, map("x")).await.unwrap_err();
+    assert_eq!(refused.code, 404);
+    assert_eq!(refused.message, "namespaces \"blue\" not found");
+}
+
+#[tokio::test]
+async fn a_missing_namespace_is_made_where_that_is_switched_on() {
+    let plugins = vec!["NamespaceAutoProvision".to_owned()];
+    let server = Server::new(Options {
+        enable_plugins: plugins,
+        ..options()
+    })
+    .unwrap();
+    server.client().create(BLUE, map("x")).await.unwrap();
+    server
+        .client()
+        .get("/api/v1/namespaces/blue")
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn an_unknown_plugin_is_refused_with_the_known_ones() {
+    let plugins = vec!["Nonsense".to_owned()];
+    let refused = Server::new(Options {
+        disable_plugins: plugins,
+        ..options()
+    })
+    .unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "admission plugin 'Nonsense' is not known, use one of NamespaceAutoProvision, \
+         NamespaceLifecycle, ValidatingAdmissionPolicy"
+    );
+}
+
+#[tokio::test]
+async fn a_deleted_namespace_takes_its_contents_along() {
+    let server = server();
+    let client = server.client();
+    let blue = json!({"metadata": {"name": "blue"}});
+    client.create("/api/v1/namespaces", blue).await.unwrap();
+    client.create(BLUE, map("x")).await.unwrap();
+    let ending = client
+        .delete("/api/v1/namespaces/blue", &Delete::default())
+        .await
+        .unwrap();
+    assert_eq!(ending["status"]["phase"], "Terminating");
+    server.clock().quiet().await;
+    assert_eq!(
+        client
+            .get("/api/v1/namespaces/blue")
+            .await
+            .unwrap_err()
+            .code,
+        404
+    );
+    let left = client
+        .list("/api/v1/configmaps", &Selector::default())
+        .await
+        .unwrap();
+    assert_eq!(left.items.len(), 0);
+}
+
+#[tokio::test]
+async fn an_ending_namespace_waits_for_finalizers_and_takes_nothing_in() {
+    let server = server();
+    let client = server.client();
+    let blue = json!({"metadata": {"name": "blue"}});
+    client.create("/api/v1/namespaces", blue).await.unwrap();
+    let mut kept = map("x");
+    kept["metadata"]["finalizers"] = json!(["example.com/keep"]);
+    client.create(BLUE, kept).await.unwrap();
+    client
+        .delete("/api/v1/namespaces/blue", &Delete::default())
+        .await
+        .unwrap();
+    server.clock().quiet().await;
+    let refused = client.create(BLUE, map("y")).await.unwrap_err();
+    assert_eq!(refused.code, 403);
+    assert_eq!(
+        refused.message,
+        "configmaps \"y\" is forbidden: unable to create new content in namespace blue \
+         because it is being terminated"
+    );
+    let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    client.patch(&format!("{BLUE}/x"), release).await.unwrap();
+    server.clock().quiet().await;
+    assert_eq!(
+        client
+            .get("/api/v1/namespaces/blue")
+            .await
+            .unwrap_err()
+            .code,
+        404
+    );
+}
+
+#[tokio::test]
+async fn the_default_namespace_cannot_be_deleted() {
+    let refused = client()
+        .delete("/api/v1/namespaces/default", &Delete::default())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused.message,
+        "namespaces \"default\" is forbidden: this namespace may not be deleted"
+    );
+}

@@ -1,0 +1,136 @@
+//! Behind a socket: TLS and a token, and nobody from elsewhere.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use fivespot_apiserver::{Credentials, serve};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+
+use crate::fixture::server;
+
+struct Running {
+    address: SocketAddr,
+    credentials: Credentials,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), serve::Error>>,
+}
+
+async fn running() -> Running {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let credentials = Credentials::generate().unwrap();
+    let (stop, stopped) = oneshot::channel();
+    let own = credentials.clone();
+    let task = tokio::spawn(async move {
+        let stop = async {
+            let _ = stopped.await;
+        };
+        server().serve(listener, &own, stop).await
+    });
+    Running {
+        address,
+        credentials,
+        stop,
+        task,
+    }
+}
+
+/// The answer to a GET, headers and all.
+async fn get(running: &Running, path: &str, authorization: &str) -> String {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = rustls::RootCertStore::empty();
+    let authority = running.credentials.authority_pem().as_bytes();
+    roots
+        .add(CertificateDer::from_pem_slice(authority).unwrap())
+        .unwrap();
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = TcpStream::connect(running.address).await.unwrap();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let mut stream = TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+        .unwrap();
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{authorization}\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn the_token_opens_the_door_and_nothing_else_does() {
+    let running = running().await;
+    let token = running.credentials.token().to_owned();
+    let bearer = format!("authorization: Bearer {token}\r\n");
+    let right = get(&running, "/api/v1/nodes", &bearer).await;
+    assert!(right.starts_with("HTTP/1.1 200"), "{right}");
+    for wrong in [
+        "",
+        "authorization: Bearer x\r\n",
+        "authorization: Basic eDp5\r\n",
+    ] {
+        let refused = get(&running, "/api/v1/nodes", wrong).await;
+        assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+        assert!(refused.contains("\"reason\":\"Unauthorized\""), "{refused}");
+    }
+    assert!(
+        get(&running, "/readyz", "")
+            .await
+            .starts_with("HTTP/1.1 200")
+    );
+    running.stop.send(()).unwrap();
+    running.task.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_stops_does_not_wait_for_idle_clients() {
+    let running = running().await;
+    let idle = TcpStream::connect(running.address).await.unwrap();
+    running.stop.send(()).unwrap();
+    running.task.await.unwrap().unwrap();
+    drop(idle);
+}
+
+#[tokio::test]
+async fn only_loopback_addresses_are_listened_on() {
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let credentials = Credentials::generate().unwrap();
+    let refused = server()
+        .serve(listener, &credentials, std::future::pending())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "the API server listens on loopback addresses alone, not on {address}; use \
+             127.0.0.1"
+        )
+    );
+}
+
+#[test]
+fn a_kubeconfig_names_server_authority_and_token() {
+    let credentials = Credentials::generate().unwrap();
+    let text = credentials.kubeconfig("127.0.0.1:6443".parse().unwrap(), "dev");
+    let config: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+    assert_eq!(
+        config["clusters"][0]["cluster"]["server"],
+        "https://127.0.0.1:6443"
+    );
+    assert_eq!(config["users"][0]["user"]["token"], credentials.token());
+    assert_eq!(config["current-context"], "dev");
+    assert_eq!(config["contexts"][0]["context"]["cluster"], "dev");
+}

@@ -1,0 +1,271 @@
+//! Lists in pieces, and watches that go on where a list ended.
+
+use fivespot_apiserver::{Delete, Options, Patch, Selector, Server};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+use crate::fixture::{
+    MAPS, ask, at, client, map, name_of, next, options, read, request, send, server,
+    summary,
+};
+
+#[tokio::test]
+async fn a_watch_tells_what_happens_after_the_list() {
+    let client = client();
+    client.create(MAPS, map("old")).await.unwrap();
+    let list = client.list(MAPS, &Selector::default()).await.unwrap();
+    let mut watch = client
+        .watch(MAPS, &Selector::default(), &list.version)
+        .unwrap();
+    client.create(MAPS, map("new")).await.unwrap();
+    client
+        .patch(&at("new"), Patch::Merge(json!({"data": {"a": "2"}})))
+        .await
+        .unwrap();
+    client.delete(&at("old"), &Delete::default()).await.unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        seen.push(summary(&next(&mut watch).await));
+    }
+    assert_eq!(seen, ["ADDED new", "MODIFIED new", "DELETED old"]);
+}
+
+#[tokio::test]
+async fn a_watch_from_an_earlier_version_replays_what_was_missed() {
+    let client = client();
+    let list = client.list(MAPS, &Selector::default()).await.unwrap();
+    client.create(MAPS, map("x")).await.unwrap();
+    client.delete(&at("x"), &Delete::default()).await.unwrap();
+    let mut watch = client
+        .watch(MAPS, &Selector::default(), &list.version)
+        .unwrap();
+    assert_eq!(summary(&next(&mut watch).await), "ADDED x");
+    assert_eq!(summary(&next(&mut watch).await), "DELETED x");
+}
+
+#[tokio::test]
+async fn an_object_that_leaves_the_selection_is_deleted_for_its_watcher() {
+    let client = client();
+    let red = Selector::labels("color=red");
+    let mut watch = client.watch(MAPS, &red, "").unwrap();
+    client.create(MAPS, map("x")).await.unwrap();
+    let paint = |color| Patch::Merge(json!({"metadata": {"labels": {"color": color}}}));
+    client.patch(&at("x"), paint("red")).await.unwrap();
+    let blue = client.patch(&at("x"), paint("blue")).await.unwrap();
+    assert_eq!(summary(&next(&mut watch).await), "ADDED x");
+    let gone = next(&mut watch).await;
+    assert_eq!(summary(&gone), "DELETED x");
+    assert_eq!(gone.object["metadata"]["labels"]["color"], "red");
+    let version = &gone.object["metadata"]["resourceVersion"];
+    assert_eq!(*version, blue["metadata"]["resourceVersion"]);
+}
+
+#[tokio::test]
+async fn a_list_in_pieces_shows_one_moment() {
+    let server = server();
+    let client = server.client();
+    for name in ["a", "b", "c", "d"] {
+        client.create(MAPS, map(name)).await.unwrap();
+    }
+    let (_, first) = ask(&server, "GET", &format!("{MAPS}?limit=3"), Value::Null).await;
+    assert_eq!(first["items"].as_array().unwrap().len(), 3);
+    assert_eq!(first["metadata"]["remainingItemCount"], 1);
+    client.delete(&at("d"), &Delete::default()).await.unwrap();
+    client.create(MAPS, map("e")).await.unwrap();
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let path = format!("{MAPS}?limit=3&continue={token}");
+    let (_, rest) = ask(&server, "GET", &path, Value::Null).await;
+    let names: Vec<_> = rest["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["metadata"]["name"])
+        .collect();
+    assert_eq!(names, ["d"]);
+    let versions = [&first, &rest].map(|it| &it["metadata"]["resourceVersion"]);
+    assert_eq!(versions[0], versions[1]);
+    assert!(rest["metadata"].get("continue").is_none());
+}
+
+#[tokio::test]
+async fn what_is_no_longer_retained_has_expired() {
+    let short = Options {
+        history: 2,
+        ..options()
+    };
+    let server = Server::new(short).unwrap();
+    let client = server.client();
+    let list = client.list(MAPS, &Selector::default()).await.unwrap();
+    client.create(MAPS, map("x")).await.unwrap();
+    client.create(MAPS, map("z")).await.unwrap();
+    let (_, first) = ask(&server, "GET", &format!("{MAPS}?limit=1"), Value::Null).await;
+    for name in ["y", "u", "v"] {
+        client.create(MAPS, map(name)).await.unwrap();
+    }
+    let since = &list.version;
+    let path = format!("{MAPS}?watch=1&resourceVersion={since}");
+    let (code, text) =
+        read(send(&server, request("GET", &path, &Value::Null)).await).await;
+    let event: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(code, 200);
+    assert_eq!(event["type"], "ERROR");
+    assert_eq!(event["object"]["code"], 410);
+    assert_eq!(event["object"]["reason"], "Expired");
+    let oldest = server.version() - 2;
+    let message = format!("too old resource version: {since} ({oldest})");
+    assert_eq!(event["object"]["message"], message);
+
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let path = format!("{MAPS}?limit=1&continue={token}");
+    let (code, refused) = ask(&server, "GET", &path, Value::Null).await;
+    assert_eq!((code, &refused["reason"]), (410, &"Expired".into()));
+    let message = refused["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("The provided continue parameter is too old"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn a_streamed_list_ends_with_a_bookmark_that_says_so() {
+    let server = server();
+    server.client().create(MAPS, map("x")).await.unwrap();
+    let path = format!(
+        "{MAPS}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true\
+         &resourceVersionMatch=NotOlderThan"
+    );
+    let mut body = send(&server, request("GET", &path, &Value::Null))
+        .await
+        .into_body();
+    let mut events = Vec::new();
+    for _ in 0..2 {
+        let frame = http_body_util::BodyExt::frame(&mut body)
+            .await
+            .unwrap()
+            .unwrap();
+        let event: Value = serde_json::from_slice(frame.data_ref().unwrap()).unwrap();
+        events.push(event);
+    }
+    assert_eq!(events[0]["type"], "ADDED");
+    assert_eq!(events[1]["type"], "BOOKMARK");
+    let marks = &events[1]["object"]["metadata"]["annotations"];
+    assert_eq!(marks["k8s.io/initial-events-end"], "true");
+    let version = events[1]["object"]["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap();
+    assert_eq!(version, server.version().to_string());
+}
+
+#[tokio::test]
+async fn a_version_that_has_not_come_yet_is_a_timeout() {
+    let server = server();
+    let path = format!("{MAPS}?resourceVersion=1000&resourceVersionMatch=NotOlderThan");
+    let (code, refused) = ask(&server, "GET", &path, Value::Null).await;
+    assert_eq!((code, &refused["reason"]), (504, &"Timeout".into()));
+    assert_eq!(
+        refused["details"]["causes"][0]["reason"],
+        "ResourceVersionTooLarge"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_when_its_time_is_up() {
+    let server = server();
+    let path = format!("{MAPS}?watch=1&timeoutSeconds=5&allowWatchBookmarks=true");
+    let (_, text) = read(send(&server, request("GET", &path, &Value::Null)).await).await;
+    let event: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(event["type"], "BOOKMARK");
+    assert!(event["object"]["metadata"].get("annotations").is_none());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Create(u8),
+    Touch(u8, u8),
+    Delete(u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..4u8).prop_map(Step::Create),
+        ((0..4u8), (0..3u8)).prop_map(|(name, color)| Step::Touch(name, color)),
+        (0..4u8).prop_map(Step::Delete),
+    ]
+}
+
+/// The names and versions of what a selection shows.
+type World = BTreeMap<String, String>;
+
+fn enter(world: &mut World, object: &std::sync::Arc<Value>) {
+    let version = object["metadata"]["resourceVersion"].as_str().unwrap();
+    world.insert(name_of(object).to_owned(), version.to_owned());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_list_and_its_watch_together_show_what_a_later_list_shows(
+        before in proptest::collection::vec(step(), 0..12),
+        after in proptest::collection::vec(step(), 0..12),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let client = client();
+            let red = Selector::labels("color=0");
+            let take = async |step: &Step| {
+                let name = |it: &u8| format!("x{it}");
+                // Steps that make no sense are refused and change nothing.
+                let _ = match step {
+                    Step::Create(it) => client.create(MAPS, map(&name(it))).await,
+                    Step::Delete(it) => {
+                        client.delete(&at(&name(it)), &Delete::default()).await
+                    }
+                    Step::Touch(it, color) => {
+                        let labels = json!({"color": color.to_string()});
+                        let patch = json!({"metadata": {"labels": labels}});
+                        client.patch(&at(&name(it)), Patch::Merge(patch)).await
+                    }
+                };
+            };
+            for step in &before {
+                take(step).await;
+            }
+            let first = client.list(MAPS, &red).await.unwrap();
+            let mut world = World::new();
+            first.items.iter().for_each(|it| enter(&mut world, it));
+            let mut watch = client.watch(MAPS, &red, &first.version).unwrap();
+            for step in &after {
+                take(step).await;
+            }
+            // A last event, so that the end of the stream is known.
+            let mut last = map("last");
+            last["metadata"]["labels"] = json!({"color": "0"});
+            client.create(MAPS, last).await.unwrap();
+            loop {
+                let event = next(&mut watch).await;
+                let object = &event.object;
+                match event.kind.as_str() {
+                    "ADDED" => {
+                        prop_assert!(!world.contains_key(name_of(object)));
+                        enter(&mut world, object);
+                    }
+                    "MODIFIED" => {
+                        prop_assert!(world.contains_key(name_of(object)));
+                        enter(&mut world, object);
+                    }
+                    _ => prop_assert!(world.remove(name_of(object)).is_some()),
+                }
+                if name_of(object) == "last" {
+                    break;
+                }
+            }
+            let mut expected = World::new();
+            let end = client.list(MAPS, &red).await.unwrap();
+            end.items.iter().for_each(|it| enter(&mut expected, it));
+            prop_assert_eq!(world, expected);
+            Ok(())
+        })?;
+    }
+}

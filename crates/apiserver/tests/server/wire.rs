@@ -1,0 +1,282 @@
+//! What goes over a wire: codes, forms, refusals.
+
+use bytes::Bytes;
+use fivespot_apiserver::Server;
+use http::Request;
+use http_body_util::Full;
+use serde_json::{Value, json};
+
+use crate::fixture::{
+    DEFINITIONS, MAPS, THINGS, ask, definition, map, read, request, send, server, thing,
+};
+
+/// A request with a header more.
+fn with(
+    mut request: Request<Full<Bytes>>,
+    name: &'static str,
+    value: &str,
+) -> Request<Full<Bytes>> {
+    request.headers_mut().insert(name, value.parse().unwrap());
+    request
+}
+
+async fn answer(server: &Server, request: Request<Full<Bytes>>) -> (u16, Value) {
+    let (code, text) = read(send(server, request).await).await;
+    (
+        code,
+        serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    )
+}
+
+#[tokio::test]
+async fn a_path_that_nothing_is_served_at_is_not_found_in_plain_words() {
+    let server = server();
+    for path in [
+        "/nonsense",
+        "/api/v1/nonsense",
+        "/apis/none.example.com/v1/things",
+    ] {
+        let (code, text) = ask(&server, "GET", path, Value::Null).await;
+        assert_eq!((code, text), (404, "404 page not found\n".into()), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_verb_that_is_not_served_is_not_allowed() {
+    let server = server();
+    for (method, path) in [
+        ("POST", "/api/v1/configmaps"),
+        ("PUT", MAPS),
+        ("PATCH", MAPS),
+    ] {
+        let (code, refused) = ask(&server, method, path, json!({})).await;
+        assert_eq!(
+            (code, &refused["reason"]),
+            (405, &"MethodNotAllowed".into()),
+            "{method}"
+        );
+        assert_eq!(
+            refused["message"],
+            "the server does not allow this method on the requested resource"
+        );
+    }
+}
+
+#[tokio::test]
+async fn protobuf_bodies_are_an_unsupported_media_type() {
+    let server = server();
+    let post = request("POST", MAPS, &map("x"));
+    let post = with(post, "content-type", "application/vnd.kubernetes.protobuf");
+    let (code, refused) = answer(&server, post).await;
+    assert_eq!(
+        (code, &refused["reason"]),
+        (415, &"UnsupportedMediaType".into())
+    );
+    assert_eq!(
+        refused["message"],
+        "the body of the request was in an unknown format - accepted media types include: \
+         application/json, application/yaml"
+    );
+}
+
+#[tokio::test]
+async fn a_form_that_is_not_offered_is_not_acceptable() {
+    let get = with(
+        request("GET", MAPS, &Value::Null),
+        "accept",
+        "application/xml",
+    );
+    let (code, refused) = answer(&server(), get).await;
+    assert_eq!((code, &refused["reason"]), (406, &"NotAcceptable".into()));
+}
+
+#[tokio::test]
+async fn a_body_over_three_mebibytes_is_too_large() {
+    let mut large = map("x");
+    large["data"]["a"] = "x".repeat(3 * 1024 * 1024).into();
+    let (code, refused) = ask(&server(), "POST", MAPS, large).await;
+    assert_eq!(
+        (code, &refused["reason"]),
+        (413, &"RequestEntityTooLarge".into())
+    );
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_json_is_a_bad_request() {
+    let mut post = request("POST", MAPS, &Value::Null);
+    *post.body_mut() = Full::new(Bytes::from_static(b"{nonsense"));
+    assert_eq!(answer(&server(), post).await.0, 400);
+}
+
+#[tokio::test]
+async fn yaml_is_read_where_it_is_announced() {
+    let mut post = request("POST", MAPS, &Value::Null);
+    post.headers_mut()
+        .insert("content-type", "application/yaml".parse().unwrap());
+    *post.body_mut() = Full::new(Bytes::from_static(
+        b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\ndata: {a: b}\n",
+    ));
+    let (code, made) = answer(&server(), post).await;
+    assert_eq!((code, &made["data"]["a"]), (201, &"b".into()));
+}
+
+#[tokio::test]
+async fn the_object_has_to_be_of_the_version_in_the_path() {
+    let mut wrong = map("x");
+    wrong["apiVersion"] = "v2".into();
+    let (code, refused) = ask(&server(), "POST", MAPS, wrong).await;
+    assert_eq!(code, 400);
+    assert_eq!(
+        refused["message"],
+        "the API version in the data (v2) does not match the expected API version (v1)"
+    );
+}
+
+#[tokio::test]
+async fn a_rehearsal_stores_nothing() {
+    let server = server();
+    let (code, made) =
+        ask(&server, "POST", &format!("{MAPS}?dryRun=All"), map("x")).await;
+    assert_eq!((code, &made["metadata"]["name"]), (201, &"x".into()));
+    assert_eq!(
+        ask(&server, "GET", &format!("{MAPS}/x"), Value::Null)
+            .await
+            .0,
+        404
+    );
+    ask(&server, "POST", MAPS, map("x")).await;
+    let delete = format!("{MAPS}/x?dryRun=All");
+    assert_eq!(ask(&server, "DELETE", &delete, Value::Null).await.0, 200);
+    assert_eq!(
+        ask(&server, "GET", &format!("{MAPS}/x"), Value::Null)
+            .await
+            .0,
+        200
+    );
+}
+
+#[tokio::test]
+async fn unknown_fields_are_refused_or_warned_about_as_asked() {
+    let server = server();
+    ask(&server, "POST", DEFINITIONS, definition()).await;
+    let mut odd = thing("x");
+    odd["spec"]["colour"] = "red".into();
+    let strict = format!("{THINGS}?fieldValidation=Strict");
+    let (code, refused) = ask(&server, "POST", &strict, odd.clone()).await;
+    assert_eq!(code, 400);
+    assert_eq!(
+        refused["message"],
+        "Thing in version \"v1\" cannot be handled as a Thing: strict decoding error: \
+         unknown field \"spec.colour\""
+    );
+    let response = send(&server, request("POST", THINGS, &odd)).await;
+    let warning = response.headers()["warning"].to_str().unwrap().to_owned();
+    assert_eq!(warning, "299 - \"unknown field \\\"spec.colour\\\"\"");
+    let (_, text) = read(response).await;
+    assert!(!text.contains("colour"));
+}
+
+#[tokio::test]
+async fn repeated_fields_are_refused_when_asked_to_be_strict() {
+    let mut post = request(
+        "POST",
+        &format!("{MAPS}?fieldValidation=Strict"),
+        &Value::Null,
+    );
+    *post.body_mut() = Full::new(Bytes::from_static(
+        br#"{"metadata": {"name": "x"}, "data": {"a": "1", "a": "2"}}"#,
+    ));
+    let (code, refused) = answer(&server(), post).await;
+    assert_eq!(code, 400);
+    assert_eq!(
+        refused["message"],
+        "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding \
+         error: duplicate field \"data.a\""
+    );
+}
+
+#[tokio::test]
+async fn a_table_has_the_columns_of_the_definition() {
+    let server = server();
+    ask(&server, "POST", DEFINITIONS, definition()).await;
+    ask(&server, "POST", THINGS, thing("x")).await;
+    let get = request("GET", THINGS, &Value::Null);
+    let get = with(
+        get,
+        "accept",
+        "application/json;as=Table;v=v1;g=meta.k8s.io",
+    );
+    let (_, table) = answer(&server, get).await;
+    assert_eq!(table["kind"], "Table");
+    let names: Vec<_> = table["columnDefinitions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["name"])
+        .collect();
+    assert_eq!(names, ["Name", "Size"]);
+    assert_eq!(table["rows"][0]["cells"], json!(["x", 3]));
+}
+
+#[tokio::test]
+async fn metadata_can_be_had_alone() {
+    let server = server();
+    ask(&server, "POST", MAPS, map("x")).await;
+    let get = request("GET", MAPS, &Value::Null);
+    let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    let (_, list) = answer(&server, with(get, "accept", accept)).await;
+    assert_eq!(list["kind"], "PartialObjectMetadataList");
+    assert_eq!(list["items"][0]["metadata"]["name"], "x");
+    assert!(list["items"][0].get("data").is_none());
+}
+
+#[tokio::test]
+async fn secrets_keep_text_as_encoded_data() {
+    let server = server();
+    let path = "/api/v1/namespaces/default/secrets";
+    let secret = json!({"metadata": {"name": "x"}, "stringData": {"a": "text"}});
+    let (_, made) = ask(&server, "POST", path, secret).await;
+    assert_eq!(made["data"]["a"], "dGV4dA==");
+    assert!(made.get("stringData").is_none());
+    assert_eq!(made["type"], "Opaque");
+    let wrong = json!({"metadata": {"name": "y"}, "data": {"a": "%"}});
+    assert_eq!(ask(&server, "POST", path, wrong).await.0, 422);
+}
+
+#[tokio::test]
+async fn an_event_is_seen_in_both_of_its_shapes() {
+    let server = server();
+    let made = json!({
+        "metadata": {"name": "e"},
+        "regarding": {"kind": "Node", "name": "n1", "namespace": "default"},
+        "note": "hello",
+        "reason": "Said",
+        "action": "Say",
+        "type": "Normal",
+        "eventTime": "2026-03-06T21:30:00.000000Z",
+        "reportingController": "me",
+        "reportingInstance": "me-1",
+    });
+    let new = "/apis/events.k8s.io/v1/namespaces/default/events";
+    assert_eq!(ask(&server, "POST", new, made).await.0, 201);
+    let old = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dn1";
+    let (_, list) = ask(&server, "GET", old, Value::Null).await;
+    assert_eq!(list["items"][0]["message"], "hello");
+    assert_eq!(list["items"][0]["apiVersion"], "v1");
+    let (_, list) = ask(&server, "GET", new, Value::Null).await;
+    assert_eq!(list["items"][0]["note"], "hello");
+}
+
+#[tokio::test]
+async fn health_and_version_are_answered() {
+    let server = server();
+    assert_eq!(
+        ask(&server, "GET", "/readyz", Value::Null).await,
+        (200, "ok".into())
+    );
+    let (_, version) = ask(&server, "GET", "/version", Value::Null).await;
+    assert_eq!(
+        (&version["major"], &version["minor"]),
+        (&"1".into(), &"36".into())
+    );
+}
