@@ -7,7 +7,9 @@
 //! Exit codes: 0, the answer is yes; 1, the answer is no; 2, there is no answer (wrong
 //! words, a file that cannot be read, a cluster that does not answer).
 
+mod cluster;
 mod dev;
+mod document;
 mod failure;
 mod generate;
 mod output;

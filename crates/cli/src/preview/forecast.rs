@@ -1,0 +1,162 @@
+//! One machine's times of service: what the schedule says about a span.
+
+use fivespot_api::{ScheduleSpec, ScheduledMachine, rules};
+use fivespot_schedule::{Error, Schedule};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::Failure;
+use crate::document::Document;
+use crate::preview::span::Span;
+
+/// When a machine is wanted within a span. Serialized it is one item of the JSON output.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Forecast {
+    pub(super) name: String,
+    pub(super) namespace: String,
+    pub(super) timezone: String,
+    pub(super) wanted_at_from: bool,
+    pub(super) transitions: Vec<Transition>,
+    pub(super) wanted_seconds: i64,
+    #[serde(skip)]
+    pub(super) span: Span,
+    #[serde(skip)]
+    pub(super) rule: ScheduleSpec,
+    #[serde(skip)]
+    pub(super) schedule: Schedule,
+}
+
+/// A change after the span's beginning and before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Transition {
+    pub(super) time: Timestamp,
+    pub(super) wanted: bool,
+}
+
+/// A time of service; `until` is the first instant after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Service {
+    pub(super) since: Timestamp,
+    pub(super) until: Timestamp,
+}
+
+impl Forecast {
+    /// Looks at the schedule of a ScheduledMachine; `namespace` stands in for a missing one.
+    ///
+    /// # Errors
+    /// The object is not a ScheduledMachine, or its schedule breaks a rule or makes no sense;
+    /// names the document and the field.
+    pub(super) fn of(
+        document: &Document,
+        namespace: Option<&str>,
+        span: Span,
+    ) -> Result<Self, Failure> {
+        let machine: ScheduledMachine =
+            serde_json::from_value(document.object.clone())
+                .map_err(|error| Failure::new(document.origin.as_str(), error))?;
+        let name = machine.metadata.name.clone().unwrap_or_default();
+        let fault = |field: &str, why: String| {
+            let place = format!("{}, ScheduledMachine {name}, {field}", document.origin);
+            Failure::new(place, why).remedy("correct the schedule")
+        };
+        let rule = machine.spec.schedule.clone();
+        let schedule =
+            schedule(&rule).map_err(|error| fault(&field(&error), why(&error)))?;
+        let violations = rules::check(&machine);
+        let violation = violations
+            .iter()
+            .find(|it| it.field.starts_with("spec.schedule"));
+        if let Some(violation) = violation {
+            return Err(fault(&violation.field, violation.message.to_owned()));
+        }
+        let mut forecast = Self {
+            namespace: machine
+                .metadata
+                .namespace
+                .as_deref()
+                .or(namespace)
+                .unwrap_or("default")
+                .to_owned(),
+            timezone: schedule.zone_name().to_owned(),
+            wanted_at_from: rule.enabled && schedule.at(span.from).is_open(),
+            transitions: Vec::new(),
+            wanted_seconds: 0,
+            name,
+            span,
+            rule,
+            schedule,
+        };
+        if forecast.rule.enabled {
+            let changes = forecast.schedule.transitions(span.from, span.to);
+            forecast.transitions = changes
+                .map(|(time, wanted)| Transition { time, wanted })
+                .collect();
+        }
+        forecast.wanted_seconds = forecast.services().iter().map(Service::seconds).sum();
+        Ok(forecast)
+    }
+
+    /// The times of service within the span, cut off at its ends.
+    pub(super) fn services(&self) -> Vec<Service> {
+        let mut services = Vec::new();
+        let mut since = self.wanted_at_from.then_some(self.span.from);
+        for change in &self.transitions {
+            if change.wanted {
+                since = Some(change.time);
+            } else if let Some(since) = since.take() {
+                services.push(Service {
+                    since,
+                    until: change.time,
+                });
+            }
+        }
+        services.extend(since.map(|since| Service {
+            since,
+            until: self.span.to,
+        }));
+        services
+    }
+}
+
+impl Service {
+    /// How long it is.
+    pub(super) fn seconds(&self) -> i64 {
+        self.until.as_second() - self.since.as_second()
+    }
+}
+
+fn schedule(rule: &ScheduleSpec) -> Result<Schedule, Error> {
+    match &rule.cron {
+        Some(cron) => Schedule::cron(cron, rule.duration.as_deref(), &rule.timezone),
+        None => Schedule::weekly(&rule.days_of_week, &rule.hours_of_day, &rule.timezone),
+    }
+}
+
+/// The field that a complaint of the schedule engine is about.
+fn field(error: &Error) -> String {
+    let field = match error {
+        Error::Days { entry, .. } => format!("daysOfWeek[{entry}]"),
+        Error::Hours { entry, .. } => format!("hoursOfDay[{entry}]"),
+        Error::Cron { .. } => "cron".to_owned(),
+        Error::Duration { .. } | Error::DurationOutOfBounds { .. } => {
+            "duration".to_owned()
+        }
+        Error::UnknownTimeZone { .. } => "timezone".to_owned(),
+        _ => return "spec.schedule".to_owned(),
+    };
+    format!("spec.schedule.{field}")
+}
+
+/// The complaint without the field, which is named beside it.
+fn why(error: &Error) -> String {
+    match error {
+        Error::Days { fault, .. }
+        | Error::Hours { fault, .. }
+        | Error::Cron { fault }
+        | Error::Duration { fault } => fault.to_string(),
+        Error::DurationOutOfBounds { fault } => fault.to_string(),
+        Error::UnknownTimeZone { name } => format!("'{name}' is no IANA time zone"),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,77 @@
+//! The preview as a calendar (RFC 5545): an event for each time of service.
+
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use jiff::tz::Offset;
+
+use crate::preview::forecast::Forecast;
+
+/// The longest line, in bytes, before it has to be folded.
+const LONGEST_LINE: usize = 75;
+
+/// Prints one calendar for all machines. Times are UTC, so that no calendar needs to know the
+/// zone; a time of service that reaches over an end of the span is cut there.
+pub(super) fn print(
+    out: &mut dyn Write,
+    forecasts: &[Forecast],
+    now: Timestamp,
+) -> io::Result<()> {
+    line(out, "BEGIN:VCALENDAR")?;
+    line(out, "VERSION:2.0")?;
+    line(out, "PRODID:-//finos//5-spot//EN")?;
+    for forecast in forecasts {
+        let title = format!("{}/{}", forecast.namespace, forecast.name);
+        for service in forecast.services() {
+            let since = basic(service.since);
+            line(out, "BEGIN:VEVENT")?;
+            line(
+                out,
+                &format!("UID:{since}.{}@5spot.finos.org", escape(&title)),
+            )?;
+            line(out, &format!("DTSTAMP:{}", basic(now)))?;
+            line(out, &format!("DTSTART:{since}"))?;
+            line(out, &format!("DTEND:{}", basic(service.until)))?;
+            line(out, &format!("SUMMARY:{} in service", escape(&title)))?;
+            line(out, "TRANSP:TRANSPARENT")?;
+            line(out, "END:VEVENT")?;
+        }
+    }
+    line(out, "END:VCALENDAR")
+}
+
+/// `20260309T130000Z`.
+fn basic(at: Timestamp) -> String {
+    Offset::UTC
+        .to_datetime(at)
+        .strftime("%Y%m%dT%H%M%SZ")
+        .to_string()
+}
+
+/// A text value: backslash, semicolon, comma and line breaks mean something in a calendar.
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        match letter {
+            '\\' | ';' | ',' => escaped.extend(['\\', letter]),
+            '\n' => escaped.push_str("\\n"),
+            control if control.is_control() => {}
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// Prints a content line, folded where it is too long: what follows begins with a space.
+fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    let mut length = 0;
+    for letter in text.chars() {
+        if length + letter.len_utf8() > LONGEST_LINE {
+            write!(out, "\r\n ")?;
+            length = 1;
+        }
+        write!(out, "{letter}")?;
+        length += letter.len_utf8();
+    }
+    write!(out, "\r\n")
+}

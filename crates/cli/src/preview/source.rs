@@ -1,0 +1,70 @@
+//! The ScheduledMachines to look at, from files or from a cluster.
+
+use fivespot_api::{ScheduledMachine, name};
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::core::ApiResource;
+
+use crate::Failure;
+use crate::cluster::Access;
+use crate::document::Document;
+
+/// Those of `documents` that are ScheduledMachines, of whatever version.
+pub(super) fn machines(mut documents: Vec<Document>) -> Vec<Document> {
+    documents.retain(|document| document.text("/kind") == name::KIND);
+    documents
+}
+
+/// The ScheduledMachine of that name, or all of the cluster's.
+///
+/// # Errors
+/// The cluster cannot be reached or refuses; its own words are passed on.
+pub(super) fn from_cluster(
+    access: &Access,
+    name: Option<&str>,
+) -> Result<Vec<Document>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("starting", error))?;
+    runtime.block_on(read(access, name))
+}
+
+async fn read(access: &Access, name: Option<&str>) -> Result<Vec<Document>, Failure> {
+    let client = access.client().await?;
+    let resource = ApiResource::erase::<ScheduledMachine>(&());
+    let failed = |error| {
+        Failure::new("reading ScheduledMachines", words(error))
+            .remedy("check the cluster and its access, or give files with -f")
+    };
+    let found: Vec<DynamicObject> = match name {
+        None => {
+            let api: Api<DynamicObject> = Api::all_with(client, &resource);
+            api.list(&ListParams::default())
+                .await
+                .map_err(failed)?
+                .items
+        }
+        Some(name) => {
+            let api: Api<DynamicObject> = Api::default_namespaced_with(client, &resource);
+            vec![api.get(name).await.map_err(failed)?]
+        }
+    };
+    found.into_iter().map(document).collect()
+}
+
+fn document(object: DynamicObject) -> Result<Document, Failure> {
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let namespace = object.metadata.namespace.clone().unwrap_or_default();
+    let origin = format!("scheduledmachine {namespace}/{name}");
+    let object = serde_json::to_value(object)
+        .map_err(|error| Failure::new(format!("reading {origin}"), error))?;
+    Ok(Document { origin, object })
+}
+
+/// The API server's own words where there are any.
+fn words(error: kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
