@@ -1,0 +1,267 @@
+//! A cluster in the process, and hands to play Cluster API with.
+
+use std::sync::{Arc, Mutex};
+
+use fivespot_apiserver::{Audit, AuditEvent, Client, Options as ServerOptions, Patch, Server};
+use fivespot_apiserver::{Selector, Status};
+use fivespot_clock::Clock;
+use fivespot_controller::kubeconfig::Access;
+use fivespot_controller::{Connect, Options, run};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+pub(crate) const TRIPLE: [&str; 3] = [
+    "/apis/bootstrap.cluster.x-k8s.io/v1beta1/namespaces/default/k0sworkerconfigs",
+    "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default/remotemachines",
+    "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines",
+];
+const SCHEDULED: &str = "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
+const CLUSTERS: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+pub(crate) fn instant(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+pub(crate) struct World {
+    pub(crate) clock: Clock,
+    pub(crate) client: Client,
+    server: Server,
+    heard: Arc<Mutex<Vec<String>>>,
+    writes: Arc<Mutex<Vec<String>>>,
+}
+
+/// Ends the controller when it is dropped.
+pub(crate) struct Running(JoinHandle<()>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Hands out the server in the process for whatever server a kubeconfig names.
+struct InProcess(Server);
+
+impl Connect for InProcess {
+    fn connect(&self, _: &Access) -> Result<kube::Client, kube::Error> {
+        Ok(kube::Client::new(self.0.in_process(), "default"))
+    }
+}
+
+impl World {
+    /// The API server with our own definition, at an instant.
+    pub(crate) async fn at(start: &str) -> Self {
+        let _ = tracing_subscriber::fmt()
+            .with_test_writer()
+            .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+            .try_init();
+        let clock = Clock::stopped_at(instant(start));
+        let (heard, writes) = (Arc::default(), Arc::default());
+        let mut options = ServerOptions::new(clock.clone());
+        options.audit = Some(ear(&heard, &writes));
+        let server = Server::new(options).unwrap();
+        let client = server.client();
+        let world = Self {
+            clock,
+            client,
+            server,
+            heard,
+            writes,
+        };
+        let definition = fivespot_api::crd::render(36);
+        world.client.create(DEFINITIONS, definition).await.unwrap();
+        world.clock.quiet().await;
+        world
+    }
+
+    /// Runs a controller until what is returned is dropped.
+    pub(crate) fn run(&self, options: impl Fn(kube::Client, Clock) -> Options) -> Running {
+        let client = kube::Client::new(self.server.in_process(), "default");
+        let running = run(options(client, self.clock.clone()));
+        Running(tokio::spawn(async move {
+            match running.await {}
+        }))
+    }
+
+    /// Options with which workload clusters are this very server.
+    pub(crate) fn options(&self, client: kube::Client, clock: Clock) -> Options {
+        let mut options = Options::new(client, clock);
+        options.connect = Arc::new(InProcess(self.server.clone()));
+        options
+    }
+
+    pub(crate) async fn install_cluster_api(&self) {
+        let kinds = [
+            ("cluster.x-k8s.io", "v1beta2", "Cluster"),
+            ("cluster.x-k8s.io", "v1beta2", "Machine"),
+            ("bootstrap.cluster.x-k8s.io", "v1beta1", "K0sWorkerConfig"),
+            ("infrastructure.cluster.x-k8s.io", "v1beta1", "RemoteMachine"),
+        ];
+        for (group, version, kind) in kinds {
+            let definition = definition(group, version, kind);
+            self.client.create(DEFINITIONS, definition).await.unwrap();
+        }
+    }
+
+    /// A Cluster that Machines can join.
+    pub(crate) async fn create_cluster(&self) {
+        let cluster = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+            "metadata": {"name": "prod", "namespace": "default"},
+            "spec": {},
+        });
+        self.client.create(CLUSTERS, cluster).await.unwrap();
+        let status = json!({"status": {"initialization": {
+            "infrastructureProvisioned": true, "controlPlaneInitialized": true,
+        }}});
+        self.merge(&format!("{CLUSTERS}/prod/status"), status).await;
+    }
+
+    /// Wanted on weekdays from 09:00 to 18:00 in New York.
+    pub(crate) async fn create_scheduled_machine(&self, name: &str) {
+        let object = json!({
+            "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachine",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "clusterName": "prod",
+                "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"],
+                             "timezone": "America/New_York"},
+                "bootstrapSpec": {
+                    "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1",
+                    "kind": "K0sWorkerConfig", "spec": {},
+                },
+                "infrastructureSpec": {
+                    "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+                    "kind": "RemoteMachine", "spec": {"address": "10.0.0.1"},
+                },
+            },
+        });
+        self.client.create(SCHEDULED, object).await.unwrap();
+    }
+
+    pub(crate) async fn create_kubeconfig(&self) {
+        self.create_secret(&json!({"token": "abc"})).await;
+    }
+
+    pub(crate) async fn create_hostile_kubeconfig(&self) {
+        self.create_secret(&json!({"exec": {"command": "sh"}})).await;
+    }
+
+    async fn create_secret(&self, user: &Value) {
+        let authority = rcgen::generate_simple_self_signed(["x".to_owned()]).unwrap();
+        let kubeconfig = json!({
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "clusters": [{"name": "k", "cluster": {
+                "server": "https://workload:6443",
+                "certificate-authority-data": base64(&authority.cert.pem()),
+            }}],
+            "users": [{"name": "u", "user": user}],
+        });
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret",
+            "metadata": {"name": "prod-kubeconfig", "namespace": "default",
+                         "labels": {"cluster.x-k8s.io/cluster-name": "prod"}},
+            "data": {"value": base64(&kubeconfig.to_string())},
+        });
+        let path = "/api/v1/namespaces/default/secrets";
+        self.client.create(path, secret).await.unwrap();
+    }
+
+    /// The Machine has become a Node, which is not ready yet.
+    pub(crate) async fn join(&self, name: &str) {
+        let provider_id = format!("sim://{name}");
+        let node = json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+            "spec": {"providerID": provider_id},
+        });
+        self.client.create("/api/v1/nodes", node).await.unwrap();
+        let machine = format!("{}/{name}", TRIPLE[2]);
+        let spec = json!({"spec": {"providerID": provider_id}});
+        self.merge(&machine, spec).await;
+        let status = json!({"status": {"phase": "Running", "nodeRef": {"name": name}}});
+        self.merge(&format!("{machine}/status"), status).await;
+    }
+
+    pub(crate) async fn ready(&self, node: &str, is_ready: bool) {
+        let ready = if is_ready { "True" } else { "False" };
+        let status = json!({"status": {"conditions": [{"type": "Ready", "status": ready}]}});
+        self.merge(&format!("/api/v1/nodes/{node}/status"), status).await;
+    }
+
+    async fn merge(&self, path: &str, patch: Value) {
+        self.client.patch(path, Patch::Merge(patch)).await.unwrap();
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, Status> {
+        self.client.get(path).await.map(|found| Value::clone(&found))
+    }
+
+    pub(crate) async fn status(&self, name: &str) -> Value {
+        let found = self.get(&format!("{SCHEDULED}/{name}")).await.unwrap();
+        found["status"].clone()
+    }
+
+    pub(crate) fn condition(&self, status: &Value, kind: &str) -> Value {
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        let mut found = conditions.filter(|condition| condition["type"] == kind);
+        found.next().cloned().unwrap_or_default()
+    }
+
+    pub(crate) async fn names(&self, path: &str) -> Vec<String> {
+        let all = self.client.list(path, &Selector::default()).await.unwrap();
+        let names = all.items.iter();
+        names
+            .map(|item| item["metadata"]["name"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// Every request so far but the beginning of watches, which end by themselves.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    /// Every write so far.
+    pub(crate) fn writes(&self) -> Vec<String> {
+        self.writes.lock().unwrap().clone()
+    }
+}
+
+fn ear(heard: &Arc<Mutex<Vec<String>>>, writes: &Arc<Mutex<Vec<String>>>) -> Audit {
+    let (heard, writes) = (heard.clone(), writes.clone());
+    Audit::new(move |event: &AuditEvent| {
+        let line = format!("{} {} {}", event.verb, event.path, event.code);
+        if event.is_write() {
+            writes.lock().unwrap().push(line.clone());
+        }
+        if event.verb != "watch" {
+            heard.lock().unwrap().push(line);
+        }
+    })
+}
+
+fn definition(group: &str, version: &str, kind: &str) -> Value {
+    let plural = format!("{}s", kind.to_lowercase());
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [{
+                "name": version, "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                }},
+            }],
+        },
+    })
+}
+
+fn base64(text: &str) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
