@@ -15,7 +15,7 @@ pub(crate) struct Old<'a> {
     pub(crate) value: &'a Value,
 }
 
-impl<'a> Old<'a> {
+impl Old<'_> {
     /// The previous state of the field or entry `name`, if it was there and has a schema.
     pub(crate) fn key(&self, name: &str) -> Option<Self> {
         let value = self.value.as_object()?.get(name)?;

@@ -1,8 +1,11 @@
 //! A `CustomResourceDefinition`: what keeps one from being registered, and what a
 //! registered one says to objects of its kind.
 
+mod default;
 mod definition;
+mod list_type;
 mod open_api;
+mod rule;
 mod scale;
 
 use serde_json::Value;

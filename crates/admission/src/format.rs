@@ -134,7 +134,7 @@ fn is_base64(text: &str) -> bool {
     let in_alphabet =
         |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
     !text.is_empty()
-        && text.len() % 4 == 0
+        && text.len().is_multiple_of(4)
         && padding <= 2
         && data.bytes().all(in_alphabet)
 }

@@ -24,7 +24,6 @@ mod name;
 pub mod object_meta;
 pub mod policy;
 mod quote;
-mod re2;
 pub mod schema;
 pub mod selector;
 pub mod version;

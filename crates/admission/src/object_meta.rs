@@ -54,7 +54,7 @@ const MOST_ANNOTATION_BYTES: usize = 256 * 1024;
 pub fn create(metadata: Option<&Value>, rule: NameRule, scope: Scope) -> Vec<FieldError> {
     let mut check = match Check::new(metadata) {
         Ok(check) => check,
-        Err(error) => return vec![error],
+        Err(errors) => return errors,
     };
     check.name(rule);
     check.namespace(scope);
@@ -71,7 +71,7 @@ pub fn update(
 ) -> Vec<FieldError> {
     let mut check = match Check::new(metadata) {
         Ok(check) => check,
-        Err(error) => return vec![error],
+        Err(errors) => return errors,
     };
     check.finalizers();
     check.generation(old);
@@ -89,7 +89,7 @@ const ROOT: Path<'static> = Path::Root;
 const METADATA: Path<'static> = ROOT.field("metadata");
 
 impl<'a> Check<'a> {
-    fn new(metadata: Option<&'a Value>) -> Result<Self, FieldError> {
+    fn new(metadata: Option<&'a Value>) -> Result<Self, Vec<FieldError>> {
         let fields = match metadata {
             None | Some(Value::Null) => None,
             Some(Value::Object(fields)) => Some(fields),
@@ -102,7 +102,7 @@ impl<'a> Check<'a> {
                     _ => "float64",
                 };
                 let detail = format!("expected map[string]interface{{}}, got {found}");
-                return Err(FieldError::invalid(METADATA, other.clone(), detail));
+                return Err(vec![FieldError::invalid(METADATA, other.clone(), detail)]);
             }
         };
         Ok(Self {

@@ -149,10 +149,9 @@ fn json_string(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             '\n' => f.write_str("\\n")?,
             '\r' => f.write_str("\\r")?,
             '\t' => f.write_str("\\t")?,
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                write!(f, "\\u{:04x}", c as u32)?
+            '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                write!(f, "\\u{:04x}", c as u32)?;
             }
-            c if c < ' ' => write!(f, "\\u{:04x}", c as u32)?,
             c => f.write_char(c)?,
         }
     }

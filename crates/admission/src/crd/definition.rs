@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::open_api;
 use super::scale::Scale;
-use super::{Crd, CustomResource};
+use super::{Crd, CustomResource, default, open_api};
 use crate::crd_rules::Rules;
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
@@ -363,7 +362,7 @@ fn compile_schema(
     let mut rules = None;
     if errors.is_empty() {
         rules = Rules::of(structural.root(), true, version);
-        errors = open_api::defaults(structural.root(), rules.as_ref(), &path, version);
+        errors = default::check(structural.root(), rules.as_ref(), &path, version);
     }
     let usable = rules.as_ref().filter(|_| errors.is_empty());
     errors.extend(open_api::check(structural.root(), usable, &path));

@@ -33,7 +33,22 @@ pub(super) fn of(node: &Node, resource: bool) -> Option<Type> {
     }
 }
 
+/// A schema that declares these itself is taken at its word.
+fn declares_meta(node: &Node) -> bool {
+    let is = |node: &Node, name: &str, kind: &str| {
+        node.properties.get(name).is_some_and(|it| it.kind == kind)
+    };
+    let names = |metadata: &Node| {
+        is(metadata, "name", "string") && is(metadata, "generateName", "string")
+    };
+    is(node, "kind", "string")
+        && is(node, "apiVersion", "string")
+        && is(node, "metadata", "object")
+        && node.properties.get("metadata").is_some_and(names)
+}
+
 fn object(node: &Node, resource: bool) -> Type {
+    let resource = resource && !declares_meta(node);
     let mut fields: Vec<(String, Type)> = node
         .properties
         .iter()

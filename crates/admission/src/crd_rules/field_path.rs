@@ -90,11 +90,10 @@ fn unescape(text: &str) -> Result<String, String> {
             Some('t') => '\t',
             Some('v') => '\u{b}',
             Some('\'') => '\'',
-            Some('\\') => '\\',
+            Some('\\') | None => '\\',
             Some(c) => {
                 return Err(format!("invalid string literal: invalid escape char \\{c}"));
             }
-            None => '\\',
         });
     }
     Ok(out)
@@ -108,7 +107,7 @@ fn step<'a>(
     let no_field = || "does not refer to a valid field".to_owned();
     if node.properties.is_empty() {
         let each = node.additional.schema().ok_or_else(no_field)?;
-        printed.push_str(&format!("[{name}]"));
+        printed.extend(["[", name, "]"]);
         return Ok(each);
     }
     if !printed.is_empty() {
@@ -132,7 +131,8 @@ mod tests {
             "m": {"type": "object", "additionalProperties": {"type": "string"}},
         }});
         let version = KubeVersion::default();
-        let schema = Structural::read(&schema, &Path::Root, version).unwrap();
+        let schema = Structural::read(&schema, &Path::Root, version);
+        let schema = schema.map_err(|errors| format!("{errors:?}"))?;
         parse(path, schema.root()).map(|(path, _)| path)
     }
 

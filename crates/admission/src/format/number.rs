@@ -36,7 +36,7 @@ pub(super) fn is_isbn13(text: &str) -> bool {
         .zip(weights)
         .map(|(digit, weight)| digit * weight)
         .sum();
-    digits.len() == 13 && sum % 10 == 0
+    digits.len() == 13 && sum.is_multiple_of(10)
 }
 
 /// The lengths and prefixes of the known issuers, and the check digit.
@@ -65,7 +65,7 @@ pub(super) fn is_credit_card(text: &str) -> bool {
             (_, double) => double,
         })
         .sum();
-    known && sum % 10 == 0
+    known && sum.is_multiple_of(10)
 }
 
 /// Three, two and four digits, with or without a hyphen or space between them.

@@ -147,7 +147,7 @@ struct Reader<'a, 'e> {
     errors: &'e mut Vec<FieldError>,
 }
 
-impl<'a> Reader<'a, '_> {
+impl Reader<'_, '_> {
     fn failure_policy(&mut self) -> bool {
         let given = self.spec.text("failurePolicy", self.errors);
         if !["", "Fail", "Ignore"].contains(&given) {

@@ -108,13 +108,11 @@ impl Matching {
             .object
             .filter(|_| request.is_namespace() && request.subresource.is_empty());
         let namespace = own.or(request.namespace_object);
-        match namespace {
-            Some(namespace) => self.namespaces.matches(labels(namespace)),
-            None => {
-                let labels = json!({"kubernetes.io/metadata.name": request.namespace});
-                self.namespaces.matches(Some(&labels))
-            }
+        if let Some(namespace) = namespace {
+            return self.namespaces.matches(labels(namespace));
         }
+        let labels = json!({"kubernetes.io/metadata.name": request.namespace});
+        self.namespaces.matches(Some(&labels))
     }
 
     fn matches_object(&self, request: &Request<'_>) -> bool {

@@ -103,17 +103,15 @@ impl<'v> Activation<'v> for Scope<'v> {
             return None;
         }
         let known = self.known.borrow().get(field).cloned();
-        let result = match known {
-            Some(known) => known,
-            None => {
-                let mut named = self.variables.iter();
-                let variable = named.find(|variable| variable.name == field)?;
-                let result = self.compute(variable);
-                self.known
-                    .borrow_mut()
-                    .insert(&variable.name, result.clone());
-                result
-            }
+        let result = if let Some(known) = known {
+            known
+        } else {
+            let mut named = self.variables.iter();
+            let variable = named.find(|variable| variable.name == field)?;
+            let result = self.compute(variable);
+            let mut known = self.known.borrow_mut();
+            known.insert(&variable.name, result.clone());
+            result
         };
         Some(result.map(Binding::Value))
     }

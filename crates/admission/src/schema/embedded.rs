@@ -58,11 +58,9 @@ fn resource(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<Field
                     "must not be empty",
                 ));
             }
-            ("apiVersion", Some(text)) => {
-                if text.matches('/').count() > 1 {
-                    let detail = format!("unexpected GroupVersion string: {text}");
-                    errors.push(FieldError::invalid(path, value.clone(), detail));
-                }
+            ("apiVersion", Some(text)) if text.matches('/').count() > 1 => {
+                let detail = format!("unexpected GroupVersion string: {text}");
+                errors.push(FieldError::invalid(path, value.clone(), detail));
             }
             ("kind", Some(text)) => {
                 let wrong = name::dns_1035_label(&text.to_lowercase());

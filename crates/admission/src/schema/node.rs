@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use crate::FieldError;
 use crate::field::Path;
-use crate::{FieldError, re2};
 
 /// One node of a schema: what a value at its place may be.
 ///
@@ -98,8 +98,6 @@ pub(crate) struct RuleSource {
     pub(crate) reason: Option<String>,
     pub(crate) field_path: String,
     pub(crate) optional_old_self: Option<bool>,
-    /// The entry as it was written, which some errors repeat.
-    pub(crate) json: Value,
 }
 
 /// Parts that are not kept for validation.
@@ -112,7 +110,6 @@ pub(crate) struct Extras {
     /// `x-kubernetes-preserve-unknown-fields: false`, which is no way to say it.
     pub(crate) preserve_false: bool,
     pub(crate) items_is_list: bool,
-    pub(crate) format_declared: String,
 }
 
 /// Keywords of JSON schema that no CRD may use, and what Kubernetes says to each.
@@ -245,7 +242,6 @@ impl<'a> Part<'a> {
             unsupported,
             preserve_false: preserve == Some(&Value::Bool(false)),
             items_is_list: self.fields.get("items").is_some_and(Value::is_array),
-            format_declared: self.text("format"),
         }
     }
 
@@ -359,7 +355,7 @@ impl<'a> Part<'a> {
     fn pattern(&mut self) -> Option<Pattern> {
         let source = self.text("pattern");
         (!source.is_empty()).then(|| Pattern {
-            regex: re2::compile(&source),
+            regex: fivespot_cel::compile_pattern(&source),
             source,
         })
     }
@@ -388,7 +384,6 @@ impl<'a> Part<'a> {
                 optional_old_self: part
                     .present("optionalOldSelf")
                     .map(|_| part.flag("optionalOldSelf")),
-                json: json.clone(),
             });
         }
         rules

@@ -32,10 +32,10 @@ fn is_json_integer(float: f64) -> bool {
     if !(-EXACT..=EXACT).contains(&float) {
         return false;
     }
-    let nearest = float.trunc();
-    if nearest == float {
+    if float.fract() == 0.0 {
         return true;
     }
+    let nearest = float.trunc();
     let distance = (float - nearest).abs();
     distance / (float.abs() + nearest.abs()) < 1e-9
 }
@@ -154,21 +154,18 @@ impl Part<'_> {
         };
         let native = self.native("MultipleOf", factor, outcome);
         let integer = integer.filter(|_| native);
-        let (positive, divides, shown) = match integer {
-            Some(value) => {
-                let factor = truncated(factor);
-                let divides = factor != 0 && value % factor == 0;
-                (factor > 0, divides, factor.to_string())
-            }
-            None => {
-                let quotient = if factor < 1.0 {
-                    1.0 / factor * float
-                } else {
-                    float / factor
-                };
-                let shown = float_plain(factor);
-                (factor > 0.0, is_json_integer(quotient), shown)
-            }
+        let (positive, divides, shown) = if let Some(value) = integer {
+            let factor = truncated(factor);
+            let divides = value.checked_rem(factor) == Some(0);
+            (factor > 0, divides, factor.to_string())
+        } else {
+            let quotient = if factor < 1.0 {
+                1.0 / factor * float
+            } else {
+                float / factor
+            };
+            let shown = float_plain(factor);
+            (factor > 0.0, is_json_integer(quotient), shown)
         };
         if !positive {
             let place = self.spot.place();
@@ -188,7 +185,7 @@ impl Part<'_> {
         };
         let exclusive = self.node.checks.exclusive_maximum;
         let native = self.native("Maximum boundary", bound, outcome);
-        let (value, bound) = self.comparable(integer.filter(|_| native), float, bound);
+        let (value, bound) = comparable(integer.filter(|_| native), float, bound);
         if value > bound || exclusive && value >= bound {
             let than = if exclusive {
                 "less than"
@@ -205,7 +202,7 @@ impl Part<'_> {
         };
         let exclusive = self.node.checks.exclusive_minimum;
         let native = self.native("Minimum boundary", bound, outcome);
-        let (value, bound) = self.comparable(integer.filter(|_| native), float, bound);
+        let (value, bound) = comparable(integer.filter(|_| native), float, bound);
         if value < bound || exclusive && value <= bound {
             let than = if exclusive {
                 "greater than"
@@ -213,15 +210,6 @@ impl Part<'_> {
                 "greater than or equal to"
             };
             outcome.add(self.out_of_bound(than, bound));
-        }
-    }
-
-    /// Value and bound in one type: integers if the value is one, the bound's fraction cut
-    /// off.
-    fn comparable(&self, integer: Option<i64>, float: f64, bound: f64) -> (Size, Size) {
-        match integer {
-            Some(value) => (Size::Int(value), Size::Int(truncated(bound))),
-            None => (Size::Float(float), Size::Float(bound)),
         }
     }
 
@@ -234,6 +222,14 @@ impl Part<'_> {
             &self.value.clone().into(),
             &format!("should be {than} {bound}"),
         )
+    }
+}
+
+/// Value and bound in one type: integers if the value is one, the bound's fraction cut off.
+fn comparable(integer: Option<i64>, float: f64, bound: f64) -> (Size, Size) {
+    match integer {
+        Some(value) => (Size::Int(value), Size::Int(truncated(bound))),
+        None => (Size::Float(float), Size::Float(bound)),
     }
 }
 

@@ -1,0 +1,122 @@
+//! What keeps a validation rule from being registered.
+
+use serde_json::Value;
+
+use crate::crd_rules::{Rule, field_path};
+use crate::field::Path;
+use crate::schema::node::{Node, RuleSource};
+use crate::{FieldError, quote};
+
+const REASONS: [&str; 4] = [
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+];
+
+/// What can be said about a rule without compiling it.
+pub(super) fn words(
+    source: &RuleSource,
+    node: &Node,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let has_lines = |text: &str| text.contains(['\n', '\r']);
+    let message = source.message.trim();
+    let given = |text: &str| Value::from(text);
+    if source.rule.trim().is_empty() {
+        let detail = "rule is not specified";
+        errors.push(FieldError::required(path.field("rule"), detail));
+    } else if !source.message.is_empty() && message.is_empty() {
+        let detail = "must be non-empty if specified";
+        let value = given(&source.message);
+        errors.push(FieldError::invalid(path.field("message"), value, detail));
+    } else if has_lines(message) {
+        let detail = "must not contain line breaks";
+        let value = given(&source.message);
+        errors.push(FieldError::invalid(path.field("message"), value, detail));
+    } else if has_lines(source.rule.trim()) && message.is_empty() {
+        let detail = "message must be specified if rule contains line breaks";
+        errors.push(FieldError::required(path.field("message"), detail));
+    }
+    let expression = &source.message_expression;
+    if !expression.is_empty() && expression.trim().is_empty() {
+        let detail = "messageExpression must be non-empty if specified";
+        errors.push(FieldError::required(
+            path.field("messageExpression"),
+            detail,
+        ));
+    }
+    if let Some(reason) = source.reason.as_deref()
+        && !REASONS.contains(&reason)
+    {
+        let path = path.field("reason");
+        errors.push(FieldError::not_supported(path, given(reason), REASONS));
+    }
+    let at = path.field("fieldPath");
+    let field = &source.field_path;
+    let mut invalid = |detail: &str| {
+        errors.push(FieldError::invalid(at, given(field), detail));
+    };
+    if !field.is_empty() && field.trim().is_empty() {
+        invalid("must be non-empty if specified");
+    }
+    if has_lines(field) {
+        invalid("must not contain line breaks");
+    }
+    if !field.is_empty() && field_path::parse(field, node).is_err() {
+        invalid("must be a valid path");
+    }
+}
+
+/// What compiling a rule found. Inside of `uncorrelated` nothing can be compared with what
+/// was there before.
+pub(super) fn compiled(
+    rule: &Rule,
+    path: &Path<'_>,
+    uncorrelated: Option<&str>,
+    errors: &mut Vec<FieldError>,
+) {
+    let source = &rule.source;
+    if let Some(why) = rule.error() {
+        let shown = shown(source);
+        errors.push(FieldError::invalid_shown(path.field("rule"), &shown, why));
+    }
+    if let Some(why) = rule.message_error() {
+        let path = path.field("messageExpression");
+        errors.push(FieldError::invalid_shown(path, &shown(source), why));
+    }
+    match (uncorrelated, source.optional_old_self) {
+        (Some(within), _) if rule.uses_old() => {
+            let detail = format!(
+                "oldSelf cannot be used on the uncorrelatable portion of the schema within \
+                 {within}"
+            );
+            let value = source.rule.as_str().into();
+            errors.push(FieldError::invalid(path.field("rule"), value, detail));
+        }
+        (_, Some(optional)) if !rule.uses_old() => {
+            let path = path.field("optionalOldSelf");
+            let detail = "may not be set if oldSelf is not used in rule";
+            errors.push(FieldError::invalid(path, optional.into(), detail));
+        }
+        _ => {}
+    }
+}
+
+/// A rule as Kubernetes prints its own form of it.
+fn shown(source: &RuleSource) -> String {
+    let json = |text: &str| quote::Json(&text.into()).to_string();
+    let or_null =
+        |value: Option<Value>| quote::Json(&value.unwrap_or_default()).to_string();
+    format!(
+        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\
+         \"FieldPath\":{},\"OptionalOldSelf\":{}}}",
+        json(&source.rule),
+        json(&source.message),
+        json(&source.message_expression),
+        or_null(source.reason.as_deref().map(Value::from)),
+        json(&source.field_path),
+        or_null(source.optional_old_self.map(Value::from)),
+    )
+}

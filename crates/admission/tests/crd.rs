@@ -1,0 +1,348 @@
+//! Custom resource definitions: what keeps one from being registered, and what its rules
+//! say to objects.
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+use fivespot_admission::crd::{Crd, CustomResource};
+use fivespot_admission::schema::Verdict;
+use fivespot_admission::{FieldError, KubeVersion};
+use serde_json::{Value, json};
+
+fn definition(spec: Value) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": spec,
+                    "status": {"type": "object", "properties": {
+                        "n": {"type": "integer", "maximum": 5}}},
+                }}},
+            }],
+        },
+    })
+}
+
+fn compile_for(spec: Value, version: &str) -> Crd {
+    let version = version.parse().unwrap();
+    Crd::compile(&definition(spec), version)
+        .map_err(|errors| texts(&errors))
+        .unwrap()
+}
+
+fn compile(spec: Value) -> Crd {
+    compile_for(spec, "1.36")
+}
+
+fn v1(crd: &Crd) -> &CustomResource {
+    crd.served("v1").unwrap()
+}
+
+fn refused(crd: Value) -> String {
+    texts(&Crd::compile(&crd, KubeVersion::default()).unwrap_err())
+}
+
+fn texts(errors: &[FieldError]) -> String {
+    let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    texts.join("\n")
+}
+
+fn widget(spec: Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": "a", "namespace": "b"}, "spec": spec})
+}
+
+fn said(verdict: &Verdict) -> String {
+    texts(&verdict.errors)
+}
+
+#[test]
+fn rules_speak_at_the_place_of_the_value() {
+    let crd = compile(json!({
+        "type": "object",
+        "properties": {
+            "text": {"type": "string", "maxLength": 9, "x-kubernetes-validations": [
+                {"rule": "self.size() > 2", "message": "short"},
+                {"rule": "self != 'secret'", "message": "not this", "reason": "FieldValueForbidden"}]},
+            "map": {"type": "object", "additionalProperties": {"type": "integer",
+                "x-kubernetes-validations": [{"rule": "self > 1",
+                    "messageExpression": "'only ' + string(self)"}]}},
+            "list": {"type": "array", "maxItems": 3, "items": {"type": "object",
+                "properties": {"n": {"type": "integer"}},
+                "x-kubernetes-validations": [{"rule": "self.n > 0", "fieldPath": ".n",
+                    "message": "n too small"}]}},
+            "min": {"type": "integer"}, "max": {"type": "integer"},
+        },
+        "x-kubernetes-validations": [{"rule": "self.min <= self.max"}],
+    }));
+    let object = widget(
+        json!({"text": "ab", "map": {"a.b": 1}, "list": [{"n": 1}, {"n": 0}],
+        "min": 2, "max": 1}),
+    );
+    insta::assert_snapshot!(said(&v1(&crd).create(&object)), @r#"
+    spec: Invalid value: failed rule: self.min <= self.max
+    spec.text: Invalid value: "ab": short
+    spec.map[a.b]: Invalid value: 1: only 1
+    spec.list[1].n: Invalid value: n too small
+    "#);
+    let object = widget(json!({"text": "secret", "min": 1, "max": 1}));
+    assert_eq!(
+        said(&v1(&crd).create(&object)),
+        "spec.text: Forbidden: not this"
+    );
+}
+
+#[test]
+fn older_servers_show_the_type_in_place_of_the_value() {
+    let crd = compile_for(
+        json!({"type": "object", "x-kubernetes-validations": [{"rule": "false", "message": "no"}]}),
+        "1.33",
+    );
+    assert_eq!(
+        said(&v1(&crd).create(&widget(json!({})))),
+        r#"spec: Invalid value: "object": no"#
+    );
+}
+
+#[test]
+fn rules_do_not_run_over_what_the_schema_already_refused() {
+    let spec = json!({
+        "type": "object", "required": ["a"], "properties": {"a": {"type": "string"}},
+        "x-kubernetes-validations": [{"rule": "self.a != ''"}],
+    });
+    let crd = compile(spec.clone());
+    insta::assert_snapshot!(said(&v1(&crd).create(&widget(json!({})))), @r#"
+    spec.a: Required value
+    <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation
+    "#);
+    let crd = compile_for(spec, "1.33");
+    let verdict = v1(&crd).create(&widget(json!({})));
+    assert!(said(&verdict).contains(r#"<nil>: Invalid value: "null": some"#));
+}
+
+#[test]
+fn a_rule_about_a_change_is_silent_where_there_was_nothing() {
+    let crd = compile(json!({
+        "type": "object",
+        "properties": {
+            "once": {"type": "string", "x-kubernetes-validations": [
+                {"rule": "self == oldSelf", "message": "is fixed"}]},
+            "down": {"type": "integer", "x-kubernetes-validations": [
+                {"rule": "oldSelf.hasValue() ? self >= oldSelf.value() : self > 0",
+                    "optionalOldSelf": true, "message": "only up"}]},
+        },
+    }));
+    let resource = v1(&crd);
+    let first = widget(json!({"once": "a", "down": 1}));
+    assert_eq!(said(&resource.create(&first)), "");
+    let none = widget(json!({}));
+    assert_eq!(said(&resource.update(&first, &none)), "");
+    let second = widget(json!({"once": "b", "down": 0}));
+    insta::assert_snapshot!(said(&resource.update(&second, &first)), @r#"
+    spec.once: Invalid value: "b": is fixed
+    spec.down: Invalid value: 0: only up
+    "#);
+    assert_eq!(
+        said(&resource.create(&widget(json!({"down": 0})))),
+        "spec.down: Invalid value: 0: only up"
+    );
+}
+
+#[test]
+fn items_of_a_map_list_are_compared_by_their_keys_whatever_their_order() {
+    let crd = compile(json!({
+        "type": "object",
+        "properties": {"list": {
+            "type": "array", "maxItems": 4, "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k"],
+            "items": {"type": "object", "required": ["k"], "properties": {
+                "k": {"type": "string"},
+                "n": {"type": "integer", "x-kubernetes-validations": [
+                    {"rule": "self >= oldSelf", "message": "must not shrink"}]}}},
+        }},
+    }));
+    let old = widget(json!({"list": [{"k": "a", "n": 5}, {"k": "b", "n": 1}]}));
+    let new = widget(json!({"list": [{"k": "b", "n": 5}, {"k": "a", "n": 1}]}));
+    assert_eq!(
+        said(&v1(&crd).update(&new, &old)),
+        "spec.list[1].n: Invalid value: 1: must not shrink"
+    );
+}
+
+#[test]
+fn what_did_not_change_is_warned_about_and_not_refused() {
+    let spec = json!({"type": "object", "properties": {
+        "a": {"type": "string", "x-kubernetes-validations": [
+            {"rule": "self != 'bad'", "message": "bad"}]},
+        "b": {"type": "string"},
+    }});
+    let crd = compile(spec.clone());
+    let old = widget(json!({"a": "bad", "b": "1"}));
+    let new = widget(json!({"a": "bad", "b": "2"}));
+    let verdict = v1(&crd).update(&new, &old);
+    assert_eq!(said(&verdict), "");
+    assert_eq!(verdict.warnings, [r#"spec.a: Invalid value: "bad": bad"#]);
+    let crd = compile_for(spec, "1.29");
+    assert!(said(&v1(&crd).update(&new, &old)).contains("spec.a: Invalid value"));
+}
+
+#[test]
+fn an_evaluation_that_fails_names_the_rule() {
+    let crd = compile(json!({
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "x-kubernetes-validations": [
+            {"rule": "self.a / self.b > 0", "message": "must be positive"},
+            {"rule": "self.a > self.b"}],
+    }));
+    let said = said(&v1(&crd).create(&widget(json!({"a": 1, "b": 0}))));
+    assert_eq!(
+        said,
+        "spec: Invalid value: \"object\": division by zero evaluating rule: must be positive"
+    );
+}
+
+#[test]
+fn the_status_is_checked_alone_when_it_is_written_alone() {
+    let crd = compile(json!({"type": "object", "required": ["a"],
+        "properties": {"a": {"type": "string"}}}));
+    let old = widget(json!({}));
+    let mut new = old.clone();
+    new["status"] = json!({"n": 9});
+    assert_eq!(
+        said(&v1(&crd).update_status(&new, &old)),
+        "status.n: Invalid value: 9: n in body should be less than or equal to 5"
+    );
+}
+
+#[test]
+fn another_kind_or_a_bad_name_is_refused() {
+    let crd = compile(json!({"type": "object"}));
+    let mut object = widget(json!({}));
+    object["kind"] = json!("Gadget");
+    assert_eq!(
+        said(&v1(&crd).create(&object)),
+        r#"kind: Invalid value: "Gadget": must be Widget"#
+    );
+    let mut object = widget(json!({}));
+    object["metadata"] = json!({"name": "A"});
+    let verdict = v1(&crd).create(&object);
+    let paths: Vec<_> = verdict.errors.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(paths, ["metadata.name", "metadata.namespace"]);
+}
+
+#[test]
+fn decoding_removes_unknown_fields_also_from_metadata() {
+    let crd = compile(json!({"type": "object", "properties": {
+        "a": {"type": "string", "default": "x"}}}));
+    let mut object = widget(json!({"b": 1}));
+    object["metadata"]["color"] = json!("red");
+    assert_eq!(v1(&crd).decode(&mut object), ["metadata.color", "spec.b"]);
+    assert_eq!(object, widget(json!({"a": "x"})));
+}
+
+#[test]
+fn names_and_versions_of_a_definition_are_checked() {
+    let mut crd = definition(json!({"type": "object"}));
+    crd["metadata"]["name"] = json!("gadgets.example.com");
+    crd["spec"]["scope"] = json!("Everywhere");
+    crd["spec"]["names"] =
+        json!({"plural": "Widgets", "kind": "Widget", "shortNames": ["W"]});
+    crd["spec"]["versions"][0]["storage"] = json!(false);
+    insta::assert_snapshot!(refused(crd), @r#"
+    metadata.name: Invalid value: "gadgets.example.com": must be spec.names.plural+"."+spec.group
+    spec.scope: Unsupported value: "Everywhere": supported values: "Cluster", "Namespaced"
+    spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version
+    spec.names.plural: Invalid value: "Widgets": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')
+    spec.names.shortNames[0]: Invalid value: "W": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')
+    "#);
+}
+
+#[test]
+fn a_rule_that_does_not_compile_keeps_the_definition_out() {
+    let crd = definition(json!({
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "x-kubernetes-validations": [
+            {"rule": "self.nope == 1", "message": "m"},
+            {"rule": "self.a"},
+            {"rule": "true", "messageExpression": "1", "optionalOldSelf": true}],
+    }));
+    insta::assert_snapshot!(refused(crd), @r#"
+    spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Invalid value: {"Rule":"self.nope == 1","Message":"m","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR: <input>:1:5: undefined field 'nope'
+     | self.nope == 1
+     | ....^
+    spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[1].rule: Invalid value: {"Rule":"self.a","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: cel expression must evaluate to a bool
+    spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[2].messageExpression: Invalid value: {"Rule":"true","Message":"","MessageExpression":"1","Reason":null,"FieldPath":"","OptionalOldSelf":true}: messageExpression must evaluate to a string
+    spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[2].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule
+    "#);
+}
+
+#[test]
+fn a_change_cannot_be_judged_inside_a_list_whose_items_have_no_identity() {
+    let crd = definition(json!({"type": "object", "properties": {"list": {
+        "type": "array", "items": {"type": "string", "x-kubernetes-validations": [
+            {"rule": "self == oldSelf"}]}}}}));
+    insta::assert_snapshot!(refused(crd), @r#"spec.validation.openAPIV3Schema.properties[spec].properties[list].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within spec.validation.openAPIV3Schema.properties[spec].properties[list]"#);
+}
+
+#[test]
+fn a_default_has_to_keep_its_own_schema_and_rules() {
+    let crd = definition(json!({
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "default": 5},
+            "b": {"type": "object", "properties": {"n": {"type": "integer"}},
+                "default": {"n": 1, "m": 2}},
+        },
+    }));
+    insta::assert_snapshot!(refused(crd), @r#"
+    spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: "integer":  in body must be of type string: "integer"
+    spec.validation.openAPIV3Schema.properties[spec].properties[b].default: Invalid value: {"m":2,"n":1}: must not have unknown fields
+    "#);
+    let crd = definition(json!({"type": "object", "properties": {"a": {
+        "type": "integer", "default": 0,
+        "x-kubernetes-validations": [{"rule": "self > 0", "message": "positive"}]}}}));
+    assert_eq!(
+        refused(crd),
+        "spec.validation.openAPIV3Schema.properties[spec].properties[a].default: \
+         Invalid value: 0: positive"
+    );
+}
+
+#[test]
+fn list_types_have_to_fit_their_items() {
+    let crd = definition(json!({"type": "object", "properties": {
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {
+            "type": "object", "properties": {"a": {"type": "string"}}}},
+        "map": {"type": "array", "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k", "none"],
+            "items": {"type": "object", "properties": {"k": {"type": "string"}}}},
+        "odd": {"type": "string", "x-kubernetes-list-type": "bag"},
+        "unique": {"type": "array", "items": {"type": "string"}, "uniqueItems": true},
+    }}));
+    insta::assert_snapshot!(refused(crd), @r#"
+    spec.validation.openAPIV3Schema.properties[spec].properties[set].items.x-kubernetes-map-type: Invalid value: null: must be atomic as item of a list with x-kubernetes-list-type=set
+    spec.validation.openAPIV3Schema.properties[spec].properties[map].x-kubernetes-list-map-keys: Invalid value: ["k","none"]: entries must all be names of item properties
+    spec.validation.openAPIV3Schema.properties[spec].properties[map].items.properties[k].default: Required value: this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property
+    spec.validation.openAPIV3Schema.properties[spec].properties[odd].type: Invalid value: "string": must be array if x-kubernetes-list-type is specified
+    spec.validation.openAPIV3Schema.properties[spec].properties[odd].x-kubernetes-list-type: Unsupported value: "bag": supported values: "atomic", "set", "map"
+    spec.validation.openAPIV3Schema.properties[spec].properties[unique].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic
+    "#);
+}
+
+#[test]
+fn a_finalizer_that_may_collide_is_warned_about() {
+    let crd = compile(json!({"type": "object"}));
+    let mut object = widget(json!({}));
+    object["metadata"]["finalizers"] = json!(["mine"]);
+    let verdict = v1(&crd).create(&object);
+    assert_eq!(said(&verdict), "");
+    assert_eq!(verdict.warnings.len(), 1);
+}

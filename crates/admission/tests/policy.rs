@@ -1,0 +1,523 @@
+//! Validating admission policies: which requests they look at, and what they say.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a helper that fails fails its test"
+)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fivespot_admission::policy::{
+    Binding, Decision, GroupVersionKind, GroupVersionResource, Operation, ParamKind,
+    Policies, Policy, Request, User, World,
+};
+use fivespot_admission::{FieldError, KubeVersion};
+use serde_json::{Value, json};
+
+const V1: GroupVersionResource<'static> = GroupVersionResource {
+    group: "example.com",
+    version: "v1",
+    resource: "widgets",
+};
+const KIND: GroupVersionKind<'static> = GroupVersionKind {
+    group: "example.com",
+    version: "v1",
+    kind: "Widget",
+};
+
+/// A policy over every write of a widget, with these further fields in `spec`.
+fn policy(more: Value) -> Value {
+    let mut spec = json!({"matchConstraints": {"resourceRules": [{
+        "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["widgets"],
+        "operations": ["*"]}]}});
+    merge(&mut spec, more);
+    json!({"metadata": {"name": "p"}, "spec": spec})
+}
+
+fn binding(more: Value) -> Value {
+    let mut spec = json!({"policyName": "p", "validationActions": ["Deny"]});
+    merge(&mut spec, more);
+    json!({"metadata": {"name": "b"}, "spec": spec})
+}
+
+fn merge(spec: &mut Value, more: Value) {
+    let (Value::Object(spec), Value::Object(more)) = (spec, more) else {
+        panic!("both are objects");
+    };
+    spec.extend(more);
+}
+
+fn texts(errors: &[FieldError]) -> String {
+    let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    texts.join("\n")
+}
+
+fn policies(policy: Value, binding: Value) -> Policies {
+    let policy = Policy::compile(&policy, KubeVersion::default());
+    let binding = Binding::compile(&binding);
+    Policies::new(
+        [Arc::new(policy.map_err(|errors| texts(&errors)).unwrap())],
+        [Arc::new(binding.map_err(|errors| texts(&errors)).unwrap())],
+    )
+}
+
+fn create<'a>(object: &'a Value, user: &'a User) -> Request<'a> {
+    Request {
+        operation: Operation::Create,
+        kind: KIND,
+        resource: V1,
+        equivalents: &[],
+        subresource: "",
+        namespace: "ns",
+        name: "a",
+        object: Some(object),
+        old_object: None,
+        options: None,
+        user,
+        dry_run: false,
+        namespace_object: None,
+    }
+}
+
+fn decide(spec: Value, object: &Value) -> Decision {
+    let user = User::default();
+    policies(policy(spec), binding(json!({}))).decide(&create(object, &user), &())
+}
+
+/// What comes after "denied request: ", of every refusal.
+fn said(decision: &Decision) -> Vec<&str> {
+    let denials = decision.denials.iter();
+    denials
+        .map(|it| it.message.split_once("denied request: ").unwrap().1)
+        .collect()
+}
+
+#[test]
+fn a_refusal_has_the_form_that_kubectl_prints() {
+    let decision = decide(
+        json!({"validations": [{"expression": "object.spec.n < 5", "message": " too many "}]}),
+        &json!({"spec": {"n": 7}}),
+    );
+    let denial = decision.denied().unwrap();
+    assert_eq!(
+        denial.message,
+        "widgets.example.com \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding \
+         'b' denied request: too many"
+    );
+    assert_eq!((denial.code, denial.reason.as_str()), (422, "Invalid"));
+    assert_eq!(
+        serde_json::to_value(&denial.causes).unwrap(),
+        json!([{"message": "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: too many"}])
+    );
+}
+
+#[test]
+fn every_failure_is_known_and_the_first_is_answered() {
+    let decision = decide(
+        json!({"validations": [
+            {"expression": " false "},
+            {"expression": "false", "messageExpression": "'n is ' + string(object.n)", "message": "m"},
+            {"expression": "false", "messageExpression": "string(object.none)", "message": "m"},
+            {"expression": "false", "messageExpression": "' '", "message": "blank"},
+            {"expression": "false", "messageExpression": "'two\\nlines'", "message": "lines"},
+            {"expression": "true"},
+            {"expression": "false", "reason": "Unauthorized", "message": "who"},
+        ]}),
+        &json!({"n": 1}),
+    );
+    assert_eq!(
+        said(&decision),
+        [
+            "failed expression: false",
+            "n is 1",
+            "m",
+            "blank",
+            "lines",
+            "who"
+        ]
+    );
+    let last = decision.denials.last().unwrap();
+    assert_eq!((last.code, last.validation), (401, Some(6)));
+}
+
+#[test]
+fn an_error_follows_the_failure_policy_and_a_false_does_not() {
+    let validations = json!([
+        {"expression": "object.none == 1"}, {"expression": "false", "message": "no"}]);
+    let object = json!({});
+    let decision = decide(json!({"validations": validations}), &object);
+    assert_eq!(
+        said(&decision),
+        [
+            "expression 'object.none == 1' resulted in error: no such key: none",
+            "no"
+        ]
+    );
+    let decision = decide(
+        json!({"validations": validations, "failurePolicy": "Ignore"}),
+        &object,
+    );
+    assert_eq!(said(&decision), ["no"]);
+}
+
+#[test]
+fn variables_are_computed_when_asked_for_and_fail_only_their_users() {
+    let decision = decide(
+        json!({
+            "variables": [
+                {"name": "n", "expression": "object.n"},
+                {"name": "twice", "expression": "variables.n * 2"},
+                {"name": "bad", "expression": "object.none"},
+            ],
+            "validations": [
+                {"expression": "variables.twice == 6"},
+                {"expression": "variables.twice > 10", "message": "small"},
+                {"expression": "variables.bad == 1"},
+                {"expression": "true || variables.bad == 1"},
+            ],
+        }),
+        &json!({"n": 3}),
+    );
+    assert_eq!(
+        said(&decision),
+        [
+            "small",
+            "expression 'variables.bad == 1' resulted in error: composited variable \"bad\" \
+             fails to evaluate: no such key: none"
+        ]
+    );
+}
+
+#[test]
+fn a_false_condition_outweighs_one_that_fails() {
+    let spec = |conditions: Value| {
+        json!({"matchConditions": conditions,
+            "validations": [{"expression": "false", "message": "no"}]})
+    };
+    let fails = json!({"name": "fails", "expression": "object.none == 1"});
+    let no = json!({"name": "no", "expression": "false"});
+    let object = json!({});
+    assert_eq!(said(&decide(spec(json!([fails, no])), &object)), [""; 0]);
+    assert_eq!(
+        said(&decide(spec(json!([fails])), &object)),
+        ["expression 'object.none == 1' resulted in error: no such key: none"]
+    );
+}
+
+#[test]
+fn map_keys_are_written_as_they_are() {
+    let decision = decide(
+        json!({"validations": [
+            {"expression": "!('evil.io/x' in object.metadata.labels)", "message": "evil"},
+            {"expression": "object.spec['a-b'] == 1"}]}),
+        &json!({"metadata": {"labels": {"evil.io/x": ""}}, "spec": {"a-b": 1}}),
+    );
+    assert_eq!(said(&decision), ["evil"]);
+}
+
+#[test]
+fn the_request_is_visible_and_empty_parts_are_absent() {
+    let object = json!({});
+    let user = User {
+        name: "jane".to_owned(),
+        groups: vec!["admins".to_owned()],
+        ..User::default()
+    };
+    let all = policies(
+        policy(json!({"validations": [
+            {"expression": "request.operation == 'CREATE' && request.kind.kind == 'Widget'"},
+            {"expression": "request.userInfo.username == 'jane' && 'admins' in request.userInfo.groups"},
+            {"expression": "!has(request.subResource) && !has(request.userInfo.extra)"},
+            {"expression": "request.name == 'a' && request.namespace == 'ns' && !request.dryRun"},
+            {"expression": "oldObject == null && object != null"},
+        ]})),
+        binding(json!({})),
+    );
+    let decision = all.decide(&create(&object, &user), &());
+    assert_eq!(said(&decision), [""; 0]);
+}
+
+#[test]
+fn actions_decide_who_hears_about_it() {
+    let object = json!({});
+    let user = User::default();
+    let spec = json!({"validations": [{"expression": "false", "message": "no"}],
+        "auditAnnotations": [{"key": "k", "valueExpression": "'seen'"},
+            {"key": "none", "valueExpression": "null"}]});
+    let all = policies(
+        policy(spec),
+        binding(json!({"validationActions": ["Warn", "Audit"]})),
+    );
+    let decision = all.decide(&create(&object, &user), &());
+    assert_eq!(decision.denied(), None);
+    assert_eq!(
+        decision.warnings,
+        ["Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': no"]
+    );
+    let key = "validation.policy.admission.k8s.io/validation_failure".to_owned();
+    assert_eq!(
+        decision.audit_annotations,
+        BTreeMap::from([
+            ("p/k".to_owned(), "seen".to_owned()),
+            (key, r#"[{"message":"no","policy":"p","binding":"b","expressionIndex":0,"validationActions":["Warn","Audit"]}]"#.to_owned()),
+        ])
+    );
+}
+
+#[test]
+fn only_requests_that_match_are_looked_at() {
+    let refuse = json!({"validations": [{"expression": "false"}]});
+    let object = json!({"metadata": {"labels": {"team": "x"}}});
+    let user = User::default();
+    let request = create(&object, &user);
+    let namespace = json!({"metadata": {"labels": {"env": "prod"}}});
+    let in_prod = Request {
+        namespace_object: Some(&namespace),
+        ..request
+    };
+    let status = Request {
+        subresource: "status",
+        ..request
+    };
+    let rows = [
+        (json!({}), request, true),
+        (json!({}), status, false),
+        (
+            json!({"namespaceSelector": {"matchLabels": {"env": "prod"}}}),
+            in_prod,
+            true,
+        ),
+        (
+            json!({"namespaceSelector": {"matchLabels": {"env": "prod"}}}),
+            request,
+            false,
+        ),
+        (
+            json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ns"}}}),
+            request,
+            true,
+        ),
+        (
+            json!({"objectSelector": {"matchLabels": {"team": "y"}}}),
+            request,
+            false,
+        ),
+        (
+            json!({"excludeResourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"],
+                "resources": ["*"], "operations": ["CREATE"], "resourceNames": ["a"]}]}),
+            request,
+            false,
+        ),
+        (
+            json!({"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"],
+                "resources": ["*/*"], "operations": ["UPDATE"]}]}),
+            request,
+            false,
+        ),
+        (
+            json!({"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"],
+                "resources": ["widgets"], "operations": ["*"], "scope": "Cluster"}]}),
+            request,
+            false,
+        ),
+    ];
+    for (resources, request, refused) in rows {
+        let all = policies(
+            policy(refuse.clone()),
+            binding(json!({"matchResources": resources})),
+        );
+        let decision = all.decide(&request, &());
+        assert_eq!(decision.denied().is_some(), refused, "{resources}");
+    }
+}
+
+#[test]
+fn another_version_of_the_same_resource_is_seen_as_the_policy_names_it() {
+    let object = json!({"apiVersion": "example.com/v2"});
+    let user = User::default();
+    let request = Request {
+        kind: GroupVersionKind {
+            version: "v2",
+            ..KIND
+        },
+        resource: GroupVersionResource {
+            version: "v2",
+            ..V1
+        },
+        equivalents: &[(V1, KIND)],
+        ..create(&object, &user)
+    };
+    let spec = json!({"validations": [{"expression":
+        "object.apiVersion != 'example.com/v1' || request.requestKind.version != 'v2'",
+        "message": "seen"}]});
+    let all = policies(policy(spec.clone()), binding(json!({})));
+    assert_eq!(said(&all.decide(&request, &())), ["seen"]);
+    let mut exact = policy(spec);
+    exact["spec"]["matchConstraints"]["matchPolicy"] = json!("Exact");
+    let all = policies(exact, binding(json!({})));
+    assert_eq!(said(&all.decide(&request, &())), [""; 0]);
+}
+
+struct Config;
+
+impl World for Config {
+    fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
+        (kind.kind == "ConfigMap").then_some(true)
+    }
+
+    fn param(&self, _: &ParamKind, namespace: &str, name: &str) -> Option<Value> {
+        let found = (namespace, name) == ("ns", "limits");
+        found.then(|| json!({"data": {"max": "5"}}))
+    }
+
+    fn params(&self, _: &ParamKind, _: &str) -> Vec<Value> {
+        vec![
+            json!({"metadata": {"labels": {"on": "1"}}, "data": {"max": "1"}}),
+            json!({"metadata": {"labels": {"on": "1"}}, "data": {"max": "9"}}),
+            json!({"data": {"max": "0"}}),
+        ]
+    }
+}
+
+#[test]
+fn parameters_are_looked_up_by_name_or_selector() {
+    let object = json!({"n": 7});
+    let user = User::default();
+    let spec = json!({
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "validations": [{"expression": "params == null || object.n <= int(params.data.max)",
+            "messageExpression": "'more than ' + params.data.max"}],
+    });
+    let rows = [
+        (json!({}), vec![]),
+        (
+            json!({"paramRef": {"name": "limits", "parameterNotFoundAction": "Deny"}}),
+            vec!["more than 5"],
+        ),
+        (
+            json!({"paramRef": {"name": "none", "parameterNotFoundAction": "Allow"}}),
+            vec![],
+        ),
+        (
+            json!({"paramRef": {"name": "none", "parameterNotFoundAction": "Deny"}}),
+            vec![
+                "failed to configure binding: no params found for policy binding with `Deny` \
+                 parameterNotFoundAction",
+            ],
+        ),
+        (
+            json!({"paramRef": {"selector": {"matchLabels": {"on": "1"}},
+                "parameterNotFoundAction": "Deny"}}),
+            vec!["more than 1"],
+        ),
+    ];
+    for (binding_spec, wanted) in rows {
+        let all = policies(policy(spec.clone()), binding(binding_spec));
+        assert_eq!(said(&all.decide(&create(&object, &user), &Config)), wanted);
+    }
+}
+
+#[test]
+fn an_expensive_condition_ends_with_the_budget_text() {
+    let items: Vec<_> = (0..1500).collect();
+    let decision = decide(
+        json!({"validations": [
+            {"expression": "object.l.all(x, object.l.all(y, x + y >= 0))", "message": "no"}]}),
+        &json!({"l": items}),
+    );
+    assert_eq!(
+        said(&decision),
+        [
+            "expression 'object.l.all(x, object.l.all(y, x + y >= 0))' resulted in error: \
+          operation cancelled: actual cost limit exceeded"
+        ]
+    );
+}
+
+#[test]
+fn policies_cannot_lock_themselves_in() {
+    let object = json!({});
+    let user = User::default();
+    let request = Request {
+        kind: GroupVersionKind {
+            group: "admissionregistration.k8s.io",
+            version: "v1",
+            kind: "ValidatingAdmissionPolicy",
+        },
+        resource: GroupVersionResource {
+            group: "admissionregistration.k8s.io",
+            version: "v1",
+            resource: "validatingadmissionpolicies",
+        },
+        ..create(&object, &user)
+    };
+    let mut all = policy(json!({"validations": [{"expression": "false"}]}));
+    all["spec"]["matchConstraints"]["resourceRules"][0] = json!({"apiGroups": ["*"],
+        "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]});
+    let all = policies(all, binding(json!({})));
+    assert_eq!(all.decide(&request, &()).denied(), None);
+}
+
+#[test]
+fn a_malformed_policy_is_refused_with_the_place_of_each_fault() {
+    let policy = json!({"metadata": {"name": "p"}, "spec": {
+        "failurePolicy": "Maybe",
+        "paramKind": {"kind": "ConfigMap"},
+        "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+            "operations": ["READ"], "resources": ["pods"]}]},
+        "variables": [{"name": "a-b", "expression": "1"}],
+        "matchConditions": [{"name": "x", "expression": "1"}],
+        "validations": [{"expression": "object.a", "reason": "Odd"},
+            {"expression": " "}, {"expression": "true", "message": "a\nb",
+            "messageExpression": "1"}],
+        "auditAnnotations": [{"key": "k", "valueExpression": "object.x"}],
+    }});
+    let errors = Policy::compile(&policy, KubeVersion::default()).unwrap_err();
+    insta::assert_snapshot!(texts(&errors), @r#"
+    spec.failurePolicy: Unsupported value: "Maybe": supported values: "Fail", "Ignore"
+    spec.paramKind.apiVersion: Required value
+    spec.matchConstraints.resourceRules[0].operations[0]: Unsupported value: "READ": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"
+    spec.variables[0].name: Invalid value: "a-b": name is not a valid CEL identifier
+    spec.matchConditions[0].expression: Invalid value: "1": must evaluate to bool but got int
+    spec.validations[0].expression: Invalid value: "object.a": must evaluate to bool but got dyn
+    spec.validations[0].reason: Unsupported value: "Odd": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"
+    spec.validations[1].expression: Required value: expression is not specified
+    spec.validations[2].message: Invalid value: "a\nb": message must not contain line breaks
+    spec.validations[2].messageExpression: Invalid value: "1": must evaluate to string but got int
+    spec.auditAnnotations[0].valueExpression: Invalid value: "object.x": must evaluate to one of [string null_type] but got dyn
+    "#);
+}
+
+#[test]
+fn a_stored_policy_that_does_not_compile_refuses_by_itself() {
+    let object = json!({});
+    let user = User::default();
+    let broken =
+        policy(json!({"validations": [{"expression": "1 +"}, {"expression": "true"}]}));
+    let stored = Policy::stored(&broken, KubeVersion::default()).unwrap();
+    let bound = Binding::compile(&binding(json!({}))).unwrap();
+    let all = Policies::new([Arc::new(stored)], [Arc::new(bound)]);
+    let decision = all.decide(&create(&object, &user), &());
+    let [only] = said(&decision)[..] else {
+        panic!("one refusal, not {:?}", decision.denials);
+    };
+    assert!(only.starts_with("compilation error: compilation failed: ERROR: "));
+}
+
+#[test]
+fn a_malformed_binding_is_refused_with_the_place_of_each_fault() {
+    let binding = json!({"metadata": {"name": "b"}, "spec": {
+        "validationActions": ["Deny", "Warn", "AuditAndDeny", "Deny"],
+        "paramRef": {"name": "x", "selector": {}},
+    }});
+    let errors = Binding::compile(&binding).unwrap_err();
+    insta::assert_snapshot!(texts(&errors), @r#"
+    spec.policyName: Required value
+    spec.paramRef.name: Forbidden: name and selector are mutually exclusive
+    spec.paramRef.parameterNotFoundAction: Required value
+    spec.validationActions[2]: Unsupported value: "AuditAndDeny": supported values: "Audit", "Deny", "Warn"
+    spec.validationActions[3]: Duplicate value: "Deny"
+    spec.validationActions: Invalid value: ["Deny","Warn","AuditAndDeny","Deny"]: must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)
+    "#);
+}
