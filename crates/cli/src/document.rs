@@ -63,9 +63,10 @@ pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> 
     let several = documents.len() > 1;
     let mut all = Vec::new();
     for (mut object, place) in documents.into_iter().zip(1..) {
-        let origin = match several {
-            true => format!("{origin}, document {place}"),
-            false => origin.to_owned(),
+        let origin = if several {
+            format!("{origin}, document {place}")
+        } else {
+            origin.to_owned()
         };
         match object.get_mut("items").map(Value::take) {
             Some(Value::Array(items)) => {

@@ -120,11 +120,11 @@ impl Hour {
 impl fmt::Display for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const INDENT: usize = 16;
-        let hours: String = (0..24)
-            .step_by(3)
-            .map(|hour| format!("{hour:<6}"))
-            .collect();
-        writeln!(f, "{:INDENT$}{}", "", hours.trim_end())?;
+        write!(f, "{:INDENT$}", "")?;
+        for hour in (0..21).step_by(3) {
+            write!(f, "{hour:<6}")?;
+        }
+        writeln!(f, "21")?;
         for day in &self.days {
             let cells: Vec<String> = day
                 .hours

@@ -71,8 +71,8 @@ impl Span {
 mod tests {
     use super::*;
 
-    fn moment(text: &str) -> Option<Moment> {
-        Some(text.parse().unwrap())
+    fn moment(text: &str) -> Moment {
+        text.parse().unwrap()
     }
 
     #[test]
@@ -97,8 +97,13 @@ mod tests {
 
     #[test]
     fn a_span_goes_forward_for_ten_years_at_most() {
-        let span =
-            |to| Span::new(moment("2026-01-01"), moment(to), Timestamp::UNIX_EPOCH);
+        let span = |to| {
+            Span::new(
+                Some(moment("2026-01-01")),
+                Some(moment(to)),
+                Timestamp::UNIX_EPOCH,
+            )
+        };
         assert!(span("2036-01-01").is_ok());
         assert_eq!(
             span("2026-01-01").unwrap_err().to_string(),
