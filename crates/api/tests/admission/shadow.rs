@@ -85,7 +85,7 @@ fn agree(judge: &Judge, index: usize, text: &str) -> Result<(), TestCaseError> {
 fn predicates_and_expressions_agree_on_texts_near_the_examples() {
     let judge = Judge::policy_alone();
     let config = ProptestConfig {
-        cases: 600,
+        cases: 300,
         failure_persistence: None,
         ..Default::default()
     };
