@@ -29,6 +29,8 @@ pub(crate) enum Slot<'a> {
 pub(crate) struct Part<'a> {
     /// Ours, in the order of the places; usually one.
     pub(crate) ours: Vec<&'a Provider>,
+    /// Somebody else's, wherever it was found.
+    pub(crate) others: Vec<&'a Provider>,
     /// Whether somebody else's object stands where ours would be created.
     pub(crate) is_taken: bool,
     /// Why ours cannot be created: its kind is not served.
@@ -139,11 +141,10 @@ impl<'a> Part<'a> {
         self.ours.first().copied()
     }
 
-    /// Whether our object stands where a Machine refers to.
+    /// Whether an object, whosesoever, stands where a Machine refers to.
     pub(crate) fn is_at(&self, place: &Reference) -> bool {
-        self.ours
-            .iter()
-            .any(|found| found.reference().is_same_object(place))
+        let mut all = self.ours.iter().chain(&self.others);
+        all.any(|found| found.reference().is_same_object(place))
     }
 }
 
@@ -166,7 +167,10 @@ impl<'a> Judge<'_, 'a> {
             match &sighting.found {
                 Fact::Known(None) => {}
                 Fact::Known(Some(found)) if self.is_ours(found) => part.ours.push(found),
-                Fact::Known(Some(_)) => part.is_taken |= is_home,
+                Fact::Known(Some(found)) => {
+                    part.others.push(found);
+                    part.is_taken |= is_home;
+                }
                 Fact::Unknown(Unknown::NotServed { message }) => {
                     if is_home {
                         part.not_served = Some(message);

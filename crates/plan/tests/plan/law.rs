@@ -19,7 +19,7 @@ fn is_ours(labels: &std::collections::BTreeMap<String, String>) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn every_input_gives_one_plan_that_wakes_in_the_future(

@@ -8,7 +8,9 @@
 
 mod crash;
 mod law;
+mod leaving;
 mod scenario;
 mod table;
 mod telling;
+mod trouble;
 mod world;

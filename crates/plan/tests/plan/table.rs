@@ -149,6 +149,27 @@ const ROWS: &[Row] = &[
         wake: Some("2026-03-06T12:00:10Z"),
     },
     Row {
+        name: "a leftover that is going is awaited",
+        now: OPEN,
+        given: |world| {
+            opened_as_far_as(world, 4);
+            let object = world.get_mut("RemoteMachine").unwrap();
+            object["metadata"]["deletionTimestamp"] = json!(OPEN);
+        },
+        steps: &[],
+        wake: Some("2026-03-06T12:00:10Z"),
+    },
+    Row {
+        name: "nothing is made while an earlier Machine is still on record",
+        now: OPEN,
+        given: |world| {
+            in_service(world);
+            world.objects.retain(|(kind, _), _| kind == "Cluster");
+        },
+        steps: &[],
+        wake: Some(CLOSES),
+    },
+    Row {
         name: "a machine in service needs nothing until the window closes",
         now: OPEN,
         given: in_service,

@@ -63,7 +63,7 @@ fn troubles_read_like_this() {
         }));
     });
     tell(|world| {
-        world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-25".to_owned()])
+        world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-25".to_owned()]);
     });
     tell(|world| world.edit(|sm| sm.spec.schedule.timezone = "Mars/Olympus".to_owned()));
     tell(|world| world.edit(|sm| sm.spec.schedule.days_of_week.clear()));

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use fivespot_api::{Phase, ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
-    Access, Call, Event, Fact, Freshness, Memory, Node, Places, Plan, Pod, Seen,
-    Sighting, Workload, plan,
+    Access, Call, Cause, Event, Fact, Failure, Freshness, Memory, Node, Places, Plan,
+    Pod, Seen, Sighting, Step, Workload, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -39,6 +39,8 @@ pub(crate) struct World {
     /// Until when evictions are refused.
     pub(crate) budget_until: Option<Timestamp>,
     pub(crate) access: Access,
+    /// A step that fails, and how.
+    pub(crate) failing: Option<(Step, Cause)>,
     /// Everything that was written, in order; `Status` stands for a write of the status.
     pub(crate) log: Vec<(Timestamp, String)>,
     pub(crate) events: Vec<Event>,
@@ -54,6 +56,24 @@ pub(crate) struct World {
 }
 
 pub(crate) const NAME: &str = "worker";
+
+pub(crate) const CONTRACTS: [Contract; 2] = [Contract::V1Beta1, Contract::V1Beta2];
+
+/// A Friday, just before nine.
+pub(crate) const BEFORE: &str = "2026-03-06T08:00:00Z";
+pub(crate) const OPENS: &str = "2026-03-06T09:00:00Z";
+pub(crate) const NOON: &str = "2026-03-06T12:00:00Z";
+pub(crate) const CLOSES: &str = "2026-03-06T18:00:00Z";
+pub(crate) const EVENING: &str = "2026-03-06T20:00:00Z";
+pub(crate) const MONDAY: &str = "2026-03-09T09:00:00Z";
+
+/// A world in which the machine is in service.
+pub(crate) fn in_service(contract: Contract, memory: &mut Memory) -> World {
+    let mut world = World::new(contract, BEFORE);
+    world.run_until(memory, NOON);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    world
+}
 
 pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -121,6 +141,7 @@ impl World {
             pods: Vec::new(),
             budget_until: None,
             access: Access::Connected,
+            failing: None,
             log: Vec::new(),
             events: Vec::new(),
             told: Vec::new(),
@@ -277,6 +298,12 @@ impl World {
             }
             self.writes_left -= 1;
             self.watch_over(action);
+            if let Some((step, cause)) =
+                self.failing.filter(|(step, _)| *step == action.step)
+            {
+                self.fail(memory, step, cause);
+                return (next, true);
+            }
             let answer = self.send(&action.request);
             self.log.push((self.now, format!("{:?}", action.step)));
             has_written = true;
@@ -307,6 +334,18 @@ impl World {
             has_written = true;
         }
         (next, has_written)
+    }
+
+    fn fail(&mut self, memory: &mut Memory, step: Step, cause: Cause) {
+        self.log.push((self.now, format!("{step:?}")));
+        let retry_at = self.now.checked_add(SignedDuration::from_secs(30)).unwrap();
+        let message = "the API server refuses it".to_owned();
+        memory.failed(Failure {
+            step,
+            cause,
+            message,
+            retry_at,
+        });
     }
 
     fn write_status(&mut self, status: &ScheduledMachineStatus) {

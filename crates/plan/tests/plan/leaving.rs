@@ -1,0 +1,232 @@
+//! How a machine leaves: the drain, the deadline, the ways around both.
+
+use fivespot_api::{Phase, ShutdownReason};
+use fivespot_capi::{Contract, key};
+use fivespot_plan::{Access, Memory};
+use serde_json::json;
+
+use crate::world::{CLOSES, CONTRACTS, EVENING, at, in_service, pod};
+
+#[test]
+fn a_refused_eviction_is_tried_again_until_it_succeeds_and_then_the_machine_goes() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = in_service(contract, &mut memory);
+        world.pods = vec![pod("a"), pod("b")];
+        world.budget_until = Some(at("2026-03-06T18:01:00Z"));
+        world.run_until(&mut memory, EVENING);
+        assert!(
+            world.count("429") >= 4,
+            "two pods, several tries: {:#?}",
+            world.log
+        );
+        assert_eq!(world.first("CordonNode"), at(CLOSES));
+        let deleted = world.first("DeleteMachine");
+        assert!(
+            deleted > at("2026-03-06T18:01:00Z"),
+            "not before the pods are gone: {deleted}"
+        );
+        assert!(
+            deleted < at("2026-03-06T18:02:00Z"),
+            "soon after: {deleted}"
+        );
+        assert_eq!(world.count("ExcludeDrain"), 1, "our own drain has finished");
+        assert_eq!(world.status().phase, Some(Phase::Inactive));
+    }
+}
+
+#[test]
+fn an_eviction_that_is_always_refused_ends_at_the_deadline() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:04:59Z");
+    assert_eq!(world.count("DeleteMachine"), 0);
+    assert_eq!(
+        world.status().next_cleanup,
+        Some(at("2026-03-06T18:05:00Z"))
+    );
+    let message = world.status().message.unwrap();
+    assert!(message.contains("default/a is held back"), "{message}");
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T18:05:01Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
+    let annotations = world.get("Machine").unwrap()["metadata"]["annotations"].clone();
+    assert!(annotations[key::EXCLUDE_NODE_DRAINING].is_string());
+    assert!(annotations[key::EXCLUDE_VOLUME_DETACH].is_string());
+}
+
+#[test]
+fn no_timeout_means_no_waiting() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta1, &mut memory);
+    world.pods = vec![pod("a")];
+    world.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".into());
+    world.run_until(&mut memory, CLOSES);
+    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
+    assert_eq!(world.count("EvictPod"), 0);
+}
+
+#[test]
+fn pods_that_nobody_could_move_hold_nothing_up() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let mut pods = [pod("daemon"), pod("mirror"), pod("finished")];
+    pods[0].is_of_daemon_set = true;
+    pods[1].is_mirror = true;
+    pods[2].is_finished = true;
+    world.pods = pods.into();
+    world.run_until(&mut memory, CLOSES);
+    assert_eq!(world.count("EvictPod"), 0);
+    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
+}
+
+#[test]
+fn at_most_ten_evictions_go_out_at_a_time() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = (0..25).map(|number| pod(&format!("p{number}"))).collect();
+    world.is_moving = false;
+    world.now = at(CLOSES);
+    let batches: Vec<usize> = (0..5)
+        .map(|_| {
+            let before = world.count("EvictPod");
+            world.pass(&mut memory);
+            world.count("EvictPod") - before
+        })
+        .collect();
+    assert_eq!(
+        batches,
+        [0, 10, 10, 5, 0],
+        "the commitment first, then in batches"
+    );
+}
+
+#[test]
+fn a_window_that_opens_again_cancels_the_leaving() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = in_service(contract, &mut memory);
+        world.pods = vec![pod("a")];
+        world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+        world.run_until(&mut memory, "2026-03-06T18:02:00Z");
+        assert_eq!(world.get("Node").unwrap()["spec"]["unschedulable"], true);
+        let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
+        world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+        world.settle(&mut memory);
+        assert_eq!(
+            world.get("Node").unwrap()["spec"]["unschedulable"],
+            json!(null)
+        );
+        assert_eq!(world.status().shutdown, None);
+        assert_eq!(world.status().phase, Some(Phase::Active));
+        world.run_until(&mut memory, "2026-03-06T19:00:00Z");
+        assert_eq!(world.get("Machine").unwrap()["metadata"]["uid"], uid);
+        assert_eq!(world.count("DeleteMachine"), 0);
+    }
+}
+
+#[test]
+fn a_cordon_by_somebody_else_is_left_alone() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.get_mut("Node").unwrap()["spec"]["unschedulable"] = json!(true);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:02:00Z");
+    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+    world.settle(&mut memory);
+    assert_eq!(
+        (world.count("CordonNode"), world.count("UncordonNode")),
+        (0, 0)
+    );
+    assert_eq!(world.get("Node").unwrap()["spec"]["unschedulable"], true);
+}
+
+#[test]
+fn a_silent_workload_cluster_delays_removal_to_the_deadline_and_no_further() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.access = Access::Unreachable {
+        message: "connection refused".to_owned(),
+    };
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
+    assert_eq!(world.count("ExcludeDrain"), 1);
+}
+
+#[test]
+fn a_refused_kubeconfig_leaves_the_drain_to_cluster_api() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.access = Access::KubeconfigRefused {
+        message: "it runs a program".to_owned(),
+    };
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T18:04:59Z");
+    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
+    assert_eq!(world.count("ExcludeDrain"), 0);
+    world.run_until(&mut memory, "2026-03-06T18:05:00Z");
+    assert_eq!(world.first("ExcludeDrain"), at("2026-03-06T18:05:00Z"));
+}
+
+#[test]
+fn a_removal_that_stands_still_is_called_stalled_after_ten_minutes() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T18:30:00Z");
+    let ready = world.status().conditions[0].clone();
+    assert_eq!(ready.reason, "RemovalStalled");
+    assert_eq!(world.status().phase, Some(Phase::ShuttingDown));
+    world.is_moving = true;
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
+}
+
+#[test]
+fn a_node_of_another_machine_is_never_touched() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.get_mut("Node").unwrap()["spec"]["providerID"] = json!("somebody://else");
+    world.pods = vec![pod("a")];
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.count("CordonNode") + world.count("EvictPod"), 0);
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
+}
+
+#[test]
+fn the_kill_switch_overtakes_a_leaving_that_is_under_way() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.is_moving = false;
+    world.settle(&mut memory);
+    let shutdown = world.status().shutdown.unwrap();
+    assert_eq!(shutdown.reason, ShutdownReason::KillSwitch);
+    assert_eq!(
+        (shutdown.started_at, shutdown.deadline),
+        (at(CLOSES), at(CLOSES))
+    );
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:01:00Z"));
+}
+
+#[test]
+fn an_exclusion_that_somebody_else_made_outlives_a_cancelled_leaving() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    let annotations = &mut world.get_mut("Machine").unwrap()["metadata"]["annotations"];
+    annotations[key::EXCLUDE_NODE_DRAINING] = json!("by an admin");
+    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+    world.settle(&mut memory);
+    let annotations = world.get("Machine").unwrap()["metadata"]["annotations"].clone();
+    assert_eq!(annotations[key::EXCLUDE_NODE_DRAINING], "by an admin");
+    assert_eq!(world.status().shutdown, None);
+}

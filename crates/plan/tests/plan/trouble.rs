@@ -1,0 +1,234 @@
+//! What goes wrong, and how it heals.
+
+use fivespot_api::{Phase, ShutdownReason, name};
+use fivespot_capi::Contract;
+use fivespot_plan::{Cause, Memory, Step};
+use serde_json::json;
+
+use crate::world::{BEFORE, MONDAY, NAME, NOON, OPENS, World, at, in_service, pod};
+
+#[test]
+fn an_invalid_schedule_touches_nothing() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.edit(|sm| sm.spec.schedule.timezone = "Mars/Olympus".to_owned());
+    let before = world.log.len();
+    world.run_until(&mut memory, MONDAY);
+    assert_eq!(world.status().phase, Some(Phase::Error));
+    assert!(world.log[before..].iter().all(|(_, step)| step == "Status"));
+    assert!(world.get("Machine").is_some());
+}
+
+#[test]
+fn a_name_that_is_taken_is_said_and_never_touched() {
+    for kind in ["Machine", "K0sWorkerConfig", "RemoteMachine"] {
+        let (mut world, mut memory) =
+            (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+        let group = match kind {
+            "Machine" => "cluster.x-k8s.io/v1beta2",
+            "K0sWorkerConfig" => "bootstrap.cluster.x-k8s.io/v1beta1",
+            _ => "infrastructure.cluster.x-k8s.io/v1beta1",
+        };
+        world.put(json!({
+            "apiVersion": group, "kind": kind,
+            "metadata": { "name": NAME, "namespace": "default", "finalizers": ["keep"] },
+        }));
+        let before = world.get(kind).cloned();
+        world.run_until(&mut memory, NOON);
+        assert_eq!(world.status().phase, Some(Phase::Error), "{kind}");
+        let ready = world.status().conditions[0].clone();
+        assert_eq!(ready.reason, "NameTaken", "{}", ready.message);
+        world.delete_sm();
+        world.settle(&mut memory);
+        assert!(world.sm.is_none());
+        assert_eq!(world.get(kind), before.as_ref());
+        assert_eq!(world.kinds(), [kind]);
+    }
+}
+
+#[test]
+fn nothing_is_made_for_a_cluster_that_cannot_take_it() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta1, OPENS), Memory::default());
+    world.get_mut("Cluster").unwrap()["status"]["conditions"] = json!([]);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Pending));
+    assert_eq!(world.status().conditions[0].reason, "ClusterNotReady");
+    assert!(world.kinds().is_empty());
+    world.get_mut("Cluster").unwrap()["status"]["conditions"] =
+        json!([{ "type": "ControlPlaneInitialized", "status": "True" }]);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+}
+
+#[test]
+fn a_node_that_loses_its_readiness_stays_active_and_says_so() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.get_mut("Node").unwrap()["status"]["conditions"][0]["status"] = json!("False");
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    assert_eq!(world.status().conditions[0].reason, "NodeNotReady");
+}
+
+#[test]
+fn a_health_check_gets_a_machine_replaced_ten_minutes_after_its_creation() {
+    let mut memory = Memory::default();
+    let mut world = World::new(Contract::V1Beta2, OPENS);
+    world.settle(&mut memory);
+    let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
+    let conditions = &mut world.get_mut("Machine").unwrap()["status"]["conditions"];
+    conditions.as_array_mut().unwrap().push(json!({
+        "type": "OwnerRemediated", "status": "False", "reason": "WaitingForRemediation",
+    }));
+    world.run_until(&mut memory, "2026-03-06T09:09:59Z");
+    assert_eq!(world.get("Machine").unwrap()["metadata"]["uid"], uid);
+    world.run_until(&mut memory, "2026-03-06T09:30:00Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:10:00Z"));
+    assert_ne!(world.get("Machine").unwrap()["metadata"]["uid"], uid);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+}
+
+#[test]
+fn a_replacement_is_not_cancelled_by_the_open_window() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
+    world.get_mut("Machine").unwrap()["status"]["conditions"] =
+        json!([{ "type": "OwnerRemediated", "status": "False" }]);
+    world.settle(&mut memory);
+    world.get_mut("Machine").unwrap()["status"]["conditions"] = json!([]);
+    world.run_until(&mut memory, "2026-03-06T12:04:59Z");
+    assert_eq!(
+        world.status().shutdown.unwrap().reason,
+        ShutdownReason::Remediation
+    );
+    world.run_until(&mut memory, "2026-03-06T12:10:00Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T12:05:00Z"));
+    assert_ne!(world.get("Machine").unwrap()["metadata"]["uid"], uid);
+}
+
+#[test]
+fn an_object_of_an_earlier_operator_is_ours_by_its_label_and_our_machines_reference() {
+    for is_labelled in [true, false] {
+        let mut memory = Memory::default();
+        let mut world = in_service(Contract::V1Beta2, &mut memory);
+        let labels = if is_labelled {
+            json!({ name::SCHEDULED_MACHINE_LABEL: NAME })
+        } else {
+            json!({})
+        };
+        let meta = &mut world.get_mut("RemoteMachine").unwrap()["metadata"];
+        meta["labels"] = labels;
+        meta["ownerReferences"] = json!([]);
+        world.settle(&mut memory);
+        let recorded = world.status().infrastructure_ref.and_then(|of| of.uid);
+        let uid = world.get("RemoteMachine").unwrap()["metadata"]["uid"].clone();
+        assert_eq!(recorded.as_deref(), uid.as_str(), "kept on record");
+        let taken = world
+            .status()
+            .conditions
+            .iter()
+            .any(|of| of.reason == "NameTaken");
+        assert_eq!(taken, !is_labelled);
+    }
+}
+
+#[test]
+fn a_step_that_fails_is_told_tried_again_when_due_and_heals() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, OPENS), Memory::default());
+    world.failing = Some((Step::CreateInfrastructure, Cause::Rejected));
+    world.settle(&mut memory);
+    let status = world.status();
+    assert_eq!(status.phase, Some(Phase::Error));
+    let found = |kind: &str| {
+        let condition = status
+            .conditions
+            .iter()
+            .find(|of| of.type_ == kind)
+            .unwrap();
+        (condition.status.clone(), condition.reason.clone())
+    };
+    assert_eq!(
+        found("Ready"),
+        ("False".into(), "InfrastructureCreationFailed".into())
+    );
+    assert_eq!(
+        found("ReferencesValid"),
+        ("False".into(), "Rejected".into())
+    );
+    assert_eq!(
+        world.count("CreateMachine"),
+        0,
+        "the steps after it have to wait"
+    );
+    let tries = world.count("CreateInfrastructure");
+    world.settle(&mut memory);
+    assert_eq!(
+        world.count("CreateInfrastructure"),
+        tries,
+        "not before it is due"
+    );
+    world.failing = None;
+    world.run_until(&mut memory, "2026-03-06T09:10:00Z");
+    assert_eq!(world.status().phase, Some(Phase::Active));
+}
+
+#[test]
+fn an_edited_spec_is_tried_at_once() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, OPENS), Memory::default());
+    world.failing = Some((Step::CreateInfrastructure, Cause::Rejected));
+    world.settle(&mut memory);
+    world.failing = None;
+    world.edit(|sm| {
+        sm.spec
+            .infrastructure_spec
+            .spec
+            .insert("port".to_owned(), json!(22));
+    });
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    assert_eq!(world.get("RemoteMachine").unwrap()["spec"]["port"], 22);
+}
+
+#[test]
+fn the_kill_switch_does_not_wait_for_a_step_that_failed() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.failing = Some((Step::UpdateMachine, Cause::Forbidden));
+    world.edit(|sm| sm.spec.node_drain_timeout = "9m".into());
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Error));
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Terminated));
+}
+
+#[test]
+fn in_a_namespace_that_ends_an_unfinished_triple_is_deleted_directly() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, OPENS), Memory::default());
+    world.failing = Some((Step::CreateMachine, Cause::NamespaceTerminating));
+    world.settle(&mut memory);
+    assert!(world.get("RemoteMachine").is_some());
+    world.delete_sm();
+    world.run_until(&mut memory, "2026-03-06T09:10:00Z");
+    assert!(world.sm.is_none());
+    assert!(world.kinds().is_empty(), "{:?}", world.kinds());
+}
+
+#[test]
+fn a_drain_that_the_workload_cluster_forbids_is_left_to_cluster_api() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.failing = Some((Step::CordonNode, Cause::Forbidden));
+    world.pods = vec![pod("a")];
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:00:00Z"));
+    assert_eq!(world.count("ExcludeDrain"), 0);
+}
