@@ -670,7 +670,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "SM035",
         path: "spec.bootstrapSpec.namespace",
-        cel: "self == object.metadata.namespace",
+        cel: "self == object.metadata.?namespace.orValue(self)",
         inputs: &[],
         message: "must be the namespace of the ScheduledMachine itself",
         layer: Layer::Policy,
@@ -684,7 +684,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "SM036",
         path: "spec.infrastructureSpec.namespace",
-        cel: "self == object.metadata.namespace",
+        cel: "self == object.metadata.?namespace.orValue(self)",
         inputs: &[],
         message: "must be the namespace of the ScheduledMachine itself",
         layer: Layer::Policy,
