@@ -1,1 +1,42 @@
-//! A simulated Cluster API: clusters, machines, providers, nodes and pods.
+//! A simulated Cluster API on top of an API server: clusters, machines, one bootstrap and
+//! one infrastructure provider, nodes and pods.
+//!
+//! It is faithful where a controller that creates Machines can tell the difference: the
+//! order of writes, who owns what, what blocks what, what happens when a rule of Cluster
+//! API is broken (a bootstrap object that somebody else controls wedges its Machine; an
+//! infrastructure object without a Machine never goes). It is quick where only a machine
+//! room could tell: a host is provisioned in seconds.
+//!
+//! Every step is a pure function of what the API server holds at that moment and of the
+//! time, so the simulator can be stopped and started anywhere. It keeps nothing in memory
+//! but when to look again.
+//!
+//! | object | what happens to it |
+//! |---|---|
+//! | `Cluster` | is initialised at once (annotation `sim.5spot.finos.org/control-plane: never`: never); its kubeconfig Secret appears |
+//! | `K0sWorkerConfig` | one second after creation its data Secret exists |
+//! | `RemoteMachine` | four seconds after creation it is provisioned; its host resets in three |
+//! | `Machine` | Pending, Provisioning, Provisioned, Running; drained and removed in Cluster API's order |
+//! | `Node` | joins three seconds after provisioning, is Ready five seconds later |
+//! | `Pod` | runs two seconds after its Node is ready; ends two seconds after it was told to |
+//!
+//! A pod with annotation `sim.5spot.finos.org/replace-after: 60s` that is evicted or deleted
+//! is replaced, that long afterwards, by one on the standing node `sim-node-0`.
+
+mod api;
+mod cluster;
+mod contract;
+mod crd;
+mod key;
+mod machine;
+mod node;
+mod object;
+mod pod;
+mod provider;
+mod removal;
+mod run;
+mod write;
+
+pub use contract::Contract;
+pub use crd::definitions;
+pub use run::{Options, install, run};

@@ -1,0 +1,377 @@
+//! The Machine controller while a Machine is wanted.
+//!
+//! The order of writes is that of Cluster API's own Machine controller, each a separate
+//! write where Cluster API writes separately too, so that whoever watches sees every
+//! state in between.
+
+use std::sync::Arc;
+
+use fivespot_capi::key::{CLUSTER_NAME, MACHINE_FINALIZER, PAUSED};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use crate::cluster::with;
+use crate::contract::{Condition, Contract, seconds};
+use crate::crd::Served;
+use crate::object::{
+    annotation, controller, controlling_owner, finalizers, instant, is_deleting, is_true,
+    label, list, map, name, namespace, owners, plain_owner, text, uid,
+};
+use crate::write::{NODES, Resource, Step, Write};
+use crate::{node, removal};
+
+/// A Machine that bears one of these belongs to a set, and is adopted by nobody else.
+const SET_LABELS: [&str; 3] = [
+    "cluster.x-k8s.io/set-name",
+    "cluster.x-k8s.io/pool-name",
+    "cluster.x-k8s.io/control-plane-name",
+];
+
+/// From the host being provisioned to its Node appearing.
+const JOINING: SignedDuration = SignedDuration::from_secs(3);
+
+/// What the next step of a Machine is decided from.
+pub(crate) struct Seen<'a> {
+    pub(crate) machine: &'a Value,
+    pub(crate) cluster: Option<&'a Value>,
+    pub(crate) bootstrap: Option<(Resource, &'a Value)>,
+    pub(crate) infrastructure: Option<(Resource, &'a Value)>,
+    /// The Node with the Machine's name.
+    pub(crate) node: Option<&'a Value>,
+    /// The pods bound to that Node; looked up only while the Machine is being deleted.
+    pub(crate) pods: &'a [Arc<Value>],
+}
+
+impl Seen<'_> {
+    /// The Node, if its provider id is the Machine's.
+    pub(crate) fn own_node(&self) -> Option<&Value> {
+        let wanted = text(self.machine, "/spec/providerID")?;
+        self.node
+            .filter(|node| text(node, "/spec/providerID") == Some(wanted))
+    }
+}
+
+pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
+    let machine = seen.machine;
+    let Some(cluster) = seen.cluster else {
+        return Step::idle();
+    };
+    if !finalizers(machine).contains(&MACHINE_FINALIZER) && !is_deleting(machine) {
+        let body = json!({"metadata": {"finalizers": with(machine, MACHINE_FINALIZER)}});
+        return Step::patch(served.machines(), machine, body);
+    }
+    let paused =
+        is_true(cluster, "/spec/paused") || annotation(machine, PAUSED).is_some();
+    if let Some(step) = say_paused(served, machine, paused, now) {
+        return step;
+    }
+    if paused {
+        return Step::idle();
+    }
+    if let Some(step) = adopt(served, machine, cluster) {
+        return step;
+    }
+    match own_providers(machine, seen) {
+        Ok(None) => {}
+        Ok(Some(step)) => return step,
+        // Cluster API fails the whole reconcile here, that of a deletion too.
+        Err(Foreign) => return Step::idle(),
+    }
+    if is_deleting(machine) {
+        return removal::step(served, seen, now);
+    }
+    if let Some(step) = take_over_spec(served, seen) {
+        return step;
+    }
+    if let Some(step) = join(served, seen, now) {
+        return step;
+    }
+    let status = status(served.contract, seen, now);
+    if machine.get("status") != Some(&status) {
+        return Step::patch_status(served.machines(), machine, status);
+    }
+    Step::idle()
+}
+
+/// The `Paused` condition of the newer contract; the older one has none.
+fn say_paused(
+    served: Served,
+    machine: &Value,
+    paused: bool,
+    now: Timestamp,
+) -> Option<Step> {
+    if served.contract == Contract::V1Beta1 {
+        return None;
+    }
+    let said = list(machine, "/status/conditions")
+        .iter()
+        .find(|condition| text(condition, "/type") == Some("Paused"))
+        .and_then(|condition| text(condition, "/status"));
+    let (status, reason) = if paused {
+        ("True", "Paused")
+    } else {
+        ("False", "NotPaused")
+    };
+    if said == Some(status) {
+        return None;
+    }
+    let condition = Condition {
+        kind: "Paused",
+        holds: paused,
+        reason,
+        message: "",
+    };
+    let conditions = served.contract.conditions(machine, &[condition], now);
+    Some(Step::patch_status(
+        served.machines(),
+        machine,
+        json!({"conditions": conditions}),
+    ))
+}
+
+fn adopt(served: Served, machine: &Value, cluster: &Value) -> Option<Step> {
+    let owned_by_cluster = owners(machine)
+        .iter()
+        .any(|owner| owner["uid"] == uid(cluster));
+    let in_a_set = SET_LABELS.iter().any(|key| label(machine, key).is_some());
+    let mut metadata = Map::new();
+    if controller(machine).is_none()
+        && !owned_by_cluster
+        && !in_a_set
+        && !is_deleting(machine)
+    {
+        let mut all = owners(machine).to_vec();
+        all.push(plain_owner(cluster));
+        metadata.insert("ownerReferences".to_owned(), json!(all));
+    }
+    if label(machine, CLUSTER_NAME) != Some(name(cluster)) {
+        metadata.insert("labels".to_owned(), json!({CLUSTER_NAME: name(cluster)}));
+    }
+    let body = json!({"metadata": metadata});
+    (!metadata_is_empty(&body)).then(|| Step::patch(served.machines(), machine, body))
+}
+
+fn metadata_is_empty(body: &Value) -> bool {
+    body["metadata"].as_object().is_none_or(Map::is_empty)
+}
+
+/// Somebody else controls a provider object of the Machine.
+struct Foreign;
+
+/// Makes the Machine control its provider objects.
+fn own_providers(machine: &Value, seen: &Seen<'_>) -> Result<Option<Step>, Foreign> {
+    for (resource, object) in [seen.bootstrap, seen.infrastructure].into_iter().flatten()
+    {
+        match controller(object) {
+            Some(owner) if owner["uid"] == uid(machine) => {}
+            Some(_) => return Err(Foreign),
+            None if is_deleting(object) => {}
+            None => {
+                let mut all = owners(object).to_vec();
+                all.retain(|owner| owner["uid"] != uid(machine));
+                all.push(controlling_owner(machine));
+                let cluster = text(machine, "/spec/clusterName");
+                let body = json!({"metadata": {
+                    "ownerReferences": all,
+                    "labels": {CLUSTER_NAME: cluster},
+                }});
+                return Ok(Some(Step::patch(resource, object, body)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Copies what the providers say into the Machine's spec.
+fn take_over_spec(served: Served, seen: &Seen<'_>) -> Option<Step> {
+    let machine = seen.machine;
+    let mut spec = Map::new();
+    let data_secret = seen
+        .bootstrap
+        .filter(|(_, object)| is_bootstrap_ready(served.contract, object))
+        .and_then(|(_, object)| text(object, "/status/dataSecretName"));
+    if let Some(secret) = data_secret
+        && text(machine, "/spec/bootstrap/dataSecretName") != Some(secret)
+    {
+        spec.insert("bootstrap".to_owned(), json!({"dataSecretName": secret}));
+    }
+    let provider_id = seen
+        .infrastructure
+        .filter(|(_, object)| is_infrastructure_ready(served.contract, object))
+        .and_then(|(_, object)| text(object, "/spec/providerID"));
+    if let Some(id) = provider_id
+        && text(machine, "/spec/providerID") != Some(id)
+    {
+        spec.insert("providerID".to_owned(), json!(id));
+    }
+    let body = json!({"spec": spec});
+    body["spec"]
+        .as_object()
+        .is_some_and(|spec| !spec.is_empty())
+        .then(|| Step::patch(served.machines(), machine, body))
+}
+
+/// Lets the host register its Node, some seconds after it was provisioned.
+fn join(served: Served, seen: &Seen<'_>, now: Timestamp) -> Option<Step> {
+    let machine = seen.machine;
+    let id = text(machine, "/spec/providerID")?;
+    if seen.node.is_some() {
+        return own_labels(seen);
+    }
+    // A Node that was there and has been deleted does not come back.
+    if text(machine, "/status/nodeRef/name").is_some() {
+        return None;
+    }
+    let (_, infrastructure) = seen.infrastructure?;
+    let since = provisioned_since(served.contract, infrastructure)?;
+    let due = since + JOINING;
+    if due > now {
+        return Some(Step::at(due));
+    }
+    Some(Step::write(Write::Create {
+        collection: NODES.collection(""),
+        object: node::joining(machine, id, now),
+    }))
+}
+
+/// Keeps those labels of the Machine on its Node that Cluster API propagates.
+fn own_labels(seen: &Seen<'_>) -> Option<Step> {
+    let node = seen.own_node()?;
+    let wanted = node::propagated(&map(seen.machine, "/metadata/labels"));
+    let has = map(node, "/metadata/labels");
+    let missing: Map<String, Value> = wanted
+        .into_iter()
+        .filter(|(key, value)| has.get(key) != Some(value))
+        .collect();
+    (!missing.is_empty())
+        .then(|| Step::patch(NODES, node, json!({"metadata": {"labels": missing}})))
+}
+
+pub(crate) fn is_bootstrap_ready(contract: Contract, object: &Value) -> bool {
+    match contract {
+        Contract::V1Beta1 => is_true(object, "/status/ready"),
+        Contract::V1Beta2 => is_true(object, "/status/initialization/dataSecretCreated"),
+    }
+}
+
+pub(crate) fn is_infrastructure_ready(contract: Contract, object: &Value) -> bool {
+    match contract {
+        Contract::V1Beta1 => is_true(object, "/status/ready"),
+        Contract::V1Beta2 => is_true(object, "/status/initialization/provisioned"),
+    }
+}
+
+fn provisioned_since(contract: Contract, infrastructure: &Value) -> Option<Timestamp> {
+    if !is_infrastructure_ready(contract, infrastructure) {
+        return None;
+    }
+    list(infrastructure, "/status/conditions")
+        .iter()
+        .find(|condition| text(condition, "/type") == Some("Ready"))
+        .and_then(|condition| instant(condition, "/lastTransitionTime"))
+}
+
+/// The Machine's whole status, from what is seen.
+pub(crate) fn status(contract: Contract, seen: &Seen<'_>, now: Timestamp) -> Value {
+    let machine = seen.machine;
+    let mut status = machine.get("status").cloned().unwrap_or_else(|| json!({}));
+    let bootstrapped = text(machine, "/spec/bootstrap/dataSecretName").is_some();
+    let provisioned = text(machine, "/spec/providerID").is_some();
+    if provisioned && let Some((_, infrastructure)) = seen.infrastructure {
+        status["addresses"] = infrastructure["status"]["addresses"].clone();
+    }
+    match contract {
+        Contract::V1Beta1 => {
+            status["bootstrapReady"] = json!(bootstrapped);
+            status["infrastructureReady"] = json!(provisioned);
+        }
+        Contract::V1Beta2 => {
+            status["initialization"] = json!({
+                "bootstrapDataSecretCreated": bootstrapped,
+                "infrastructureProvisioned": provisioned,
+            });
+        }
+    }
+    let node = seen.own_node();
+    if let Some(node) = node {
+        status["nodeRef"] = contract.node_ref(node);
+        status["nodeInfo"] = node["status"]["nodeInfo"].clone();
+    }
+    let phase = phase(
+        machine,
+        bootstrapped,
+        provisioned,
+        status.get("nodeRef").is_some(),
+    );
+    if status.get("phase") != Some(&json!(phase)) {
+        status["phase"] = json!(phase);
+        status["lastUpdated"] = json!(seconds(now));
+    }
+    let conditions = conditions(contract, bootstrapped, provisioned, node);
+    status["conditions"] = contract.conditions(machine, &conditions, now);
+    status["observedGeneration"] = machine["metadata"]["generation"].clone();
+    status
+}
+
+fn phase(
+    machine: &Value,
+    bootstrapped: bool,
+    provisioned: bool,
+    has_node: bool,
+) -> &'static str {
+    match (is_deleting(machine), has_node, provisioned, bootstrapped) {
+        (true, ..) => "Deleting",
+        (_, true, true, _) => "Running",
+        (_, _, true, _) => "Provisioned",
+        (_, _, _, true) => "Provisioning",
+        _ => "Pending",
+    }
+}
+
+fn conditions(
+    contract: Contract,
+    bootstrapped: bool,
+    provisioned: bool,
+    node: Option<&Value>,
+) -> Vec<Condition<'static>> {
+    let node_ready = node.is_some_and(node::is_ready);
+    let all = bootstrapped && provisioned && node_ready;
+    let bootstrap = match contract {
+        Contract::V1Beta1 => "BootstrapReady",
+        Contract::V1Beta2 => "BootstrapConfigReady",
+    };
+    let condition = |kind, holds, yes, no| Condition {
+        kind,
+        holds,
+        reason: if holds { yes } else { no },
+        message: "",
+    };
+    let mut conditions = vec![
+        condition("Ready", all, "Ready", "NotReady"),
+        condition(bootstrap, bootstrapped, "Ready", "WaitingForDataSecret"),
+        condition(
+            "InfrastructureReady",
+            provisioned,
+            "Ready",
+            "WaitingForInfrastructure",
+        ),
+        condition("NodeHealthy", node_ready, "NodeHealthy", "NodeNotHealthy"),
+    ];
+    if contract == Contract::V1Beta2 {
+        conditions.push(condition("Available", all, "Available", "NotReady"));
+        conditions.push(condition(
+            "NodeReady",
+            node_ready,
+            "NodeReady",
+            "NodeNotReady",
+        ));
+    }
+    conditions
+}
+
+/// The Machine that a provider object says controls it.
+pub(crate) fn controlling(object: &Value) -> Option<(&str, &str)> {
+    let owner =
+        controller(object).filter(|owner| text(owner, "/kind") == Some("Machine"))?;
+    Some((namespace(object), text(owner, "/name")?))
+}

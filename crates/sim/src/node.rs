@@ -1,0 +1,179 @@
+//! Nodes: a host that joins, becomes ready and says so.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use crate::contract::seconds;
+use crate::object::{instant, list, map, name, namespace, text, uid};
+use crate::write::{NODES, Step};
+
+/// From a Node's appearance to its being ready.
+const BECOMING_READY: SignedDuration = SignedDuration::from_secs(5);
+
+/// `<namespace>/<name>` of the Machine behind a simulated Node.
+pub(crate) const MACHINE: &str = "sim.5spot.finos.org/machine";
+
+/// The standing Node, on which replaced pods run.
+pub(crate) const STANDING: &str = "sim-node-0";
+
+/// The Node that a Machine's host registers.
+pub(crate) fn joining(machine: &Value, provider_id: &str, now: Timestamp) -> Value {
+    let name = name(machine);
+    let mut labels = propagated(&map(machine, "/metadata/labels"));
+    labels.insert("kubernetes.io/hostname".to_owned(), json!(name));
+    labels.insert("kubernetes.io/os".to_owned(), json!("linux"));
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": labels,
+            "annotations": {
+                "cluster.x-k8s.io/cluster-name": text(machine, "/spec/clusterName"),
+                "cluster.x-k8s.io/cluster-namespace": namespace(machine),
+                "cluster.x-k8s.io/machine": name,
+                MACHINE: format!("{}/{name}", namespace(machine)),
+            },
+        },
+        "spec": {"providerID": provider_id},
+        "status": status(uid(machine), false, now),
+    })
+}
+
+/// The Node that is there from the start and belongs to no Machine.
+pub(crate) fn standing(now: Timestamp) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": STANDING,
+            "labels": {
+                "kubernetes.io/hostname": STANDING,
+                "kubernetes.io/os": "linux",
+                "node-role.kubernetes.io/control-plane": "",
+            },
+        },
+        "spec": {"providerID": format!("sim://{STANDING}")},
+        "status": status(STANDING, true, now),
+    })
+}
+
+/// Those labels of a Machine that Cluster API keeps on its Node.
+pub(crate) fn propagated(labels: &Map<String, Value>) -> Map<String, Value> {
+    let is_propagated = |key: &str| {
+        let Some((prefix, _)) = key.split_once('/') else {
+            return false;
+        };
+        prefix == "node-role.kubernetes.io"
+            || ["node-restriction.kubernetes.io", "node.cluster.x-k8s.io"]
+                .iter()
+                .any(|domain| prefix.strip_suffix(domain).is_some_and(is_subdomain_part))
+    };
+    labels
+        .iter()
+        .filter(|(key, _)| is_propagated(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+fn is_subdomain_part(rest: &str) -> bool {
+    rest.is_empty() || rest.ends_with('.')
+}
+
+pub(crate) fn is_ready(node: &Value) -> bool {
+    list(node, "/status/conditions").iter().any(|condition| {
+        text(condition, "/type") == Some("Ready")
+            && text(condition, "/status") == Some("True")
+    })
+}
+
+/// The kubelet's part: some seconds after joining, the Node is ready.
+///
+/// A Node that no host of ours registered is left alone, and so is one that was ready
+/// once: whoever made it unready wants it so.
+pub(crate) fn step(node: &Value, now: Timestamp) -> Step {
+    let of_a_machine = crate::object::annotation(node, MACHINE).is_some();
+    let was_ready = list(node, "/status/conditions")
+        .iter()
+        .any(|condition| text(condition, "/reason") == Some("KubeletReady"));
+    if !of_a_machine || was_ready || crate::object::is_deleting(node) {
+        return Step::idle();
+    }
+    let Some(created) = instant(node, "/metadata/creationTimestamp") else {
+        return Step::idle();
+    };
+    let due = created + BECOMING_READY;
+    if due > now {
+        return Step::at(due);
+    }
+    let machine_id = text(node, "/status/nodeInfo/machineID").unwrap_or_default();
+    Step::patch_status(NODES, node, status(machine_id, true, now))
+}
+
+fn status(machine_id: &str, ready: bool, now: Timestamp) -> Value {
+    let now = seconds(now);
+    let condition = |kind: &str, status: &str, reason: &str| {
+        json!({
+            "type": kind,
+            "status": status,
+            "reason": reason,
+            "message": "",
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": now,
+        })
+    };
+    let (status, reason) = if ready {
+        ("True", "KubeletReady")
+    } else {
+        ("False", "KubeletNotReady")
+    };
+    let resources = json!({"cpu": "4", "memory": "16Gi", "pods": "110"});
+    json!({
+        "capacity": resources,
+        "allocatable": resources,
+        "conditions": [
+            condition("Ready", status, reason),
+            condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
+            condition("DiskPressure", "False", "KubeletHasNoDiskPressure"),
+            condition("PIDPressure", "False", "KubeletHasSufficientPID"),
+        ],
+        "nodeInfo": {
+            "machineID": machine_id,
+            "systemUUID": machine_id,
+            "bootID": machine_id,
+            "kernelVersion": "6.1.0-sim",
+            "osImage": "simulated",
+            "containerRuntimeVersion": "containerd://2.1.0",
+            "kubeletVersion": "v1.36.0+k0s.0",
+            "kubeProxyVersion": "",
+            "operatingSystem": "linux",
+            "architecture": "amd64",
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_labels_that_cluster_api_names_reach_the_node() {
+        let labels = json!({
+            "node-role.kubernetes.io/worker": "",
+            "node.cluster.x-k8s.io/pool": "a",
+            "pool.node.cluster.x-k8s.io/b": "c",
+            "evilnode.cluster.x-k8s.io/x": "y",
+            "team": "z",
+        });
+        let kept = propagated(labels.as_object().unwrap());
+        let keys: Vec<_> = kept.keys().map(String::as_str).collect();
+        assert_eq!(
+            keys,
+            [
+                "node-role.kubernetes.io/worker",
+                "node.cluster.x-k8s.io/pool",
+                "pool.node.cluster.x-k8s.io/b"
+            ]
+        );
+    }
+}

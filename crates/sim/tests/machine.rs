@@ -1,0 +1,234 @@
+//! A stand-alone Machine's life, as Cluster API would have it, in both contract versions.
+
+#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
+
+use fivespot_apiserver::{Client, Delete, Options, Server, Status};
+use fivespot_clock::Clock;
+use fivespot_sim::{Contract, install};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+const NAMESPACE: &str = "/apis/cluster.x-k8s.io";
+
+struct World {
+    clock: Clock,
+    client: Client,
+    contract: Contract,
+}
+
+impl World {
+    async fn start(contract: Contract) -> Self {
+        let now: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
+        let clock = Clock::stopped_at(now);
+        let server = Server::new(Options::new(clock.clone())).unwrap();
+        let options = fivespot_sim::Options {
+            client: server.client(),
+            clock: clock.clone(),
+            contract,
+            kubeconfig: Some("kubeconfig".to_owned()),
+        };
+        install(&options).await.unwrap();
+        tokio::spawn(fivespot_sim::run(options));
+        let world = Self {
+            clock,
+            client: server.client(),
+            contract,
+        };
+        let cluster = json!({
+            "apiVersion": world.api_version(), "kind": "Cluster",
+            "metadata": {"name": "c"}, "spec": {},
+        });
+        world
+            .client
+            .create(&world.path("clusters", ""), cluster)
+            .await
+            .unwrap();
+        world
+    }
+
+    fn api_version(&self) -> String {
+        format!("cluster.x-k8s.io/{}", self.contract.version())
+    }
+
+    fn path(&self, plural: &str, name: &str) -> String {
+        let root = match plural {
+            "k0sworkerconfigs" => "/apis/bootstrap.cluster.x-k8s.io/v1beta1".to_owned(),
+            "remotemachines" => {
+                "/apis/infrastructure.cluster.x-k8s.io/v1beta1".to_owned()
+            }
+            "pods" => "/api/v1".to_owned(),
+            "nodes" => return format!("/api/v1/nodes/{name}"),
+            _ => format!("{NAMESPACE}/{}", self.contract.version()),
+        };
+        let path = format!("{root}/namespaces/default/{plural}/{name}");
+        path.trim_end_matches('/').to_owned()
+    }
+
+    async fn get(&self, plural: &str, name: &str) -> Result<Value, Status> {
+        Ok((*self.client.get(&self.path(plural, name)).await?).clone())
+    }
+
+    async fn create_providers(&self, owner: &Value) {
+        for (plural, kind, group) in [
+            (
+                "k0sworkerconfigs",
+                "K0sWorkerConfig",
+                "bootstrap.cluster.x-k8s.io",
+            ),
+            (
+                "remotemachines",
+                "RemoteMachine",
+                "infrastructure.cluster.x-k8s.io",
+            ),
+        ] {
+            let object = json!({
+                "apiVersion": format!("{group}/v1beta1"),
+                "kind": kind,
+                "metadata": {"name": "m", "ownerReferences": owner},
+                "spec": {"address": "10.0.0.1"},
+            });
+            self.client
+                .create(&self.path(plural, ""), object)
+                .await
+                .unwrap();
+        }
+    }
+
+    async fn create_machine(&self) {
+        let reference = |kind: &str, group: &str| match self.contract {
+            Contract::V1Beta1 => json!({
+                "apiVersion": format!("{group}/v1beta1"), "kind": kind, "name": "m",
+            }),
+            Contract::V1Beta2 => json!({"apiGroup": group, "kind": kind, "name": "m"}),
+        };
+        let machine = json!({
+            "apiVersion": self.api_version(),
+            "kind": "Machine",
+            "metadata": {"name": "m"},
+            "spec": {
+                "clusterName": "c",
+                "bootstrap": {
+                    "configRef": reference("K0sWorkerConfig", "bootstrap.cluster.x-k8s.io"),
+                },
+                "infrastructureRef": reference("RemoteMachine", "infrastructure.cluster.x-k8s.io"),
+            },
+        });
+        self.client
+            .create(&self.path("machines", ""), machine)
+            .await
+            .unwrap();
+    }
+
+    async fn pass(&self, seconds: i64) {
+        let to = self.clock.now() + SignedDuration::from_secs(seconds);
+        self.clock.advance_to(to).await;
+    }
+}
+
+#[tokio::test]
+async fn a_machine_comes_up_with_its_node_and_goes_down_in_order() {
+    for contract in [Contract::V1Beta1, Contract::V1Beta2] {
+        let world = World::start(contract).await;
+        world.create_providers(&json!([])).await;
+        world.create_machine().await;
+        world.pass(60).await;
+
+        let machine = world.get("machines", "m").await.unwrap();
+        assert_eq!(machine["status"]["phase"], "Running", "{machine:#}");
+        assert_eq!(machine["status"]["nodeRef"]["name"], "m");
+        assert_eq!(
+            machine["spec"]["providerID"],
+            "remote-machine://10.0.0.1:22"
+        );
+        let has_uid = machine["status"]["nodeRef"].get("uid").is_some();
+        assert_eq!(has_uid, contract == Contract::V1Beta1);
+
+        world
+            .client
+            .delete(&world.path("machines", "m"), &Delete::default())
+            .await
+            .unwrap();
+        world.pass(60).await;
+        for plural in ["machines", "remotemachines", "k0sworkerconfigs", "nodes"] {
+            assert_eq!(
+                world.get(plural, "m").await.unwrap_err().code,
+                404,
+                "{plural}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bootstrap_object_that_somebody_else_controls_wedges_its_machine() {
+    let world = World::start(Contract::V1Beta2).await;
+    let foreign = json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u", "controller": true,
+    }]);
+    world.create_providers(&foreign).await;
+    world.create_machine().await;
+    world.pass(60).await;
+    let machine = world.get("machines", "m").await.unwrap();
+    assert_ne!(machine["status"]["phase"], "Running");
+    world
+        .client
+        .delete(&world.path("machines", "m"), &Delete::default())
+        .await
+        .unwrap();
+    world.pass(600).await;
+    assert!(
+        world.get("machines", "m").await.is_ok(),
+        "it cannot be deleted either"
+    );
+}
+
+#[tokio::test]
+async fn an_infrastructure_object_without_a_machine_never_goes() {
+    let world = World::start(Contract::V1Beta2).await;
+    world.create_providers(&json!([])).await;
+    world.pass(60).await;
+    let path = world.path("remotemachines", "m");
+    world
+        .client
+        .delete(&path, &Delete::default())
+        .await
+        .unwrap();
+    world.pass(3600).await;
+    assert!(world.get("remotemachines", "m").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_paused_cluster_stops_everything() {
+    let world = World::start(Contract::V1Beta2).await;
+    let path = world.path("clusters", "c");
+    let paused = fivespot_apiserver::Patch::Merge(json!({"spec": {"paused": true}}));
+    world.client.patch(&path, paused).await.unwrap();
+    world.create_providers(&json!([])).await;
+    world.create_machine().await;
+    world.pass(60).await;
+    let machine = world.get("machines", "m").await.unwrap();
+    assert_eq!(machine["status"].get("phase"), None);
+    let resumed = fivespot_apiserver::Patch::Merge(json!({"spec": {"paused": false}}));
+    world.client.patch(&path, resumed).await.unwrap();
+    world.pass(60).await;
+    assert_eq!(
+        world.get("machines", "m").await.unwrap()["status"]["phase"],
+        "Running"
+    );
+}
+
+#[tokio::test]
+async fn deleting_a_cluster_takes_its_machines_along() {
+    let world = World::start(Contract::V1Beta2).await;
+    world.create_providers(&json!([])).await;
+    world.create_machine().await;
+    world.pass(60).await;
+    world
+        .client
+        .delete(&world.path("clusters", "c"), &Delete::default())
+        .await
+        .unwrap();
+    world.pass(120).await;
+    assert_eq!(world.get("machines", "m").await.unwrap_err().code, 404);
+    assert_eq!(world.get("clusters", "c").await.unwrap_err().code, 404);
+}
