@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use fivespot_api::crd;
 use fivespot_api::manifest::{GeneratedFile, Group};
 
-use crate::Faults;
+use crate::{Faults, builtin_schema};
 
 /// Writes every generated file that is not as it should be.
 pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
-    for (directory, file) in files()? {
+    for (directory, file) in files(root)? {
         let path = root.join(directory).join(&file.path);
         if found(&path)?.as_deref() == Some(file.text.as_str()) {
             continue;
@@ -32,7 +32,7 @@ pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
 /// Says what [`write`] would change.
 pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     let mut faults = Faults::new();
-    for (directory, mut file) in files()? {
+    for (directory, mut file) in files(root)? {
         let found = found(&root.join(&directory).join(&file.path))?;
         file.path = directory.join(&file.path).display().to_string();
         faults.extend(file.difference(found.as_deref()));
@@ -44,7 +44,7 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
 }
 
 /// Every generated file, with its directory below the root.
-fn files() -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
+fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
     let mut all = Vec::new();
     for group in Group::ALL {
         let files = group.files(crd::SHIPPED_MINOR)?;
@@ -54,6 +54,11 @@ fn files() -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
                 .map(|file| (PathBuf::from(group.directory()), file)),
         );
     }
+    let schemas = GeneratedFile {
+        path: builtin_schema::PATH.to_owned(),
+        text: builtin_schema::generate(root)?,
+    };
+    all.push((PathBuf::new(), schemas));
     Ok(all)
 }
 

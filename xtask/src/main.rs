@@ -1,5 +1,6 @@
 //! The project's one task runner: `cargo xtask <task>`.
 
+mod builtin_schema;
 mod dependency;
 mod generate;
 mod size;

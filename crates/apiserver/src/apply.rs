@@ -40,6 +40,31 @@ pub struct Writer<'a> {
     pub now: Timestamp,
 }
 
+/// What is to become of an object, and of other managers' fields in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Configuration<'a> {
+    /// The fields that the manager wants, and no others.
+    pub object: &'a Value,
+    /// What happens where another manager wants something else.
+    pub on_conflict: OnConflict,
+}
+
+/// What happens where another manager has set a field to another value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Nothing is applied, and every such field is named.
+    Refuse,
+    /// The field is taken over.
+    Force,
+}
+
+impl OnConflict {
+    /// From the query parameter `force`.
+    pub(crate) fn of(force: bool) -> Self {
+        if force { Self::Force } else { Self::Refuse }
+    }
+}
+
 /// Records in `object` whose fields an update, a patch or a creation by `writer` has
 /// changed; `old` is the stored object, `None` for a creation.
 ///
@@ -69,18 +94,17 @@ pub fn tracked(
 /// Where nothing changes the result equals `old`, times included.
 ///
 /// # Errors
-/// 409 naming every field that another manager has set otherwise, unless `force`; 400 for
+/// 409 naming every field that another manager has set otherwise, unless forced; 400 for
 /// a configuration of another kind or with managed fields; 500, as Kubernetes answers, for
 /// one that does not fit the schema.
 pub fn applied(
     resource: &Resource,
     old: Option<&Value>,
-    config: &Value,
+    config: &Configuration<'_>,
     writer: &Writer<'_>,
-    force: bool,
 ) -> Result<Value, Status> {
-    check_config(resource, config)?;
-    let first = apply(resource, old, config, writer, force);
+    check_config(resource, config.object)?;
+    let first = apply(resource, old, config, writer);
     let mut object = match first {
         Ok(object) => object,
         Err(conflicts) => {
@@ -88,19 +112,22 @@ pub fn applied(
             if !left.is_empty() {
                 return Err(left.to_status());
             }
-            apply(resource, old, config, writer, true).map_err(|it| it.to_status())?
+            let forced = Configuration {
+                on_conflict: OnConflict::Force,
+                ..*config
+            };
+            apply(resource, old, &forced, writer).map_err(|it| it.to_status())?
         }
     };
-    last_applied::refresh(&mut object, config, writer);
+    last_applied::refresh(&mut object, config.object, writer);
     Ok(object)
 }
 
 fn apply(
     resource: &Resource,
     old: Option<&Value>,
-    config: &Value,
+    config: &Configuration<'_>,
     writer: &Writer<'_>,
-    force: bool,
 ) -> Result<Value, Conflicts> {
     let shape = Shape::of(resource);
     let live = old.map_or_else(|| empty(resource), without_managed_fields);
@@ -116,15 +143,15 @@ fn apply(
     let reset = reset_fields(resource, writer.subresource);
     let id = record::Id::new(writer, Operation::Apply, resource);
     let last = managers.set_of(&id).cloned().unwrap_or_default();
-    let set = walk::field_set(config, shape).without(&reset);
+    let set = walk::field_set(config.object, shape).without(&reset);
     managers.replace(&id, set, resource);
-    let merged = merge::merge(&live, config, shape);
+    let merged = merge::merge(&live, config.object, shape);
     let pruned = prune::prune(merged, &last, &managers, shape);
     // A list or object that lost its last entry is gone; one applied as empty comes back.
-    let mut object = merge::merge(&pruned, config, shape);
+    let mut object = merge::merge(&pruned, config.object, shape);
     let change = Comparison::of(&live, &object, shape).without(&reset);
     let conflicts = managers.conflicts(&change, &id);
-    if !force && !conflicts.is_empty() {
+    if config.on_conflict == OnConflict::Refuse && !conflicts.is_empty() {
         return Err(conflicts);
     }
     managers.give_up(&change, Some(&id));

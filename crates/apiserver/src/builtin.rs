@@ -29,7 +29,8 @@ pub(crate) fn creation_description() -> &'static str {
 /// served. The two `Event` shapes share one storage; [`convert_event`] turns one into the
 /// other.
 pub fn resources() -> Vec<Resource> {
-    let mut all = core();
+    let mut all = nodes_and_pods();
+    all.extend(core());
     all.extend(coordination_and_policy());
     all.extend(rbac());
     all.extend(admission());
@@ -37,14 +38,8 @@ pub fn resources() -> Vec<Resource> {
     all
 }
 
-fn core() -> Vec<Resource> {
+fn nodes_and_pods() -> Vec<Resource> {
     vec![
-        Row::of("", "Namespace", "namespaces")
-            .cluster()
-            .short(&["ns"])
-            .without(Verb::DeleteCollection)
-            .sub(&[Subresource::Finalize, Subresource::Status])
-            .columns(&[("Status", "string", 0), AGE]),
         Row::of("", "Node", "nodes")
             .cluster()
             .short(&["no"])
@@ -79,6 +74,20 @@ fn core() -> Vec<Resource> {
                 ("Nominated Node", "string", 1),
                 ("Readiness Gates", "string", 1),
             ]),
+    ]
+    .into_iter()
+    .map(Row::done)
+    .collect()
+}
+
+fn core() -> Vec<Resource> {
+    vec![
+        Row::of("", "Namespace", "namespaces")
+            .cluster()
+            .short(&["ns"])
+            .without(Verb::DeleteCollection)
+            .sub(&[Subresource::Finalize, Subresource::Status])
+            .columns(&[("Status", "string", 0), AGE]),
         Row::of("", "ConfigMap", "configmaps")
             .short(&["cm"])
             .columns(&[("Data", "string", 0), AGE]),

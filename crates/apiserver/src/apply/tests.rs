@@ -76,11 +76,19 @@ impl Server {
         &mut self,
         manager: &str,
         config: Value,
-        force: bool,
+        on_conflict: OnConflict,
     ) -> Result<(), Status> {
         let writer = self.at(manager, "");
         let old = self.object.as_ref();
-        let mut object = applied(&self.resource, old, &config, &writer, force)?;
+        let mut object = applied(
+            &self.resource,
+            old,
+            &Configuration {
+                object: &config,
+                on_conflict,
+            },
+            &writer,
+        )?;
         object["metadata"]["uid"] = "u".into();
         self.object = Some(object);
         self.now += 1.minute();
@@ -89,11 +97,13 @@ impl Server {
 
     #[track_caller]
     fn apply(&mut self, manager: &str, spec: Value) {
-        self.try_apply(manager, widget(spec), false).unwrap();
+        self.try_apply(manager, widget(spec), OnConflict::Refuse)
+            .unwrap();
     }
 
     fn conflict(&mut self, manager: &str, spec: Value) -> Status {
-        self.try_apply(manager, widget(spec), false).unwrap_err()
+        self.try_apply(manager, widget(spec), OnConflict::Refuse)
+            .unwrap_err()
     }
 
     fn write(&mut self, manager: &str, subresource: &str, mut object: Value) {
@@ -239,7 +249,7 @@ fn force_takes_the_field_from_its_manager() {
     let mut server = Server::new();
     server.apply("a", json!({"priority": 1, "colour": "red"}));
     server
-        .try_apply("b", widget(json!({"priority": 2})), true)
+        .try_apply("b", widget(json!({"priority": 2})), OnConflict::Force)
         .unwrap();
     assert_eq!(server.spec()["priority"], 2);
     insta::assert_snapshot!(server.managers(), @r#"
@@ -339,14 +349,18 @@ fn a_configuration_that_does_not_fit_the_schema_is_refused_in_kubernetes_words()
 fn a_configuration_must_be_of_the_kind_and_bring_no_record() {
     let mut server = Server::new();
     let other = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "w"}});
-    let refused = server.try_apply("me", other, false).unwrap_err();
+    let refused = server
+        .try_apply("me", other, OnConflict::Refuse)
+        .unwrap_err();
     assert_eq!(
         (refused.code, refused.message.as_str()),
         (400, "invalid object type: /v1, Kind=Node")
     );
     let mut record = widget(json!({}));
     record["metadata"]["managedFields"] = json!([]);
-    let refused = server.try_apply("me", record, false).unwrap_err();
+    let refused = server
+        .try_apply("me", record, OnConflict::Refuse)
+        .unwrap_err();
     assert_eq!(refused.message, "metadata.managedFields must be nil");
 }
 
@@ -359,14 +373,21 @@ fn taints_of_a_node_are_owned_as_one() {
         json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
             "spec": {"taints": [{"key": key, "effect": "NoSchedule"}]}})
     };
-    let writer = |manager| Writer {
-        manager,
-        subresource: "",
-        now,
+    let apply = |old: Option<&Value>, object: &Value, manager| {
+        let writer = Writer {
+            manager,
+            subresource: "",
+            now,
+        };
+        let on_conflict = OnConflict::Refuse;
+        let config = Configuration {
+            object,
+            on_conflict,
+        };
+        applied(nodes, old, &config, &writer)
     };
-    let first = applied(nodes, None, &node("a"), &writer("a"), false).unwrap();
-    let refused =
-        applied(nodes, Some(&first), &node("b"), &writer("b"), false).unwrap_err();
+    let first = apply(None, &node("a"), "a").unwrap();
+    let refused = apply(Some(&first), &node("b"), "b").unwrap_err();
     assert_eq!(
         refused.message,
         "Apply failed with 1 conflict: conflict with \"a\": .spec.taints"

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::write::Draft;
 use super::{create, update};
 use crate::answer::Answer;
-use crate::apply::{self, Writer};
+use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::call::Call;
 use crate::intake;
 use crate::meta;
@@ -67,8 +67,6 @@ fn server_side_apply(
     let mut sent = body.value;
     intake::check_kind(resource, &mut sent)?;
     place(target, &mut sent)?;
-    let asked = (call.query.field_validation, body.repeated.as_slice());
-    let warnings = unknown_in_apply(state, target, &sent, asked)?;
     let old = current(state, target);
     let subresource = target.subresource.as_str();
     let manager = call.manager();
@@ -77,8 +75,14 @@ fn server_side_apply(
         subresource,
         now: state.clock.now(),
     };
-    let force = call.query.force;
-    let mut object = apply::applied(resource, old.as_deref(), &sent, &writer, force)?;
+    let config = Configuration {
+        object: &sent,
+        on_conflict: OnConflict::of(call.query.force),
+    };
+    let mut object = apply::applied(resource, old.as_deref(), &config, &writer)?;
+    // What the schema does not know is refused by then; repeated fields are left to say.
+    let asked = (call.query.field_validation, body.repeated.as_slice());
+    let warnings = unknown_in_apply(state, target, &sent, asked)?;
     let quiet = (crate::query::FieldValidation::Ignore, [].as_slice());
     intake::settle(state, resource, &mut object, quiet)?;
     let mut draft = Draft::new(object, old);

@@ -40,14 +40,14 @@ proptest! {
         let mut server = Server::new();
         for (spec, at) in specs {
             let manager = ["a", "b", "c"][at];
-            server.try_apply(manager, widget(spec.clone()), true).unwrap();
+            server.try_apply(manager, widget(spec.clone()), OnConflict::Force).unwrap();
             let shape = Shape::of(&server.resource);
             let wanted = walk::field_set(&widget(spec.clone()), shape);
             let object = server.object.clone().unwrap();
             let found = walk::field_set(&object, shape).with_named_fields(shape);
             prop_assert_eq!(wanted.difference(&found), FieldSet::default());
             let before = server.object.clone();
-            server.try_apply(manager, widget(spec), false).unwrap();
+            server.try_apply(manager, widget(spec), OnConflict::Refuse).unwrap();
             prop_assert_eq!(&server.object, &before);
         }
     }
@@ -58,12 +58,12 @@ proptest! {
     ) {
         let mut server = Server::new();
         for (at, spec) in specs.iter().enumerate() {
-            server.try_apply(&format!("m{at}"), widget(spec.clone()), true).unwrap();
+            server.try_apply(&format!("m{at}"), widget(spec.clone()), OnConflict::Force).unwrap();
         }
         for at in 0..specs.len() {
             let nothing = json!({"apiVersion": "example.com/v1", "kind": "Widget",
                 "metadata": {"name": "w", "namespace": "default"}});
-            server.try_apply(&format!("m{at}"), nothing, false).unwrap();
+            server.try_apply(&format!("m{at}"), nothing, OnConflict::Refuse).unwrap();
         }
         let left = server.object.clone().unwrap();
         prop_assert!(left["spec"].is_null(), "{}", left);

@@ -1,0 +1,31 @@
+//! The schemas of the built-in kinds, printed by a package outside the workspace.
+//!
+//! Why outside: docs/decisions/0007-built-in-schemas.md.
+
+use std::error::Error;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Where the schemas are kept, below the root.
+pub(crate) const PATH: &str = "crates/apiserver/schema/builtin.json";
+
+/// The schemas as they should be.
+///
+/// # Errors
+/// The generator cannot be built, or fails.
+pub(crate) fn generate(root: &Path) -> Result<String, Box<dyn Error>> {
+    let package = root.join("xtask").join("builtin-schema");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["run", "--quiet", "--locked", "--manifest-path"])
+        .arg(package.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(root.join("target").join("builtin-schema"))
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        let status = output.status;
+        return Err(format!("the generator of built-in schemas failed: {status}").into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
