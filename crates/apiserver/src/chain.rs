@@ -104,15 +104,9 @@ impl Chain {
         self.decider = Arc::new(Policies::new(policies.cloned(), bindings.cloned()));
     }
 
-    /// Asks the mutating plugins.
-    pub(crate) fn mutate(
-        &self,
-        state: &mut State,
-        asked: &Asked<'_>,
-        object: &mut Value,
-    ) -> Result<(), Status> {
+    /// Lets the mutating plugins prepare a write.
+    pub(crate) fn mutate(&self, state: &mut State, asked: &Asked<'_>) {
         let (call, target, operation) = asked;
-        let _ = object;
         if self.on.contains(PROVISION)
             && *operation == Operation::Create
             && !target.namespace.is_empty()
@@ -120,7 +114,6 @@ impl Chain {
         {
             namespace::ensure(state, &target.namespace);
         }
-        Ok(())
     }
 
     /// Asks the validating plugins in turn; the first refusal is the answer.

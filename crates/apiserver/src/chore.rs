@@ -12,6 +12,7 @@ use fivespot_clock::{Busy, Clock};
 use crate::budget;
 use crate::collect;
 use crate::definition;
+use crate::expiry;
 use crate::meta;
 use crate::namespace;
 use crate::state::State;
@@ -28,6 +29,8 @@ pub(crate) enum Chore {
     Namespace(String),
     /// Count a disruption budget's pods.
     Budget(Key),
+    /// Remove the events that are old enough.
+    Expire,
     /// Remove the objects of a definition that is being deleted.
     Definition(Key),
 }
@@ -90,6 +93,7 @@ pub(crate) fn work(state: &mut State) -> bool {
         Chore::Dependents(uid) => collect::look_at_dependents(state, &uid),
         Chore::Namespace(name) => namespace::empty(state, &name),
         Chore::Budget(key) => budget::count(state, &key),
+        Chore::Expire => expiry::forget(state),
         Chore::Definition(key) => definition::clean_up(state, &key),
     }
     true
@@ -107,6 +111,12 @@ pub(crate) fn after(state: &mut State, change: &Arc<Change>) {
         budget::note_pod(state, change);
     } else if change.shelf == shelves.budgets && change.after.is_some() {
         state.chores.note(Chore::Budget(change.key.clone()));
+    }
+    if change.shelf == shelves.events && change.after.is_some() {
+        let now = state.clock.now();
+        if state.expiry.renew(change, now) {
+            state.chores.note(Chore::Expire);
+        }
     }
     if change.after.is_none()
         && let Some(key) = definition::ending(state, change.shelf)

@@ -66,11 +66,11 @@ fn note_owners(state: &mut State, object: &Value) {
     }
 }
 
-/// Notes every dependent of an owner for a look.
+/// Looks at every dependent of an owner.
 pub(crate) fn look_at_dependents(state: &mut State, uid: &str) {
     let found: Vec<Place> = state.index.dependents(uid).cloned().collect();
     for (shelf, key) in found {
-        state.chores.note(Chore::Collect(shelf, key));
+        look_at(state, shelf, &key);
     }
 }
 

@@ -66,7 +66,7 @@ fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
         }
         // It was compiled before it was stored.
         Err(errors) => {
-            tracing::warn!(?errors, definition = %defined, "definition refused")
+            tracing::warn!(?errors, definition = %defined, "definition refused");
         }
     }
     let mut registry = Registry::clone(&state.registry);
@@ -296,22 +296,21 @@ pub(crate) fn clean_up(state: &mut State, key: &Key) {
     let found: Vec<(Key, bool)> = found
         .map(|(key, it)| (key.clone(), meta::is_deleting(it)))
         .collect();
-    let mut left = false;
-    for (key, deleting) in found {
-        if !deleting {
-            let propagation = Some(Propagation::Background);
-            // The outcome shows itself in what is still there.
-            let options = Options {
-                propagation,
-                ..Options::default()
-            };
-            let _ = delete_object(state, (shelf, &key), &options);
-        }
-        left |= state.get(shelf, &key).is_some();
-    }
-    if !left {
+    if found.is_empty() {
         let mut definition = Value::clone(&definition);
         meta::retain_finalizers(&mut definition, |it| it != CLEANUP);
         state.put_or_finish(state.shelves.definitions, definition);
+        return;
+    }
+    // Each removal brings this chore back, behind the collection of what the removed
+    // object owned: that needs the kind to be served still.
+    for (key, _) in found.into_iter().filter(|(_, deleting)| !deleting) {
+        let propagation = Some(Propagation::Background);
+        let options = Options {
+            propagation,
+            ..Options::default()
+        };
+        // An object that waits for its finalizers comes back by its removal.
+        let _ = delete_object(state, (shelf, &key), &options);
     }
 }

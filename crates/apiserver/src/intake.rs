@@ -134,20 +134,11 @@ pub(crate) fn settle(
 ) -> Result<Vec<String>, Status> {
     let (validation, repeated) = asked;
     let unknown = match definition(state, resource) {
-        Some(definition) => match definition.served(&resource.version) {
-            Some(version) => version.decode(object),
-            None => Vec::new(),
-        },
-        None => {
-            if let Some(why) = openapi::type_error(resource, object) {
-                let kind = &resource.kind;
-                return Err(Status::bad_request(format!(
-                    "{kind} in version \"{}\" cannot be handled as a {kind}: {why}",
-                    resource.version,
-                )));
-            }
-            prune::prune(resource, object)
+        Some(definition) => {
+            let version = definition.served(&resource.version);
+            version.map(|it| it.decode(object)).unwrap_or_default()
         }
+        None => built_in(resource, object)?,
     };
     let mut found: Vec<String> = repeated
         .iter()
@@ -168,6 +159,19 @@ pub(crate) fn settle(
             )))
         }
     }
+}
+
+/// Checks the types in an object of a built-in kind and removes what the kind does not
+/// have; returns the paths of that.
+fn built_in(resource: &Resource, object: &mut Value) -> Result<Vec<String>, Status> {
+    if let Some(why) = openapi::type_error(resource, object) {
+        let kind = &resource.kind;
+        return Err(Status::bad_request(format!(
+            "{kind} in version \"{}\" cannot be handled as a {kind}: {why}",
+            resource.version,
+        )));
+    }
+    Ok(prune::prune(resource, object))
 }
 
 /// The compiled definition of a custom resource.

@@ -151,6 +151,15 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     }
 }
 
+/// What the server itself says in the status of a kind that it looks at when it is written.
+pub(crate) fn observe(resource: &Resource, object: &mut Value) {
+    if Kind::of(resource) == Kind::Policy {
+        let status =
+            json!({"observedGeneration": meta::generation(object), "typeChecking": {}});
+        meta::fields(object).insert("status".to_owned(), status);
+    }
+}
+
 /// What an update of the kind cannot touch.
 pub(crate) fn prepare_update(resource: &Resource, object: &mut Value, old: &Value) {
     if Kind::of(resource) == Kind::Namespace {

@@ -15,6 +15,7 @@ pub mod credentials;
 mod definition;
 pub mod discovery;
 mod document;
+mod expiry;
 mod form;
 mod hub;
 mod index;

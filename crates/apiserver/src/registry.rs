@@ -47,7 +47,7 @@ impl Registry {
                 .push((resource.version.clone(), BTreeMap::new()));
             group
                 .versions
-                .sort_by(|(a, _), (b, _)| rank(b).cmp(&rank(a)));
+                .sort_by_key(|(version, _)| std::cmp::Reverse(rank(version)));
         }
         let found = group
             .versions

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::builtin::convert_event;
 use crate::chain::Chain;
 use crate::chore::{self, Chores};
+use crate::expiry::Expiry;
 use crate::hub::Hub;
 use crate::index::Index;
 use crate::meta;
@@ -31,6 +32,7 @@ pub(crate) struct State {
     pub(crate) hub: Hub,
     pub(crate) random: Random,
     pub(crate) chores: Chores,
+    pub(crate) expiry: Expiry,
     pub(crate) chain: Chain,
     /// The compiled CustomResourceDefinitions by what they define.
     pub(crate) definitions: HashMap<GroupResource, Arc<Crd>>,
@@ -90,6 +92,7 @@ impl State {
             store,
             registry: Arc::default(),
             hub: Hub::default(),
+            expiry: Expiry::default(),
             random: Random::new(start.seed),
             chain: start.chain,
             definitions: HashMap::new(),

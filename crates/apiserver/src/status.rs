@@ -18,6 +18,8 @@ pub struct Status {
     pub message: String,
     /// What the refusal is about.
     pub details: Option<Box<Details>>,
+    /// With an expired list, the token that goes on with the newest state instead.
+    pub go_on: Option<Box<str>>,
 }
 
 /// The `details` of a [`Status`].
@@ -138,6 +140,7 @@ impl Status {
             reason,
             message: message.into(),
             details: None,
+            go_on: None,
         }
     }
 
@@ -316,6 +319,9 @@ impl Status {
             "status": "Failure",
             "message": self.message,
         });
+        if let Some(go_on) = &self.go_on {
+            status["metadata"]["continue"] = (&**go_on).into();
+        }
         if self.reason != Reason::Unknown {
             status["reason"] = self.reason.as_str().into();
         }
@@ -339,6 +345,7 @@ impl Status {
             details: value
                 .get("details")
                 .map(|it| Box::new(Details::from_value(it))),
+            go_on: value["metadata"]["continue"].as_str().map(Box::from),
         }
     }
 }

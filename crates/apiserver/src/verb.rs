@@ -4,8 +4,10 @@ mod create;
 pub(crate) mod delete;
 mod evict;
 mod list;
+mod page;
 mod patch;
 mod read;
+mod scale;
 mod update;
 mod watch;
 mod write;
@@ -28,7 +30,11 @@ pub(crate) fn perform(
 ) -> Result<Answer, Status> {
     let verb = target.verb(&call.method, call.query.watch);
     let verb = verb.filter(|it| target.allows(*it));
-    match verb.ok_or_else(Status::method_not_allowed)? {
+    let verb = verb.ok_or_else(Status::method_not_allowed)?;
+    if target.subresource == "scale" {
+        return scale::perform(state, call, target, verb);
+    }
+    match verb {
         Verb::Get => read::get(state, target),
         Verb::List => list::list(state, call, target),
         Verb::Watch => watch::watch(state, call, target),

@@ -19,7 +19,7 @@ use crate::status::Status;
 use crate::store::Object;
 
 /// How often an idle watch that allows bookmarks gets one, by the machine's clock.
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 /// A running watch.
 ///

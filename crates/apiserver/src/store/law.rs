@@ -22,9 +22,11 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 type World = BTreeMap<Key, u64>;
+/// A version and both shelves as they were then.
+type Moment = (u64, [World; 2]);
 
 /// Runs the steps on the store and keeps, the slow way, every state there ever was.
-fn run(steps: &[Step], retained: usize) -> (Store, Vec<Shelf>, Vec<(u64, [World; 2])>) {
+fn run(steps: &[Step], retained: usize) -> (Store, Vec<Shelf>, Vec<Moment>) {
     let mut store = Store::new(retained);
     let shelves: Vec<Shelf> = ["a", "b"]
         .iter()

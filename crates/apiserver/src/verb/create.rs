@@ -59,7 +59,7 @@ pub(super) fn finish(
     let mut target = target.clone();
     meta::name(&draft.object).clone_into(&mut target.name);
     kind::default(resource, &mut draft.object);
-    draft.mutate(state, call, &target)?;
+    draft.mutate(state, call, &target);
     prepare(state, resource, &mut draft.object);
     if tracked {
         let manager = call.manager();

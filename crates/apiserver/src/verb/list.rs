@@ -1,15 +1,12 @@
 //! GET of a collection, in pieces if wished.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::{Value, json};
-
+use super::page::{Page, page, token, too_old};
 use crate::answer::{Answer, Content, List};
 use crate::call::Call;
 use crate::route::Target;
 use crate::selector::{Fields, Filter, Labels};
 use crate::state::{State, shown};
-use crate::status::{Cause, Details, Reason, Status};
+use crate::status::Status;
 use crate::store::{Key, Object, Range};
 
 pub(super) fn list(
@@ -48,7 +45,7 @@ pub(super) fn list(
         }
     }
     let go_on = match last {
-        Some(last) if remaining > 0 => token(at, &last),
+        Some(last) if remaining > 0 => token(Some(at), &last),
         _ => String::new(),
     };
     // With a selector the rest would have to be looked through to be counted.
@@ -125,136 +122,4 @@ fn pods_of_one_node(
         (here && filter.matches(pod)).then(|| pod.clone())
     });
     Some(found.collect())
-}
-
-/// Which snapshot is read, and from where on.
-struct Page {
-    /// `None` is the newest.
-    at: Option<u64>,
-    after: Option<Key>,
-    limited: bool,
-}
-
-fn page(state: &State, call: &Call) -> Result<Page, Status> {
-    let query = &call.query;
-    let limited = query.limit.is_some();
-    check_match(call)?;
-    if !query.go_on.is_empty() {
-        if !matches!(query.version.as_str(), "" | "0") {
-            return Err(Status::bad_request(
-                "specifying resource version is not allowed when using continue",
-            ));
-        }
-        let (at, after) = read_token(&query.go_on)?;
-        return Ok(Page {
-            at: Some(at),
-            after: Some(after),
-            limited,
-        });
-    }
-    let newest = Page {
-        at: None,
-        after: None,
-        limited,
-    };
-    match wanted_version(&query.version)? {
-        None | Some(0) => Ok(newest),
-        Some(version) if version > state.store.version() => {
-            Err(too_large(version, state.store.version()))
-        }
-        Some(version) if query.version_match == "Exact" => Ok(Page {
-            at: Some(version),
-            ..newest
-        }),
-        Some(_) => Ok(newest),
-    }
-}
-
-fn check_match(call: &Call) -> Result<(), Status> {
-    let query = &call.query;
-    let refuse = |message: &str| {
-        let cause = Cause::new("FieldValueForbidden", "resourceVersionMatch", message);
-        let text = format!(
-            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: {message}"
-        );
-        Err(
-            Status::new(422, Reason::Invalid, text).with_details(Details {
-                group: "meta.k8s.io".to_owned(),
-                kind: "ListOptions".to_owned(),
-                causes: vec![cause],
-                ..Details::default()
-            }),
-        )
-    };
-    match query.version_match.as_str() {
-        "" => Ok(()),
-        _ if !query.go_on.is_empty() => refuse(
-            "Forbidden: resourceVersionMatch is forbidden when continue is provided",
-        ),
-        _ if query.version.is_empty() => refuse(
-            "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
-        ),
-        "Exact" if query.version == "0" => refuse(
-            "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
-        ),
-        "Exact" | "NotOlderThan" => Ok(()),
-        word => refuse(&format!(
-            "Unsupported value: {word:?}: supported values: \"\", \"Exact\", \"NotOlderThan\""
-        )),
-    }
-}
-
-/// The version that a request names; `None` for none.
-pub(super) fn wanted_version(text: &str) -> Result<Option<u64>, Status> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    text.parse().map(Some).map_err(|_| {
-        let message = format!("invalid resource version: {text:?}");
-        Status::bad_request(message)
-    })
-}
-
-/// 504: a version that has not come yet.
-pub(super) fn too_large(wanted: u64, newest: u64) -> Status {
-    let message = format!("Too large resource version: {wanted}, current: {newest}");
-    let cause = Cause::new("ResourceVersionTooLarge", "", "Too large resource version");
-    Status::new(504, Reason::Timeout, format!("Timeout: {message}")).with_details(
-        Details {
-            causes: vec![cause],
-            retry_after_seconds: 1,
-            ..Details::default()
-        },
-    )
-}
-
-/// The text with which a list goes on, in the shape of Kubernetes' own tokens.
-fn token(at: u64, last: &Key) -> String {
-    let start = json!({"v": "meta.k8s.io/v1", "rv": at, "start": [&*last.namespace, &*last.name]});
-    URL_SAFE_NO_PAD.encode(start.to_string())
-}
-
-fn read_token(text: &str) -> Result<(u64, Key), Status> {
-    let refuse =
-        || Status::bad_request("continue key is not valid: it was not made by a list");
-    let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| refuse())?;
-    let start: Value = serde_json::from_slice(&bytes).map_err(|_| refuse())?;
-    let at = start["rv"].as_u64().ok_or_else(refuse)?;
-    let part = |index: usize| start["start"][index].as_str().ok_or_else(refuse);
-    Ok((at, Key::new(part(0)?, part(1)?)))
-}
-
-/// 410: the snapshot is no longer retained.
-fn too_old(page: &Page, oldest: u64) -> Status {
-    if page.after.is_none() {
-        return Status::too_old(page.at.unwrap_or_default(), oldest);
-    }
-    Status::expired(
-        "The provided continue parameter is too old to display a consistent list result. You \
-         can start a new list without the continue parameter, or use the continue token in \
-         this response to retrieve the remainder of the results. Continuing with the provided \
-         token results in an inconsistent list - objects that were created, modified, or \
-         deleted between the time the first chunk was returned and now may show up in the \
-         list.",
-    )
 }

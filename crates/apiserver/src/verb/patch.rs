@@ -21,16 +21,8 @@ pub(super) fn patch(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
-    let media = call.media_type();
-    let accepted = patch::media_types(resource);
-    if !accepted.contains(&media.as_str()) {
-        return Err(Status::unsupported_media_type(accepted));
-    }
-    let kind = match media.as_str() {
-        "application/json-patch+json" => Kind::Json,
-        "application/merge-patch+json" => Kind::Merge,
-        "application/strategic-merge-patch+json" => Kind::Strategic,
-        _ => return server_side_apply(state, call, target),
+    let Some(kind) = kind(call, target)? else {
+        return server_side_apply(state, call, target);
     };
     let body = intake::value(call)?;
     let old = current(state, target);
@@ -43,6 +35,24 @@ pub(super) fn patch(
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
     update::finish(state, call, target, draft, true)
+}
+
+/// The form of a patch; `None` for a server-side apply.
+///
+/// # Errors
+/// 415 for a form that the resource does not take.
+pub(super) fn kind(call: &Call, target: &Target) -> Result<Option<Kind>, Status> {
+    let media = call.media_type();
+    let accepted = patch::media_types(&target.resource);
+    if !accepted.contains(&media.as_str()) {
+        return Err(Status::unsupported_media_type(accepted));
+    }
+    Ok(match media.as_str() {
+        "application/json-patch+json" => Some(Kind::Json),
+        "application/merge-patch+json" => Some(Kind::Merge),
+        "application/strategic-merge-patch+json" => Some(Kind::Strategic),
+        _ => None,
+    })
 }
 
 fn server_side_apply(

@@ -58,8 +58,7 @@ pub(super) fn finish(
     check_preconditions(resource, &draft.object, &old)?;
     kind::default(resource, &mut draft.object);
     prepare(target, &mut draft.object, &old);
-    draft.mutate(state, call, target)?;
-    prepare(target, &mut draft.object, &old);
+    draft.mutate(state, call, target);
     if tracked {
         let manager = call.manager();
         let subresource = target.subresource.as_str();

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::list;
+use fivespot_clock::Clock;
+
+use super::{list, page};
 use crate::answer::{Answer, Content};
 use crate::call::Call;
 use crate::hub::Scope;
@@ -25,10 +27,10 @@ pub(super) fn watch(
         filter: list::filter(call, target)?,
     };
     let shelf = state.shelf(&target.resource);
-    let since = list::wanted_version(&query.version)?;
+    let since = page::wanted_version(&query.version)?;
     let newest = state.store.version();
     if let Some(since) = since.filter(|it| *it > newest) {
-        return Err(list::too_large(since, newest));
+        return Err(page::too_large(since, newest));
     }
     let from_now = matches!(since, None | Some(0));
     let initial = query.send_initial_events.unwrap_or(from_now);
@@ -51,7 +53,7 @@ pub(super) fn watch(
             let busy = hold
                 .as_ref()
                 .filter(|_| !backlog.is_empty())
-                .map(|it| it.busy());
+                .map(Clock::busy);
             Watch::open(Opening {
                 resource: target.resource.clone(),
                 backlog,

@@ -100,18 +100,10 @@ impl Draft {
         }
     }
 
-    /// Asks the mutating plugins.
-    ///
-    /// # Errors
-    /// The refusal of the first that refuses.
-    pub(super) fn mutate(
-        &mut self,
-        state: &mut State,
-        call: &Call,
-        target: &Target,
-    ) -> Result<(), Status> {
+    /// Lets the mutating plugins prepare the write.
+    pub(super) fn mutate(&self, state: &mut State, call: &Call, target: &Target) {
         let chain = state.chain.clone();
-        chain.mutate(state, &(call, target, self.operation()), &mut self.object)
+        chain.mutate(state, &(call, target, self.operation()));
     }
 
     /// Asks the validating plugins.
@@ -145,7 +137,8 @@ impl Draft {
     ) -> Answer {
         let resource = &target.resource;
         let created = self.old.is_none();
-        let object = state::kept(resource, self.object);
+        let mut object = state::kept(resource, self.object);
+        kind::observe(resource, &mut object);
         let stored = if call.query.dry_run {
             Arc::new(object)
         } else {

@@ -3,7 +3,9 @@
 use fivespot_apiserver::{Delete, Patch, Selector};
 use serde_json::{Value, json};
 
-use crate::fixture::{DEFINITIONS, THINGS, ask, definition, server, thing};
+use crate::fixture::{
+    DEFINITIONS, MAPS, THINGS, ask, at, definition, map, server, thing,
+};
 
 #[tokio::test]
 async fn a_new_kind_is_established_and_served_at_once() {
@@ -132,4 +134,50 @@ async fn a_second_version_shows_the_same_objects() {
     let first = client.get(&format!("{THINGS}/x")).await.unwrap();
     assert_eq!(first["apiVersion"], "example.com/v1");
     assert_eq!(first["spec"]["color"], "red");
+}
+
+#[tokio::test]
+async fn what_objects_of_a_removed_kind_owned_is_collected() {
+    let server = server();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    let owner = client.create(THINGS, thing("x")).await.unwrap();
+    let mut owned = map("owned");
+    owned["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "example.com/v1",
+        "kind": "Thing",
+        "name": "x",
+        "uid": owner["metadata"]["uid"],
+    }]);
+    client.create(MAPS, owned).await.unwrap();
+    let path = format!("{DEFINITIONS}/things.example.com");
+    client.delete(&path, &Delete::default()).await.unwrap();
+    server.clock().quiet().await;
+    assert_eq!(client.get(&at("owned")).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
+async fn a_scale_reads_and_writes_the_declared_paths() {
+    let server = server();
+    let client = server.client();
+    let mut scaled = definition();
+    scaled["spec"]["versions"][0]["subresources"]["scale"] = json!({
+        "specReplicasPath": ".spec.size",
+        "statusReplicasPath": ".status.size",
+    });
+    let status = &mut scaled["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    status["properties"]["status"]["properties"]["size"] = json!({"type": "integer"});
+    client.create(DEFINITIONS, scaled).await.unwrap();
+    client.create(THINGS, thing("x")).await.unwrap();
+    let path = format!("{THINGS}/x/scale");
+    let scale = client.get(&path).await.unwrap();
+    assert_eq!(
+        (&scale["kind"], &scale["spec"]["replicas"]),
+        (&"Scale".into(), &3.into())
+    );
+    let more = Patch::Merge(json!({"spec": {"replicas": 5}}));
+    let scale = client.patch(&path, more).await.unwrap();
+    assert_eq!(scale["spec"]["replicas"], 5);
+    let object = client.get(&format!("{THINGS}/x")).await.unwrap();
+    assert_eq!(object["spec"]["size"], 5);
 }

@@ -1,5 +1,7 @@
 //! What the embedded server promises, asked through its own doors.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod budgets;
 mod clock;
 mod collection;
@@ -7,6 +9,7 @@ mod definitions;
 mod fixture;
 mod namespaces;
 mod objects;
+mod policies;
 mod socket;
 mod watching;
 mod wire;

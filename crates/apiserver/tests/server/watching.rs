@@ -125,6 +125,13 @@ async fn what_is_no_longer_retained_has_expired() {
         message.starts_with("The provided continue parameter is too old"),
         "{message}"
     );
+    let token = refused["metadata"]["continue"].as_str().unwrap();
+    let path = format!("{MAPS}?continue={token}");
+    let (code, rest) = ask(&server, "GET", &path, Value::Null).await;
+    let rest = rest["items"].as_array().unwrap();
+    let names: Vec<_> = rest.iter().map(|it| &it["metadata"]["name"]).collect();
+    assert_eq!(code, 200);
+    assert_eq!(names, ["v", "x", "y", "z"]);
 }
 
 #[tokio::test]

@@ -1,0 +1,49 @@
+//! Events are forgotten an hour after they were last written, as in Kubernetes.
+
+use std::collections::VecDeque;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::meta;
+use crate::state::State;
+use crate::store::{Change, Key};
+
+/// How long an event is kept (kube-apiserver's default `--event-ttl`).
+const KEPT: SignedDuration = SignedDuration::from_hours(1);
+
+/// The events in the order in which they fall due.
+#[derive(Debug, Default)]
+pub(crate) struct Expiry(VecDeque<Due>);
+
+#[derive(Debug)]
+struct Due {
+    at: Timestamp,
+    key: Key,
+    /// A later write has an entry of its own.
+    version: String,
+}
+
+impl Expiry {
+    /// Takes a written event in. Returns whether others are due.
+    pub(crate) fn renew(&mut self, change: &Change, now: Timestamp) -> bool {
+        self.0.push_back(Due {
+            at: now.saturating_add(KEPT).unwrap_or(Timestamp::MAX),
+            key: change.key.clone(),
+            version: meta::version(&change.told).to_owned(),
+        });
+        self.0.front().is_some_and(|it| it.at <= now)
+    }
+}
+
+/// Removes what is due. Asked for by the next event that is written, and not sooner: no
+/// timer holds a quiet server awake.
+pub(crate) fn forget(state: &mut State) {
+    let now = state.clock.now();
+    let events = state.shelves.events;
+    while let Some(due) = state.expiry.0.pop_front_if(|it| it.at <= now) {
+        let current = state.get(events, &due.key);
+        if current.is_some_and(|it| meta::version(it) == due.version) {
+            state.remove(events, &due.key);
+        }
+    }
+}

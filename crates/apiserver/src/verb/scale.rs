@@ -1,0 +1,104 @@
+//! A custom object's replica count as an `autoscaling/v1` Scale.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::write::Draft;
+use super::{patch, read, update};
+use crate::answer::{Answer, Content};
+use crate::call::Call;
+use crate::intake;
+use crate::meta;
+use crate::patch::{Kind, patched};
+use crate::resource::{Resource, Scale, Subresource, Verb};
+use crate::route::Target;
+use crate::state::{State, shown};
+use crate::status::Status;
+
+/// Shows, replaces or patches the Scale of an object.
+pub(super) fn perform(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+    verb: Verb,
+) -> Result<Answer, Status> {
+    let paths = paths(&target.resource).ok_or_else(Status::no_such_resource)?;
+    let old = shown(&target.resource, &read::existing(state, target)?);
+    let current = scale(&old, paths);
+    let wanted = match verb {
+        Verb::Update => intake::object(call)?.value,
+        Verb::Patch => {
+            let body = intake::value(call)?.value;
+            // Applying to a Scale would have to record managers of paths that it maps.
+            let kind = patch::kind(call, target)?.unwrap_or(Kind::Merge);
+            patched(kind, &target.resource, &current, &body)?
+        }
+        _ => return Ok(Answer::new(200, Content::Plain(current))),
+    };
+    let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
+    let mut object = Value::clone(&old);
+    meta::copy(&wanted, &mut object, "resourceVersion");
+    put(&mut object, &paths.spec_replicas_path, replicas);
+    let mut main = target.clone();
+    main.subresource.clear();
+    let mut answer =
+        update::finish(state, call, &main, Draft::new(object, Some(old)), true)?;
+    if let Content::Object(_, object) = &answer.content {
+        answer.content = Content::Plain(scale(&Arc::clone(object), paths));
+    }
+    Ok(answer)
+}
+
+fn paths(resource: &Resource) -> Option<&Scale> {
+    resource.subresources.iter().find_map(|it| match it {
+        Subresource::Scale(scale) => Some(scale),
+        _ => None,
+    })
+}
+
+fn scale(object: &Value, paths: &Scale) -> Value {
+    let metadata = &object["metadata"];
+    let mut shown = Map::new();
+    for key in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
+        if let Some(value) = metadata.get(key) {
+            shown.insert(key.to_owned(), value.clone());
+        }
+    }
+    let count = |path: &str| get(object, path).as_i64().unwrap_or_default();
+    let mut status = json!({"replicas": count(&paths.status_replicas_path)});
+    if let Some(path) = &paths.label_selector_path {
+        status["selector"] = get(object, path).clone();
+    }
+    json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": shown,
+        "spec": {"replicas": count(&paths.spec_replicas_path)},
+        "status": status,
+    })
+}
+
+fn get<'a>(object: &'a Value, path: &str) -> &'a Value {
+    path.split('.')
+        .filter(|it| !it.is_empty())
+        .fold(object, |at, key| &at[key])
+}
+
+fn put(object: &mut Value, path: &str, replicas: i64) {
+    let keys: Vec<&str> = path.split('.').filter(|it| !it.is_empty()).collect();
+    let Some((last, parents)) = keys.split_last() else {
+        return;
+    };
+    let mut at = meta::fields(object);
+    for key in parents {
+        at = meta::field(at, key);
+    }
+    at.insert((*last).to_owned(), replicas.into());
+}

@@ -1,0 +1,190 @@
+//! Rules of definitions and admission policies speak as on a real API server.
+
+use std::sync::{Arc, Mutex};
+
+use fivespot_apiserver::{Audit, Options, Patch, Reason, Server, User};
+use serde_json::{Value, json};
+
+use crate::fixture::{
+    DEFINITIONS, MAPS, THINGS, at, definition, map, options, request, send, server, thing,
+};
+
+const POLICIES: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+const BINDINGS: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+
+fn policy(expression: &str) -> Value {
+    json!({
+        "metadata": {"name": "blue-only"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": ["configmaps"],
+            }]},
+            "validations": [{"expression": expression, "message": "the sky is blue"}],
+        },
+    })
+}
+
+fn binding(action: &str) -> Value {
+    json!({
+        "metadata": {"name": "everywhere"},
+        "spec": {"policyName": "blue-only", "validationActions": [action]},
+    })
+}
+
+const BLUE: &str = "!has(object.data.sky) || object.data.sky == 'blue'";
+
+fn sky(name: &str, color: &str) -> Value {
+    let mut map = map(name);
+    map["data"]["sky"] = color.into();
+    map
+}
+
+async fn guarded(action: &str) -> Server {
+    let server = server();
+    let client = server.client();
+    client.create(POLICIES, policy(BLUE)).await.unwrap();
+    client.create(BINDINGS, binding(action)).await.unwrap();
+    server
+}
+
+#[tokio::test]
+async fn a_bound_policy_refuses_what_breaks_it() {
+    let client = guarded("Deny").await.client();
+    let refused = client.create(MAPS, sky("x", "green")).await.unwrap_err();
+    assert_eq!((refused.code, refused.reason), (422, Reason::Invalid));
+    assert_eq!(
+        refused.message,
+        "configmaps \"x\" is forbidden: ValidatingAdmissionPolicy 'blue-only' with binding \
+         'everywhere' denied request: the sky is blue"
+    );
+    client.create(MAPS, sky("x", "blue")).await.unwrap();
+    let paint = Patch::Merge(json!({"data": {"sky": "grey"}}));
+    assert_eq!(client.patch(&at("x"), paint).await.unwrap_err().code, 422);
+}
+
+#[tokio::test]
+async fn a_policy_that_only_warns_lets_pass_and_says_so() {
+    let server = guarded("Warn").await;
+    let response = send(&server, request("POST", MAPS, &sky("x", "green"))).await;
+    assert_eq!(response.status(), 201);
+    assert_eq!(
+        response.headers()["warning"],
+        "299 - \"Validation failed for ValidatingAdmissionPolicy 'blue-only' with binding \
+         'everywhere': the sky is blue\""
+    );
+}
+
+#[tokio::test]
+async fn a_policy_without_a_binding_refuses_nothing() {
+    let client = server().client();
+    client.create(POLICIES, policy(BLUE)).await.unwrap();
+    client.create(MAPS, sky("x", "green")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_policy_that_does_not_compile_is_not_stored() {
+    let client = server().client();
+    let refused = client
+        .create(POLICIES, policy("object."))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code, 422);
+    let start = "ValidatingAdmissionPolicy.admissionregistration.k8s.io \"blue-only\" is \
+                 invalid: spec.validations[0].expression: Invalid value: \"object.\": \
+                 compilation failed:";
+    assert!(refused.message.starts_with(start), "{}", refused.message);
+}
+
+#[tokio::test]
+async fn a_stored_policy_says_that_it_was_looked_at() {
+    let server = guarded("Deny").await;
+    let stored = server
+        .client()
+        .get(&format!("{POLICIES}/blue-only"))
+        .await
+        .unwrap();
+    assert_eq!(stored["status"]["observedGeneration"], 1);
+}
+
+#[tokio::test]
+async fn a_plugin_that_is_switched_off_refuses_nothing() {
+    let disable_plugins = vec!["ValidatingAdmissionPolicy".to_owned()];
+    let server = Server::new(Options {
+        disable_plugins,
+        ..options()
+    })
+    .unwrap();
+    let client = server.client();
+    client.create(POLICIES, policy(BLUE)).await.unwrap();
+    client.create(BINDINGS, binding("Deny")).await.unwrap();
+    client.create(MAPS, sky("x", "green")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_custom_object_is_checked_against_its_schema() {
+    let client = server().client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    let made = client.create(THINGS, thing("x")).await.unwrap();
+    assert_eq!(made["spec"]["size"], 3);
+    let mut small = thing("y");
+    small["spec"]["size"] = 0.into();
+    let refused = client.create(THINGS, small).await.unwrap_err();
+    assert_eq!((refused.code, refused.reason), (422, Reason::Invalid));
+    assert_eq!(
+        refused.message,
+        "Thing.example.com \"y\" is invalid: spec.size: Invalid value: 0: spec.size in body \
+         should be greater than or equal to 1"
+    );
+    let details = refused.details.unwrap();
+    assert_eq!(
+        (details.kind.as_str(), details.group.as_str()),
+        ("Thing", "example.com")
+    );
+    assert_eq!(details.causes[0].field, "spec.size");
+    assert_eq!(details.causes[0].reason, "FieldValueInvalid");
+}
+
+#[tokio::test]
+async fn a_definition_with_a_schema_that_is_none_is_not_stored() {
+    let client = server().client();
+    let mut broken = definition();
+    broken["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
+        json!({"type": "nonsense"});
+    assert_eq!(
+        client.create(DEFINITIONS, broken).await.unwrap_err().code,
+        422
+    );
+}
+
+#[tokio::test]
+async fn every_request_is_on_record() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = heard.clone();
+    let audit = Audit::new(move |event| {
+        let line = format!(
+            "{} {} {} {}",
+            event.user, event.verb, event.resource, event.code
+        );
+        sink.lock().unwrap().push((line, event.is_write()));
+    });
+    let server = Server::new(Options {
+        audit: Some(audit),
+        ..options()
+    })
+    .unwrap();
+    let jane = server.client_as(User::new("jane", &[]));
+    jane.create(MAPS, map("x")).await.unwrap();
+    jane.get(&at("x")).await.unwrap();
+    jane.get(&at("y")).await.unwrap_err();
+    let expected = [
+        ("jane create configmaps 201".to_owned(), true),
+        ("jane get configmaps 200".to_owned(), false),
+        ("jane get configmaps 404".to_owned(), false),
+    ];
+    assert_eq!(*heard.lock().unwrap(), expected);
+}
