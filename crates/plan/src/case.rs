@@ -71,10 +71,10 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether the failure that is being waited out is of this step.
+    /// How this step failed, if it did and is not due again yet.
     pub(crate) fn failed_at(&self, step: Step) -> Option<crate::Cause> {
         let failure = self.memory.failure()?;
-        (failure.step == step).then_some(failure.cause)
+        (failure.step == step && failure.retry_at > self.now).then_some(failure.cause)
     }
 
     /// Whether our Machine is to be replaced: a health check asks for it, or an object that it

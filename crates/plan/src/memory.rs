@@ -15,6 +15,9 @@ const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(5);
 /// The longest such pause.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(20);
 
+/// How long after it was due a failed step is forgotten: nobody calls for it any more.
+const STALE: SignedDuration = SignedDuration::from_mins(1);
+
 /// What is remembered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
@@ -75,10 +78,10 @@ impl Memory {
             self.fingerprint = fingerprint;
             self.changed_at = Some(now);
         }
-        if self.generation != generation {
-            self.generation = generation;
-            self.failure = None;
-        }
+        let is_edited = self.generation != generation;
+        self.generation = generation;
+        self.failure
+            .take_if(|failure| is_edited || after(failure.retry_at, STALE) < now);
         if let Some(pods) = seen.workload.pods.known() {
             self.refusals
                 .retain(|uid, _| pods.iter().any(|pod| pod.uid == *uid));
@@ -149,4 +152,75 @@ fn fingerprint(seen: &Seen) -> Option<Vec<(String, String)>> {
         );
     }
     Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn failure(retry_at: Timestamp) -> Failure {
+        Failure {
+            step: Step::CreateMachine,
+            cause: Cause::Unavailable,
+            message: "no answer".to_owned(),
+            retry_at,
+        }
+    }
+
+    #[test]
+    fn a_refused_eviction_is_due_after_five_ten_and_then_every_twenty_seconds() {
+        let mut memory = Memory::default();
+        let pauses = [5, 10, 20, 20].map(|pause| {
+            memory.refused("pod", "no", at(100));
+            (memory.refusal("pod").unwrap().due, at(100 + pause))
+        });
+        for (due, expected) in pauses {
+            assert_eq!(due, expected);
+        }
+        assert!(memory.refusal("another").is_none());
+    }
+
+    #[test]
+    fn a_pod_that_is_gone_is_forgotten() {
+        let mut memory = Memory::default();
+        memory.refused("pod", "no", at(100));
+        let mut seen = Seen::default();
+        memory.observe(None, &seen, at(101));
+        assert!(memory.refusal("pod").is_some(), "nobody looked");
+        seen.workload.pods = crate::Fact::Known(Vec::new());
+        memory.observe(None, &seen, at(102));
+        assert!(memory.refusal("pod").is_none());
+    }
+
+    #[test]
+    fn a_failure_is_forgotten_when_the_spec_is_edited_or_nobody_calls_for_it() {
+        let seen = Seen::default();
+        let mut memory = Memory::default();
+        memory.observe(Some(1), &seen, at(0));
+        memory.failed(failure(at(10)));
+        memory.observe(Some(1), &seen, at(70));
+        assert!(memory.failure().is_some());
+        memory.observe(Some(1), &seen, at(71));
+        assert!(memory.failure().is_none());
+        memory.failed(failure(at(100)));
+        memory.observe(Some(2), &seen, at(72));
+        assert!(memory.failure().is_none());
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_no_change() {
+        let mut memory = Memory::default();
+        let known = Seen {
+            machine: crate::Fact::Known(None),
+            ..Seen::default()
+        };
+        memory.observe(None, &known, at(0));
+        memory.observe(None, &Seen::default(), at(5));
+        memory.observe(None, &known, at(9));
+        assert_eq!(memory.unchanged_since(), Some(at(0)));
+    }
 }

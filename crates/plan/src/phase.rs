@@ -62,14 +62,7 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
             );
             (Phase::Active, true, Reason::PendingChanges, told)
         }
-        State::NodeNotReady { node } if was_in_service(case) => {
-            let told = format!("Node {node} is not ready any more");
-            (Phase::Active, false, Reason::NodeNotReady, told)
-        }
-        State::NodeNotReady { node } => {
-            let told = format!("Node {node} has joined and is not ready yet");
-            (Phase::Pending, false, Reason::Provisioning, told)
-        }
+        State::NodeNotReady { node } => node_not_ready(case, node),
         State::Going(message) => (
             Phase::ShuttingDown,
             false,
@@ -87,6 +80,17 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
             };
             (phase, false, Reason::RemovalStalled, message.clone())
         }
+    }
+}
+
+/// A Node is there that is not ready: not any more, or not yet.
+fn node_not_ready(case: &Case<'_>, node: &str) -> Summary {
+    if was_in_service(case) {
+        let told = format!("Node {node} is not ready any more");
+        (Phase::Active, false, Reason::NodeNotReady, told)
+    } else {
+        let told = format!("Node {node} has joined and is not ready yet");
+        (Phase::Pending, false, Reason::Provisioning, told)
     }
 }
 

@@ -90,3 +90,83 @@ fn reference(from: &ObjectRef) -> Reference {
 fn inline(from: &InlineObject, name: &str) -> Reference {
     Reference::new(&from.api_version, &from.kind, name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fivespot_api::ScheduledMachineStatus;
+    use serde_json::json;
+
+    fn object() -> ScheduledMachine {
+        serde_json::from_value(json!({
+            "metadata": { "name": "worker" },
+            "spec": {
+                "schedule": {}, "clusterName": "prod",
+                "bootstrapSpec": {
+                    "apiVersion": "bootstrap.cluster.x-k8s.io/v1", "kind": "B", "spec": {},
+                },
+                "infrastructureSpec": {
+                    "apiVersion": "infrastructure.cluster.x-k8s.io/v1", "kind": "I", "spec": {},
+                },
+            },
+        }))
+        .unwrap()
+    }
+
+    fn machine(label: &str) -> Machine {
+        Machine::read(&json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+            "metadata": {
+                "name": "worker", "uid": "m-1",
+                "labels": { name::SCHEDULED_MACHINE_LABEL: label },
+            },
+            "spec": {
+                "clusterName": "older",
+                "infrastructureRef": {
+                    "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Old", "name": "worker",
+                },
+            },
+            "status": { "nodeRef": { "name": "n1" } },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_was_created_is_looked_for_before_what_is_asked_for() {
+        let places = Places::of(&object(), Some(&machine("worker")));
+        let kinds: Vec<_> = places
+            .infrastructure
+            .iter()
+            .map(|place| &place.kind)
+            .collect();
+        assert_eq!(kinds, ["Old", "I"]);
+        assert_eq!(
+            (places.cluster.as_str(), places.node.as_deref()),
+            ("older", Some("n1"))
+        );
+    }
+
+    #[test]
+    fn a_machine_of_somebody_else_points_nowhere() {
+        let places = Places::of(&object(), Some(&machine("another")));
+        assert_eq!(places.infrastructure.len(), 1);
+        assert_eq!((places.cluster.as_str(), places.node), ("prod", None));
+    }
+
+    #[test]
+    fn an_edited_status_leads_to_no_secret() {
+        let mut object = object();
+        object.status = Some(ScheduledMachineStatus {
+            bootstrap_ref: Some(ObjectRef {
+                api_version: "v1".to_owned(),
+                kind: "Secret".to_owned(),
+                name: "worker".to_owned(),
+                namespace: None,
+                uid: None,
+            }),
+            ..ScheduledMachineStatus::default()
+        });
+        let places = Places::of(&object, None);
+        assert!(places.bootstrap.iter().all(|place| place.kind == "B"));
+    }
+}
