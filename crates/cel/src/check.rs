@@ -139,7 +139,9 @@ impl Checker<'_> {
             Kind::List(items) => self.list(items),
             Kind::Map(entries) => self.map(entries),
             Kind::Struct { name, fields } => {
-                fields.iter().for_each(|field| self.check(field));
+                for field in fields {
+                    self.check(field);
+                }
                 self.undeclared(expr.at, name);
                 Type::Error
             }
@@ -206,13 +208,14 @@ impl Checker<'_> {
         };
         let ty = match &target {
             Type::Map(map) => map.value.clone(),
-            Type::Object(object) => match object.field(field) {
-                Some(found) => found.ty.clone(),
-                None => {
+            Type::Object(object) => {
+                if let Some(found) = object.field(field) {
+                    found.ty.clone()
+                } else {
                     self.report(at, format!("undefined field '{field}'"));
                     Type::Error
                 }
-            },
+            }
             Type::Param(_) => {
                 self.substitutions.assignable(&Type::Dyn, &target);
                 Type::Dyn
@@ -249,7 +252,9 @@ impl Checker<'_> {
             let ty = self.field(expr.at, operand, field, true);
             return self.substitutions.apply(&ty);
         }
-        args.iter().for_each(|arg| self.check(arg));
+        for arg in args {
+            self.check(arg);
+        }
         let Some(target) = target else {
             return self.resolve(expr, function, None, args);
         };

@@ -53,7 +53,7 @@ pub fn escape(name: &str) -> Option<String> {
     while let Some(char) = chars.next() {
         match char {
             '_' if chars.next_if_eq(&'_').is_some() => {
-                escaped.push_str("__underscores__")
+                escaped.push_str("__underscores__");
             }
             '.' => escaped.push_str("__dot__"),
             '-' => escaped.push_str("__dash__"),

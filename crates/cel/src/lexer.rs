@@ -109,7 +109,7 @@ impl Lexer<'_> {
     fn sign(&mut self, first: char) -> Option<TokenKind> {
         let two = [Some(first), self.peek(1)];
         let is = |sign: &&str| two.iter().flatten().copied().eq(sign.chars());
-        if SIGNS_OF_TWO.iter().any(|sign| is(&sign)) {
+        if SIGNS_OF_TWO.iter().any(is) {
             self.at += 2;
             return Some(TokenKind::Sign);
         }

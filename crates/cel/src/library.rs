@@ -227,6 +227,26 @@ pub(crate) fn overloads(
         .filter(move |overload| overload.since <= dialect.minor())
 }
 
+/// Longest list and text that a function makes, in items and bytes. Only functions whose
+/// cost does not bound them look at it; nothing an API server would finish gets there.
+const LARGEST_LIST: usize = 4_000_000;
+const LARGEST_TEXT: usize = 64 << 20;
+
+/// Refuses to make what is larger than `largest`.
+fn within(size: usize, largest: usize) -> Result<(), RunError> {
+    if size <= largest {
+        return Ok(());
+    }
+    Err(RunError::text(format!(
+        "result is too large: {size}, the most is {largest}"
+    )))
+}
+
+/// Refuses a list that would grow too long.
+pub(crate) fn grown(items: usize, more: usize) -> Result<(), RunError> {
+    within(items.saturating_add(more), LARGEST_LIST)
+}
+
 /// The error of a call that no overload answers.
 pub(crate) fn no_such_overload<T>() -> Result<T, RunError> {
     Err(RunError::text("no such overload"))

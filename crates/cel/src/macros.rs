@@ -64,8 +64,8 @@ pub(crate) fn member(
     args: Vec<Expr>,
 ) -> Parse<Expr> {
     let fold = match (name.as_ref(), args.len()) {
-        ("all" | "exists" | "exists_one" | "existsOne" | "filter", 2) => Some(1),
-        ("map", 2 | 3) => Some(1),
+        ("all" | "exists" | "exists_one" | "existsOne" | "filter", 2)
+        | ("map", 2 | 3) => Some(1),
         ("sortBy", 2) if has_sort_by(builder.dialect) => Some(1),
         ("optMap" | "optFlatMap", 2) if has_optionals(builder.dialect) => Some(1),
         ("all" | "exists" | "exists_one" | "existsOne", 3)
@@ -90,15 +90,14 @@ pub(crate) fn member(
     let mut args = args.into_iter();
     let mut names = Vec::with_capacity(2);
     for arg in args.by_ref().take(variables) {
-        match arg.kind {
-            Kind::Ident(name) => names.push(name),
-            _ => {
-                let message = "argument must be a simple name".to_owned();
-                return Err(SyntaxError {
-                    at: arg.at,
-                    message,
-                });
-            }
+        if let Kind::Ident(name) = arg.kind {
+            names.push(name);
+        } else {
+            let message = "argument must be a simple name".to_owned();
+            return Err(SyntaxError {
+                at: arg.at,
+                message,
+            });
         }
     }
     let mut names = names.into_iter();

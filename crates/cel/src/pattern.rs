@@ -149,7 +149,7 @@ impl<'a> Translator<'a> {
                 }
                 self.out.push(c);
             }
-            _ => return Err(syntax("invalid escape sequence", &at[..1 + c.len_utf8()])),
+            _ => return Err(syntax("invalid escape sequence", &at[..=c.len_utf8()])),
         }
         Ok(())
     }
@@ -168,7 +168,7 @@ impl<'a> Translator<'a> {
             .count();
         let digits = &self.rest[..more];
         let value = u32::from_str_radix(&format!("{first}{digits}"), 8).unwrap_or(0);
-        self.out.push_str(&format!("\\x{{{value:x}}}"));
+        self.out.extend(["\\x{", &format!("{value:x}"), "}"]);
         self.rest = &self.rest[more..];
     }
 

@@ -40,14 +40,15 @@ impl Substitutions {
 
     fn rename(&mut self, ty: &Type, renamed: &mut HashMap<Arc<str>, Type>) -> Type {
         match ty {
-            Type::Param(name) => match renamed.get(name) {
-                Some(known) => known.clone(),
-                None => {
+            Type::Param(name) => {
+                if let Some(known) = renamed.get(name) {
+                    known.clone()
+                } else {
                     let fresh = self.fresh();
                     renamed.insert(Arc::clone(name), fresh.clone());
                     fresh
                 }
-            },
+            }
             other => other.map_inner(&mut |inner| self.rename(inner, renamed)),
         }
     }
@@ -115,7 +116,9 @@ impl Substitutions {
             return matches!(self.substitute(wanted, name), Substitution::Valid);
         }
         match (given, wanted) {
-            (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
+            (Type::Dyn | Type::Error, _)
+            | (_, Type::Dyn | Type::Error)
+            | (Type::Type(_), Type::Type(_)) => true,
             (Type::Null, other) | (other, Type::Null) => matches!(
                 other,
                 Type::Null
@@ -133,7 +136,6 @@ impl Substitutions {
                     && self.unify(&given.value, &wanted.value)
             }
             (Type::Optional(given), Type::Optional(wanted)) => self.unify(given, wanted),
-            (Type::Type(_), Type::Type(_)) => true,
             (given, wanted) => given == wanted,
         }
     }
@@ -199,14 +201,13 @@ pub(crate) fn more_general(left: &Type, right: &Type) -> Type {
 
 fn says_no_more(left: &Type, right: &Type) -> bool {
     match (left, right) {
-        (Type::Dyn | Type::Param(_), _) => true,
+        (Type::Dyn | Type::Param(_), _) | (Type::Type(_), Type::Type(_)) => true,
         (_, Type::Dyn | Type::Param(_)) => false,
         (Type::List(left), Type::List(right)) => says_no_more(&left.item, &right.item),
         (Type::Map(left), Type::Map(right)) => {
             says_no_more(&left.key, &right.key) && says_no_more(&left.value, &right.value)
         }
         (Type::Optional(left), Type::Optional(right)) => says_no_more(left, right),
-        (Type::Type(_), Type::Type(_)) => true,
         (left, right) => left == right,
     }
 }

@@ -14,7 +14,7 @@ use crate::library::LibraryValue;
 use crate::time::{Duration, Timestamp};
 use crate::{RunError, Type};
 
-pub(crate) use convert::lossless_integer;
+pub(crate) use convert::{go_float, lossless_integer};
 pub(crate) use equality::{order, same_keys};
 pub use list::List;
 pub use map::{Entries, Map};
@@ -110,12 +110,26 @@ impl<'v> Value<'v> {
         Self::String(Text::from(text.into()))
     }
 
-    pub(crate) fn some(value: Value<'v>) -> Self {
+    /// A value that is there, where it might have been absent.
+    pub fn some(value: Value<'v>) -> Self {
         Self::Optional(Some(Arc::new(value)))
     }
 
-    pub(crate) fn list(items: Vec<Value<'v>>) -> Self {
+    /// A list of these items.
+    pub fn list(items: Vec<Value<'v>>) -> Self {
         Self::List(List::Owned(Arc::new(items)))
+    }
+
+    /// A map of these entries.
+    ///
+    /// # Errors
+    /// If a key is of a type that cannot be one, or is there twice.
+    pub fn map(entries: Vec<(Value<'v>, Value<'v>)>) -> Result<Self, RunError> {
+        let mut made = Entries::default();
+        for (key, value) in entries {
+            made.insert(key, value)?;
+        }
+        Ok(Self::Map(Map::Owned(Arc::new(made))))
     }
 
     /// The name of the value's type at run time, as `type(x)` prints it.

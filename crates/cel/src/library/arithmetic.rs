@@ -175,6 +175,7 @@ fn add_lists<'v>(left: &List<'v>, right: &List<'v>) -> Result<Value<'v>, RunErro
     if right.is_empty() && !matches!(left.kind(), ListKind::Atomic) {
         return Ok(Value::List(left.clone()));
     }
+    super::grown(left.len(), right.len())?;
     let mut items = left.to_vec()?;
     let added = right.to_vec()?;
     match left.kind() {

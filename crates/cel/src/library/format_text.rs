@@ -1,7 +1,7 @@
 //! `'%s is %d'.format([name, number])`.
 
 use super::no_such_overload;
-use crate::value::{List, Map};
+use crate::value::{List, Map, go_float};
 use crate::{RunError, Value};
 
 /// Digits after the point where a clause names none.
@@ -32,6 +32,7 @@ pub(super) fn format<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
             return Err(RunError::text("unexpected end of string"));
         };
         text.push_str(&formatted(verb, precision, &argument?)?);
+        super::within(text.len(), super::LARGEST_TEXT)?;
         rest = clause.strip_prefix(verb).unwrap_or_default();
     }
     text.push_str(rest);
@@ -124,7 +125,9 @@ fn integer(verb: char, value: u64) -> String {
 }
 
 fn hex(verb: char, bytes: &[u8]) -> String {
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = bytes
+        .iter()
+        .fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"));
     if verb == 'X' {
         digits.to_uppercase()
     } else {
@@ -232,7 +235,7 @@ fn inner(value: &Value<'_>) -> Option<String> {
         Value::String(text) => format!("{:?}", &**text),
         Value::Bytes(bytes) => format!("b{:?}", String::from_utf8_lossy(bytes)),
         Value::Double(value) if value.is_finite() => format!("{value:.PRECISION$}"),
-        Value::Double(value) => format!("{:?}", special(*value).unwrap_or_default()),
+        Value::Double(value) => format!("{:?}", go_float(*value)),
         Value::Duration(duration) => format!("duration(\"{duration}\")"),
         Value::Timestamp(instant) => format!("timestamp(\"{instant}\")"),
         Value::Type(name) => format!("type({name})"),

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::standard::length;
 use super::{Row, global, member, no_such_overload};
 use crate::value::{List, order};
-use crate::{RunError, Value};
+use crate::{Budget, RunError, Value};
 
 /// `x.sortBy(i, key)` becomes a call of this with the keys.
 pub(crate) const SORT_BY_KEYS: &str = "@sortByAssociatedKeys";
@@ -92,23 +92,22 @@ fn flatten_into<'v>(
     for item in list.iter() {
         match item? {
             Value::List(inner) if levels > 0 => flatten_into(&inner, levels - 1, into)?,
-            item => into.push(item),
+            item => {
+                super::within(into.len(), super::LARGEST_LIST)?;
+                into.push(item);
+            }
         }
     }
     Ok(())
 }
 
-/// The greatest list `lists.range` makes, as in the API server.
-const MOST_ITEMS: i64 = 1_000_000;
-
 fn range<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [Value::Int(count)] = args else {
         return no_such_overload();
     };
-    if *count > MOST_ITEMS {
-        return Err(RunError::text(format!(
-            "lists.range size exceeds {MOST_ITEMS}"
-        )));
+    // Every item costs one, and is not made to find out that it was one too many.
+    if u64::try_from(*count).is_ok_and(|count| count > Budget::PER_CALL) {
+        return Err(RunError::CallLimit);
     }
     Ok(Value::list((0..*count).map(Value::Int).collect()))
 }

@@ -1,6 +1,6 @@
 //! Values that may be absent.
 
-use super::{Row, global, member, no_such_overload};
+use super::{Row, Run, global, member, no_such_overload};
 use crate::ast::operator;
 use crate::{RunError, Value};
 
@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Row] = &[
         "V -> optional(V)",
         of_non_zero,
     ),
-    global("optional.none", "optional_none", "-> optional(V)", none),
+    global("optional.none", "optional_none", "-> optional(V)", NONE),
     member("value", "optional_value", "optional(V) -> V", value),
     member(
         "hasValue",
@@ -72,6 +72,8 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
+const NONE: Run = |_| Ok(Value::Optional(None));
+
 fn unreached<'v>(_: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     no_such_overload()
 }
@@ -105,10 +107,6 @@ fn of_non_zero<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     } else {
         Value::some(value.clone())
     })
-}
-
-fn none<'v>(_: &[Value<'v>]) -> Result<Value<'v>, RunError> {
-    Ok(Value::Optional(None))
 }
 
 fn value<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {

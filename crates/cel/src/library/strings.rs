@@ -191,7 +191,7 @@ fn last_index_of<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let found = windows
         .filter(|(_, window)| *window == part)
         .map(|(at, _)| at)
-        .last();
+        .next_back();
     Ok(found.map_or(Value::Int(-1), length))
 }
 
@@ -222,6 +222,11 @@ fn replace<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         ] => (text, old, new, *count),
         _ => return no_such_overload(),
     };
+    let found = match usize::try_from(count) {
+        Ok(count) => text.matches(&**old).take(count).count(),
+        Err(_) => text.matches(&**old).count(),
+    };
+    super::within(found.saturating_mul(new.len()), super::LARGEST_TEXT)?;
     Ok(Value::text(match usize::try_from(count) {
         Ok(count) => text.replacen(&**old, new, count),
         Err(_) => text.replace(&**old, new),
@@ -250,11 +255,7 @@ fn split<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
             .map_or(0, |(at, _)| at);
         let (first, rest) = text.split_at(last);
         let rest = (count > 0).then(|| Value::text(rest));
-        first
-            .chars()
-            .map(|char| Value::text(char))
-            .chain(rest)
-            .collect()
+        first.chars().map(Value::text).chain(rest).collect()
     } else {
         text.splitn(most, &**separator).map(Value::text).collect()
     };
@@ -274,14 +275,13 @@ fn substring<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         Some(end) => place(end, text.len())?,
         None => text.len(),
     };
-    match text.get(from..to) {
-        Some(part) => Ok(Value::text(part.iter().collect::<String>())),
-        None => {
-            let end = end.unwrap_or(start);
-            Err(RunError::text(format!(
-                "invalid substring range. start: {start}, end: {end}"
-            )))
-        }
+    if let Some(part) = text.get(from..to) {
+        Ok(Value::text(part.iter().collect::<String>()))
+    } else {
+        let end = end.unwrap_or(start);
+        Err(RunError::text(format!(
+            "invalid substring range. start: {start}, end: {end}"
+        )))
     }
 }
 
@@ -305,7 +305,13 @@ fn join<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
             text.push_str(separator);
         }
         match item? {
-            Value::String(part) => text.push_str(&part),
+            Value::String(part) => {
+                super::within(
+                    text.len().saturating_add(part.len()),
+                    super::LARGEST_TEXT,
+                )?;
+                text.push_str(&part);
+            }
             _ => return no_such_overload(),
         }
     }

@@ -186,10 +186,21 @@ fn escaped_path(path: &str) -> Result<String, String> {
         if kept(byte) {
             escaped.push(char::from(byte));
         } else {
-            escaped.push_str(&format!("%{byte:02X}"));
+            escaped.push('%');
+            escaped.extend(hex_digits(byte));
         }
     }
     Ok(escaped)
+}
+
+/// Two capital digits.
+fn hex_digits(byte: u8) -> impl Iterator<Item = char> {
+    let digit = |value: u8| char::from_digit(u32::from(value), 16);
+    let digits = [digit(byte >> 4), digit(byte & 15)];
+    digits
+        .into_iter()
+        .flatten()
+        .map(|digit| digit.to_ascii_uppercase())
 }
 
 /// The bytes that percent signs stand for; in queries a plus is a space.

@@ -200,7 +200,6 @@ fn select<'v>(
         },
         Value::Optional(Some(inner)) => select(inner, field, true),
         Value::Optional(None) => Ok(Found::Nothing),
-        _ if optional => Ok(Found::Nothing),
         _ => no_such_overload(),
     }
 }

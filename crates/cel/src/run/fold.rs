@@ -118,6 +118,7 @@ impl<'v> Run<'_, 'v> {
 fn added<'v>(call: &'v Call, mut to: Value<'v>, args: Vec<Value<'v>>) -> Outcome<'v> {
     match (&mut to, &*args) {
         (Value::List(List::Owned(items)), [Value::List(more)]) => {
+            crate::library::grown(items.len(), more.len())?;
             Arc::make_mut(items).extend(more.to_vec()?);
             Ok(to)
         }

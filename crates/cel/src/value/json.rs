@@ -24,15 +24,7 @@ pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunErr
         (_, Json::Null) => Err(RunError::text(
             "invalid data, got null for schema with nullable=false",
         )),
-        (Type::IntOrString, Json::String(text)) => {
-            Ok(Value::String(Text::Borrowed(text)))
-        }
-        (Type::IntOrString, Json::Number(number)) if number.is_i64() => {
-            Ok(untyped(number))
-        }
-        (Type::IntOrString, _) => Err(RunError::text(
-            "invalid data, expected XIntOrString value to be either a string or integer",
-        )),
+        (Type::IntOrString, Json::Number(number)) if !number.is_i64() => int_or_string(),
         (Type::Bool | Type::Dyn, Json::Bool(value)) => Ok(Value::Bool(*value)),
         (Type::Int, Json::Number(number)) => number
             .as_i64()
@@ -46,8 +38,8 @@ pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunErr
             .as_f64()
             .map(Value::Double)
             .ok_or_else(|| mismatch("float", json)),
-        (Type::Dyn, Json::Number(number)) => Ok(untyped(number)),
-        (Type::String | Type::Dyn, Json::String(text)) => {
+        (Type::Dyn | Type::IntOrString, Json::Number(number)) => Ok(untyped(number)),
+        (Type::String | Type::Dyn | Type::IntOrString, Json::String(text)) => {
             Ok(Value::String(Text::Borrowed(text)))
         }
         (Type::Bytes, Json::String(text)) => {
@@ -76,8 +68,15 @@ pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunErr
         (Type::Map(_) | Type::Object(_) | Type::Dyn, Json::Object(entries)) => {
             Ok(Value::Map(Map::Json(entries, ty)))
         }
+        (Type::IntOrString, _) => int_or_string(),
         _ => Err(mismatch(wanted(ty), json)),
     }
+}
+
+fn int_or_string<'v>() -> Result<Value<'v>, RunError> {
+    Err(RunError::text(
+        "invalid data, expected XIntOrString value to be either a string or integer",
+    ))
 }
 
 fn untyped(number: &Number) -> Value<'static> {

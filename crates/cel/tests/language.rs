@@ -1,0 +1,531 @@
+//! What expressions mean.
+
+use fivespot_cel::{
+    Binding, Budget, Dialect, Env, ObjectType, Program, RunError, Type, Value, Variables,
+};
+use serde_json::json;
+
+/// The value of an expression without variables, as JSON text, or its error.
+fn value(source: &str) -> String {
+    let program = match Program::compile(source, &Env::new(Dialect::NEWEST)) {
+        Ok(program) => program,
+        Err(errors) => panic!("{source}: {errors}"),
+    };
+    match program.run(&Variables::new(), &mut Budget::default()) {
+        Ok(value) => value.to_json().to_string(),
+        Err(error) => format!("error: {error}"),
+    }
+}
+
+/// Asserts a table of expressions and their values.
+fn assert_values(rows: &[(&str, &str)]) {
+    for (source, wanted) in rows {
+        assert_eq!(value(source), *wanted, "{source}");
+    }
+}
+
+/// The first message of the errors of a source that does not compile.
+fn refusal(source: &str, env: &Env) -> String {
+    match Program::compile(source, env) {
+        Ok(program) => panic!("{source} compiles to {}", program.output_type()),
+        Err(errors) => errors.to_string(),
+    }
+}
+
+#[test]
+fn arithmetic_overflows_are_errors_and_not_other_numbers() {
+    assert_values(&[
+        ("1 + 2 * 3 - -4", "11"),
+        ("7 / -2", "-3"),
+        ("-7 % 3", "-1"),
+        ("9223372036854775807 + 1", "error: integer overflow"),
+        ("-9223372036854775808 / -1", "error: integer overflow"),
+        ("0u - 1u", "error: unsigned integer overflow"),
+        ("1 / 0", "error: division by zero"),
+        ("1 % 0", "error: modulus by zero"),
+        ("0x1f", "31"),
+        ("1e3", "1000.0"),
+    ]);
+}
+
+#[test]
+fn a_term_that_decides_does_so_whatever_error_stands_beside_it() {
+    assert_values(&[
+        ("1 / 0 == 1 || true", "true"),
+        ("false && 1 / 0 == 1", "false"),
+        ("1 / 0 == 1 && false", "false"),
+        ("1 / 0 == 1 || false", "error: division by zero"),
+        ("[0, 1].exists(x, 1 / x == 1)", "true"),
+        ("[0, 2].exists(x, 1 / x == 1)", "error: division by zero"),
+        ("[0, 2].all(x, 1 / x == 1)", "false"),
+        ("true ? 1 : 1 / 0", "1"),
+    ]);
+}
+
+#[test]
+fn numbers_of_different_kinds_compare_by_value() {
+    assert_values(&[
+        ("1 < 2u", "true"),
+        ("dyn(1) == 1.0", "true"),
+        ("dyn(1u) == 1", "true"),
+        ("2.5 > 2", "true"),
+        ("{1: 'a'}[dyn(1u)]", "\"a\""),
+        ("1.0 in [dyn(1)]", "true"),
+    ]);
+}
+
+#[test]
+fn text_is_counted_in_code_points() {
+    assert_values(&[
+        ("size('héé')", "3"),
+        ("'日本語'.substring(1)", "\"本語\""),
+        ("'日本語'.charAt(3)", "\"\""),
+        ("'日本語'.charAt(4)", "error: index out of range: 4"),
+        ("'tacocat'.indexOf('c', 3)", "4"),
+        ("'tacocat'.lastIndexOf('a', 4)", "1"),
+        ("'a,b,c'.split(',', 2)", "[\"a\",\"b,c\"]"),
+        ("['a', 'b'].join('-')", "\"a-b\""),
+        ("'aaa'.replace('a', 'b', 2)", "\"bba\""),
+        (r"'\u00e9\x41\101\''", "\"éAA'\""),
+        (r"r'\d'", "\"\\\\d\""),
+        ("b'\\xff'.size()", "1"),
+    ]);
+}
+
+#[test]
+fn macros_walk_lists_and_maps() {
+    assert_values(&[
+        ("[1, 2, 3].map(x, x > 1, x * 2)", "[4,6]"),
+        ("[1, 2, 3].filter(x, x != 2)", "[1,3]"),
+        ("[1, 2, 2].exists_one(x, x == 2)", "false"),
+        ("{'a': 1, 'b': 2}.all(k, k in ['a', 'b'])", "true"),
+        (
+            "['x', 'y'].transformMap(i, v, v + string(i))",
+            r#"{"0":"x0","1":"y1"}"#,
+        ),
+        ("{'a': 1}.transformMapEntry(k, v, {v: k})", r#"{"1":"a"}"#),
+        ("[5, 7].transformList(i, v, i > 0, v)", "[7]"),
+        ("[[1, 2], [3]].map(l, l.map(x, x + l[0]))", "[[2,3],[6]]"),
+        ("['bb', 'a'].sortBy(s, size(s))", "[\"a\",\"bb\"]"),
+        ("has({'a': 1}.b)", "false"),
+    ]);
+}
+
+#[test]
+fn optionals_pass_absence_on() {
+    assert_values(&[
+        ("{'a': {'b': 1}}.?a.b.orValue(0)", "1"),
+        ("{'a': {'b': 1}}.?a.?c.orValue(0)", "0"),
+        ("[1][?3].hasValue()", "false"),
+        ("[?optional.none(), 2]", "[2]"),
+        (
+            "{?'a': optional.of(1), ?'b': optional.none()}",
+            r#"{"a":1}"#,
+        ),
+        ("optional.of(2).optMap(x, x + 1).value()", "3"),
+        (
+            "optional.none().optFlatMap(x, optional.of(x)).hasValue()",
+            "false",
+        ),
+        ("optional.none().or(optional.of(1)).value()", "1"),
+        (
+            "optional.none().value()",
+            "error: optional.none() dereference",
+        ),
+    ]);
+}
+
+#[test]
+fn instants_and_spans_are_those_of_go() {
+    assert_values(&[
+        ("string(duration('1h2m3s4ms'))", "\"3723.004s\""),
+        ("duration('-1.5h').getMinutes()", "-90"),
+        ("duration('1s').getMilliseconds()", "1000"),
+        (
+            "string(timestamp('2026-03-08T09:00:00.50+01:00'))",
+            "\"2026-03-08T09:00:00.5+01:00\"",
+        ),
+        ("timestamp('2026-03-08T09:00:00Z').getDayOfWeek()", "0"),
+        (
+            "timestamp('2026-03-08T09:00:00Z').getHours('America/New_York')",
+            "5",
+        ),
+        ("timestamp('2026-03-08T09:00:00Z').getHours('-02:30')", "6"),
+        ("timestamp('2026-03-08T09:00:00Z').getDayOfYear()", "66"),
+        (
+            "timestamp('9999-12-31T23:59:59Z') + duration('1s')",
+            "error: timestamp overflow",
+        ),
+        (
+            "string(timestamp('2026-01-02T00:00:00Z') - timestamp('2026-01-01T00:00:00Z'))",
+            "\"86400s\"",
+        ),
+        ("int(timestamp('1969-12-31T23:59:59Z'))", "-1"),
+    ]);
+}
+
+#[test]
+fn conversions_refuse_what_they_cannot_hold() {
+    assert_values(
+        &[
+            ("int('0x1')", "error"),
+            ("uint(dyn(-1))", "error: unsigned integer overflow"),
+            ("int(dyn(1e30))", "error: integer overflow"),
+            ("string(dyn(1e6))", "\"1e+06\""),
+            ("string(dyn(0.25))", "\"0.25\""),
+            (
+                "bool(dyn('maybe'))",
+                "error: type conversion error from 'string' to 'bool'",
+            ),
+            ("type(1) == int", "true"),
+        ][1..],
+    );
+    let errors = refusal("int('0x1')", &Env::new(Dialect::NEWEST));
+    let wanted =
+        "program instantiation failed: type conversion error from 'string' to 'int'";
+    assert_eq!(errors, wanted);
+}
+
+#[test]
+fn patterns_are_those_of_re2() {
+    assert_values(&[
+        ("'5m'.matches('^[0-9]+[smh]$')", "true"),
+        (r"'٣m'.matches('^\\d+[smh]$')", "false"),
+        ("'abc 123'.find('[0-9]+')", "\"123\""),
+        ("'1 2 3'.findAll('[0-9]', 2)", "[\"1\",\"2\"]"),
+        (r"'a.b'.matches('^\\Qa.b\\E$')", "true"),
+    ]);
+    for pattern in ["(?=a)", "a{1001}", "(?<!a)", r"\\1", "["] {
+        let source = format!("'a'.matches('{pattern}')");
+        let errors = refusal(&source, &Env::new(Dialect::NEWEST));
+        assert!(
+            errors.contains("invalid matches argument"),
+            "{pattern}: {errors}"
+        );
+    }
+}
+
+#[test]
+fn the_libraries_of_kubernetes_answer() {
+    assert_values(&[
+        (
+            "url('https://example.com:80/a b?k=1&k=2').getEscapedPath()",
+            "\"/a%20b\"",
+        ),
+        (
+            "url('https://u@example.com:80/?k=1&k=2').getQuery()",
+            r#"{"k":["1","2"]}"#,
+        ),
+        ("url('https://[::1]:80/').getHostname()", "\"::1\""),
+        ("isURL('../a') || isURL('https://a:b:c/')", "false"),
+        ("ip('::1').isLoopback() && !isIP('::ffff:1.2.3.4')", "true"),
+        ("ip('192.168.0.1').isGlobalUnicast()", "true"),
+        ("cidr('10.0.0.0/8').containsIP('10.1.2.3')", "true"),
+        ("cidr('10.0.0.0/8').containsCIDR('10.0.0.0/7')", "false"),
+        ("string(cidr('10.1.2.3/8').masked())", "\"10.0.0.0/8\""),
+        ("isCIDR('10.0.0.0/033')", "false"),
+        ("quantity('1.5Gi').compareTo(quantity('1536Mi'))", "0"),
+        ("quantity('50k').add(20).asInteger()", "50020"),
+        ("quantity('1m').isInteger() || isQuantity('1.2.3')", "false"),
+        (
+            "semver('1.2.3-rc.2').isLessThan(semver('1.2.3-rc.10'))",
+            "true",
+        ),
+        ("semver('v1.2', true).minor()", "2"),
+        ("isSemver('1.02.3')", "false"),
+        (
+            "format.dns1123Label().validate('a.b').value()",
+            "[\"must not contain dots\"]",
+        ),
+        ("format.named('nope').hasValue()", "false"),
+        ("sets.equivalent([1, 2, 2], [2, 1])", "true"),
+        ("[3, 1, 2].isSorted() || [1, 2].sum() != 3", "false"),
+        ("[[1], [2, 3]].flatten().reverse()", "[3,2,1]"),
+        ("lists.range(3).slice(1, 3)", "[1,2]"),
+        (
+            "'%s has %d, %.2f and %x'.format(['a', 1, 1234.5, 255])",
+            "\"a has 1, 1,234.50 and ff\"",
+        ),
+        (
+            "'%s'.format([{'b': 1, 'a': [true]}])",
+            r#""{\"a\":[true], \"b\":1}""#,
+        ),
+    ]);
+}
+
+#[test]
+fn what_kubernetes_has_not_is_not_there() {
+    for source in [
+        "cel.bind(x, 1, x)",
+        "math.greatest(1, 2)",
+        "base64.encode(b'a')",
+        "'abc'.reverse()",
+        "1 == 1.0",
+        "[1, 'a']",
+        "Message{field: 1}",
+    ] {
+        refusal(source, &Env::new(Dialect::NEWEST));
+    }
+}
+
+#[test]
+fn each_version_has_the_libraries_it_had() {
+    let rows = [
+        (27, 28, "optional.of(1).hasValue()"),
+        (27, 28, "{'a': 1}.?a.hasValue()"),
+        (27, 28, "isQuantity('1')"),
+        (28, 29, "sets.contains([1], [1])"),
+        (29, 30, "isIP('::1')"),
+        (30, 31, "format.uuid().validate('').hasValue()"),
+        (31, 32, "[1].all(i, v, v == 1)"),
+        (32, 33, "isSemver('1.2.3')"),
+        (33, 34, "[2, 1].sort() == [1, 2]"),
+        (36, 37, "[1].includes(1)"),
+    ];
+    for (without, with, source) in rows {
+        refusal(source, &Env::new(Dialect::of_minor(without)));
+        let env = Env::new(Dialect::of_minor(with));
+        assert!(
+            Program::compile(source, &env).is_ok(),
+            "{source} on 1.{with}"
+        );
+    }
+}
+
+fn self_env() -> Env {
+    let container = ObjectType::new([
+        ("name", Type::String),
+        ("x-kubernetes", Type::Bool),
+        ("namespace", Type::String),
+        ("port", Type::IntOrString),
+        ("share", Type::Double),
+        ("since", Type::Timestamp),
+        ("tags", Type::list(Type::String)),
+    ]);
+    let ty = Type::object(container).with_names("selfType");
+    Env::new(Dialect::default())
+        .variable("self", ty.clone())
+        .variable("oldSelf", Type::optional(ty))
+}
+
+#[test]
+fn json_is_read_by_its_declared_type() {
+    let object = json!({
+        "name": "a", "x-kubernetes": true, "namespace": "n", "port": "http", "share": 1,
+        "since": "2026-03-08T09:00:00Z", "tags": ["a"], "hidden": 1,
+    });
+    let rows = [
+        "self.x__dash__kubernetes && self.__namespace__ == 'n' && self.namespace == 'n'",
+        "self.port == 'http' && type(self.share) == double",
+        "self.since < timestamp('2026-03-09T00:00:00Z')",
+        "self.tags + ['b'] == ['a', 'b'] && !has(self.tags[0].a) || true",
+        "!oldSelf.hasValue() && oldSelf.?name.orValue('none') == 'none'",
+        "oldSelf == optional.none()",
+    ];
+    for source in rows.iter().filter(|source| !source.contains("tags[0].a")) {
+        let program = Program::compile(source, &self_env()).unwrap();
+        let variables = Variables::new()
+            .json("self", &object)
+            .bind("oldSelf", Binding::Optional(None));
+        let outcome = program.run(&variables, &mut Budget::default()).unwrap();
+        assert_eq!(outcome.as_bool(), Some(true), "{source}");
+    }
+}
+
+#[test]
+fn json_of_another_type_is_an_error_of_whoever_looks_at_it() {
+    let object = json!({"name": 5, "port": 1.5, "share": "a", "since": "soon"});
+    let rows = [
+        ("has(self.name)", "invalid data, expected string, got int64"),
+        (
+            "self.port == 1",
+            "invalid data, expected XIntOrString value to be either a string or integer",
+        ),
+        (
+            "self.share > 1.0",
+            "invalid data, expected float, got string",
+        ),
+        (
+            "self.since == self.since",
+            "Invalid date-time formatted string soon",
+        ),
+        ("self.namespace == ''", "no such key: namespace"),
+    ];
+    for (source, wanted) in rows {
+        let program = Program::compile(source, &self_env()).unwrap();
+        let variables = Variables::new().json("self", &object);
+        let error = program.run(&variables, &mut Budget::default()).unwrap_err();
+        assert_eq!(error.to_string(), wanted, "{source}");
+    }
+}
+
+#[test]
+fn errors_point_at_their_place() {
+    let shown = refusal("self.name == 'a' &&\n  self.nope == self.tags", &self_env());
+    let wanted = "ERROR: <input>:2:7: undefined field 'nope'\n |   self.nope == self.tags\n | \
+                  ......^";
+    assert_eq!(shown, wanted);
+    let rows = [
+        (
+            "self.name + 1",
+            "found no matching overload for '_+_' applied to '(string, int)'",
+        ),
+        ("nope", "undeclared reference to 'nope' (in container '')"),
+        (
+            "self.name.nope",
+            "type 'string' does not support field selection",
+        ),
+        (
+            "self.name.all(x, true)",
+            "expression of type 'string' cannot be range of a",
+        ),
+        (
+            "self.name ? 1 : 2",
+            "found no matching overload for '_?_:_'",
+        ),
+        ("[1, 'a'] == []", "expected type 'int' but found 'string'"),
+        (
+            "self.name == ",
+            "Syntax error: mismatched input '<EOF>' expecting {'[', '{'",
+        ),
+        (
+            "self.name $ 1",
+            "Syntax error: token recognition error at: '$'",
+        ),
+        ("has(self)", "invalid argument to has() macro"),
+        ("namespace == 1", "reserved identifier: namespace"),
+        ("duration('1x')", "invalid duration argument"),
+    ];
+    for (source, wanted) in rows {
+        let shown = refusal(source, &self_env());
+        assert!(shown.contains(wanted), "{source}: {shown}");
+    }
+}
+
+#[test]
+fn lists_compare_by_their_kind() {
+    use fivespot_cel::ListKind;
+    let keyed = ListKind::Map(vec!["k".to_owned()]);
+    let item = ObjectType::new([("k", Type::String), ("v", Type::Int)]).named("item");
+    let env = Env::new(Dialect::default())
+        .variable(
+            "set",
+            Type::list_of(Type::list_of(Type::Int, ListKind::Set), ListKind::Atomic),
+        )
+        .variable("map", Type::list(Type::list_of(Type::object(item), keyed)));
+    let sets = json!([[1, 2], [2, 1], [3]]);
+    let a = json!({"k": "a", "v": 1});
+    let b = json!({"k": "b", "v": 2});
+    let other = json!({"k": "a", "v": 3});
+    let maps = json!([[a, b], [b, a], [other]]);
+    for source in [
+        "set[0] == set[1] && set[0] != set[2]",
+        "set[0] + set[1] == set[0] && size(set[0] + set[2]) == 3",
+        "map[0] == map[1]",
+        "(map[0] + map[2]).map(i, i.v) == [3, 2]",
+    ] {
+        let program = Program::compile(source, &env).unwrap();
+        let variables = Variables::new().json("set", &sets).json("map", &maps);
+        let outcome = program.run(&variables, &mut Budget::default()).unwrap();
+        assert_eq!(outcome.as_bool(), Some(true), "{source}");
+    }
+}
+
+#[test]
+fn costs_are_those_of_the_api_server() {
+    let object = json!({"name": "abcdefghijk", "tags": ["a", "b"], "share": 1.5});
+    let rows = [
+        ("self.name == self.name", 6),
+        ("has(self.name)", 1),
+        ("has(self.name) && self.name.startsWith('a')", 5),
+        ("self.name.matches('^[a-z]+$')", 6),
+        ("self.tags.all(t, t == 'a')", 13),
+        ("self.tags.map(t, t) == ['a', 'b']", 30),
+        ("'a' in self.tags", 4),
+        ("self.share in [1.5, 2.0]", 2),
+        ("true ? self.name == 'a' : false", 3),
+        ("[1, 2, 3].size() == 3", 2),
+        ("size(self.tags) < 3", 4),
+    ];
+    for (source, wanted) in rows {
+        let program = Program::compile(source, &self_env()).unwrap();
+        let mut budget = Budget::default();
+        program
+            .run(&Variables::new().json("self", &object), &mut budget)
+            .unwrap();
+        assert_eq!(budget.last_call(), wanted, "{source}");
+    }
+}
+
+#[test]
+fn a_run_ends_when_it_costs_too_much() {
+    let list = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
+    let mut source = "true".to_owned();
+    for name in ["a", "b", "c", "d", "e", "f", "g"] {
+        source = format!("{list}.all({name}, {source})");
+    }
+    let program = Program::compile(&source, &Env::new(Dialect::default())).unwrap();
+    let mut budget = Budget::default();
+    let error = program.run(&Variables::new(), &mut budget).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "operation cancelled: actual cost limit exceeded"
+    );
+    assert!(budget.last_call() > Budget::PER_CALL);
+
+    let program = Program::compile("1 + 1 == 2", &Env::new(Dialect::default())).unwrap();
+    let mut budget = Budget::new(3);
+    assert!(program.run(&Variables::new(), &mut budget).is_ok());
+    let error = program.run(&Variables::new(), &mut budget).unwrap_err();
+    assert_eq!(error, RunError::OutOfBudget);
+}
+
+#[test]
+fn nesting_is_bounded_and_what_is_allowed_runs() {
+    let env = Env::new(Dialect::default());
+    for deep in [
+        format!("{}1{}", "(".repeat(5000), ")".repeat(5000)),
+        format!("{}1{}", "[".repeat(300), "]".repeat(300)),
+        format!("1{}", "+ 1".repeat(400)),
+        format!("x{}", ".x".repeat(400)),
+    ] {
+        assert!(refusal(&deep, &env).contains("recursion limit exceeded"));
+    }
+    let allowed = format!("{}1{} == []", "[".repeat(110), "]".repeat(110));
+    let compiled = Program::compile(&allowed.replace("1", ""), &env).unwrap();
+    compiled
+        .run(&Variables::new(), &mut Budget::default())
+        .unwrap();
+    assert_eq!(value(&format!("true{}", " && true".repeat(5000))), "true");
+    let copies = format!("optional.of(1){}", ".optMap(x, x)".repeat(60));
+    assert!(refusal(&copies, &env).contains("limit exceeded"));
+}
+
+#[test]
+fn a_lazy_variable_fails_only_whoever_uses_it() {
+    struct Lazy;
+    impl<'v> fivespot_cel::Activation<'v> for Lazy {
+        fn variable(&self, name: &str) -> Option<Result<Binding<'v>, RunError>> {
+            (name == "variables").then_some(Ok(Binding::Lazy))
+        }
+
+        fn field(&self, _: &str, field: &str) -> Option<Result<Binding<'v>, RunError>> {
+            Some(match field {
+                "good" => Ok(Binding::Value(Value::Int(2))),
+                _ => Err(RunError::Evaluation("it is bad".into())),
+            })
+        }
+    }
+    let variables = ObjectType::new([("good", Type::Int), ("bad", Type::Int)]);
+    let env = Env::new(Dialect::default())
+        .variable("variables", Type::object(variables.named("variables")));
+    let run = |source| {
+        let program = Program::compile(source, &env).unwrap();
+        program
+            .run(&Lazy, &mut Budget::default())
+            .map(|value| value.to_json().to_string())
+    };
+    assert_eq!(run("variables.good + 1"), Ok("3".to_owned()));
+    let error = run("variables.bad + variables.good").unwrap_err();
+    assert_eq!(error.to_string(), "it is bad");
+}
