@@ -25,11 +25,13 @@
 //! that the pass goes on at step 5 and ends.
 //!
 //! # Layout
-//! - `resolve`: the raw spec becomes [`Wanted`]; nothing else reads raw strings
+//! - `resolve`: the raw spec becomes what is meant; nothing else reads raw strings
 //! - [`seen`], [`place`], [`memory`]: what goes in; [`action`], [`event`]: what comes out
 //! - `ladder`: which rung decides; `triple`: whose the objects are and what state they are in
 //! - `serve`, `leave`, `drain`, `machine`, `write`: one decision each
 //! - `status`, `finding`, `phase`: what is told to people, from the same facts
+
+#![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod action;
 pub mod event;
@@ -152,11 +154,13 @@ fn blind(case: &Case<'_>, unknown: &Unknown) -> Outcome {
 /// Sees to it that the finalizer is there before anything else, and goes after everything else.
 fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
     let subject = case.subject;
-    let action = match &outcome.state {
-        State::Paused(_) | State::Blind { .. } => None,
-        State::Quiet if subject.is_deleting => Some(write::remove_finalizer(subject)),
-        _ if !subject.has_finalizer() => Some(write::add_finalizer(subject)),
-        _ => None,
+    let is_touched = !matches!(outcome.state, State::Paused(_) | State::Blind { .. });
+    let action = if outcome.state == State::Quiet && subject.is_deleting {
+        Some(write::remove_finalizer(subject))
+    } else if is_touched && !subject.has_finalizer() {
+        Some(write::add_finalizer(subject))
+    } else {
+        None
     };
     match action {
         Some(action) => Outcome::tell(outcome.state).with(vec![action]),

@@ -132,8 +132,11 @@ fn reason(error: &Error) -> Reason {
         Error::Hours { .. } => Reason::InvalidHours,
         Error::UnknownTimeZone { .. } => Reason::UnknownTimeZone,
         Error::Incomplete { .. } => Reason::Incomplete,
-        // Everything else that a schedule can get wrong stands in the cron fields.
-        _ => Reason::InvalidCron,
+        Error::Cron { .. }
+        | Error::Duration { .. }
+        | Error::DurationOutOfBounds { .. }
+        // The parser may come to know more; what is left to get wrong stands beside cron.
+        | _ => Reason::InvalidCron,
     }
 }
 

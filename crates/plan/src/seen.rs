@@ -111,6 +111,8 @@ pub struct Workload {
     /// The Node of [`Places::node`](crate::Places::node); none is a 404.
     pub node: Fact<Option<Node>>,
     /// All pods bound to that Node, where [`Places::wants_pods`](crate::Places::wants_pods).
+    /// They are listed after the Node was read: only then does a cordoned Node without pods stay
+    /// without them.
     pub pods: Fact<Vec<Pod>>,
 }
 
