@@ -7,6 +7,7 @@ mod clock;
 mod collection;
 mod definitions;
 mod fixture;
+mod kube_client;
 mod namespaces;
 mod objects;
 mod policies;
