@@ -1,13 +1,126 @@
-//! `5spot validate`.
+//! `5spot validate`: what the API server would answer to manifests, without one.
+
+mod answer;
+mod engine;
+mod refusal;
+mod report;
+#[cfg(test)]
+mod tests;
 
 use std::io::Write;
+use std::path::PathBuf;
 
-use crate::{Failure, Outcome};
+use clap::ValueEnum;
+use fivespot_admission::KubeVersion;
+
+use crate::{Failure, Outcome, document};
+use answer::{Answer, Verdict};
+use engine::{Engine, Sources};
+
+const EXAMPLES: &str = "\
+Examples:
+  5spot validate -f machine.yaml
+  5spot validate -f manifests/ -o json
+  5spot validate -f new.yaml --old stored.yaml
+  5spot validate --no-builtin --crd crd.yaml --policy policies/ -f -";
 
 /// Arguments of `5spot validate`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(
+    about = "Say what the API server would answer to manifests, without one",
+    after_help = EXAMPLES
+)]
+pub(crate) struct Args {
+    /// Files or directories with objects, - for standard input (repeatable)
+    #[arg(short, long, value_name = "FILE|DIR|-", required = true)]
+    file: Vec<PathBuf>,
+    /// Leave out the definition and the policy of ScheduledMachine
+    #[arg(long)]
+    no_builtin: bool,
+    /// Files or directories with CustomResourceDefinitions (repeatable)
+    #[arg(long, value_name = "FILE|DIR")]
+    crd: Vec<PathBuf>,
+    /// Files or directories with ValidatingAdmissionPolicies and their bindings (repeatable)
+    #[arg(long, value_name = "FILE|DIR")]
+    policy: Vec<PathBuf>,
+    /// Files or directories with the objects as they are stored: one of the same kind,
+    /// namespace and name makes the object an update (repeatable)
+    #[arg(long, value_name = "FILE|DIR")]
+    old: Vec<PathBuf>,
+    /// What is done with the objects [default: update where --old has one, else create]
+    #[arg(long, value_enum)]
+    operation: Option<Operation>,
+    /// The namespace of objects that name none
+    #[arg(short, long, default_value = "default")]
+    namespace: String,
+    /// The API server whose answer is wanted
+    #[arg(long, value_name = "VERSION", default_value_t)]
+    kube_version: KubeVersion,
+    /// Everything that is wrong, also what a server would have kept back: further refusals by
+    /// policies, and policies after the schema has refused
+    #[arg(long)]
+    all_failures: bool,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Form,
+}
 
-pub(crate) fn run(_args: Args, _out: &mut dyn Write) -> Result<Outcome, Failure> {
-    Err(Failure::new("validate", "is being written"))
+/// What is done with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Operation {
+    /// It is new
+    Create,
+    /// It replaces one of --old
+    Update,
+    /// It goes
+    Delete,
+}
+
+/// The forms in which answers are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// As kubectl prints them
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+}
+
+pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let documents = document::read(&args.file)?;
+    if documents.is_empty() {
+        let remedy = "give files that hold objects";
+        return Err(
+            Failure::new("validate", "there is no object in what was given")
+                .remedy(remedy),
+        );
+    }
+    let engine = Engine::new(&Sources {
+        builtin: !args.no_builtin,
+        definitions: document::read(&args.crd)?,
+        policies: document::read(&args.policy)?,
+        version: args.kube_version,
+    })?;
+    let old = document::read(&args.old)?;
+    let answers = documents
+        .into_iter()
+        .map(|document| engine.answer(document, &old, &args))
+        .collect::<Result<Vec<_>, _>>()?;
+    match args.output {
+        Form::Text => report::text(out, &answers)?,
+        Form::Json => report::json(out, &answers)?,
+    }
+    Ok(outcome(&answers))
+}
+
+/// No if anything is refused; no answer if nothing could be looked at.
+fn outcome(answers: &[Answer]) -> Outcome {
+    let is = |wanted: fn(&Verdict) -> bool| answers.iter().any(|it| wanted(&it.verdict));
+    if is(|it| matches!(it, Verdict::Refused(_))) {
+        Outcome::No
+    } else if is(|it| matches!(it, Verdict::Valid)) {
+        Outcome::Yes
+    } else {
+        Outcome::Unanswered
+    }
 }

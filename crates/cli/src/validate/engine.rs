@@ -1,0 +1,363 @@
+//! The definitions and policies that manifests are held against.
+
+use std::sync::Arc;
+
+use fivespot_admission::crd::{Crd, CustomResource};
+use fivespot_admission::object_meta::Scope;
+use fivespot_admission::policy::{
+    Binding, GroupVersionKind, GroupVersionResource, Operation as Verb, Policies, Policy,
+    Request, User,
+};
+use fivespot_admission::{FieldError, KubeVersion, field};
+use fivespot_api::{crd, name, vap};
+use serde_json::Value;
+
+use super::answer::{Answer, Subject, Verdict};
+use super::refusal::Refusal;
+use super::{Args, Operation};
+use crate::Failure;
+use crate::document::Document;
+
+/// What the engine is made from.
+pub(super) struct Sources {
+    pub(super) builtin: bool,
+    pub(super) definitions: Vec<Document>,
+    pub(super) policies: Vec<Document>,
+    pub(super) version: KubeVersion,
+}
+
+/// Compiled definitions and policies.
+pub(super) struct Engine {
+    definitions: Vec<Crd>,
+    policies: Policies,
+    user: User,
+}
+
+impl Engine {
+    pub(super) fn new(sources: &Sources) -> Result<Self, Failure> {
+        let version = sources.version;
+        let mut definitions = Vec::new();
+        let (mut policies, mut bindings) = (Vec::new(), Vec::new());
+        if sources.builtin {
+            let builtin = crd::render(version.minor());
+            let definition = Crd::compile(&builtin, version);
+            definitions
+                .push(definition.map_err(|it| broken("the built-in definition", &it))?);
+            // Before 1.30 a cluster has no such policies unless it was told to.
+            if version.is_at_least(30) {
+                let policy = Policy::compile(&vap::policy(), version);
+                policies.push(policy.map_err(|it| broken("the built-in policy", &it))?);
+                let binding = Binding::compile(&vap::binding(vap::Action::Deny));
+                bindings.push(binding.map_err(|it| broken("the built-in binding", &it))?);
+            }
+        }
+        for document in &sources.definitions {
+            let what = &document.origin;
+            expect(document, &["CustomResourceDefinition"])?;
+            let definition = Crd::compile(&document.object, version);
+            // One that is given replaces the built-in one.
+            let definition = definition.map_err(|it| broken(what, &it))?;
+            definitions.retain(|it: &Crd| {
+                (it.group(), it.kind()) != (definition.group(), definition.kind())
+            });
+            definitions.push(definition);
+        }
+        for document in &sources.policies {
+            let what = &document.origin;
+            let kinds = [
+                "ValidatingAdmissionPolicy",
+                "ValidatingAdmissionPolicyBinding",
+            ];
+            if expect(document, &kinds)? == kinds[0] {
+                let policy = Policy::compile(&document.object, version);
+                let policy = policy.map_err(|it| broken(what, &it))?;
+                policies.retain(|it: &Policy| it.name() != policy.name());
+                policies.push(policy);
+            } else {
+                let binding = Binding::compile(&document.object);
+                let binding = binding.map_err(|it| broken(what, &it))?;
+                bindings.retain(|it: &Binding| it.name() != binding.name());
+                bindings.push(binding);
+            }
+        }
+        let policies = policies.into_iter().map(Arc::new);
+        Ok(Self {
+            definitions,
+            policies: Policies::new(policies, bindings.into_iter().map(Arc::new)),
+            user: User {
+                name: "kubernetes-admin".to_owned(),
+                groups: ["system:masters", "system:authenticated"]
+                    .map(Into::into)
+                    .into(),
+                ..User::default()
+            },
+        })
+    }
+
+    /// What the server would answer to one object.
+    pub(super) fn answer(
+        &self,
+        mut document: Document,
+        old: &[Document],
+        args: &Args,
+    ) -> Result<Answer, Failure> {
+        to_current_group(&mut document.object);
+        let mut subject = Subject::of(&document);
+        let of_kind =
+            |it: &&Crd| (it.group(), it.kind()) == (&*subject.group, &*subject.kind);
+        let Some(definition) = self.definitions.iter().find(of_kind) else {
+            let why = format!(
+                "nothing says what a {} of {} has to be, give its definition with --crd",
+                subject.kind,
+                subject.api_version()
+            );
+            return Ok(Answer {
+                subject,
+                warnings: Vec::new(),
+                verdict: Verdict::Skipped(why),
+            });
+        };
+        if definition.scope() == Scope::Namespaced && subject.namespace.is_empty() {
+            subject.namespace.clone_from(&args.namespace);
+            document.object["metadata"]["namespace"] = args.namespace.as_str().into();
+        }
+        let Some(resource) = definition.served(&subject.version) else {
+            let refusal = Refusal::not_served(&subject);
+            return Ok(Answer {
+                subject,
+                warnings: Vec::new(),
+                verdict: Verdict::Refused(vec![refusal]),
+            });
+        };
+        let stored = stored(&subject, old, resource, args)?;
+        let asking = Asking {
+            engine: self,
+            definition,
+            resource,
+            all_failures: args.all_failures,
+        };
+        let write = Write::new(document.object, stored, args.operation);
+        Ok(asking.answer(subject, write))
+    }
+}
+
+fn broken(what: &str, errors: &[FieldError]) -> Failure {
+    Failure::new(format!("compiling {what}"), field::aggregate(errors))
+        .remedy("a server would not accept it")
+}
+
+/// The kind of a document that has to be one of `kinds`.
+fn expect<'a>(document: &Document, kinds: &[&'a str]) -> Result<&'a str, Failure> {
+    let found = document.text("/kind");
+    let kind = kinds.iter().find(|kind| **kind == found);
+    kind.copied().ok_or_else(|| {
+        let why = format!("kind is '{found}', not {}", kinds.join(" or "));
+        Failure::new(format!("reading {}", document.origin), why)
+            .remedy("give objects with --file")
+    })
+}
+
+/// The oldest documents wrote another group.
+fn to_current_group(object: &mut Value) {
+    let Some(Value::String(api_version)) = object.get_mut("apiVersion") else {
+        return;
+    };
+    if let Some((name::OLDER_GROUP, version)) = api_version.split_once('/') {
+        *api_version = format!("{}/{version}", name::GROUP);
+    }
+}
+
+/// The stored state of an object, decoded.
+fn stored(
+    subject: &Subject,
+    old: &[Document],
+    resource: &CustomResource,
+    args: &Args,
+) -> Result<Option<Value>, Failure> {
+    let mut of_same_name = old.iter().map(|document| {
+        let mut document = document.clone();
+        to_current_group(&mut document.object);
+        document
+    });
+    let found = of_same_name.find(|document| {
+        let it = Subject::of(document);
+        let namespace = match it.namespace.as_str() {
+            "" if !subject.namespace.is_empty() => &args.namespace,
+            namespace => namespace,
+        };
+        let same = (&it.group, &it.kind, &it.name)
+            == (&subject.group, &subject.kind, &subject.name);
+        same && namespace == subject.namespace
+    });
+    let is_missing = found.is_none() && args.operation == Some(Operation::Update);
+    if is_missing {
+        let why = format!("--old has no {}", subject.handle());
+        return Err(Failure::new(format!("updating {}", subject.origin), why)
+            .remedy("give the stored object with --old"));
+    }
+    Ok(found.map(|mut document| {
+        resource.decode(&mut document.object);
+        if !subject.namespace.is_empty() {
+            document.object["metadata"]["namespace"] = subject.namespace.as_str().into();
+        }
+        document.object
+    }))
+}
+
+/// What is written over what.
+struct Write {
+    operation: Operation,
+    object: Value,
+    old: Option<Value>,
+}
+
+impl Write {
+    fn new(object: Value, old: Option<Value>, operation: Option<Operation>) -> Self {
+        let operation = operation.unwrap_or(match old {
+            Some(_) => Operation::Update,
+            None => Operation::Create,
+        });
+        match operation {
+            Operation::Create => Self {
+                operation,
+                object,
+                old: None,
+            },
+            Operation::Update => Self {
+                operation,
+                object,
+                old,
+            },
+            Operation::Delete => Self {
+                operation,
+                object: Value::Null,
+                old: Some(old.unwrap_or(object)),
+            },
+        }
+    }
+
+    /// Fills in what the server keeps: a name that it makes, the status, and what it wrote
+    /// into the metadata itself.
+    fn complete(&mut self, has_status: bool) {
+        const KEPT: [&str; 7] = [
+            "uid",
+            "resourceVersion",
+            "generation",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "managedFields",
+        ];
+        let Value::Object(fields) = &mut self.object else {
+            return;
+        };
+        if has_status {
+            fields.remove("status");
+            if let Some(status) = self.old.as_ref().and_then(|old| old.get("status")) {
+                fields.insert("status".to_owned(), status.clone());
+            }
+        }
+        let Some(Value::Object(metadata)) = fields.get_mut("metadata") else {
+            return;
+        };
+        let prefix = metadata.get("generateName").and_then(Value::as_str);
+        if let (Some(prefix), None) = (prefix, metadata.get("name")) {
+            let made = format!("{prefix}xxxxx");
+            metadata.insert("name".to_owned(), made.into());
+        }
+        let old = self.old.as_ref().and_then(|old| old.get("metadata"));
+        for field in KEPT {
+            if let Some(value) = old.and_then(|old| old.get(field)) {
+                metadata.entry(field).or_insert_with(|| value.clone());
+            }
+        }
+    }
+}
+
+/// One object before one definition.
+struct Asking<'a> {
+    engine: &'a Engine,
+    definition: &'a Crd,
+    resource: &'a CustomResource,
+    all_failures: bool,
+}
+
+impl Asking<'_> {
+    fn answer(&self, subject: Subject, mut write: Write) -> Answer {
+        let mut warnings = Vec::new();
+        let mut refusals = Vec::new();
+        if write.operation != Operation::Delete {
+            let unknown = self.resource.decode(&mut write.object);
+            if !unknown.is_empty() {
+                let operation = write.operation;
+                refusals.push(Refusal::unknown_fields(&subject, &unknown, operation));
+            }
+            write.complete(self.resource.has_status());
+            if self.goes_on(&refusals) {
+                let verdict = match &write.old {
+                    Some(old) => self.resource.update(&write.object, old),
+                    None => self.resource.create(&write.object),
+                };
+                warnings.extend(verdict.warnings);
+                if !verdict.errors.is_empty() {
+                    refusals.push(Refusal::invalid(&subject, &verdict.errors));
+                }
+            }
+        }
+        if self.goes_on(&refusals) {
+            let request = self.request(&subject, &write);
+            let decision = self.engine.policies.decide(&request, &());
+            warnings.extend(decision.warnings);
+            let told = if self.all_failures { usize::MAX } else { 1 };
+            refusals.extend(decision.denials.iter().take(told).map(|denial| {
+                Refusal::denied(&subject, self.definition, denial, write.operation)
+            }));
+        }
+        let verdict = if refusals.is_empty() {
+            Verdict::Valid
+        } else {
+            Verdict::Refused(refusals)
+        };
+        Answer {
+            subject,
+            warnings,
+            verdict,
+        }
+    }
+
+    /// A server says one thing and stops.
+    fn goes_on(&self, refusals: &[Refusal]) -> bool {
+        refusals.is_empty() || self.all_failures
+    }
+
+    fn request<'r>(&'r self, subject: &'r Subject, write: &'r Write) -> Request<'r> {
+        let (group, version) = (subject.group.as_str(), subject.version.as_str());
+        Request {
+            operation: match write.operation {
+                Operation::Create => Verb::Create,
+                Operation::Update => Verb::Update,
+                Operation::Delete => Verb::Delete,
+            },
+            kind: GroupVersionKind {
+                group,
+                version,
+                kind: &subject.kind,
+            },
+            resource: GroupVersionResource {
+                group,
+                version,
+                resource: self.definition.plural(),
+            },
+            equivalents: &[],
+            subresource: "",
+            namespace: &subject.namespace,
+            name: &subject.name,
+            object: Some(&write.object).filter(|it| !it.is_null()),
+            old_object: write.old.as_ref(),
+            options: None,
+            user: &self.engine.user,
+            dry_run: false,
+            namespace_object: None,
+        }
+    }
+}

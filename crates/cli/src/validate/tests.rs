@@ -1,0 +1,212 @@
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use super::{Args, EXAMPLES, Engine, Form, Sources, outcome, report};
+use crate::document::{self, Document};
+use crate::{Failure, Outcome};
+
+const MACHINE: &str = "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachine
+metadata: {name: worker}
+spec:
+  clusterName: production
+  schedule: {daysOfWeek: [mon-fri], hoursOfDay: ['9-17']}
+  bootstrapSpec: {apiVersion: k0smotron.io/v1beta1, kind: K0sWorkerConfig, spec: {}}
+  infrastructureSpec:
+    {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: RemoteMachine, spec: {}}
+  gracefulShutdownTimeout: 5m
+";
+
+#[derive(clap::Parser)]
+struct Line {
+    #[command(flatten)]
+    args: Args,
+}
+
+fn args(words: &[&str]) -> Args {
+    use clap::Parser as _;
+    let line = ["validate", "-f", "machine.yaml"].iter().chain(words);
+    Line::try_parse_from(line).unwrap().args
+}
+
+fn read(text: &str) -> Vec<Document> {
+    document::parse("machine.yaml", text).unwrap()
+}
+
+/// What is printed for `text` over the stored `old`, and how it ends.
+fn validate(text: &str, old: &str, words: &[&str]) -> Result<(String, Outcome), Failure> {
+    let args = args(words);
+    let engine = Engine::new(&Sources {
+        builtin: !args.no_builtin,
+        definitions: Vec::new(),
+        policies: Vec::new(),
+        version: args.kube_version,
+    })?;
+    let old = read(old);
+    let answers = read(text)
+        .into_iter()
+        .map(|document| engine.answer(document, &old, &args))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut out = Vec::new();
+    match args.output {
+        Form::Text => report::text(&mut out, &answers)?,
+        Form::Json => report::json(&mut out, &answers)?,
+    }
+    let text = String::from_utf8_lossy(&out).into_owned();
+    Ok((text, outcome(&answers)))
+}
+
+fn said(text: &str) -> (String, Outcome) {
+    validate(text, "", &[]).unwrap()
+}
+
+#[test]
+fn a_machine_that_keeps_every_rule_is_valid() {
+    let (text, outcome) = said(MACHINE);
+    assert_eq!(text, "scheduledmachine.5spot.finos.org/worker valid\n");
+    assert_eq!(outcome, Outcome::Yes);
+}
+
+#[test]
+fn one_fault_stands_in_the_line_in_the_words_of_the_server() {
+    let (text, outcome) = said(&MACHINE.replace("5m", "five minutes"));
+    assert_snapshot!(text, @r#"The ScheduledMachine "worker" is invalid: spec.gracefulShutdownTimeout: Invalid value: "five minutes": must be a duration string such as '5m', '30s', or '1h'"#);
+    assert_eq!(outcome, Outcome::No);
+}
+
+#[test]
+fn several_faults_stand_below_the_line() {
+    let text = MACHINE
+        .replace("5m", "five minutes")
+        .replace("k0smotron.io/v1beta1", "rbac.authorization.k8s.io/v1");
+    assert_snapshot!(said(&text).0, @r#"
+    The ScheduledMachine "worker" is invalid: 
+    * spec.bootstrapSpec.apiVersion: Invalid value: "rbac.authorization.k8s.io/v1": must be from an allowed group: bootstrap.cluster.x-k8s.io or k0smotron.io
+    * spec.gracefulShutdownTimeout: Invalid value: "five minutes": must be a duration string such as '5m', '30s', or '1h'
+    "#);
+}
+
+#[test]
+fn a_field_that_does_not_exist_is_a_bad_request() {
+    let (text, outcome) =
+        said(&MACHINE.replace("clusterName:", "color: red\n  clusterName:"));
+    assert_snapshot!(text, @r#"Error from server (BadRequest): error when creating "machine.yaml": ScheduledMachine in version "v1alpha1" cannot be handled as a ScheduledMachine: strict decoding error: unknown field "spec.color""#);
+    assert_eq!(outcome, Outcome::No);
+}
+
+#[test]
+fn the_policy_is_heard_where_the_schema_has_nothing_to_say() {
+    let text = MACHINE.replace("{name: worker}", "{name: worker.a}");
+    assert!(said(&text).0.contains("worker.a"), "{}", said(&text).0);
+    assert_eq!(said(&text).1, Outcome::No);
+}
+
+#[test]
+fn all_failures_tells_of_the_policies_too() {
+    let text = MACHINE.replace("5m", "five minutes");
+    let (text, _) = validate(&text, "", &["--all-failures"]).unwrap();
+    let mut lines = text.lines();
+    assert!(
+        lines
+            .next()
+            .unwrap()
+            .starts_with("The ScheduledMachine \"worker\" is invalid: ")
+    );
+    assert!(lines.next().unwrap().starts_with(
+        "The scheduledmachines \"worker\" is invalid: : ValidatingAdmissionPolicy \
+         'scheduledmachine-validation' with binding \
+         'scheduledmachine-validation-binding' denied request: "
+    ));
+}
+
+#[test]
+fn an_update_is_not_refused_for_what_was_there_before() {
+    let old = MACHINE.replace("5m", "five minutes");
+    let new = old.replace("mon-fri", "mon-sat");
+    let (text, outcome) = validate(&new, &old, &[]).unwrap();
+    assert_eq!(outcome, Outcome::Yes, "{text}");
+    let (_, outcome) = validate(&new, &old, &["--operation", "create"]).unwrap();
+    assert_eq!(outcome, Outcome::No);
+}
+
+#[test]
+fn an_update_of_nothing_cannot_be_answered() {
+    let failure = validate(MACHINE, "", &["--operation", "update"]).unwrap_err();
+    assert_eq!(
+        failure.to_string(),
+        "updating machine.yaml: --old has no scheduledmachine.5spot.finos.org/worker; give \
+         the stored object with --old"
+    );
+}
+
+#[test]
+fn the_group_of_the_oldest_documents_is_understood() {
+    let text = MACHINE.replace("5spot.finos.org", "capi.5spot.io");
+    assert_eq!(
+        said(&text),
+        (
+            "scheduledmachine.5spot.finos.org/worker valid\n".to_owned(),
+            Outcome::Yes
+        )
+    );
+}
+
+#[test]
+fn a_version_that_is_not_served_is_refused_as_kubectl_refuses_it() {
+    assert_snapshot!(said(&MACHINE.replace("v1alpha1", "v9")).0, @r#"
+    error: resource mapping not found for name: "worker" namespace: "default" from "machine.yaml": no matches for kind "ScheduledMachine" in version "5spot.finos.org/v9"
+    ensure CRDs are installed first
+    "#);
+}
+
+#[test]
+fn kinds_that_nobody_defined_are_skipped_and_said_so() {
+    let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let (text, outcome) = said(config);
+    assert_eq!(
+        text,
+        "configmap/a skipped: nothing says what a ConfigMap of v1 has to be, give its \
+         definition with --crd\n"
+    );
+    assert_eq!(outcome, Outcome::Unanswered);
+    assert_eq!(said(&format!("{config}---\n{MACHINE}")).1, Outcome::Yes);
+}
+
+#[test]
+fn json_carries_the_status_of_each_refusal() {
+    let text = format!("{MACHINE}---\n{}", MACHINE.replace("5m", "five minutes"));
+    let (text, outcome) = validate(&text, "", &["-o", "json"]).unwrap();
+    assert_eq!(outcome, Outcome::No);
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["valid"], 1);
+    assert_eq!(report["invalid"], 1);
+    assert_eq!(report["items"][0]["result"], "valid");
+    let status = &report["items"][1]["refusals"][0];
+    assert_eq!(status["code"], 422);
+    assert_eq!(status["details"]["kind"], "ScheduledMachine");
+    assert_eq!(
+        status["details"]["causes"][0]["field"],
+        "spec.gracefulShutdownTimeout"
+    );
+}
+
+#[test]
+fn every_supported_version_compiles_what_is_built_in() {
+    for minor in 30..=37 {
+        let version = format!("1.{minor}");
+        let (text, outcome) =
+            validate(MACHINE, "", &["--kube-version", &version]).unwrap();
+        assert_eq!(outcome, Outcome::Yes, "{version}: {text}");
+    }
+}
+
+#[test]
+fn the_examples_of_the_help_are_understood() {
+    use clap::Parser as _;
+    let lines = EXAMPLES.lines().skip(1);
+    for line in lines {
+        let words = line.split_whitespace().skip(1);
+        assert!(Line::try_parse_from(words).is_ok(), "{line}");
+    }
+}
