@@ -1,19 +1,20 @@
 //! Parses source text into expressions.
 
+mod builder;
+mod primary;
+
 use std::sync::Arc;
 
-use crate::ast::{Entry, Expr, Fold, Item, Kind, operator};
-use crate::error::{CompileError, CompileErrors};
+use crate::ast::{Expr, Kind, operator};
+use crate::error::CompileErrors;
 use crate::lexer::{self, Token, TokenKind};
-use crate::{Dialect, Value, literal, macros};
+use crate::{Dialect, Value, macros};
+
+pub(crate) use builder::{Builder, Parse, SyntaxError, located};
+use builder::{MOST_NESTING, too_deep};
 
 /// Longest source, in code points.
 const MOST_CODE_POINTS: usize = 100_000;
-/// Highest tree, so that nothing that walks it runs out of stack, in an unoptimised build on
-/// a thread of 2 MiB either. The API server's parser goes to 250.
-const MOST_NESTING: usize = 120;
-/// Largest tree. No source of legal size gets there but by nested macros that copy.
-const MOST_NODES: usize = 200_000;
 
 /// What may begin an expression, as the API server lists it.
 const EXPRESSION_STARTS: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', \
@@ -84,111 +85,15 @@ pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Parsed, CompileErr
         tokens,
         next: 0,
         nesting: 0,
-        builder: Builder { dialect, ids: 0 },
+        builder: Builder::new(dialect),
     };
     match parser.whole() {
         Ok(root) => Ok(Parsed {
             root,
-            ids: parser.builder.ids,
+            ids: parser.builder.ids(),
         }),
         Err(error) => Err(failed(vec![(error.at, error.message)])),
     }
-}
-
-/// Turns an offset into line and column.
-pub(crate) fn located(source: &[char], at: usize, message: String) -> CompileError {
-    let before = source.get(..at.min(source.len())).unwrap_or_default();
-    let line = 1 + before.iter().filter(|char| **char == '\n').count();
-    let column = 1 + before
-        .iter()
-        .rev()
-        .take_while(|char| **char != '\n')
-        .count();
-    CompileError {
-        line,
-        column,
-        message,
-    }
-}
-
-/// A syntax error at an offset.
-#[derive(Debug)]
-pub(crate) struct SyntaxError {
-    pub(crate) at: usize,
-    pub(crate) message: String,
-}
-
-pub(crate) type Parse<T> = Result<T, SyntaxError>;
-
-/// Makes nodes; shared with the macros.
-pub(crate) struct Builder {
-    pub(crate) dialect: Dialect,
-    ids: usize,
-}
-
-impl Builder {
-    /// A node at an offset.
-    pub(crate) fn node(&mut self, at: usize, kind: Kind) -> Parse<Expr> {
-        let (depth, size) = kind.extent_below();
-        let (depth, size) = (depth + 1, size + 1);
-        if depth > MOST_NESTING {
-            return Err(too_deep(at));
-        }
-        if size > MOST_NODES {
-            let message = format!("expression node limit exceeded: {MOST_NODES}");
-            return Err(SyntaxError { at, message });
-        }
-        let id = self.ids;
-        self.ids += 1;
-        Ok(Expr {
-            id,
-            at,
-            depth,
-            size,
-            kind,
-        })
-    }
-
-    pub(crate) fn ident(&mut self, at: usize, name: &str) -> Parse<Expr> {
-        self.node(at, Kind::Ident(Arc::from(name)))
-    }
-
-    pub(crate) fn literal(&mut self, at: usize, value: Value<'static>) -> Parse<Expr> {
-        self.node(at, Kind::Literal(value))
-    }
-
-    pub(crate) fn call(
-        &mut self,
-        at: usize,
-        function: &str,
-        args: Vec<Expr>,
-    ) -> Parse<Expr> {
-        self.node(
-            at,
-            Kind::Call {
-                target: None,
-                function: Arc::from(function),
-                args,
-            },
-        )
-    }
-
-    pub(crate) fn list(&mut self, at: usize, items: Vec<Expr>) -> Parse<Expr> {
-        let items = items.into_iter().map(|value| Item {
-            value,
-            optional: false,
-        });
-        self.node(at, Kind::List(items.collect()))
-    }
-
-    pub(crate) fn fold(&mut self, at: usize, fold: Fold) -> Parse<Expr> {
-        self.node(at, Kind::Fold(Box::new(fold)))
-    }
-}
-
-fn too_deep(at: usize) -> SyntaxError {
-    let message = format!("expression recursion limit exceeded: {MOST_NESTING}");
-    SyntaxError { at, message }
 }
 
 struct Parser {
@@ -477,149 +382,5 @@ impl Parser {
         }
         self.expect(")")?;
         Ok(args)
-    }
-
-    fn primary(&mut self) -> Parse<Expr> {
-        let at = self.at();
-        match self.kind() {
-            TokenKind::Ident => self.ident(),
-            TokenKind::Sign => self.signed_primary(at),
-            TokenKind::End => Err(self.unexpected(EXPRESSION_STARTS, false)),
-            _ => self.number_or_text(at, false),
-        }
-    }
-
-    fn signed_primary(&mut self, at: usize) -> Parse<Expr> {
-        let text = self
-            .token()
-            .map_or_else(String::new, |token| token.text.clone());
-        match text.as_str() {
-            "(" => {
-                self.advance();
-                let inner = self.expression()?;
-                self.expect(")")?;
-                Ok(inner)
-            }
-            "[" => self.list(),
-            "{" => self.map(),
-            "." => {
-                self.advance();
-                if self.kind() != TokenKind::Ident {
-                    return Err(self.unexpected("IDENTIFIER", false));
-                }
-                self.ident()
-            }
-            "-" => {
-                self.advance();
-                self.number_or_text(at, true)
-            }
-            "true" | "false" => {
-                self.advance();
-                self.builder.literal(at, Value::Bool(text == "true"))
-            }
-            "null" => {
-                self.advance();
-                self.builder.literal(at, Value::Null)
-            }
-            _ => Err(self.unexpected(EXPRESSION_STARTS, false)),
-        }
-    }
-
-    fn number_or_text(&mut self, at: usize, negative: bool) -> Parse<Expr> {
-        let text = self
-            .token()
-            .map_or_else(String::new, |token| token.text.clone());
-        let value = match self.kind() {
-            TokenKind::Int => literal::int(&text, negative).map(Value::Int),
-            TokenKind::Uint if !negative => literal::uint(&text).map(Value::Uint),
-            TokenKind::Double => literal::double(&text, negative).map(Value::Double),
-            TokenKind::String => {
-                literal::string(&text).map(|text| Value::String(text.into()))
-            }
-            TokenKind::Bytes => {
-                literal::bytes(&text).map(|bytes| Value::Bytes(bytes.into()))
-            }
-            _ => return Err(self.unexpected(EXPRESSION_STARTS, false)),
-        };
-        self.advance();
-        let value = value.map_err(|reason| SyntaxError {
-            at,
-            message: reason.to_owned(),
-        })?;
-        self.builder.literal(at, value)
-    }
-
-    /// A name, or a call of a global function or macro.
-    fn ident(&mut self) -> Parse<Expr> {
-        let at = self.at();
-        let name = self.name();
-        if RESERVED.contains(&&*name) {
-            return Err(SyntaxError {
-                at,
-                message: format!("reserved identifier: {name}"),
-            });
-        }
-        let Some(open) = self.eat("(") else {
-            return self.builder.node(at, Kind::Ident(name));
-        };
-        let args = self.arguments()?;
-        macros::global(&mut self.builder, open, &name, args)
-    }
-
-    fn list(&mut self) -> Parse<Expr> {
-        let at = self.expect("[")?;
-        let mut items = Vec::new();
-        while !self.is("]") {
-            let optional = self.optional_sign()?;
-            let value = self.expression()?;
-            items.push(Item { value, optional });
-            if self.eat(",").is_none() {
-                break;
-            }
-        }
-        self.expect("]")?;
-        self.builder.node(at, Kind::List(items))
-    }
-
-    fn map(&mut self) -> Parse<Expr> {
-        let at = self.expect("{")?;
-        let mut entries = Vec::new();
-        while !self.is("}") {
-            let optional = self.optional_sign()?;
-            let key = self.expression()?;
-            self.expect(":")?;
-            let value = self.expression()?;
-            entries.push(Entry {
-                key,
-                value,
-                optional,
-            });
-            if self.eat(",").is_none() {
-                break;
-            }
-        }
-        self.expect("}")?;
-        self.builder.node(at, Kind::Map(entries))
-    }
-
-    /// `Name{field: value}`.
-    fn structure(&mut self, name: &Expr) -> Parse<Expr> {
-        let at = self.expect("{")?;
-        let mut fields = Vec::new();
-        while !self.is("}") {
-            self.optional_sign()?;
-            if self.kind() != TokenKind::Ident {
-                return Err(self.unexpected("IDENTIFIER", false));
-            }
-            self.name();
-            self.expect(":")?;
-            fields.push(self.expression()?);
-            if self.eat(",").is_none() {
-                break;
-            }
-        }
-        self.expect("}")?;
-        let name = name.qualified_name().unwrap_or_default();
-        self.builder.node(at, Kind::Struct { name, fields })
     }
 }

@@ -1,107 +1,19 @@
 //! Turns checked expressions into what the evaluator walks.
 
-use std::sync::Arc;
+mod constant;
+mod node;
 
-use regex::Regex;
+use std::sync::Arc;
 
 use crate::ast::{Expr, Fold, Kind, operator};
 use crate::check::{Checked, Reference};
 use crate::cost::Formula;
 use crate::library::Overload;
-use crate::library::regex::{RunCompiled, compiled};
-use crate::value::{Entries, Map};
+use crate::library::regex::compiled;
 use crate::{RunError, Value, pattern};
 
-/// One step of an evaluation.
-#[derive(Debug)]
-pub(crate) enum Node {
-    Const(Value<'static>),
-    Attribute(Attribute),
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Equal {
-        sides: Box<[Node; 2]>,
-        negated: bool,
-    },
-    /// `x in [constants]`
-    Member {
-        wanted: Box<Node>,
-        set: Vec<Value<'static>>,
-    },
-    Call(Call),
-    /// Goes on while the argument is true or an error.
-    NotFalse {
-        argument: Box<Node>,
-    },
-    /// `a.or(b)` and `a.orValue(b)`: the second only if it is needed.
-    Alternative {
-        sides: Box<[Node; 2]>,
-        unwrap: bool,
-    },
-    List(Vec<(Node, bool)>),
-    Map(Vec<(Node, Node, bool)>),
-    Fold(Box<FoldNode>),
-}
-
-/// A value and the fields and indexes read from it. They are one node, as in the API
-/// server, because their costs are counted together.
-#[derive(Debug)]
-pub(crate) struct Attribute {
-    pub(crate) root: Root,
-    pub(crate) qualifiers: Vec<Qualifier>,
-    /// Ends with the presence test of `has()`.
-    pub(crate) test: bool,
-}
-
-#[derive(Debug)]
-pub(crate) enum Root {
-    /// A variable of the activation, by its place in the program's table.
-    Variable(usize),
-    /// A variable of a fold, by its slot.
-    Local(usize),
-    /// Any other value.
-    Value(Box<Node>),
-    /// `condition ? yes : no`
-    Conditional(Box<[Node; 3]>),
-}
-
-/// One field or index.
-#[derive(Debug)]
-pub(crate) struct Qualifier {
-    pub(crate) key: Key,
-    /// Written with `?`.
-    pub(crate) optional: bool,
-}
-
-#[derive(Debug)]
-pub(crate) enum Key {
-    Const(Value<'static>),
-    Computed(Node),
-}
-
-/// A call of one of several overloads.
-#[derive(Debug)]
-pub(crate) struct Call {
-    pub(crate) overloads: Vec<&'static Overload>,
-    pub(crate) args: Vec<Node>,
-    pub(crate) formula: Formula,
-    /// The pattern, where it is a constant.
-    pub(crate) regex: Option<(RunCompiled, Regex)>,
-    /// The slot of the accumulator this call adds to, which is then taken and not copied.
-    pub(crate) accumulator: Option<usize>,
-}
-
-#[derive(Debug)]
-pub(crate) struct FoldNode {
-    pub(crate) range: Node,
-    pub(crate) var: usize,
-    pub(crate) var2: Option<usize>,
-    pub(crate) accu: usize,
-    pub(crate) init: Node,
-    pub(crate) condition: Node,
-    pub(crate) step: Node,
-    pub(crate) result: Node,
-}
+use constant::{constant_list, constant_map, is_conversion, member, qualified, single};
+pub(crate) use node::{Attribute, Call, FoldNode, Key, Node, Qualifier, Root};
 
 /// A plan with the variables it reads and the slots it needs.
 #[derive(Debug)]
@@ -379,100 +291,4 @@ impl Planner<'_> {
         self.scopes.push((Arc::clone(name), slot));
         slot
     }
-}
-
-fn single(overloads: &[&'static Overload]) -> Option<&'static str> {
-    match overloads {
-        [overload] => Some(overload.id),
-        _ => None,
-    }
-}
-
-/// Adds a field or index to what is read from `operand`.
-fn qualified(operand: Node, qualifier: Qualifier) -> Attribute {
-    let mut attribute = match operand {
-        Node::Attribute(attribute) if !attribute.test => attribute,
-        other => Attribute {
-            root: Root::Value(Box::new(other)),
-            qualifiers: Vec::new(),
-            test: false,
-        },
-    };
-    attribute.qualifiers.push(qualifier);
-    attribute
-}
-
-/// `x in [1, 2]` is looked up at no cost, if all items are plain.
-fn member(overloads: Vec<&'static Overload>, sides: [Node; 2]) -> Node {
-    let [wanted, list] = sides;
-    if let Node::Const(Value::List(list)) = &list {
-        let items: Vec<_> = list.iter().filter_map(Result::ok).collect();
-        if items.is_empty() {
-            return Node::Const(Value::Bool(false));
-        }
-        if items.iter().all(is_plain) {
-            return Node::Member {
-                wanted: Box::new(wanted),
-                set: items,
-            };
-        }
-    }
-    Node::Call(Call {
-        overloads,
-        args: vec![wanted, list],
-        formula: Formula::of(operator::IN, Some("in_list")),
-        regex: None,
-        accumulator: None,
-    })
-}
-
-fn is_plain(value: &Value<'_>) -> bool {
-    matches!(
-        value,
-        Value::Bool(_)
-            | Value::Int(_)
-            | Value::Uint(_)
-            | Value::Double(_)
-            | Value::String(_)
-    )
-}
-
-fn is_conversion(function: &str) -> bool {
-    matches!(
-        function,
-        "bool"
-            | "bytes"
-            | "double"
-            | "duration"
-            | "dyn"
-            | "int"
-            | "string"
-            | "timestamp"
-            | "type"
-            | "uint"
-    )
-}
-
-fn constant_list(nodes: Vec<(Node, bool)>) -> Node {
-    let mut values = Vec::with_capacity(nodes.len());
-    for (node, optional) in &nodes {
-        match node {
-            Node::Const(value) if !optional => values.push(value.clone()),
-            _ => return Node::List(nodes),
-        }
-    }
-    Node::Const(Value::list(values))
-}
-
-fn constant_map(nodes: Vec<(Node, Node, bool)>) -> Node {
-    let mut entries = Entries::default();
-    for node in &nodes {
-        let (Node::Const(key), Node::Const(value), false) = node else {
-            return Node::Map(nodes);
-        };
-        if entries.insert(key.clone(), value.clone()).is_err() {
-            return Node::Map(nodes);
-        }
-    }
-    Node::Const(Value::Map(Map::Owned(entries.into())))
 }

@@ -1,0 +1,119 @@
+//! Makes the nodes of a tree, within bounds.
+
+use std::sync::Arc;
+
+use crate::ast::{Expr, Fold, Item, Kind};
+use crate::error::CompileError;
+use crate::{Dialect, Value};
+
+/// Highest tree, so that nothing that walks it runs out of stack, in an unoptimised build on
+/// a thread of 2 MiB either. The API server's parser goes to 250.
+pub(super) const MOST_NESTING: usize = 120;
+/// Largest tree. No source of legal size gets there but by nested macros that copy.
+const MOST_NODES: usize = 200_000;
+
+/// Turns an offset into line and column.
+pub(crate) fn located(source: &[char], at: usize, message: String) -> CompileError {
+    let before = source.get(..at.min(source.len())).unwrap_or_default();
+    let line = 1 + before.iter().filter(|char| **char == '\n').count();
+    let column = 1 + before
+        .iter()
+        .rev()
+        .take_while(|char| **char != '\n')
+        .count();
+    CompileError {
+        line,
+        column,
+        message,
+    }
+}
+
+/// A syntax error at an offset.
+#[derive(Debug)]
+pub(crate) struct SyntaxError {
+    pub(crate) at: usize,
+    pub(crate) message: String,
+}
+
+pub(crate) type Parse<T> = Result<T, SyntaxError>;
+
+/// Makes nodes; shared with the macros.
+pub(crate) struct Builder {
+    pub(crate) dialect: Dialect,
+    ids: usize,
+}
+
+impl Builder {
+    pub(super) fn new(dialect: Dialect) -> Self {
+        Self { dialect, ids: 0 }
+    }
+
+    /// How many nodes were made.
+    pub(super) fn ids(&self) -> usize {
+        self.ids
+    }
+
+    /// A node at an offset.
+    pub(crate) fn node(&mut self, at: usize, kind: Kind) -> Parse<Expr> {
+        let (depth, size) = kind.extent_below();
+        let (depth, size) = (depth + 1, size + 1);
+        if depth > MOST_NESTING {
+            return Err(too_deep(at));
+        }
+        if size > MOST_NODES {
+            let message = format!("expression node limit exceeded: {MOST_NODES}");
+            return Err(SyntaxError { at, message });
+        }
+        let id = self.ids;
+        self.ids += 1;
+        Ok(Expr {
+            id,
+            at,
+            depth,
+            size,
+            kind,
+        })
+    }
+
+    pub(crate) fn ident(&mut self, at: usize, name: &str) -> Parse<Expr> {
+        self.node(at, Kind::Ident(Arc::from(name)))
+    }
+
+    pub(crate) fn literal(&mut self, at: usize, value: Value<'static>) -> Parse<Expr> {
+        self.node(at, Kind::Literal(value))
+    }
+
+    pub(crate) fn call(
+        &mut self,
+        at: usize,
+        function: &str,
+        args: Vec<Expr>,
+    ) -> Parse<Expr> {
+        self.node(
+            at,
+            Kind::Call {
+                target: None,
+                function: Arc::from(function),
+                args,
+            },
+        )
+    }
+
+    pub(crate) fn list(&mut self, at: usize, items: Vec<Expr>) -> Parse<Expr> {
+        let items = items.into_iter().map(|value| Item {
+            value,
+            optional: false,
+        });
+        self.node(at, Kind::List(items.collect()))
+    }
+
+    pub(crate) fn fold(&mut self, at: usize, fold: Fold) -> Parse<Expr> {
+        self.node(at, Kind::Fold(Box::new(fold)))
+    }
+}
+
+/// The error of a tree that is too high.
+pub(super) fn too_deep(at: usize) -> SyntaxError {
+    let message = format!("expression recursion limit exceeded: {MOST_NESTING}");
+    SyntaxError { at, message }
+}

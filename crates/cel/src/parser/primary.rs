@@ -1,0 +1,152 @@
+//! What an expression is made of: names, literals, lists and maps.
+
+use super::{EXPRESSION_STARTS, Parse, Parser, RESERVED, SyntaxError};
+use crate::ast::{Entry, Expr, Item, Kind};
+use crate::lexer::TokenKind;
+use crate::{Value, literal, macros};
+
+impl Parser {
+    pub(super) fn primary(&mut self) -> Parse<Expr> {
+        let at = self.at();
+        match self.kind() {
+            TokenKind::Ident => self.ident(),
+            TokenKind::Sign => self.signed_primary(at),
+            TokenKind::End => Err(self.unexpected(EXPRESSION_STARTS, false)),
+            _ => self.number_or_text(at, false),
+        }
+    }
+
+    fn signed_primary(&mut self, at: usize) -> Parse<Expr> {
+        let text = self
+            .token()
+            .map_or_else(String::new, |token| token.text.clone());
+        match text.as_str() {
+            "(" => {
+                self.advance();
+                let inner = self.expression()?;
+                self.expect(")")?;
+                Ok(inner)
+            }
+            "[" => self.list(),
+            "{" => self.map(),
+            "." => {
+                self.advance();
+                if self.kind() != TokenKind::Ident {
+                    return Err(self.unexpected("IDENTIFIER", false));
+                }
+                self.ident()
+            }
+            "-" => {
+                self.advance();
+                self.number_or_text(at, true)
+            }
+            "true" | "false" => {
+                self.advance();
+                self.builder.literal(at, Value::Bool(text == "true"))
+            }
+            "null" => {
+                self.advance();
+                self.builder.literal(at, Value::Null)
+            }
+            _ => Err(self.unexpected(EXPRESSION_STARTS, false)),
+        }
+    }
+
+    fn number_or_text(&mut self, at: usize, negative: bool) -> Parse<Expr> {
+        let text = self
+            .token()
+            .map_or_else(String::new, |token| token.text.clone());
+        let value = match self.kind() {
+            TokenKind::Int => literal::int(&text, negative).map(Value::Int),
+            TokenKind::Uint if !negative => literal::uint(&text).map(Value::Uint),
+            TokenKind::Double => literal::double(&text, negative).map(Value::Double),
+            TokenKind::String => {
+                literal::string(&text).map(|text| Value::String(text.into()))
+            }
+            TokenKind::Bytes => {
+                literal::bytes(&text).map(|bytes| Value::Bytes(bytes.into()))
+            }
+            _ => return Err(self.unexpected(EXPRESSION_STARTS, false)),
+        };
+        self.advance();
+        let value = value.map_err(|reason| SyntaxError {
+            at,
+            message: reason.to_owned(),
+        })?;
+        self.builder.literal(at, value)
+    }
+
+    /// A name, or a call of a global function or macro.
+    fn ident(&mut self) -> Parse<Expr> {
+        let at = self.at();
+        let name = self.name();
+        if RESERVED.contains(&&*name) {
+            return Err(SyntaxError {
+                at,
+                message: format!("reserved identifier: {name}"),
+            });
+        }
+        let Some(open) = self.eat("(") else {
+            return self.builder.node(at, Kind::Ident(name));
+        };
+        let args = self.arguments()?;
+        macros::global(&mut self.builder, open, &name, args)
+    }
+
+    fn list(&mut self) -> Parse<Expr> {
+        let at = self.expect("[")?;
+        let mut items = Vec::new();
+        while !self.is("]") {
+            let optional = self.optional_sign()?;
+            let value = self.expression()?;
+            items.push(Item { value, optional });
+            if self.eat(",").is_none() {
+                break;
+            }
+        }
+        self.expect("]")?;
+        self.builder.node(at, Kind::List(items))
+    }
+
+    fn map(&mut self) -> Parse<Expr> {
+        let at = self.expect("{")?;
+        let mut entries = Vec::new();
+        while !self.is("}") {
+            let optional = self.optional_sign()?;
+            let key = self.expression()?;
+            self.expect(":")?;
+            let value = self.expression()?;
+            entries.push(Entry {
+                key,
+                value,
+                optional,
+            });
+            if self.eat(",").is_none() {
+                break;
+            }
+        }
+        self.expect("}")?;
+        self.builder.node(at, Kind::Map(entries))
+    }
+
+    /// `Name{field: value}`.
+    pub(super) fn structure(&mut self, name: &Expr) -> Parse<Expr> {
+        let at = self.expect("{")?;
+        let mut fields = Vec::new();
+        while !self.is("}") {
+            self.optional_sign()?;
+            if self.kind() != TokenKind::Ident {
+                return Err(self.unexpected("IDENTIFIER", false));
+            }
+            self.name();
+            self.expect(":")?;
+            fields.push(self.expression()?);
+            if self.eat(",").is_none() {
+                break;
+            }
+        }
+        self.expect("}")?;
+        let name = name.qualified_name().unwrap_or_default();
+        self.builder.node(at, Kind::Struct { name, fields })
+    }
+}

@@ -1,0 +1,105 @@
+//! What is known before any run: constants, and calls that look at nothing else.
+
+use crate::Value;
+use crate::ast::operator;
+use crate::cost::Formula;
+use crate::library::Overload;
+use crate::value::{Entries, Map};
+
+use super::node::{Attribute, Call, Node, Qualifier, Root};
+
+pub(super) fn single(overloads: &[&'static Overload]) -> Option<&'static str> {
+    match overloads {
+        [overload] => Some(overload.id),
+        _ => None,
+    }
+}
+
+/// Adds a field or index to what is read from `operand`.
+pub(super) fn qualified(operand: Node, qualifier: Qualifier) -> Attribute {
+    let mut attribute = match operand {
+        Node::Attribute(attribute) if !attribute.test => attribute,
+        other => Attribute {
+            root: Root::Value(Box::new(other)),
+            qualifiers: Vec::new(),
+            test: false,
+        },
+    };
+    attribute.qualifiers.push(qualifier);
+    attribute
+}
+
+/// `x in [1, 2]` is looked up at no cost, if all items are plain.
+pub(super) fn member(overloads: Vec<&'static Overload>, sides: [Node; 2]) -> Node {
+    let [wanted, list] = sides;
+    if let Node::Const(Value::List(list)) = &list {
+        let items: Vec<_> = list.iter().filter_map(Result::ok).collect();
+        if items.is_empty() {
+            return Node::Const(Value::Bool(false));
+        }
+        if items.iter().all(is_plain) {
+            return Node::Member {
+                wanted: Box::new(wanted),
+                set: items,
+            };
+        }
+    }
+    Node::Call(Call {
+        overloads,
+        args: vec![wanted, list],
+        formula: Formula::of(operator::IN, Some("in_list")),
+        regex: None,
+        accumulator: None,
+    })
+}
+
+pub(super) fn is_plain(value: &Value<'_>) -> bool {
+    matches!(
+        value,
+        Value::Bool(_)
+            | Value::Int(_)
+            | Value::Uint(_)
+            | Value::Double(_)
+            | Value::String(_)
+    )
+}
+
+pub(super) fn is_conversion(function: &str) -> bool {
+    matches!(
+        function,
+        "bool"
+            | "bytes"
+            | "double"
+            | "duration"
+            | "dyn"
+            | "int"
+            | "string"
+            | "timestamp"
+            | "type"
+            | "uint"
+    )
+}
+
+pub(super) fn constant_list(nodes: Vec<(Node, bool)>) -> Node {
+    let mut values = Vec::with_capacity(nodes.len());
+    for (node, optional) in &nodes {
+        match node {
+            Node::Const(value) if !optional => values.push(value.clone()),
+            _ => return Node::List(nodes),
+        }
+    }
+    Node::Const(Value::list(values))
+}
+
+pub(super) fn constant_map(nodes: Vec<(Node, Node, bool)>) -> Node {
+    let mut entries = Entries::default();
+    for node in &nodes {
+        let (Node::Const(key), Node::Const(value), false) = node else {
+            return Node::Map(nodes);
+        };
+        if entries.insert(key.clone(), value.clone()).is_err() {
+            return Node::Map(nodes);
+        }
+    }
+    Node::Const(Value::Map(Map::Owned(entries.into())))
+}
