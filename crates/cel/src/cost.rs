@@ -129,7 +129,14 @@ impl Formula {
             Self::Join => tenths(result.map_or(1, Value::cost_size).saturating_mul(2)),
             Self::ListSearch => size(1),
             // Values of the libraries count as one, whatever they hold.
-            Self::Compare if matches!(args.first(), Some(Value::Library(_))) => 1,
+            Self::Compare
+                if matches!(
+                    args.first(),
+                    Some(Value::Library(_) | Value::Abstract(_))
+                ) =>
+            {
+                1
+            }
             Self::Compare => tenths(size(0).min(size(1))),
             Self::Concatenate => tenths(size(0).saturating_add(size(1))),
             Self::Pattern => pattern(size(0), size(1)),

@@ -4,6 +4,7 @@
 //! Kubernetes versions that have them.
 
 mod arithmetic;
+mod authz;
 mod cidr;
 mod comparison;
 mod conversion;
@@ -127,6 +128,14 @@ const LIBRARIES: &[Library] = &[
     Library {
         since: 0,
         rows: url::ROWS,
+    },
+    Library {
+        since: 27,
+        rows: authz::ROWS,
+    },
+    Library {
+        since: 31,
+        rows: authz::SELECTOR_ROWS,
     },
     Library {
         since: 28,

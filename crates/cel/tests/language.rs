@@ -1,7 +1,10 @@
 //! What expressions mean.
 
+use std::sync::Arc;
+
 use fivespot_cel::{
-    Binding, Budget, Dialect, Env, ObjectType, Program, RunError, Type, Value, Variables,
+    Abstract, Binding, Budget, Dialect, Env, ObjectType, Program, RunError, Type, Value,
+    Variables,
 };
 use serde_json::json;
 
@@ -24,11 +27,10 @@ fn assert_values(rows: &[(&str, &str)]) {
     }
 }
 
-/// The errors of a source that must not compile.
+/// The errors of a source, empty if it compiles.
 fn refusal(source: &str, env: &Env) -> String {
-    let outcome =
-        Program::compile(source, env).map(|program| program.source().to_owned());
-    outcome.unwrap_err().to_string()
+    let errors = Program::compile(source, env).err();
+    errors.map_or_else(String::new, |errors| errors.to_string())
 }
 
 #[test]
@@ -285,12 +287,10 @@ fn each_version_has_the_libraries_it_had() {
         (36, 37, "[1].includes(1)"),
     ];
     for (without, with, source) in rows {
-        refusal(source, &Env::new(Dialect::of_minor(without)));
-        let env = Env::new(Dialect::of_minor(with));
-        assert!(
-            Program::compile(source, &env).is_ok(),
-            "{source} on 1.{with}"
-        );
+        let older = refusal(source, &Env::new(Dialect::of_minor(without)));
+        assert!(!older.is_empty(), "{source} on 1.{without}");
+        let newer = refusal(source, &Env::new(Dialect::of_minor(with)));
+        assert_eq!(newer, "", "{source} on 1.{with}");
     }
 }
 
@@ -530,4 +530,50 @@ fn a_lazy_variable_fails_only_whoever_uses_it() {
     assert_eq!(run("variables.good + 1"), Ok("3".to_owned()));
     let error = run("variables.bad + variables.good").unwrap_err();
     assert_eq!(error.to_string(), "it is bad");
+}
+
+#[test]
+fn an_authorizer_of_the_host_is_asked() {
+    /// What was asked so far.
+    #[derive(Debug)]
+    struct Asked(&'static str, String);
+
+    impl Abstract for Asked {
+        fn type_name(&self) -> &str {
+            self.0
+        }
+
+        fn call<'v>(
+            &self,
+            name: &str,
+            arguments: &[Value<'v>],
+        ) -> Result<Value<'v>, RunError> {
+            let argument = arguments
+                .first()
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let asked = format!("{}/{name}={argument}", self.1);
+            let next = match name {
+                "allowed" => {
+                    return Ok(Value::Bool(self.1 == "/group=g/resource=r/check=get"));
+                }
+                "group" => "kubernetes.authorization.GroupCheck",
+                "check" => "kubernetes.authorization.Decision",
+                _ => "kubernetes.authorization.ResourceCheck",
+            };
+            Ok(Value::Abstract(Arc::new(Asked(next, asked))))
+        }
+    }
+
+    let authorizer = "kubernetes.authorization.Authorizer";
+    let env = Env::new(Dialect::default())
+        .variable("authorizer", Type::named_abstract(authorizer));
+    let source = "authorizer.group('g').resource('r').check('get').allowed()";
+    let program = Program::compile(source, &env).unwrap();
+    let value = Value::Abstract(Arc::new(Asked(authorizer, String::new())));
+    let variables = Variables::new().bind("authorizer", Binding::Value(value));
+    let mut budget = Budget::default();
+    let outcome = program.run(&variables, &mut budget).unwrap();
+    assert_eq!(outcome.as_bool(), Some(true));
+    assert_eq!(budget.last_call(), 350_004);
 }
