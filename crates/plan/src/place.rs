@@ -26,7 +26,7 @@ pub struct Places {
     pub infrastructure: Vec<Reference>,
     /// Name of the Node to look for in the workload cluster, if the Machine has one.
     pub node: Option<String>,
-    /// Whether the pods on that Node are needed.
+    /// Whether the pods on that Node are needed: a Machine is to leave and not yet deleted.
     pub wants_pods: bool,
 }
 
@@ -64,7 +64,8 @@ impl Places {
             node: machine
                 .and_then(|found| found.node.as_ref())
                 .map(|node| node.name.clone()),
-            wants_pods: status.is_some_and(|status| status.shutdown.is_some()),
+            wants_pods: status.is_some_and(|status| status.shutdown.is_some())
+                && machine.is_some_and(|found| !found.meta.is_deleting),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! From what was typed to what is meant. Nothing else in this crate reads a string of the spec.
+//! From what was typed to what is meant. Nothing that decides reads a string of the spec; only
+//! [`Places`](crate::Places) also takes names from it, to look there.
 
 use std::collections::BTreeMap;
 
