@@ -169,7 +169,11 @@ async fn sightings(
 }
 
 async fn sighting(source: &Source<'_>, place: &Reference) -> Result<Sighting, NotYet> {
-    let found = match source.shell.served.resource(place).await {
+    let resource = match source.shell.in_use(place) {
+        Some(resource) => Ok(Some(resource)),
+        None => source.shell.served.resource(place).await,
+    };
+    let found = match resource {
         Ok(Some(resource)) => {
             let shape = Shape::Provider;
             let found = source.object(&resource, shape, &place.name).await?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fivespot_capi::Reference;
 use fivespot_clock::Clock;
 use futures::future::{BoxFuture, FutureExt as _, abortable};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -153,6 +154,23 @@ impl Shell {
             self.watch(&feed, &config);
         }
         feed
+    }
+
+    /// The kind that `place` names without a version, if it is watched in one already: two
+    /// watches would show the same objects twice.
+    pub(crate) fn in_use(&self, place: &Reference) -> Option<ApiResource> {
+        if place.version.is_some() {
+            return None;
+        }
+        let tables = self.tables();
+        let mut feeds = tables.feeds.values();
+        let found = feeds.find(|feed| {
+            feed.shape == Shape::Provider
+                && (&feed.resource.group, &feed.resource.kind)
+                    == (&place.group, &place.kind)
+                && !feed.is_failing()
+        });
+        found.map(|feed| feed.resource.clone())
     }
 
     /// The cache of that name.

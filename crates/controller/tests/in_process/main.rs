@@ -16,10 +16,16 @@ async fn the_three_objects_appear_at_the_edge_and_not_before() {
     world.create_cluster().await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(Options::new);
-    world.clock.advance_to(instant("2026-03-06T13:59:59Z")).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T13:59:59Z"))
+        .await;
     assert_eq!(world.status("worker").await["phase"], "Inactive");
     assert_eq!(world.names(MACHINES).await, [""; 0]);
-    world.clock.advance_to(instant("2026-03-06T14:00:00Z")).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T14:00:00Z"))
+        .await;
     for path in world::TRIPLE {
         let object = world.get(&format!("{path}/worker")).await.unwrap();
         let made = &object["metadata"]["creationTimestamp"];
@@ -37,10 +43,16 @@ async fn an_idle_machine_costs_nothing() {
     world.create_cluster().await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(Options::new);
-    world.clock.advance_to(instant("2026-03-06T23:11:00Z")).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T23:11:00Z"))
+        .await;
     assert_eq!(world.status("worker").await["phase"], "Inactive");
     let before = world.requests();
-    world.clock.advance_to(instant("2026-03-08T23:11:00Z")).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-08T23:11:00Z"))
+        .await;
     assert_eq!(world.requests()[before.len()..], [""; 0]);
 }
 
@@ -49,9 +61,15 @@ async fn cluster_api_is_picked_up_when_it_is_installed() {
     let world = World::at("2026-03-06T15:00:00Z").await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(Options::new);
-    world.clock.advance_to(instant("2026-03-06T15:10:00Z")).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:10:00Z"))
+        .await;
     let status = world.status("worker").await;
-    assert_eq!(world.condition(&status, "ReferencesValid")["reason"], "KindNotServed");
+    assert_eq!(
+        world.condition(&status, "ReferencesValid")["reason"],
+        "KindNotServed"
+    );
     world.install_cluster_api().await;
     world.create_cluster().await;
     world.clock.quiet().await;
@@ -66,7 +84,10 @@ async fn a_node_that_becomes_ready_makes_the_machine_active_at_that_instant() {
     world.create_kubeconfig().await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(|client, clock| world.options(client, clock));
-    world.clock.advance_to(instant("2026-03-06T15:01:00Z")).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:01:00Z"))
+        .await;
     world.join("worker").await;
     world.clock.quiet().await;
     let status = world.status("worker").await;
@@ -88,13 +109,19 @@ async fn a_kubeconfig_that_would_run_a_program_is_refused() {
     world.create_hostile_kubeconfig().await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(|client, clock| world.options(client, clock));
-    world.clock.advance_to(instant("2026-03-06T15:01:00Z")).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:01:00Z"))
+        .await;
     world.join("worker").await;
     world.clock.quiet().await;
     let status = world.status("worker").await;
     let access = world.condition(&status, "NodeAccess");
     assert_eq!(access["reason"], "KubeconfigRefused", "{status:#}");
-    assert!(access["message"].as_str().unwrap().contains("user.exec"), "{access}");
+    assert!(
+        access["message"].as_str().unwrap().contains("user.exec"),
+        "{access}"
+    );
 }
 
 #[tokio::test]
@@ -110,12 +137,18 @@ async fn a_foreign_object_of_that_name_is_left_alone_and_named() {
     world.client.create(MACHINES, foreign).await.unwrap();
     world.create_scheduled_machine("worker").await;
     let controller = world.run(Options::new);
-    world.clock.advance_to(instant("2026-03-06T15:10:00Z")).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:10:00Z"))
+        .await;
     let status = world.status("worker").await;
     let condition = world.condition(&status, "ReferencesValid");
     assert_eq!(condition["reason"], "NameTaken", "{status:#}");
     let writes = world.writes();
-    world.clock.advance_to(instant("2026-03-06T16:10:00Z")).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T16:10:00Z"))
+        .await;
     assert_eq!(world.writes()[writes.len()..], [""; 0]);
     drop(controller);
 }
@@ -126,10 +159,16 @@ async fn a_controller_that_is_dropped_and_started_anew_goes_on() {
     world.install_cluster_api().await;
     world.create_scheduled_machine("worker").await;
     let first = world.run(Options::new);
-    world.clock.advance_to(instant("2026-03-06T15:05:00Z")).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:05:00Z"))
+        .await;
     drop(first);
     world.create_cluster().await;
-    world.clock.advance_to(instant("2026-03-06T15:30:00Z")).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:30:00Z"))
+        .await;
     assert_eq!(world.names(MACHINES).await, [""; 0]);
     let _second = world.run(Options::new);
     world.clock.quiet().await;

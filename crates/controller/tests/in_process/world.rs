@@ -1,8 +1,12 @@
 //! A cluster in the process, and hands to play Cluster API with.
 
+#![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
+
 use std::sync::{Arc, Mutex};
 
-use fivespot_apiserver::{Audit, AuditEvent, Client, Options as ServerOptions, Patch, Server};
+use fivespot_apiserver::{
+    Audit, AuditEvent, Client, Options as ServerOptions, Patch, Server,
+};
 use fivespot_apiserver::{Selector, Status};
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Access;
@@ -16,7 +20,8 @@ pub(crate) const TRIPLE: [&str; 3] = [
     "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default/remotemachines",
     "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines",
 ];
-const SCHEDULED: &str = "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
+const SCHEDULED: &str =
+    "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
 const CLUSTERS: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -77,12 +82,13 @@ impl World {
     }
 
     /// Runs a controller until what is returned is dropped.
-    pub(crate) fn run(&self, options: impl Fn(kube::Client, Clock) -> Options) -> Running {
+    pub(crate) fn run(
+        &self,
+        options: impl Fn(kube::Client, Clock) -> Options,
+    ) -> Running {
         let client = kube::Client::new(self.server.in_process(), "default");
         let running = run(options(client, self.clock.clone()));
-        Running(tokio::spawn(async move {
-            match running.await {}
-        }))
+        Running(tokio::spawn(async move { match running.await {} }))
     }
 
     /// Options with which workload clusters are this very server.
@@ -97,7 +103,11 @@ impl World {
             ("cluster.x-k8s.io", "v1beta2", "Cluster"),
             ("cluster.x-k8s.io", "v1beta2", "Machine"),
             ("bootstrap.cluster.x-k8s.io", "v1beta1", "K0sWorkerConfig"),
-            ("infrastructure.cluster.x-k8s.io", "v1beta1", "RemoteMachine"),
+            (
+                "infrastructure.cluster.x-k8s.io",
+                "v1beta1",
+                "RemoteMachine",
+            ),
         ];
         for (group, version, kind) in kinds {
             let definition = definition(group, version, kind);
@@ -146,7 +156,8 @@ impl World {
     }
 
     pub(crate) async fn create_hostile_kubeconfig(&self) {
-        self.create_secret(&json!({"exec": {"command": "sh"}})).await;
+        self.create_secret(&json!({"exec": {"command": "sh"}}))
+            .await;
     }
 
     async fn create_secret(&self, user: &Value) {
@@ -187,8 +198,10 @@ impl World {
 
     pub(crate) async fn ready(&self, node: &str, is_ready: bool) {
         let ready = if is_ready { "True" } else { "False" };
-        let status = json!({"status": {"conditions": [{"type": "Ready", "status": ready}]}});
-        self.merge(&format!("/api/v1/nodes/{node}/status"), status).await;
+        let status =
+            json!({"status": {"conditions": [{"type": "Ready", "status": ready}]}});
+        self.merge(&format!("/api/v1/nodes/{node}/status"), status)
+            .await;
     }
 
     async fn merge(&self, path: &str, patch: Value) {
@@ -196,7 +209,10 @@ impl World {
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<Value, Status> {
-        self.client.get(path).await.map(|found| Value::clone(&found))
+        self.client
+            .get(path)
+            .await
+            .map(|found| Value::clone(&found))
     }
 
     pub(crate) async fn status(&self, name: &str) -> Value {
