@@ -111,7 +111,7 @@ impl Rule {
         }
         let program =
             compile_to(&source.rule, env, &Type::Bool).map_err(|error| match error {
-                Refusal::Syntax(errors) => format!("compilation failed: {errors}"),
+                Refusal::Syntax(errors) => compilation_failed("", &errors),
                 Refusal::Output => "cel expression must evaluate to a bool".to_owned(),
             });
         if let Ok(program) = &program {
@@ -134,9 +134,7 @@ impl Rule {
         }
         let compiled = compile_to(&source.message_expression, env, &Type::String);
         Some(compiled.map_err(|error| match error {
-            Refusal::Syntax(errors) => {
-                format!("messageExpression compilation failed: {errors}")
-            }
+            Refusal::Syntax(errors) => compilation_failed("messageExpression ", &errors),
             Refusal::Output => "messageExpression must evaluate to a string".to_owned(),
         }))
     }
@@ -172,6 +170,16 @@ impl Rule {
         } else {
             self.name().to_owned()
         }
+    }
+}
+
+/// Errors of a constant that cannot be prepared, such as a pattern, name the step themselves.
+pub(crate) fn compilation_failed(of: &str, errors: &CompileErrors) -> String {
+    let text = errors.to_string();
+    match text.strip_prefix("program instantiation failed") {
+        Some(rest) if of.is_empty() => format!("program instantiation failed{rest}"),
+        Some(rest) => format!("{of}instantiation failed{rest}"),
+        None => format!("{of}compilation failed: {text}"),
     }
 }
 

@@ -9,15 +9,15 @@ use crate::schema::node::Node;
 /// schema says.
 pub(super) fn of(node: &Node, resource: bool) -> Option<Type> {
     if node.int_or_string {
-        return Some(Type::Dyn);
+        return Some(Type::IntOrString);
     }
     match node.kind.as_str() {
         "array" => {
             let each = node.items.as_deref()?;
-            Some(Type::list_of(of(each, each.embedded)?, list_kind(node)))
+            Some(Type::list_of(part(each)?, list_kind(node)))
         }
         "object" => match node.additional.schema() {
-            Some(each) => Some(Type::map(of(each, each.embedded)?)),
+            Some(each) => Some(Type::map(part(each)?)),
             None => Some(object(node, resource)),
         },
         "string" => Some(match node.checks.format.as_str() {
@@ -31,6 +31,16 @@ pub(super) fn of(node: &Node, resource: bool) -> Option<Type> {
         "integer" => Some(Type::Int),
         _ => None,
     }
+}
+
+/// The type of a part of a value, which other than the value itself may be null.
+fn part(node: &Node) -> Option<Type> {
+    let ty = of(node, node.embedded)?;
+    Some(if node.nullable {
+        Type::nullable(ty)
+    } else {
+        ty
+    })
 }
 
 /// A schema that declares these itself is taken at its word.
@@ -53,9 +63,7 @@ fn object(node: &Node, resource: bool) -> Type {
         .properties
         .iter()
         .filter(|(name, _)| !(resource && is_meta(name)))
-        .filter_map(|(name, property)| {
-            Some((name.clone(), of(property, property.embedded)?))
-        })
+        .filter_map(|(name, property)| Some((name.clone(), part(property)?)))
         .collect();
     if resource {
         let names = [("name", Type::String), ("generateName", Type::String)];

@@ -138,7 +138,11 @@ impl Policy {
 }
 
 fn is_about_an_expression(error: &FieldError) -> bool {
-    let compile = ["compilation failed: ", "must evaluate to "];
+    let compile = [
+        "compilation failed: ",
+        "program instantiation failed: ",
+        "must evaluate to ",
+    ];
     compile.iter().any(|start| error.detail.starts_with(start))
 }
 

@@ -3,6 +3,7 @@
 use fivespot_cel::{Dialect, Env, ObjectType, Program, Type};
 
 use crate::KubeVersion;
+use crate::crd_rules::compilation_failed;
 
 /// A compiled expression, or why it is none.
 pub(super) type Compiled = Result<Program, String>;
@@ -77,7 +78,7 @@ pub(super) enum Wanted {
 
 fn compile(source: &str, env: &Env, wanted: Wanted) -> Compiled {
     let program = Program::compile(source, env)
-        .map_err(|errors| format!("compilation failed: {errors}"))?;
+        .map_err(|errors| compilation_failed("", &errors))?;
     let found = program.output_type();
     let (fits, words) = match wanted {
         Wanted::Bool => (*found == Type::Bool, "bool"),
