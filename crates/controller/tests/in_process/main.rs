@@ -67,7 +67,7 @@ async fn cluster_api_is_picked_up_when_it_is_installed() {
         .await;
     let status = world.status("worker").await;
     assert_eq!(
-        world.condition(&status, "ReferencesValid")["reason"],
+        World::condition(&status, "ReferencesValid")["reason"],
         "KindNotServed"
     );
     world.install_cluster_api().await;
@@ -92,7 +92,7 @@ async fn a_node_that_becomes_ready_makes_the_machine_active_at_that_instant() {
     world.clock.quiet().await;
     let status = world.status("worker").await;
     assert_eq!(status["phase"], "Pending", "{status:#}");
-    assert_eq!(world.condition(&status, "NodeAccess")["status"], "True");
+    assert_eq!(World::condition(&status, "NodeAccess")["status"], "True");
     world.ready("worker", true).await;
     world.clock.quiet().await;
     let status = world.status("worker").await;
@@ -116,7 +116,7 @@ async fn a_kubeconfig_that_would_run_a_program_is_refused() {
     world.join("worker").await;
     world.clock.quiet().await;
     let status = world.status("worker").await;
-    let access = world.condition(&status, "NodeAccess");
+    let access = World::condition(&status, "NodeAccess");
     assert_eq!(access["reason"], "KubeconfigRefused", "{status:#}");
     assert!(
         access["message"].as_str().unwrap().contains("user.exec"),
@@ -142,7 +142,7 @@ async fn a_foreign_object_of_that_name_is_left_alone_and_named() {
         .advance_to(instant("2026-03-06T15:10:00Z"))
         .await;
     let status = world.status("worker").await;
-    let condition = world.condition(&status, "ReferencesValid");
+    let condition = World::condition(&status, "ReferencesValid");
     assert_eq!(condition["reason"], "NameTaken", "{status:#}");
     let writes = world.writes();
     world

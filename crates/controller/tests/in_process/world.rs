@@ -220,7 +220,7 @@ impl World {
         found["status"].clone()
     }
 
-    pub(crate) fn condition(&self, status: &Value, kind: &str) -> Value {
+    pub(crate) fn condition(status: &Value, kind: &str) -> Value {
         let conditions = status["conditions"].as_array().into_iter().flatten();
         let mut found = conditions.filter(|condition| condition["type"] == kind);
         found.next().cloned().unwrap_or_default()
