@@ -146,9 +146,7 @@ fn apply(
     let set = walk::field_set(config.object, shape).without(&reset);
     managers.replace(&id, set, resource);
     let merged = merge::merge(&live, config.object, shape);
-    let pruned = prune::prune(merged, &last, &managers, shape);
-    // A list or object that lost its last entry is gone; one applied as empty comes back.
-    let mut object = merge::merge(&pruned, config.object, shape);
+    let mut object = prune::prune(merged, &last, &managers, shape);
     let change = Comparison::of(&live, &object, shape).without(&reset);
     let conflicts = managers.conflicts(&change, &id);
     if config.on_conflict == OnConflict::Refuse && !conflicts.is_empty() {

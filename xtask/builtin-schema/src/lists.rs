@@ -56,6 +56,9 @@ const MERGED_SETS: [(&str, &str); 2] =
 /// Lists that strategic merge merges and server-side apply owns as a whole.
 const MERGED: [(&str, &str, &str); 1] = [("PodStatus", "hostIPs", "ip")];
 
+/// Keys that count with a value where an entry does not name them (`+default`).
+const KEY_DEFAULTS: [(&str, &str, &str); 1] = [("ContainerPort", "protocol", "TCP")];
+
 /// Reads every `DeepMerge` below `root`.
 pub fn read(root: &Path) -> Result<Merges, Box<dyn Error>> {
     let mut merges = Merges::new();
@@ -134,6 +137,11 @@ pub fn annotate(definition: &str, schema: &mut Value, merges: &Merges) {
         return;
     };
     for (name, field) in fields {
+        if let Some((.., value)) =
+            KEY_DEFAULTS.iter().find(|it| (it.0, it.1) == (short, name))
+        {
+            field["default"] = (*value).into();
+        }
         let Some(merge) = merges.get(&(definition.to_owned(), name.clone())) else {
             continue;
         };

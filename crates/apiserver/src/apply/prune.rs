@@ -31,34 +31,27 @@ pub(super) fn prune(
     remove(&merged, &gone, shape)
 }
 
-/// `value` without the places of `gone`; lists and objects that become empty go too.
+/// `value` without the places of `gone`. A list or object that loses its last entry stays,
+/// empty.
 fn remove(value: &Value, gone: &FieldSet, shape: Shape<'_>) -> Value {
-    removed(value, gone, shape).unwrap_or_else(|| Value::Object(Map::new()))
-}
-
-fn removed(value: &Value, gone: &FieldSet, shape: Shape<'_>) -> Option<Value> {
     match (value, division(value, shape)) {
-        (Value::Object(fields), Division::Fields) if !fields.is_empty() => {
-            let left: Map<_, _> = fields
-                .iter()
-                .filter_map(|(key, value)| {
-                    let place = Element::field(key);
-                    Some((key.clone(), one(value, &place, gone, shape.field(key))?))
-                })
-                .collect();
-            (!left.is_empty()).then_some(Value::Object(left))
+        (Value::Object(fields), Division::Fields) => {
+            let left = fields.iter().filter_map(|(key, value)| {
+                let place = Element::field(key);
+                Some((key.clone(), one(value, &place, gone, shape.field(key))?))
+            });
+            Value::Object(left.collect::<Map<_, _>>())
         }
-        (Value::Array(entries), Division::Entries(list)) if !entries.is_empty() => {
-            let left: Vec<_> = entries
-                .iter()
-                .filter_map(|entry| match element(entry, &list, shape.items()) {
+        (Value::Array(entries), Division::Entries(list)) => {
+            let left = entries.iter().filter_map(|entry| {
+                match element(entry, &list, shape.items()) {
                     Ok(place) => one(entry, &place, gone, shape.items()),
                     Err(_) => Some(entry.clone()),
-                })
-                .collect();
-            (!left.is_empty()).then_some(Value::Array(left))
+                }
+            });
+            left.collect()
         }
-        _ => Some(value.clone()),
+        _ => value.clone(),
     }
 }
 
@@ -71,8 +64,8 @@ fn one(
     if gone.has(place) {
         return None;
     }
-    match gone.below(place) {
-        Some(below) => removed(value, below, shape),
-        None => Some(value.clone()),
-    }
+    Some(match gone.below(place) {
+        Some(below) => remove(value, below, shape),
+        None => value.clone(),
+    })
 }
