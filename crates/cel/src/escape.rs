@@ -36,19 +36,17 @@ const RESERVED: [&str; 21] = [
 /// assert_eq!(escape("a-b").as_deref(), Some("a__dash__b"));
 /// assert_eq!(escape("namespace").as_deref(), Some("__namespace__"));
 /// assert_eq!(escape("snake_case").as_deref(), Some("snake_case"));
+/// assert_eq!(escape(".hidden").as_deref(), Some("__dot__hidden"));
 /// assert_eq!(escape("1st"), None);
 /// ```
 pub fn escape(name: &str) -> Option<String> {
     if RESERVED.contains(&name) {
         return Some(format!("__{name}__"));
     }
-    let mut chars = name.chars().peekable();
-    if !chars
-        .peek()
-        .is_some_and(|first| first.is_ascii_alphabetic() || *first == '_')
-    {
+    if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }
+    let mut chars = name.chars().peekable();
     let mut escaped = String::with_capacity(name.len());
     while let Some(char) = chars.next() {
         match char {

@@ -10,7 +10,7 @@ mod comparison;
 mod conversion;
 mod foreign;
 mod format;
-mod format_text;
+pub(crate) mod format_text;
 mod ip;
 pub(crate) mod list_ext;
 mod lists;

@@ -397,6 +397,15 @@ fn errors_point_at_their_place() {
         ("has(self)", "invalid argument to has() macro"),
         ("namespace == 1", "reserved identifier: namespace"),
         ("duration('1x')", "invalid duration argument"),
+        (
+            "'%d'.format(['a'])",
+            "decimal clause can only be used on integers, was given string",
+        ),
+        ("'%d %s'.format([1])", "index 1 out of range"),
+        (
+            "'%d'.format([1, 2])",
+            "too many arguments supplied to string.format (expected 1, got 2)",
+        ),
     ];
     for (source, wanted) in rows {
         let shown = refusal(source, &self_env());

@@ -2,7 +2,8 @@
 //! patterns.
 
 use crate::ast::{Expr, Kind};
-use crate::{Dialect, Type, Value, pattern};
+use crate::library::format_text::{self, Part};
+use crate::{Dialect, RunError, Type, Value, pattern};
 
 /// Reports every literal that Kubernetes refuses, given the types of all expressions by id.
 pub(super) fn check(
@@ -38,6 +39,9 @@ impl Validator<'_> {
             } => {
                 if self.arguments {
                     self.argument(function, target.is_some(), args);
+                    if &**function == "format" {
+                        self.format(expr.at, target.as_deref(), args);
+                    }
                 }
                 formatted |= &**function == "format";
             }
@@ -93,5 +97,65 @@ impl Validator<'_> {
             self.errors
                 .push((argument.at, format!("invalid {function} argument")));
         }
+    }
+
+    /// `'...'.format([...])` with both literal: every clause must fit its argument.
+    fn format(&mut self, at: usize, target: Option<&Expr>, args: &[Expr]) {
+        let Some(Kind::Literal(Value::String(template))) =
+            target.map(|target| &target.kind)
+        else {
+            return;
+        };
+        let [
+            Expr {
+                kind: Kind::List(items),
+                ..
+            },
+        ] = args
+        else {
+            return;
+        };
+        let mut next = 0;
+        for part in format_text::parts(template) {
+            let wrong = match part {
+                Ok(Part::Text(_)) => continue,
+                Ok(Part::Clause(verb, _)) => {
+                    let item = items.get(next);
+                    next += 1;
+                    match item {
+                        None => Some((at, format_text::out_of_range(next - 1))),
+                        Some(item) => self.clause(verb, &item.value),
+                    }
+                }
+                Err(error) => Some((at, error)),
+            };
+            if let Some((at, error)) = wrong {
+                return self.errors.push((at, error.to_string()));
+            }
+        }
+        if items.len() > next {
+            let given = items.len();
+            let text = format!(
+                "too many arguments supplied to string.format (expected {next}, got {given})"
+            );
+            self.errors.push((at, text));
+        }
+    }
+
+    /// Where and why an argument does not fit its clause.
+    fn clause(&self, verb: char, argument: &Expr) -> Option<(usize, RunError)> {
+        let ty = self.types.get(argument.id)?;
+        let fits = match (verb, ty) {
+            (_, Type::Dyn | Type::Error | Type::Param(_)) => "sdfebxXo".contains(verb),
+            ('s', ty) => {
+                !matches!(ty, Type::Optional(_) | Type::Abstract(_) | Type::Object(_))
+            }
+            ('d' | 'o' | 'b' | 'x' | 'X', Type::Int | Type::Uint)
+            | ('b', Type::Bool)
+            | ('x' | 'X', Type::String | Type::Bytes)
+            | ('f' | 'e', Type::Double | Type::String) => true,
+            _ => false,
+        };
+        (!fits).then(|| (argument.at, format_text::refused(verb, &ty.to_string())))
     }
 }

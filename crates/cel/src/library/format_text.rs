@@ -14,29 +14,86 @@ pub(super) fn format<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         return no_such_overload();
     };
     let mut text = String::with_capacity(template.len());
-    let mut rest = &**template;
     let mut next = 0;
-    while let Some((before, clause)) = rest.split_once('%') {
-        text.push_str(before);
-        if let Some(after) = clause.strip_prefix('%') {
-            text.push('%');
-            rest = after;
-            continue;
+    for part in parts(template) {
+        match part? {
+            Part::Text(part) => text.push_str(part),
+            Part::Clause(verb, precision) => {
+                let Some(argument) = list.get(next) else {
+                    return Err(out_of_range(next));
+                };
+                next += 1;
+                text.push_str(&formatted(verb, precision, &argument?)?);
+            }
         }
-        let Some(argument) = list.get(next) else {
-            return Err(RunError::text(format!("index {next} out of range")));
-        };
-        next += 1;
-        let (precision, clause) = precision(clause)?;
-        let Some(verb) = clause.chars().next() else {
-            return Err(RunError::text("unexpected end of string"));
-        };
-        text.push_str(&formatted(verb, precision, &argument?)?);
         super::within(text.len(), super::LARGEST_TEXT)?;
-        rest = clause.strip_prefix(verb).unwrap_or_default();
     }
-    text.push_str(rest);
     Ok(Value::text(text))
+}
+
+/// A piece of a template.
+pub(crate) enum Part<'t> {
+    Text(&'t str),
+    /// A verb and its precision.
+    Clause(char, usize),
+}
+
+/// The pieces of a template, up to the first that is wrong.
+pub(crate) fn parts(template: &str) -> impl Iterator<Item = Result<Part<'_>, RunError>> {
+    let mut rest = template;
+    std::iter::from_fn(move || {
+        let Some(clause) = rest.strip_prefix('%') else {
+            let (text, after) = rest.split_at(rest.find('%').unwrap_or(rest.len()));
+            rest = after;
+            return (!text.is_empty()).then_some(Ok(Part::Text(text)));
+        };
+        if let Some(after) = clause.strip_prefix('%') {
+            rest = after;
+            return Some(Ok(Part::Text("%")));
+        }
+        let (precision, clause) = match precision(clause) {
+            Ok(read) => read,
+            Err(error) => {
+                rest = "";
+                return Some(Err(error));
+            }
+        };
+        let Some(verb) = clause.chars().next() else {
+            rest = "";
+            return Some(Err(RunError::text("unexpected end of string")));
+        };
+        rest = clause.strip_prefix(verb).unwrap_or_default();
+        Some(Ok(Part::Clause(verb, precision)))
+    })
+}
+
+/// The error of a clause that has no argument.
+pub(crate) fn out_of_range(index: usize) -> RunError {
+    RunError::text(format!("index {index} out of range"))
+}
+
+/// The error of a clause whose argument is of a type that it does not take.
+pub(crate) fn refused(verb: char, type_name: &str) -> RunError {
+    let what = match verb {
+        's' => {
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, \
+             lists, types, durations, and timestamps"
+        }
+        'd' => "decimal clause can only be used on integers",
+        'f' => "fixed-point clause can only be used on doubles",
+        'e' => "scientific clause can only be used on doubles",
+        'b' => "only integers and bools can be formatted as binary",
+        'o' => "octal clause can only be used on integers",
+        'x' | 'X' => "only integers, byte buffers, and strings can be formatted as hex",
+        other => {
+            return RunError::text(format!(
+                "could not parse formatting clause: unrecognized formatting clause \"{other}\""
+            ));
+        }
+    };
+    RunError::text(format!(
+        "error during formatting: {what}, was given {type_name}"
+    ))
 }
 
 /// The `.3` of `%.3f`, and what follows it.
@@ -68,50 +125,25 @@ fn formatted(
     precision: usize,
     argument: &Value<'_>,
 ) -> Result<String, RunError> {
-    let refused = |what: &str| {
-        let name = argument.type_name();
-        Err(RunError::text(format!(
-            "error during formatting: {what}, was given {name}"
-        )))
-    };
-    match (verb, argument) {
-        ('s', value) => match shown(value) {
-            Some(text) => Ok(text),
-            None => refused(
-                "string clause can only be used on strings, bools, bytes, ints, doubles, \
-                 maps, lists, types, durations, and timestamps",
-            ),
-        },
+    let text = match (verb, argument) {
+        ('s', value) => shown(value),
         ('d' | 'o' | 'x' | 'X' | 'b', Value::Int(value)) => {
             let magnitude = integer(verb, value.unsigned_abs());
-            Ok(if *value < 0 {
+            Some(if *value < 0 {
                 format!("-{magnitude}")
             } else {
                 magnitude
             })
         }
-        ('d' | 'o' | 'x' | 'X' | 'b', Value::Uint(value)) => Ok(integer(verb, *value)),
-        ('b', Value::Bool(value)) => Ok(u8::from(*value).to_string()),
-        ('x' | 'X', Value::String(text)) => Ok(hex(verb, text.as_bytes())),
-        ('x' | 'X', Value::Bytes(bytes)) => Ok(hex(verb, bytes)),
-        ('f' | 'e', value) => match double(value) {
-            Some(double) if verb == 'f' => Ok(fixed(double, precision)),
-            Some(double) => Ok(scientific(double, precision)),
-            None if verb == 'f' => {
-                refused("fixed-point clause can only be used on doubles")
-            }
-            None => refused("scientific clause can only be used on doubles"),
-        },
-        ('d', _) => refused("decimal clause can only be used on integers"),
-        ('b', _) => refused("only integers and bools can be formatted as binary"),
-        ('o', _) => refused("octal clause can only be used on integers"),
-        ('x' | 'X', _) => {
-            refused("only integers, byte buffers, and strings can be formatted as hex")
-        }
-        (other, _) => Err(RunError::text(format!(
-            "could not parse formatting clause: unrecognized formatting clause \"{other}\""
-        ))),
-    }
+        ('d' | 'o' | 'x' | 'X' | 'b', Value::Uint(value)) => Some(integer(verb, *value)),
+        ('b', Value::Bool(value)) => Some(u8::from(*value).to_string()),
+        ('x' | 'X', Value::String(text)) => Some(hex(verb, text.as_bytes())),
+        ('x' | 'X', Value::Bytes(bytes)) => Some(hex(verb, bytes)),
+        ('f', value) => double(value).map(|double| fixed(double, precision)),
+        ('e', value) => double(value).map(|double| scientific(double, precision)),
+        _ => None,
+    };
+    text.ok_or_else(|| refused(verb, argument.type_name()))
 }
 
 fn integer(verb: char, value: u64) -> String {
