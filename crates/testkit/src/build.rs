@@ -43,6 +43,16 @@ pub fn scheduled_machine(name: &str) -> Value {
     })
 }
 
+/// The Cluster that [`scheduled_machine`] belongs to.
+pub fn cluster_object(contract: fivespot_sim::Contract) -> Value {
+    json!({
+        "apiVersion": format!("cluster.x-k8s.io/{}", contract.version()),
+        "kind": "Cluster",
+        "metadata": {"name": "production-cluster", "namespace": "default"},
+        "spec": {"clusterNetwork": {"pods": {"cidrBlocks": ["10.244.0.0/16"]}}},
+    })
+}
+
 /// A pod of the app `app`, bound to `node`, in namespace `default`.
 pub fn pod(name: &str, app: &str, node: &str) -> Value {
     json!({

@@ -32,6 +32,7 @@ pub struct Cluster {
     server: Server,
     clock: Clock,
     log: Arc<Mutex<Vec<AuditEvent>>>,
+    contract: Contract,
     simulator: JoinHandle<()>,
 }
 
@@ -92,6 +93,7 @@ impl Cluster {
             server,
             clock,
             log,
+            contract,
             simulator,
         };
         for object in manifests() {
@@ -109,6 +111,11 @@ impl Cluster {
     /// The embedded API server.
     pub fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// The contract version of the simulated Cluster API.
+    pub fn contract(&self) -> Contract {
+        self.contract
     }
 
     /// A client with every right.
@@ -159,18 +166,55 @@ impl Cluster {
         }
     }
 
+    /// Creates an object as `kubectl create` does.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn create(&self, object: &Value) -> Result<Value, kube::Error> {
+        let path = path_of(object);
+        let collection = path
+            .rsplit_once('/')
+            .map_or("", |(collection, _)| collection);
+        self.send(Method::POST, collection, "application/json", object)
+            .await
+    }
+
     /// Changes an object by a merge patch.
     pub async fn patch(&self, path: &str, patch: &Value) -> Value {
-        self.send(Method::PATCH, path, "application/merge-patch+json", patch)
+        self.try_patch(path, patch)
             .await
             .expect("the patch is accepted")
     }
 
+    /// The same; the server's refusal is an answer.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn try_patch(
+        &self,
+        path: &str,
+        patch: &Value,
+    ) -> Result<Value, kube::Error> {
+        self.send(Method::PATCH, path, "application/merge-patch+json", patch)
+            .await
+    }
+
     /// Deletes the object at `path`.
     pub async fn delete(&self, path: &str) {
-        self.send(Method::DELETE, path, "application/json", &Value::Null)
+        self.delete_with(path, &Value::Null).await;
+    }
+
+    /// Deletes the object at `path` with `options`, the fields of a DeleteOptions.
+    pub async fn delete_with(&self, path: &str, options: &Value) {
+        self.send(Method::DELETE, path, "application/json", options)
             .await
             .expect("the deletion is accepted");
+    }
+
+    /// The items of the list at `path`; none where the resource is not served.
+    pub async fn list(&self, path: &str) -> Vec<Value> {
+        let list = self.get(path).await.unwrap_or(Value::Null);
+        list["items"].as_array().cloned().unwrap_or_default()
     }
 
     /// The object or list at `path`, if it is there.
@@ -227,6 +271,11 @@ impl Cluster {
         }
     }
 
+    /// Waits until there is nothing at `path`.
+    pub async fn wait_until_gone(&self, path: &str, limit: Timestamp) {
+        self.wait_for(path, limit, Value::is_null).await;
+    }
+
     /// Waits for a phase of the ScheduledMachine `name` in namespace `default`.
     pub async fn wait_for_phase(
         &self,
@@ -239,11 +288,49 @@ impl Cluster {
             .await
     }
 
+    /// Where the bootstrap object, the infrastructure object and the Machine of the
+    /// ScheduledMachine `name` in namespace `default` are, if they have the kinds of
+    /// [`scheduled_machine`](crate::scheduled_machine).
+    pub fn triple(&self, name: &str) -> [String; 3] {
+        let machines = format!("cluster.x-k8s.io/{}", self.contract.version());
+        [
+            ("bootstrap.cluster.x-k8s.io/v1beta1", "k0sworkerconfigs"),
+            ("infrastructure.cluster.x-k8s.io/v1beta1", "remotemachines"),
+            (&machines, "machines"),
+        ]
+        .map(|(version, plural)| {
+            format!("/apis/{version}/namespaces/default/{plural}/{name}")
+        })
+    }
+
+    /// Every request so far, in the order of the answers.
+    pub fn requests(&self) -> Vec<AuditEvent> {
+        self.log
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
     /// Every write that the operator has asked for so far, events of Kubernetes aside.
     pub fn operator_writes(&self) -> Vec<AuditEvent> {
         self.requests_of(OPERATOR, |event| {
             event.is_write() && event.resource != "events"
         })
+    }
+
+    /// What the operator has asked for so far of `resource` (`pods/eviction`, `machines`):
+    /// `<time> <verb> <name> <code>`, in order.
+    pub fn operator_told(&self, resource: &str) -> Vec<String> {
+        let of = |event: &AuditEvent| match event.subresource.as_str() {
+            "" => event.resource.clone(),
+            subresource => format!("{}/{subresource}", event.resource),
+        };
+        self.requests_of(OPERATOR, |event| event.is_write() && of(event) == resource)
+            .iter()
+            .map(|event| {
+                format!("{} {} {} {}", event.at, event.verb, event.name, event.code)
+            })
+            .collect()
     }
 
     /// Every request of the operator so far.
@@ -280,7 +367,7 @@ pub fn machine_path(name: &str) -> String {
 }
 
 /// Where an object of one of the kinds that tests use is found.
-fn path_of(object: &Value) -> String {
+pub fn path_of(object: &Value) -> String {
     let text = |pointer: &str| {
         object
             .pointer(pointer)

@@ -6,7 +6,11 @@
 mod build;
 mod cluster;
 mod crash;
+mod story;
 
-pub use build::{instant, pod, scheduled_machine};
-pub use cluster::{Cluster, Operator, machine_path};
+pub use build::{cluster_object, instant, pod, scheduled_machine};
+pub use cluster::{Cluster, Operator, machine_path, path_of};
 pub use crash::{Crash, Tally};
+pub use fivespot_apiserver::AuditEvent;
+pub use fivespot_sim::Contract;
+pub use story::{BEFORE_CLOSING, CLOSING, condition, node_path, pod_path};

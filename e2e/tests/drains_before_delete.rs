@@ -1,0 +1,260 @@
+//! A machine whose window has closed lets its pods move away before it goes, as far as
+//! their disruption budgets and its grace allow.
+
+use fivespot_api::name;
+use fivespot_testkit::{
+    BEFORE_CLOSING, CLOSING, Cluster, instant, machine_path, node_path, pod, pod_path,
+    scheduled_machine,
+};
+use serde_json::{Value, json};
+
+const BUSINESS_HOURS: &str = include_str!("../../examples/business-hours.yaml");
+const BUSINESS_HOURS_WORKER: &str = "business-hours-worker";
+const EXCLUDE_DRAIN: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
+const EXCLUDE_DETACH: &str =
+    "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach";
+
+/// What happened to nodes, pods and the three objects from the closing on, by whom: each
+/// step once, however often it was repeated in a row.
+fn steps(cluster: &Cluster) -> Vec<String> {
+    let told = [
+        "nodes",
+        "pods",
+        "machines",
+        "remotemachines",
+        "k0sworkerconfigs",
+    ];
+    let mut steps: Vec<String> = cluster
+        .requests()
+        .iter()
+        .filter(|event| event.at >= instant(CLOSING) && event.is_write())
+        .filter(|event| told.contains(&event.resource.as_str()) && event.code != 409)
+        .filter(|event| event.subresource != "status" || event.resource == "pods")
+        .filter(|event| event.resource != "pods" || !event.name.is_empty())
+        .map(|event| {
+            let who = event.user.rsplit(':').next().unwrap_or_default();
+            let what = [&event.resource, &event.name, &event.subresource]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .fold(String::new(), |path, part| path + "/" + part);
+            format!("{who} {} {} {}", event.verb, &what[1..], event.code)
+        })
+        .collect();
+    steps.dedup();
+    steps
+}
+
+#[tokio::test]
+async fn the_second_eviction_waits_for_the_replacement_and_the_machine_for_both() {
+    let cluster = Cluster::start(instant("2026-03-06T21:30:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.apply_yaml(BUSINESS_HOURS).await;
+    cluster
+        .wait_for_phase(
+            BUSINESS_HOURS_WORKER,
+            "Active",
+            instant("2026-03-06T21:31:00Z"),
+        )
+        .await;
+    cluster.pass_to("2026-03-06T22:59:59Z").await;
+    let node = cluster.get(&node_path(BUSINESS_HOURS_WORKER)).await;
+    assert_eq!(node.unwrap()["spec"].get("unschedulable"), None);
+
+    cluster.pass_to(CLOSING).await;
+    let machine = cluster.get(&machine_path(BUSINESS_HOURS_WORKER)).await;
+    let machine = machine.unwrap();
+    let status = &machine["status"];
+    assert_eq!(status["phase"], "ShuttingDown");
+    assert_eq!(
+        status["shutdown"],
+        json!({
+            "machineUID": status["machineRef"]["uid"],
+            "startedAt": CLOSING,
+            "deadline": "2026-03-06T23:05:00Z",
+            "reason": "ScheduleEnded",
+        })
+    );
+    assert_eq!(status["nextCleanup"], "2026-03-06T23:05:00Z");
+    let node = cluster.get(&node_path(BUSINESS_HOURS_WORKER)).await;
+    let node = node.unwrap();
+    assert_eq!(node["spec"]["unschedulable"], true);
+    assert_eq!(
+        node["metadata"]["annotations"][name::CORDONED_ANNOTATION],
+        machine["metadata"]["uid"]
+    );
+
+    let end = instant("2026-03-06T23:05:00Z");
+    let inactive = cluster
+        .wait_for_phase(BUSINESS_HOURS_WORKER, "Inactive", end)
+        .await;
+    for path in cluster.triple(BUSINESS_HOURS_WORKER) {
+        assert_eq!(cluster.get(&path).await, None);
+    }
+    assert_eq!(inactive["status"].get("machineRef"), None);
+    assert_eq!(inactive["status"].get("shutdown"), None);
+    assert_eq!(inactive["status"]["nextActivation"], "2026-03-09T13:00:00Z");
+    assert!(cluster.clock().now() < end, "the Node was empty earlier");
+    assert_eq!(
+        steps(&cluster),
+        [
+            "5spot-controller patch nodes/business-hours-worker 200",
+            "5spot-controller create pods/shop-0/eviction 201",
+            "5spot-controller create pods/shop-1/eviction 429",
+            "capi-manager delete pods/shop-0 200",
+            "5spot-controller create pods/shop-1/eviction 429",
+            "capi-manager patch pods/shop-0-replacement/status 200",
+            "5spot-controller create pods/shop-1/eviction 201",
+            "capi-manager delete pods/shop-1 200",
+            "5spot-controller patch machines/business-hours-worker 200",
+            "5spot-controller delete machines/business-hours-worker 200",
+            "capi-manager delete remotemachines/business-hours-worker 200",
+            "capi-manager patch remotemachines/business-hours-worker 200",
+            "capi-manager delete k0sworkerconfigs/business-hours-worker 200",
+            "capi-manager delete nodes/business-hours-worker 200",
+            "capi-manager patch machines/business-hours-worker 200",
+        ]
+    );
+    let replacement = cluster.get(&pod_path("shop-0-replacement")).await.unwrap();
+    assert_eq!(replacement["spec"]["nodeName"], "sim-node-0");
+}
+
+#[tokio::test]
+async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_longer() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["nodeDrainTimeout"] = json!("3m");
+    cluster.bring_up(&worker).await;
+    cluster.run_pod("only", "worker").await;
+    cluster.hold_last_pod().await;
+
+    cluster.pass_to("2026-03-06T23:02:59Z").await;
+    assert_eq!(cluster.operator_told("machines").len(), 1, "it was created");
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "ShuttingDown");
+    assert!(
+        status["message"]
+            .as_str()
+            .unwrap()
+            .contains("default/only is held back"),
+        "{status:#}"
+    );
+    cluster.pass_to("2026-03-06T23:03:00Z").await;
+    assert_eq!(
+        cluster.operator_told("machines")[1..],
+        [
+            "2026-03-06T23:03:00Z patch worker 200",
+            "2026-03-06T23:03:00Z delete worker 200",
+        ]
+    );
+    let [_, _, machine] = cluster.triple("worker");
+    let machine = cluster.get(&machine).await.unwrap();
+    let annotations = &machine["metadata"]["annotations"];
+    assert!(annotations.get(EXCLUDE_DRAIN).is_some(), "{machine:#}");
+    assert!(annotations.get(EXCLUDE_DETACH).is_some(), "{machine:#}");
+    cluster
+        .wait_for_phase("worker", "Inactive", instant("2026-03-06T23:04:00Z"))
+        .await;
+    let evictions = cluster.operator_told("pods/eviction");
+    assert!(evictions.len() > 2, "tried again and again: {evictions:?}");
+    assert!(evictions.iter().all(|eviction| eviction.ends_with(" 429")));
+}
+
+#[tokio::test]
+async fn pods_that_nobody_can_move_are_not_waited_for() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let mut of_daemon_set = pod("of-daemon-set", "log", "worker");
+    of_daemon_set["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "log", "uid": "a-b-c",
+        "controller": true,
+    }]);
+    let mut mirror = pod("mirror", "proxy", "worker");
+    mirror["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "x"});
+    for pod in [of_daemon_set, mirror, pod("finished", "job", "worker")] {
+        cluster.apply(&pod).await;
+    }
+    cluster.pass_to("2026-03-06T22:55:00Z").await;
+    let finished = pod_path("finished") + "/status";
+    cluster
+        .patch(&finished, &json!({"status": {"phase": "Succeeded"}}))
+        .await;
+
+    cluster.pass_to(CLOSING).await;
+    assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
+    assert_eq!(
+        cluster.operator_told("machines")[1..],
+        [
+            "2026-03-06T23:00:00Z patch worker 200",
+            "2026-03-06T23:00:00Z delete worker 200",
+        ]
+    );
+    for pod in ["of-daemon-set", "mirror", "finished"] {
+        assert!(cluster.get(&pod_path(pod)).await.is_some(), "{pod}");
+    }
+}
+
+#[tokio::test]
+async fn a_pod_that_comes_during_the_drain_is_drained_too() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("first", "worker").await;
+    cluster.pass_to(CLOSING).await;
+    cluster.apply(&pod("second", "shop", "worker")).await;
+    cluster
+        .wait_for_phase("worker", "Inactive", instant("2026-03-06T23:05:00Z"))
+        .await;
+    let evicted: Vec<String> = cluster.operator_told("pods/eviction");
+    assert!(evicted[0].ends_with("create first 201"), "{evicted:?}");
+    assert!(evicted[1].ends_with("create second 201"), "{evicted:?}");
+}
+
+#[tokio::test]
+async fn a_machine_without_a_node_goes_at_once() {
+    let cluster = Cluster::start(instant("2026-03-06T22:59:57Z")).await;
+    let _operator = cluster.operator();
+    let contract = cluster.contract();
+    cluster
+        .apply(&fivespot_testkit::cluster_object(contract))
+        .await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    cluster.pass_to(CLOSING).await;
+    assert_eq!(
+        cluster.operator_told("machines"),
+        [
+            "2026-03-06T22:59:57Z create  201",
+            "2026-03-06T23:00:00Z delete worker 200",
+        ]
+    );
+    cluster
+        .wait_for_phase("worker", "Inactive", instant("2026-03-06T23:00:30Z"))
+        .await;
+    assert_eq!(cluster.operator_told("nodes"), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_grace_of_nothing_waits_for_nobody() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["gracefulShutdownTimeout"] = json!("0s");
+    worker["spec"]["nodeDrainTimeout"] = json!("0s");
+    cluster.bring_up(&worker).await;
+    cluster.run_pod("only", "worker").await;
+    let [_, _, machine] = cluster.triple("worker");
+    let created = cluster.get(&machine).await.unwrap();
+    // To Cluster API nought means no limit.
+    assert_eq!(created["spec"]["deletion"]["nodeDrainTimeoutSeconds"], 1);
+
+    cluster.pass_to(CLOSING).await;
+    let deleted = cluster.get(&machine).await.unwrap();
+    assert_ne!(deleted["metadata"]["deletionTimestamp"], Value::Null);
+    let annotations = &deleted["metadata"]["annotations"];
+    assert!(annotations.get(EXCLUDE_DRAIN).is_some(), "{deleted:#}");
+    assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
+    cluster
+        .wait_for_phase("worker", "Inactive", instant("2026-03-06T23:00:30Z"))
+        .await;
+}

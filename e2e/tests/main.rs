@@ -1,0 +1,4 @@
+//! What the product promises, one file each, driven through the Kubernetes API alone.
+
+mod drains_before_delete;
+mod opens_on_time;
