@@ -1,0 +1,62 @@
+//! Writing the kubeconfig so that only its owner can read it.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::Failure;
+
+/// Writes `text` to `path`, mode 0600, whole or not at all. Returns the absolute path.
+///
+/// # Errors
+/// The directory cannot be made or the file not written.
+pub(crate) fn write(path: &Path, text: &str) -> Result<PathBuf, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(
+            format!("writing the kubeconfig to {}", path.display()),
+            error,
+        )
+        .remedy("name a writable path with --kubeconfig")
+    };
+    let path = std::path::absolute(path).map_err(failed)?;
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).map_err(failed)?;
+    }
+    let mut draft = path.clone().into_os_string();
+    draft.push(format!(".{}", std::process::id()));
+    let draft = PathBuf::from(draft);
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&draft)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&draft, &path));
+    if let Err(error) = written {
+        let _ = fs::remove_file(&draft);
+        return Err(failed(error));
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn only_the_owner_can_read_it_and_an_older_one_is_replaced() {
+        let directory =
+            std::env::temp_dir().join(format!("5spot-{}", std::process::id()));
+        let path = directory.join("deep/kubeconfig");
+        write(&path, "old").unwrap();
+        let absolute = write(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&absolute).unwrap(), "new");
+        let mode = fs::metadata(&absolute).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        fs::remove_dir_all(directory).unwrap();
+    }
+}

@@ -1,0 +1,112 @@
+//! `--apply`: objects from files, directories or the built-in examples.
+
+use std::path::PathBuf;
+
+use super::example;
+use crate::Failure;
+use crate::document::{self, Document};
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::{Scope, pinned_kind};
+
+/// Who the objects are applied as.
+const FIELD_MANAGER: &str = "5spot-dev";
+
+/// Reads every object of `paths` in order, or the built-in examples when there are none.
+///
+/// # Errors
+/// A path that cannot be read, or text that is neither YAML nor JSON; names the file.
+pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
+    if !paths.is_empty() {
+        return document::read(paths);
+    }
+    let mut all = Vec::new();
+    for (name, text) in example::ALL {
+        all.extend(document::parse(name, text)?);
+    }
+    Ok(all)
+}
+
+/// `Kind/name` of each object, for people.
+pub(crate) fn titles(objects: &[Document]) -> String {
+    objects.iter().map(title).collect::<Vec<_>>().join(", ")
+}
+
+fn title(object: &Document) -> String {
+    format!("{}/{}", object.text("/kind"), object.text("/metadata/name"))
+}
+
+/// Applies one object.
+///
+/// # Errors
+/// The server's refusal in its own words, with the file that the object came from.
+pub(crate) async fn apply(
+    client: &kube::Client,
+    written: &Document,
+) -> Result<(), Failure> {
+    let failed = |why: String| {
+        Failure::new(
+            format!("applying {} from {}", title(written), written.origin),
+            why,
+        )
+    };
+    let (group, version) = match written.text("/apiVersion").split_once('/') {
+        Some((group, version)) => (group, version),
+        None => ("", written.text("/apiVersion")),
+    };
+    let kind = GroupVersionKind::gvk(group, version, written.text("/kind"));
+    let (resource, capabilities) = pinned_kind(client, &kind)
+        .await
+        .map_err(|error| failed(words(error)))?;
+    let api: Api<DynamicObject> =
+        match (capabilities.scope, written.text("/metadata/namespace")) {
+            (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
+            (Scope::Namespaced, "") => {
+                Api::default_namespaced_with(client.clone(), &resource)
+            }
+            (Scope::Namespaced, namespace) => {
+                Api::namespaced_with(client.clone(), namespace, &resource)
+            }
+        };
+    let name = written.text("/metadata/name");
+    if name.is_empty() {
+        return Err(failed("metadata.name is missing".to_owned()));
+    }
+    let params = PatchParams::apply(FIELD_MANAGER).force();
+    match api
+        .patch(name, &params, &Patch::Apply(&written.object))
+        .await
+    {
+        Ok(_) => Ok(()),
+        Err(error) => Err(failed(words(error))),
+    }
+}
+
+/// The API server's own words where there are any.
+fn words(error: kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_examples_are_read_when_nothing_is_given() {
+        let titles: Vec<String> = read(&[]).unwrap().iter().map(title).collect();
+        assert!(titles.contains(&"ScheduledMachine/business-hours-worker".to_owned()));
+        assert!(titles.contains(&"ScheduledMachine/every-other-minute".to_owned()));
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_is_named() {
+        let failure = read(&[PathBuf::from("/nowhere.yaml")])
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(failure.starts_with("reading /nowhere.yaml: "), "{failure}");
+    }
+}

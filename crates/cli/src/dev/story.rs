@@ -1,0 +1,80 @@
+//! The lines by which `5spot dev` tells what happens, one a transition.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use fivespot_controller::{Observe, Transition};
+use jiff::Timestamp;
+
+/// Prints each transition as one line on standard output.
+///
+/// A reader that has gone away is no reason to stop.
+pub(crate) struct Story {
+    out: Mutex<Box<dyn Write + Send>>,
+}
+
+impl Story {
+    pub(crate) fn on_stdout() -> Self {
+        Self {
+            out: Mutex::new(Box::new(io::stdout())),
+        }
+    }
+
+    pub(crate) fn say(&self, line: &str) {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+}
+
+impl Observe for Story {
+    fn transition(&self, transition: &Transition) {
+        self.say(&transition_line(transition));
+    }
+}
+
+fn transition_line(transition: &Transition) -> String {
+    let mut line = format!("{}  {}  ", instant(transition.at), transition.key);
+    if let Some(from) = transition.from {
+        let _ = write!(line, "{from} ");
+    }
+    let _ = write!(line, "-> {}", transition.to);
+    if !transition.message.is_empty() {
+        let _ = write!(line, "  {}", transition.message);
+    }
+    line
+}
+
+/// Whole seconds, UTC: `2026-03-06T23:00:00Z`.
+pub(crate) fn instant(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use fivespot_api::Phase;
+    use fivespot_controller::Key;
+
+    use super::*;
+
+    #[test]
+    fn a_transition_is_one_line_that_a_person_can_read() {
+        let mut transition = Transition {
+            at: "2026-03-06T23:00:00.25Z".parse().unwrap(),
+            key: Key::new("default", "worker"),
+            from: Some(Phase::Active),
+            to: Phase::ShuttingDown,
+            message: "the window has closed".to_owned(),
+        };
+        assert_eq!(
+            transition_line(&transition),
+            "2026-03-06T23:00:00Z  default/worker  Active -> ShuttingDown  the window has closed"
+        );
+        transition.from = None;
+        transition.message.clear();
+        assert_eq!(
+            transition_line(&transition),
+            "2026-03-06T23:00:00Z  default/worker  -> ShuttingDown"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! Waiting until the goals of `--until` hold.
+
+use std::collections::BTreeMap;
+
+use fivespot_apiserver::{Client, EventKind, Registry, Resource, Selector, Watch};
+use futures::StreamExt as _;
+use futures::stream::SelectAll;
+use serde_json::Value;
+
+use super::goal::Goals;
+use crate::Failure;
+
+/// The phase of every object of the kinds that the goals name.
+pub(crate) struct Lookout {
+    goals: Goals,
+    phases: BTreeMap<(String, String), String>,
+    events: SelectAll<std::pin::Pin<Box<dyn futures::Stream<Item = Sighting>>>>,
+}
+
+struct Sighting {
+    kind: String,
+    name: String,
+    phase: Option<String>,
+}
+
+impl Lookout {
+    /// Follows the kinds of `goals`.
+    ///
+    /// # Errors
+    /// A kind that the server does not serve.
+    pub(crate) fn new(
+        client: &Client,
+        registry: &Registry,
+        goals: Goals,
+    ) -> Result<Self, Failure> {
+        let mut events = SelectAll::new();
+        for kind in goals.kinds() {
+            let resource = registry.all().find(|resource| resource.kind == kind);
+            let Some(resource) = resource else {
+                return Err(Failure::new("--until", format!("no kind {kind} is served"))
+                    .remedy(
+                        "write the kind as in a manifest, such as ScheduledMachine",
+                    ));
+            };
+            let watch = client
+                .watch(&collection(resource), &Selector::default(), "")
+                .map_err(|status| Failure::new("--until", status))?;
+            events.push(sightings(kind.to_owned(), watch));
+        }
+        Ok(Self {
+            goals,
+            phases: BTreeMap::new(),
+            events,
+        })
+    }
+
+    /// Waits until all goals hold; for ever, if a watch ends first.
+    pub(crate) async fn reached(&mut self) {
+        while !self.missed().is_empty() {
+            let Some(Sighting { kind, name, phase }) = self.events.next().await else {
+                return std::future::pending().await;
+            };
+            match phase {
+                Some(phase) => self.phases.insert((kind, name), phase),
+                None => self.phases.remove(&(kind, name)),
+            };
+        }
+    }
+
+    /// What does not hold yet, for people.
+    pub(crate) fn missed(&self) -> Vec<String> {
+        self.goals.missed(&self.phases)
+    }
+}
+
+fn collection(resource: &Resource) -> String {
+    match resource.group.as_str() {
+        "" => format!("/api/{}/{}", resource.version, resource.plural),
+        group => format!("/apis/{group}/{}/{}", resource.version, resource.plural),
+    }
+}
+
+fn sightings(
+    kind: String,
+    watch: Watch,
+) -> std::pin::Pin<Box<dyn futures::Stream<Item = Sighting>>> {
+    Box::pin(watch.filter_map(move |event| {
+        let kind = kind.clone();
+        std::future::ready(event.ok().map(|event| {
+            let text = |pointer| {
+                let value = event.object.pointer(pointer).and_then(Value::as_str);
+                value.unwrap_or_default().to_owned()
+            };
+            let is_there = event.kind != EventKind::Deleted;
+            Sighting {
+                kind,
+                name: text("/metadata/name"),
+                phase: is_there.then(|| text("/status/phase")),
+            }
+        }))
+    }))
+}

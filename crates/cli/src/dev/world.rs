@@ -1,0 +1,257 @@
+//! Putting the parts together and letting them run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fivespot_apiserver::{Credentials, Patch, Server, User};
+use fivespot_clock::Clock;
+use jiff::SignedDuration;
+use kube::Client;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+use super::neighbour::Neighbour;
+use super::story::{Story, instant};
+use super::until::Lookout;
+use super::{Args, kubeconfig, load, record};
+use crate::{Failure, Outcome};
+
+/// Who the operator and the simulator are in the audit log.
+const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
+const SIMULATOR: &str = "system:serviceaccount:capi-system:capi-manager";
+
+/// How the run ended.
+enum End {
+    Signal,
+    Reached,
+    Missed(Vec<String>),
+}
+
+/// Starts everything, tells the story, and ends on a signal, a goal or a timeout.
+pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
+    let story = Arc::new(Story::on_stdout());
+    let objects = load::read(&args.apply)?;
+    let clock = clock(&args);
+    let server = server(&args, clock.clone())?;
+    let credentials = Credentials::generate()
+        .map_err(|error| Failure::new("making the server's credentials", error))?;
+    let listener = TcpListener::bind(args.listen).await.map_err(|error| {
+        Failure::new(format!("listening on {}", args.listen), error)
+            .remedy("choose another address with --listen, or port 0 for a free one")
+    })?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| Failure::new("asking for the server's address", error))?;
+    let kubeconfig = credentials.kubeconfig(address, "5spot-dev");
+    let written = kubeconfig::write(&args.kubeconfig, &kubeconfig)?;
+
+    install(&server, &args).await?;
+    if !args.no_simulator {
+        let simulation = simulation(&server, clock.clone(), kubeconfig);
+        fivespot_sim::install(&simulation).await.map_err(|status| {
+            Failure::new("installing the simulated Cluster API", status)
+        })?;
+        tokio::spawn(fivespot_sim::run(simulation));
+    }
+    if !args.no_controller {
+        start_controller(&server, &clock, address, &story);
+    }
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = {
+        let (server, credentials) = (server.clone(), credentials);
+        tokio::spawn(async move {
+            server
+                .serve(listener, &credentials, async { drop(stopped.await) })
+                .await
+        })
+    };
+    greet(&story, &args, &clock, &format!("https://{address}"));
+    story.say(&format!("export KUBECONFIG={}", written.display()));
+    let client = Client::new(server.in_process(), "default");
+    for object in &objects {
+        load::apply(&client, object).await?;
+    }
+    story.say(&format!("applied {}", load::titles(&objects)));
+
+    if clock.is_virtual() {
+        let (clock, speed) = (clock.clone(), args.speed.unwrap_or(1));
+        tokio::spawn(async move { clock.run(speed).await });
+    }
+    let end = wait(&server, &args).await?;
+    // The listener may have failed and be gone.
+    let _ = stop.send(());
+    if let Ok(Err(error)) = serving.await {
+        return Err(Failure::new("serving", error));
+    }
+    Ok(say_goodbye(&story, &clock, end))
+}
+
+/// The machine's own clock, unless a start or a speed is asked for.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "where a virtual clock starts by default"
+)]
+fn clock(args: &Args) -> Clock {
+    match (args.start, args.speed) {
+        (None, None) => Clock::system(),
+        (start, _) => Clock::stopped_at(start.unwrap_or_else(jiff::Timestamp::now)),
+    }
+}
+
+fn server(args: &Args, clock: Clock) -> Result<Server, Failure> {
+    let mut options = fivespot_apiserver::Options::new(clock);
+    options.kube = args.kube_version;
+    options
+        .enable_plugins
+        .clone_from(&args.enable_admission_plugins);
+    options
+        .disable_plugins
+        .clone_from(&args.disable_admission_plugins);
+    options.audit = args.audit_log.as_deref().map(record::to_file).transpose()?;
+    Server::new(options).map_err(|error| {
+        Failure::new(
+            "--enable-admission-plugins, --disable-admission-plugins",
+            error,
+        )
+    })
+}
+
+/// Installs what a production cluster is given: the definition, its policy, the binding.
+async fn install(server: &Server, args: &Args) -> Result<(), Failure> {
+    use fivespot_api::vap::Action;
+    let admission = "/apis/admissionregistration.k8s.io/v1";
+    let objects = [
+        (
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned(),
+            fivespot_api::crd::render(args.kube_version.minor()),
+        ),
+        (
+            format!("{admission}/validatingadmissionpolicies"),
+            fivespot_api::vap::policy(),
+        ),
+        (
+            format!("{admission}/validatingadmissionpolicybindings"),
+            fivespot_api::vap::binding(Action::Deny),
+        ),
+    ];
+    let client = server.client();
+    for (collection, body) in objects {
+        let name = body
+            .pointer("/metadata/name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let path = format!("{collection}/{name}");
+        let apply = Patch::Apply {
+            body,
+            manager: "5spot-dev".to_owned(),
+            force: true,
+        };
+        client
+            .patch(&path, apply)
+            .await
+            .map_err(|status| Failure::new(format!("installing {path}"), status))?;
+    }
+    Ok(())
+}
+
+fn simulation(
+    server: &Server,
+    clock: Clock,
+    kubeconfig: String,
+) -> fivespot_sim::Options {
+    fivespot_sim::Options {
+        client: server.client_as(User::new(SIMULATOR, &["system:masters"])),
+        clock,
+        contract: fivespot_sim::Contract::V1Beta2,
+        kubeconfig: Some(kubeconfig),
+    }
+}
+
+fn start_controller(
+    server: &Server,
+    clock: &Clock,
+    address: std::net::SocketAddr,
+    story: &Arc<Story>,
+) {
+    let service = server.in_process_as(User::new(OPERATOR, &["system:masters"]));
+    let client = Client::new(service, "default");
+    let mut options = fivespot_controller::Options::new(client.clone(), clock.clone());
+    options.connect = Arc::new(Neighbour { address, client });
+    options.observe = story.clone();
+    tokio::spawn(fivespot_controller::run(options));
+}
+
+fn greet(story: &Story, args: &Args, clock: &Clock, url: &str) {
+    story.say(&format!(
+        "API server at {url}, answering as Kubernetes {} (for development; production is Kubernetes)",
+        args.kube_version
+    ));
+    if clock.is_virtual() {
+        let speed = args.speed.unwrap_or(1);
+        let now = instant(clock.now());
+        story.say(&format!(
+            "virtual clock from {now}, {speed} seconds a second"
+        ));
+    }
+}
+
+async fn wait(server: &Server, args: &Args) -> Result<End, Failure> {
+    let signalled = |error| Failure::new("waiting for signals", error);
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(signalled)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(signalled)?;
+    let mut lookout = match &args.until {
+        Some(goals) => Some(Lookout::new(
+            &server.client(),
+            &server.registry(),
+            goals.clone(),
+        )?),
+        None => None,
+    };
+    let reached = async {
+        match &mut lookout {
+            Some(lookout) => lookout.reached().await,
+            None => std::future::pending().await,
+        }
+    };
+    let end = tokio::select! {
+        _ = interrupt.recv() => Some(End::Signal),
+        _ = terminate.recv() => Some(End::Signal),
+        () = reached => Some(End::Reached),
+        () = patience(args) => None,
+    };
+    Ok(end.unwrap_or_else(|| {
+        End::Missed(lookout.map(|lookout| lookout.missed()).unwrap_or_default())
+    }))
+}
+
+/// `--timeout`, on the machine's own clock.
+async fn patience(args: &Args) {
+    match args.timeout {
+        Some(timeout) => {
+            let timeout = SignedDuration::from(timeout);
+            tokio::time::sleep(Duration::try_from(timeout).unwrap_or(Duration::MAX))
+                .await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+fn say_goodbye(story: &Story, clock: &Clock, end: End) -> Outcome {
+    let now = instant(clock.now());
+    match end {
+        End::Signal => {
+            story.say(&format!("{now}  stopped"));
+            Outcome::Yes
+        }
+        End::Reached => {
+            story.say(&format!("{now}  reached"));
+            Outcome::Yes
+        }
+        End::Missed(goals) => {
+            story.say(&format!("{now}  not reached in time: {}", goals.join(", ")));
+            Outcome::No
+        }
+    }
+}
