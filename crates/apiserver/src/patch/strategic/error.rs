@@ -56,6 +56,9 @@ pub(in crate::patch) enum Error {
     /// `$patch: merge` in a list.
     #[error("merging lists cannot yet be specified in the patch")]
     MergeDirective,
+    /// An order for a list that is empty on both sides.
+    #[error("no elements in any of the given slices")]
+    NoElements,
     /// A list of mixed entries.
     #[error("list element types are not identical")]
     MixedList,
@@ -91,6 +94,7 @@ impl Error {
             | Self::NoKeyDeclared(_)
             | Self::Directive { .. }
             | Self::MergeDirective
+            | Self::NoElements
             | Self::MixedList => Status::new(500, Reason::Unknown, self.to_string()),
         }
     }

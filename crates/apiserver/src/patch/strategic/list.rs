@@ -101,6 +101,10 @@ pub(super) fn merge_ordered(
             Some(Value::Array(old)) => Some(old),
             Some(_) => return Err(Error::ElementOrder),
         };
+        let nothing = |list: &Option<Vec<Value>>| list.as_ref().is_none_or(Vec::is_empty);
+        if nothing(&old) && nothing(&new) && (old.is_some() || new.is_some()) {
+            return Err(Error::NoElements);
+        }
         let server_order = old.clone().unwrap_or_default();
         let merged = match (old, new) {
             (None, None) => continue,
@@ -119,13 +123,22 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
     if order.is_empty() {
         return Ok(());
     }
-    let mut announced = order.iter();
-    for entry in patch.iter().filter(|it| it.get(DIRECTIVE).is_none()) {
+    let mut announced = order.iter().peekable();
+    let kept = patch
+        .iter()
+        .filter(|it| it.get(DIRECTIVE) != Some(&Value::from("delete")));
+    for entry in kept {
+        // Another directive passes while announced entries are left, as in Kubernetes.
+        if entry.get(DIRECTIVE).is_some() && announced.peek().is_some() {
+            continue;
+        }
         let same = |other: &Value| match key {
             None => entry == other,
             Some(key) => entry.get(key) == other.get(key),
         };
-        if let Some(key) = key {
+        if let Some(key) = key
+            && announced.peek().is_some()
+        {
             key_of(entry, key)?;
         }
         if !announced.any(same) {
