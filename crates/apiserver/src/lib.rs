@@ -1,4 +1,26 @@
 //! A Kubernetes API server in a process, for development, tests and simulation.
+//!
+//! A [`Server`] keeps objects in memory and answers as a `kube-apiserver` of the chosen
+//! release does: discovery and schemas, every verb, list and watch with their versions,
+//! the four patch formats, admission, custom resources, and the chores that controllers do
+//! in a real cluster (collecting what has lost its owners, emptying namespaces, counting
+//! disruption budgets). It can be asked in three ways:
+//!
+//! - [`Server::in_process`]: a tower service, for `kube::Client::new`;
+//! - [`Server::client`]: a small client that speaks JSON values;
+//! - [`Server::serve`]: TLS and a bearer token on a loopback address, for `kubectl`.
+//!
+//! Time comes from a [`Clock`](fivespot_clock::Clock). A virtual one stands still while a
+//! request, an undelivered event or a chore is pending, and uids follow from a seed, so
+//! that a simulation on one thread runs the same way every time.
+//!
+//! The way of a request: `service` or `client` make a call, `route` finds what it is
+//! about, `verb` does it: `intake` reads and settles the object, `chain` admits it,
+//! `state` stores it, `hub` tells watchers and `chore` notes what has to follow;
+//! `form` writes the answer.
+//!
+//! It is for development and tests. There are no roles: whoever has the token may do
+//! everything; and nothing survives the process.
 
 mod answer;
 pub mod apply;

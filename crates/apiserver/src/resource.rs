@@ -62,6 +62,12 @@ impl Resource {
         api_version(&self.group, &self.version)
     }
 
+    /// Whether `text` is this resource's group and version, as objects say it.
+    pub fn is_served_as(&self, text: &str) -> bool {
+        let (group, version) = text.rsplit_once('/').unwrap_or(("", text));
+        self.group == group && self.version == version
+    }
+
     /// A namespaced resource with every verb and nothing else: no subresources, short
     /// names, columns or schema; kept as it is served, its generation counted.
     pub fn new(group: &str, version: &str, kind: &str, plural: &str) -> Self {

@@ -108,7 +108,7 @@ impl State {
         self.kept.clear();
         for resource in registry.all() {
             let shelf = self.store.shelf(&resource.storage);
-            if resource.stored_as == resource.api_version() {
+            if resource.is_served_as(&resource.stored_as) {
                 self.kept.insert(shelf, resource.clone());
             }
         }
@@ -201,11 +201,14 @@ pub(crate) fn is_finished(object: &Value) -> bool {
 
 /// An object as `resource` shows it.
 pub(crate) fn shown(resource: &Resource, kept: &Object) -> Object {
-    let wanted = resource.api_version();
-    if kept["apiVersion"].as_str() == Some(wanted.as_str()) {
+    if kept["apiVersion"]
+        .as_str()
+        .is_some_and(|it| resource.is_served_as(it))
+    {
         return kept.clone();
     }
-    Arc::new(converted(resource, Value::clone(kept), &wanted))
+    let object = Value::clone(kept);
+    Arc::new(converted(resource, object, &resource.api_version()))
 }
 
 /// An object, as `resource` shows it, in the form that is kept.

@@ -187,8 +187,7 @@ impl Event {
         let object = match self {
             Self::Error(status) => meta::json(&status.to_value()),
             Self::Seen(seen)
-                if seen.object.is_none()
-                    && seen.object()["apiVersion"] == resource.api_version().as_str() =>
+                if seen.object.is_none() && resource.is_served_as(seen.api_version()) =>
             {
                 seen.change.json().clone()
             }

@@ -280,3 +280,29 @@ async fn health_and_version_are_answered() {
         (&"1".into(), &"36".into())
     );
 }
+
+#[tokio::test]
+async fn events_are_forgotten_an_hour_after_they_were_written() {
+    let server = server();
+    let path = "/api/v1/namespaces/default/events";
+    let event = |name: &str| {
+        json!({
+            "metadata": {"name": name},
+            "involvedObject": {"kind": "Node", "name": "n1", "namespace": "default"},
+            "reason": "Said",
+        })
+    };
+    ask(&server, "POST", path, event("first")).await;
+    let later = server.clock().now() + jiff::SignedDuration::from_mins(61);
+    server.clock().advance_to(later).await;
+    ask(&server, "POST", path, event("second")).await;
+    server.clock().quiet().await;
+    let (_, list) = ask(&server, "GET", path, Value::Null).await;
+    let names: Vec<_> = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["metadata"]["name"])
+        .collect();
+    assert_eq!(names, ["second"]);
+}
