@@ -25,7 +25,9 @@ fn collect(value: &Value, shape: Shape<'_>, path: &str, wrong: &mut Vec<String>)
                 if shape.knows(key) {
                     collect(value, shape.field(key), &inner, wrong);
                 } else {
+                    // Kubernetes looks no further at this object.
                     wrong.push(format!("{inner}: field not declared in schema"));
+                    return;
                 }
             }
         }
@@ -48,7 +50,7 @@ fn collect_entries(
             match element(entry, &list, shape.items()) {
                 Err(text) => {
                     wrong.push(format!("{path}: element {at}: {text}"));
-                    continue;
+                    return;
                 }
                 Ok(place) if seen.contains(&place) => {
                     wrong.push(format!("{path}: duplicate entries for key {place}"));
@@ -112,12 +114,22 @@ fn go_plain(value: &Value) -> String {
     }
 }
 
-/// A value as Go's `%#v` shows it, for scalars.
+/// A value as Go's `%#v` shows it.
 fn go_inner(value: &Value) -> String {
     match value {
-        Value::Array(_) | Value::Object(_) => go_plain(value),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            value.to_string()
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(go_inner).collect();
+            format!("{}{{{}}}", go_type(value), items.join(", "))
+        }
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields
+                .iter()
+                .map(|(key, value)| format!("{key:?}:{}", go_inner(value)))
+                .collect();
+            fields.sort_unstable();
+            format!("{}{{{}}}", go_type(value), fields.join(", "))
         }
     }
 }
