@@ -1,5 +1,6 @@
 //! All policies with all bindings against one request.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::definition::Policy;
 use super::evaluate::{Found, Refusal};
 use super::matching::Matched;
 use super::request::Request;
-use super::scope::Inputs;
+use super::scope::{Inputs, NULL};
 use super::world::World;
 use crate::field::Cause;
 
@@ -125,7 +126,7 @@ impl<'a> Deciding<'a> {
         let Some(matched) = policy.matching.matches(self.request) else {
             return;
         };
-        let mut inputs: Option<Inputs> = None;
+        let mut inputs: Option<Inputs<'_>> = None;
         let mut annotations: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for binding in bindings {
             let matching = binding.matching.as_ref();
@@ -163,12 +164,12 @@ impl<'a> Deciding<'a> {
         }
     }
 
-    fn inputs(&self, (resource, kind): Matched<'a>) -> Inputs {
+    fn inputs(&self, (resource, kind): Matched<'a>) -> Inputs<'a> {
         let request = self.request;
-        let in_version = |object: Option<&Value>| {
-            let mut object = object.cloned().unwrap_or_default();
+        let in_version = |object: Option<&'a Value>| {
+            let mut object = Cow::Borrowed(object.unwrap_or(&NULL));
             if kind != request.kind
-                && let Some(api_version) = object.get_mut("apiVersion")
+                && let Some(api_version) = object.to_mut().get_mut("apiVersion")
             {
                 *api_version = kind.api_version().into();
             }
@@ -180,7 +181,7 @@ impl<'a> Deciding<'a> {
             object: in_version(request.object),
             old_object: in_version(request.old_object),
             request: request.variable(resource, kind),
-            namespace: namespace.cloned().unwrap_or_default(),
+            namespace: namespace.unwrap_or(&NULL),
             authorizer: self.world.authorizer(),
         }
     }

@@ -31,7 +31,11 @@ const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget
                              further validation rules will be run";
 
 impl Policy {
-    pub(super) fn evaluate<'v>(&'v self, inputs: &'v Inputs, params: &'v Json) -> Found {
+    pub(super) fn evaluate<'v>(
+        &'v self,
+        inputs: &'v Inputs<'v>,
+        params: &'v Json,
+    ) -> Found {
         let scope = || Scope::new(inputs, &self.variables, params);
         match self.applies(&scope().without_namespace()) {
             Ok(true) => {}

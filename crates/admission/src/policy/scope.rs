@@ -1,5 +1,6 @@
 //! The variables of one evaluation.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::definition::Expression;
 /// What the expressions of one policy see. Composed variables are evaluated when they are
 /// first asked for.
 pub(super) struct Scope<'v> {
-    pub(super) inputs: &'v Inputs,
+    pub(super) inputs: &'v Inputs<'v>,
     pub(super) variables: &'v [Expression],
     pub(super) params: &'v Json,
     /// Whether `namespaceObject` may be seen; match conditions may not.
@@ -23,19 +24,19 @@ pub(super) struct Scope<'v> {
 }
 
 /// What does not change between the expressions of a request.
-pub(super) struct Inputs {
-    pub(super) object: Json,
-    pub(super) old_object: Json,
+pub(super) struct Inputs<'a> {
+    pub(super) object: Cow<'a, Json>,
+    pub(super) old_object: Cow<'a, Json>,
     pub(super) request: Json,
-    pub(super) namespace: Json,
+    pub(super) namespace: &'a Json,
     pub(super) authorizer: Option<Arc<dyn Abstract>>,
 }
 
-static NULL: Json = Json::Null;
+pub(super) static NULL: Json = Json::Null;
 
 impl<'v> Scope<'v> {
     pub(super) fn new(
-        inputs: &'v Inputs,
+        inputs: &'v Inputs<'v>,
         variables: &'v [Expression],
         params: &'v Json,
     ) -> Self {
@@ -82,7 +83,7 @@ impl<'v> Activation<'v> for Scope<'v> {
             "oldObject" => Binding::Json(&self.inputs.old_object),
             "request" => Binding::Json(&self.inputs.request),
             "namespaceObject" if self.shows_namespace => {
-                Binding::Json(&self.inputs.namespace)
+                Binding::Json(self.inputs.namespace)
             }
             "namespaceObject" => Binding::Json(&NULL),
             "params" => Binding::Json(self.params),
