@@ -1,4 +1,8 @@
 //! The CEL specification's conformance tests.
+//!
+//! What fails is expected to: `string.format` of a later version of the strings library than
+//! Kubernetes' (`%e`, `%f` of integers and infinities, values inside lists and maps), and
+//! two literals that the data holds with an escape that is not in the source.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +106,8 @@ fn judge(test: &Json, expr: &str) -> Verdict {
 
 /// Judges an expression that does not compile.
 fn refused(test: &Json, errors: &str) -> Verdict {
-    if test["evalError"].is_object() && test["disableCheck"] != true {
+    // An error was wanted; Kubernetes always checks first, and then gives it here.
+    if test["evalError"].is_object() {
         return Verdict::Judged(Ok(()));
     }
     let first = errors.lines().next().unwrap_or_default();

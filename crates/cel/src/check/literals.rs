@@ -156,6 +156,20 @@ impl Validator<'_> {
             | ('f' | 'e', Type::Double | Type::String) => true,
             _ => false,
         };
-        (!fits).then(|| (argument.at, format_text::refused(verb, &ty.to_string())))
+        (!fits).then(|| (argument.at, format_text::refused(verb, &runtime_name(ty))))
+    }
+}
+
+/// What `type(x)` would print for a value of this type.
+fn runtime_name(ty: &Type) -> String {
+    match ty {
+        Type::Null => "null_type".to_owned(),
+        Type::Timestamp => "google.protobuf.Timestamp".to_owned(),
+        Type::Duration => "google.protobuf.Duration".to_owned(),
+        Type::List(_) => "list".to_owned(),
+        Type::Map(_) => "map".to_owned(),
+        Type::Optional(_) => "optional_type".to_owned(),
+        Type::Type(_) => "type".to_owned(),
+        other => other.to_string(),
     }
 }
