@@ -397,6 +397,7 @@ fn errors_point_at_their_place() {
         ("has(self)", "invalid argument to has() macro"),
         ("namespace == 1", "reserved identifier: namespace"),
         ("duration('1x')", "invalid duration argument"),
+        ("{[1]: 2} == {}", "unsupported key type: list(int)"),
         (
             "'%d'.format(['a'])",
             "decimal clause can only be used on integers, was given string",
@@ -508,6 +509,13 @@ fn nesting_is_bounded_and_what_is_allowed_runs() {
         .run(&Variables::new(), &mut Budget::default())
         .unwrap();
     assert_eq!(value(&format!("true{}", " && true".repeat(5000))), "true");
+    let mut doubling = "optional.of(1)".to_owned();
+    for _ in 0..24 {
+        doubling = format!(
+            "optional.of(1).optMap(a, optional.of({{a: a}}).optMap(b, {doubling}))"
+        );
+    }
+    assert!(!refusal(&doubling, &env).is_empty());
     let copies = format!("optional.of(1){}", ".optMap(x, x)".repeat(60));
     assert!(refusal(&copies, &env).contains("limit exceeded"));
 }

@@ -45,7 +45,7 @@ impl Checker<'_> {
         let (mut keys, mut values) = (None, None);
         for entry in entries {
             self.check(&entry.key);
-            let key = self.ty(&entry.key);
+            let key = self.key(&entry.key);
             keys = Some(self.join(keys, key));
             self.check(&entry.value);
             let value = self.unwrapped(&entry.value, entry.optional);
@@ -53,6 +53,21 @@ impl Checker<'_> {
         }
         let key = keys.unwrap_or_else(|| self.substitutions.fresh());
         Type::map_of(key, values.unwrap_or_else(|| self.substitutions.fresh()))
+    }
+
+    /// The type of a key. A key of several parts would fail in every run, and is refused
+    /// here so that types grow along one line only and cannot double with each nesting.
+    fn key(&mut self, key: &Expr) -> Type {
+        let ty = self.substitutions.apply(&self.ty(key));
+        let composed = matches!(
+            ty,
+            Type::List(_) | Type::Map(_) | Type::Optional(_) | Type::Object(_)
+        );
+        if composed {
+            self.report(key.at, format!("unsupported key type: {ty}"));
+            return Type::Error;
+        }
+        ty
     }
 
     pub(super) fn fold(&mut self, fold: &Fold) -> Type {
