@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::ResourceRules;
+use fivespot_admission::crd::{ResourceRules, SchemaRoot};
 use serde_json::Value;
 
 const FILE: &str = "kubernetes-crd-rules.jsonl";
@@ -105,8 +105,12 @@ impl Tally {
 fn run(case: &Value) -> (Vec<String>, u64) {
     let null = Value::Null;
     let get = |name: &str| case.get(name).unwrap_or(&null);
-    let is_resource = get("root") == &Value::Bool(true);
-    let rules = ResourceRules::compile(get("schema"), is_resource, KubeVersion::NEWEST);
+    let root = if get("root") == &Value::Bool(true) {
+        SchemaRoot::Resource
+    } else {
+        SchemaRoot::Value
+    };
+    let rules = ResourceRules::compile(get("schema"), root, KubeVersion::NEWEST);
     let rules = match rules {
         Ok(rules) => rules,
         Err(errors) => return (errors.iter().map(ToString::to_string).collect(), 0),

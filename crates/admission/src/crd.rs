@@ -262,6 +262,15 @@ impl CustomResource {
     }
 }
 
+/// What the root of a schema describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaRoot {
+    /// A whole resource, whose `apiVersion`, `kind` and names every rule can see.
+    Resource,
+    /// Any other value.
+    Value,
+}
+
 /// The rules of a schema alone, for measuring and trying them: neither the object's shape
 /// nor its `metadata` is checked, and the schema need not be one that can be registered.
 #[derive(Debug)]
@@ -272,18 +281,18 @@ pub struct ResourceRules {
 }
 
 impl ResourceRules {
-    /// Compiles the rules of a schema. `resource` says whether the schema is that of a whole
-    /// resource, whose `apiVersion`, `kind` and names every rule can see.
+    /// Compiles the rules of a schema.
     ///
     /// # Errors
     /// What is malformed in the schema. A rule that does not compile is no error here; it
     /// refuses every object, as it does in a server.
     pub fn compile(
         schema: &Value,
-        resource: bool,
+        root: SchemaRoot,
         version: KubeVersion,
     ) -> Result<Self, Vec<FieldError>> {
         let schema = Structural::read(schema, &crate::field::Path::Root, version)?;
+        let resource = root == SchemaRoot::Resource;
         let rules = Rules::of(schema.root(), resource, version);
         Ok(Self {
             schema,

@@ -13,11 +13,9 @@ mod structure;
 
 use serde_json::Value;
 
-use crate::correlate::Old;
 use crate::field::Path;
 use crate::{FieldError, KubeVersion, format};
 use check::Checker;
-use found::Spot;
 use node::{Node, Reader};
 
 /// A compiled `openAPIV3Schema`.
@@ -150,15 +148,18 @@ impl Structural {
         object: &Value,
         old: Option<&Value>,
     ) -> Vec<FieldError> {
-        check_node(&self.root, object, old, "", self.version)
+        Checker::new(self.version).errors(&self.root, object, old, "")
     }
 
     /// Types, bounds, patterns and formats of the status alone.
     pub(crate) fn check_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         match (self.root.properties.get("status"), object.get("status")) {
-            (Some(node), Some(status)) => {
-                check_node(node, status, old.get("status"), "status", self.version)
-            }
+            (Some(node), Some(status)) => Checker::new(self.version).errors(
+                node,
+                status,
+                old.get("status"),
+                "status",
+            ),
             _ => Vec::new(),
         }
     }
@@ -180,7 +181,7 @@ impl Structural {
         }
         embedded::check(node, value, path, &mut errors);
         let prefix = path.to_string();
-        errors.extend(check_node(node, value, None, &prefix, version));
+        errors.extend(Checker::new(version).errors(node, value, None, &prefix));
         errors
     }
 
@@ -214,28 +215,6 @@ impl Structural {
             Vec::new()
         }
     }
-}
-
-fn check_node(
-    node: &Node,
-    value: &Value,
-    old: Option<&Value>,
-    prefix: &str,
-    version: KubeVersion,
-) -> Vec<FieldError> {
-    let spot = Spot {
-        path: &Path::Root,
-        prefix,
-    };
-    let old = old
-        .filter(|_| ratchets(version))
-        .map(|value| Old { node, value });
-    let outcome = Checker { version }.check(node, value, spot, old);
-    outcome
-        .errors
-        .into_iter()
-        .map(|found| found.error)
-        .collect()
 }
 
 /// Whether errors of unchanged values are forgiven by default.

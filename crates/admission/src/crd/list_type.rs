@@ -9,7 +9,7 @@ use crate::schema::node::Node;
 /// Everything that does not fit at one node.
 pub(super) fn check(node: &Node, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if let Some(map_type) = node.map_type.as_deref() {
-        wrong_kind(node, "object", "x-kubernetes-map-type", path, errors);
+        errors.extend(wrong_kind(node, "object", "x-kubernetes-map-type", path));
         if !["atomic", "granular"].contains(&map_type) {
             let path = path.field("x-kubernetes-map-type");
             let known = ["atomic", "granular"];
@@ -18,7 +18,7 @@ pub(super) fn check(node: &Node, path: &Path<'_>, errors: &mut Vec<FieldError>) 
     }
     let list_type = node.list_type.as_deref();
     if let Some(list_type) = list_type {
-        wrong_kind(node, "array", "x-kubernetes-list-type", path, errors);
+        errors.extend(wrong_kind(node, "array", "x-kubernetes-list-type", path));
         if node.kind == "array" && list_type == "set" {
             set_items(node, path, errors);
         }
@@ -47,16 +47,13 @@ fn wrong_kind(
     wanted: &str,
     keyword: &str,
     path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+) -> Option<FieldError> {
     let path = path.field("type");
     let detail = format!("must be {wanted} if {keyword} is specified");
     match node.kind.as_str() {
-        "" => errors.push(FieldError::required(path, detail)),
-        kind if kind != wanted => {
-            errors.push(FieldError::invalid(path, kind.into(), detail));
-        }
-        _ => {}
+        "" => Some(FieldError::required(path, detail)),
+        kind if kind != wanted => Some(FieldError::invalid(path, kind.into(), detail)),
+        _ => None,
     }
 }
 

@@ -56,9 +56,9 @@ impl Found {
 fn node(node: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -> Found {
     let mut found = Found::default();
     keywords(node, path, place, &mut found.schema);
-    children(node, rules, path, place, &mut found);
-    branches(node, path, place, &mut found);
-    items(node, rules, path, place, &mut found);
+    found.merge(children(node, rules, path, place));
+    found.merge(branches(node, path, place));
+    found.merge(items(node, rules, path, place));
     list_type::check(node, path, &mut found.schema);
     for (at, source) in node.rules.iter().enumerate() {
         let rules = path.field("x-kubernetes-validations");
@@ -119,8 +119,8 @@ fn children(
     rules: Option<&Rules>,
     path: &Path<'_>,
     place: &Place,
-    found: &mut Found,
-) {
+) -> Found {
+    let mut found = Found::default();
     let below = Place {
         root: false,
         ..place.clone()
@@ -160,9 +160,11 @@ fn children(
         let rules = rules.and_then(|rules| rules.properties.get(name));
         found.merge(node(property, rules, &at.key(name), &below));
     }
+    found
 }
 
-fn branches(parent: &Node, path: &Path<'_>, place: &Place, found: &mut Found) {
+fn branches(parent: &Node, path: &Path<'_>, place: &Place) -> Found {
+    let mut found = Found::default();
     let below = Place {
         root: false,
         ..place.clone()
@@ -181,17 +183,12 @@ fn branches(parent: &Node, path: &Path<'_>, place: &Place, found: &mut Found) {
             found.merge(node(branch, None, &path.index(at), &below));
         }
     }
+    found
 }
 
-fn items(
-    parent: &Node,
-    rules: Option<&Rules>,
-    path: &Path<'_>,
-    place: &Place,
-    found: &mut Found,
-) {
+fn items(parent: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -> Found {
     let Some(each) = &parent.items else {
-        return;
+        return Found::default();
     };
     let mut below = Place {
         root: false,
@@ -201,5 +198,5 @@ fn items(
         below.uncorrelated.get_or_insert_with(|| path.to_string());
     }
     let rules = rules.and_then(|rules| rules.items.as_deref());
-    found.merge(node(each, rules, &path.field("items"), &below));
+    node(each, rules, &path.field("items"), &below)
 }

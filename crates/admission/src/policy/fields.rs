@@ -25,7 +25,10 @@ impl<'a> Fields<'a> {
         match self.get(name) {
             None => "",
             Some(Value::String(text)) => text,
-            Some(other) => self.wrong(name, other, "must be a string", errors, ""),
+            Some(other) => {
+                errors.push(self.wrong(name, other, "must be a string"));
+                ""
+            }
         }
     }
 
@@ -33,7 +36,10 @@ impl<'a> Fields<'a> {
         match self.get(name) {
             None => &[],
             Some(Value::Array(items)) => items,
-            Some(other) => self.wrong(name, other, "must be an array", errors, &[]),
+            Some(other) => {
+                errors.push(self.wrong(name, other, "must be an array"));
+                &[]
+            }
         }
     }
 
@@ -54,16 +60,7 @@ impl<'a> Fields<'a> {
         texts
     }
 
-    fn wrong<T>(
-        self,
-        name: &str,
-        value: &Value,
-        detail: &str,
-        errors: &mut Vec<FieldError>,
-        instead: T,
-    ) -> T {
-        let path = self.path.field(name);
-        errors.push(FieldError::invalid(path, value.clone(), detail));
-        instead
+    fn wrong(self, name: &str, value: &Value, detail: &str) -> FieldError {
+        FieldError::invalid(self.path.field(name), value.clone(), detail)
     }
 }

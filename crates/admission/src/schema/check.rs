@@ -6,20 +6,48 @@ use serde_json::Value;
 use super::found::{Found, Outcome, Spot};
 use super::node::{Additional, Checks, Node};
 use super::number;
-use crate::KubeVersion;
+use super::ratchets;
 use crate::correlate::Old;
 use crate::field::Path;
 use crate::format;
+use crate::{FieldError, KubeVersion};
 
 /// Checks values of one request.
 #[derive(Clone, Copy)]
 pub(super) struct Checker {
-    pub(super) version: KubeVersion,
+    version: KubeVersion,
 }
 
 impl Checker {
+    pub(super) const fn new(version: KubeVersion) -> Self {
+        Self { version }
+    }
+
+    /// Everything that is wrong with `value`. Paths start with `prefix`, sentences do not.
+    pub(super) fn errors(
+        self,
+        node: &Node,
+        value: &Value,
+        old: Option<&Value>,
+        prefix: &str,
+    ) -> Vec<FieldError> {
+        let spot = Spot {
+            path: &Path::Root,
+            prefix,
+        };
+        let old = old
+            .filter(|_| ratchets(self.version))
+            .map(|value| Old { node, value });
+        let outcome = self.check(node, value, spot, old);
+        outcome
+            .errors
+            .into_iter()
+            .map(|found| found.error)
+            .collect()
+    }
+
     /// Checks `value`; what is wrong with a value that did not change is forgiven.
-    pub(super) fn check(
+    fn check(
         self,
         node: &Node,
         value: &Value,
@@ -120,7 +148,8 @@ impl Part<'_> {
                 }
             }
             Value::Number(value) => {
-                number::check(self.node, value, self.spot, self.checker.version, outcome);
+                let version = self.checker.version;
+                outcome.merge(number::check(self.node, value, self.spot, version));
                 outcome.matches += 2;
             }
             Value::Array(items) => {

@@ -77,16 +77,17 @@ pub(super) fn check(
     value: &Number,
     spot: Spot<'_>,
     version: KubeVersion,
-    outcome: &mut Outcome,
-) {
+) -> Outcome {
     let part = Part {
         node,
         value,
         spot,
         ranged: version.is_at_least(36) && !node.int_or_string,
     };
-    part.check(outcome);
+    let mut outcome = Outcome::default();
+    part.check(&mut outcome);
     outcome.matches += 1;
+    outcome
 }
 
 struct Part<'a> {
