@@ -2,7 +2,8 @@
 //!
 //! The `regex` crate shares the syntax but not all meanings: here `\d`, `\w`, `\s` and `\b`
 //! are ASCII, `\Q…\E` quotes, and a `[`, `&&`, `--` or `~~` inside a class is nothing
-//! special. Patterns are translated once, when a schema is compiled.
+//! special. Patterns are translated once, when the
+//! expression or schema that holds them is compiled.
 
 use regex::Regex;
 
