@@ -5,6 +5,13 @@
 
 use std::collections::BTreeMap;
 
+/// The API groups in which a bootstrap object may be; rule SM009.
+pub const BOOTSTRAP_GROUPS: [&str; 2] = ["bootstrap.cluster.x-k8s.io", "k0smotron.io"];
+
+/// The API groups in which an infrastructure object may be; rule SM012.
+pub const INFRASTRUCTURE_GROUPS: [&str; 2] =
+    ["infrastructure.cluster.x-k8s.io", "k0smotron.io"];
+
 /// The API group of ScheduledMachine.
 pub const GROUP: &str = "5spot.finos.org";
 /// The API version of ScheduledMachine, without its group.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use fivespot_schedule::Schedule;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::Error as _;
@@ -111,6 +112,22 @@ pub struct ScheduleSpec {
     /// Whether the schedule is in force.
     #[serde(default = "yes")]
     pub enabled: bool,
+}
+
+impl ScheduleSpec {
+    /// What was typed as what is meant; `enabled` is left to the caller.
+    ///
+    /// # Errors
+    /// Whatever [`Schedule::weekly`] or, when `cron` is there, [`Schedule::cron`] refuses.
+    /// Rules that only admission knows, such as that cron excludes days, are not checked.
+    pub fn schedule(&self) -> Result<Schedule, fivespot_schedule::Error> {
+        match &self.cron {
+            Some(cron) => Schedule::cron(cron, self.duration.as_deref(), &self.timezone),
+            None => {
+                Schedule::weekly(&self.days_of_week, &self.hours_of_day, &self.timezone)
+            }
+        }
+    }
 }
 
 impl Default for ScheduleSpec {

@@ -27,7 +27,7 @@ const OLDEST_KUBERNETES: &str = "1.30";
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Version {
+struct Release {
     version: &'static str,
     /// Given to the compiler by a release build as `FIVESPOT_COMMIT`.
     commit: &'static str,
@@ -42,7 +42,7 @@ struct Range<T = &'static str> {
     newest: T,
 }
 
-impl Version {
+impl Release {
     fn of_this() -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -58,7 +58,7 @@ impl Version {
 }
 
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let this = Version::of_this();
+    let this = Release::of_this();
     match args.output {
         Format::Text => text(out, &this)?,
         Format::Json => output::json(out, &this)?,
@@ -67,7 +67,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     Ok(Outcome::Yes)
 }
 
-fn text(out: &mut dyn Write, this: &Version) -> Result<(), Failure> {
+fn text(out: &mut dyn Write, this: &Release) -> Result<(), Failure> {
     writeln!(
         out,
         "5spot        {} (commit {})",

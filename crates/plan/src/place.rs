@@ -3,14 +3,6 @@
 use fivespot_api::{InlineObject, ObjectRef, ScheduledMachine, name};
 use fivespot_capi::{Machine, Reference};
 
-/// The groups in which a bootstrap or infrastructure object can be: a reference that an edited
-/// status or Machine makes to anything else is not followed.
-const PROVIDER_GROUPS: [&str; 3] = [
-    "bootstrap.cluster.x-k8s.io",
-    "infrastructure.cluster.x-k8s.io",
-    "k0smotron.io",
-];
-
 /// Where to look before planning. All but the Node are in the ScheduledMachine's namespace.
 ///
 /// Places are only that: what is found there is judged by its labels and owners.
@@ -72,8 +64,12 @@ impl Places {
 
 /// The places in their order, each object once; `home` is where a new one would be.
 fn distinct(recorded: [Option<Reference>; 2], home: Reference) -> Vec<Reference> {
-    let of_providers =
-        |place: &Reference| PROVIDER_GROUPS.contains(&place.group.as_str());
+    // A reference that an edited status or Machine makes to anything else is not followed.
+    let of_providers = |place: &Reference| {
+        let group = place.group.as_str();
+        name::BOOTSTRAP_GROUPS.contains(&group)
+            || name::INFRASTRUCTURE_GROUPS.contains(&group)
+    };
     let recorded = recorded.into_iter().flatten().filter(of_providers);
     let mut all: Vec<Reference> = Vec::new();
     for place in recorded.chain([home]) {

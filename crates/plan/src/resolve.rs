@@ -110,11 +110,7 @@ fn schedule(
     spec: &ScheduleSpec,
     violation: Option<&Violation>,
 ) -> Result<Schedule, Misfit> {
-    let parsed = match &spec.cron {
-        Some(cron) => Schedule::cron(cron, spec.duration.as_deref(), &spec.timezone),
-        None => Schedule::weekly(&spec.days_of_week, &spec.hours_of_day, &spec.timezone),
-    };
-    let schedule = parsed.map_err(|error| Misfit {
+    let schedule = spec.schedule().map_err(|error| Misfit {
         reason: reason(&error),
         message: format!("spec.schedule: {error}"),
     })?;

@@ -7,6 +7,8 @@ use std::str::FromStr;
 use fivespot_schedule::{Days, Duration};
 use serde_json::Value;
 
+use crate::name;
+
 /// Applies a question about a string to a node; a node of another type is the schema's business.
 fn text(node: &Value, holds: impl Fn(&str) -> bool) -> bool {
     node.as_str().is_none_or(holds)
@@ -247,11 +249,11 @@ fn is_of_group(node: &Value, groups: &[&str]) -> bool {
 }
 
 pub(super) fn is_bootstrap_group(node: &Value, _: &Value) -> bool {
-    is_of_group(node, &["bootstrap.cluster.x-k8s.io", "k0smotron.io"])
+    is_of_group(node, &name::BOOTSTRAP_GROUPS)
 }
 
 pub(super) fn is_infrastructure_group(node: &Value, _: &Value) -> bool {
-    is_of_group(node, &["infrastructure.cluster.x-k8s.io", "k0smotron.io"])
+    is_of_group(node, &name::INFRASTRUCTURE_GROUPS)
 }
 
 fn is_positive(number: &str) -> bool {

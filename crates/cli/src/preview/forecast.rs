@@ -61,8 +61,9 @@ impl Forecast {
             Failure::new(place, why).remedy("correct the schedule")
         };
         let rule = machine.spec.schedule.clone();
-        let schedule =
-            schedule(&rule).map_err(|error| fault(&field(&error), why(&error)))?;
+        let schedule = rule
+            .schedule()
+            .map_err(|error| fault(&field(&error), why(&error)))?;
         let violations = rules::check(&machine);
         let violation = violations
             .iter()
@@ -123,13 +124,6 @@ impl Service {
     /// How long it is.
     pub(super) fn seconds(&self) -> i64 {
         self.until.as_second() - self.since.as_second()
-    }
-}
-
-fn schedule(rule: &ScheduleSpec) -> Result<Schedule, Error> {
-    match &rule.cron {
-        Some(cron) => Schedule::cron(cron, rule.duration.as_deref(), &rule.timezone),
-        None => Schedule::weekly(&rule.days_of_week, &rule.hours_of_day, &rule.timezone),
     }
 }
 
