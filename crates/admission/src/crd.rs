@@ -293,7 +293,7 @@ impl ResourceRules {
     ) -> Result<Self, Vec<FieldError>> {
         let schema = Structural::read(schema, &crate::field::Path::Root, version)?;
         let resource = root == SchemaRoot::Resource;
-        let rules = Rules::of(schema.root(), resource, version);
+        let rules = Rules::of(schema.root(), resource, version.dialect_of_stored());
         Ok(Self {
             schema,
             rules,

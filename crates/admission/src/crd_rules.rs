@@ -7,7 +7,6 @@ mod run;
 use fivespot_cel::{CompileErrors, Dialect, Env, Program, Type};
 use indexmap::IndexMap;
 
-use crate::KubeVersion;
 use crate::schema::node::{Node, RuleSource};
 
 pub(crate) use run::{Run, usable_message};
@@ -36,18 +35,18 @@ pub(crate) struct Rule {
 impl Rules {
     /// Compiles the rules of a schema, `resource` if it is that of a whole one. Nothing if
     /// there are none.
-    pub(crate) fn of(root: &Node, resource: bool, version: KubeVersion) -> Option<Self> {
+    pub(crate) fn of(root: &Node, resource: bool, dialect: Dialect) -> Option<Self> {
         if !has_rules(root) {
             return None;
         }
-        Self::compile(root, resource, version)
+        Self::compile(root, resource, dialect)
     }
 
     /// Nothing if neither the node nor anything below it has rules, or rules cannot see it.
-    fn compile(node: &Node, resource: bool, version: KubeVersion) -> Option<Self> {
-        let compile = |child: &Node| Self::compile(child, child.embedded, version);
+    fn compile(node: &Node, resource: bool, dialect: Dialect) -> Option<Self> {
+        let compile = |child: &Node| Self::compile(child, child.embedded, dialect);
         let own = match declared::of(node, resource) {
-            Some(declared) => compile_own(node, &declared, version),
+            Some(declared) => compile_own(node, &declared, dialect),
             None => Vec::new(),
         };
         let items = node.items.as_deref().and_then(compile);
@@ -77,13 +76,13 @@ fn has_rules(node: &Node) -> bool {
         || node.properties.values().any(has_rules)
 }
 
-fn compile_own(node: &Node, declared: &Type, version: KubeVersion) -> Vec<Rule> {
+fn compile_own(node: &Node, declared: &Type, dialect: Dialect) -> Vec<Rule> {
     if node.rules.is_empty() {
         return Vec::new();
     }
     let declared = declared.with_names("selfType");
     let env = |old: Type| {
-        Env::new(Dialect::of_minor(version.minor()))
+        Env::new(dialect)
             .variable("self", declared.clone())
             .variable("oldSelf", old)
     };

@@ -3,9 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use fivespot_cel::Dialect;
+
 /// The minor version of the API server whose answer is wanted; the major version is 1.
 ///
-/// It chooses the CEL library (what a rule may call) and, where they changed, the words.
+/// It chooses the CEL library (what a rule may call; one that is about to be stored only what
+/// the version before knows too) and, where they changed, the words.
 ///
 /// ```
 /// use fivespot_admission::KubeVersion;
@@ -29,6 +32,17 @@ impl KubeVersion {
     /// The minor version, 26 to 37.
     pub const fn minor(self) -> u32 {
         self.minor
+    }
+
+    /// What expressions may use that are about to be stored: no more than the server of one
+    /// version earlier knows, to which a cluster may be rolled back.
+    pub(crate) fn dialect_of_new(self) -> Dialect {
+        Dialect::of_minor(self.minor - 1)
+    }
+
+    /// What expressions may use that were stored already.
+    pub(crate) fn dialect_of_stored(self) -> Dialect {
+        Dialect::of_minor(self.minor)
     }
 
     /// Whether this version is 1.`minor` or newer.

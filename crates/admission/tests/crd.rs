@@ -285,6 +285,15 @@ fn a_rule_that_does_not_compile_keeps_the_definition_out() {
 }
 
 #[test]
+fn a_new_rule_may_only_use_what_the_version_before_knows_too() {
+    let spec = json!({"type": "object", "x-kubernetes-validations": [
+        {"rule": "isIP('10.0.0.1')"}]});
+    let errors = Crd::compile(&definition(spec.clone()), "1.30".parse().unwrap());
+    assert!(texts(&errors.unwrap_err()).contains("undeclared reference to 'isIP'"));
+    compile_for(spec, "1.31");
+}
+
+#[test]
 fn a_change_cannot_be_judged_inside_a_list_whose_items_have_no_identity() {
     let crd = definition(json!({"type": "object", "properties": {"list": {
         "type": "array", "items": {"type": "string", "x-kubernetes-validations": [

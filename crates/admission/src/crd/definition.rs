@@ -361,7 +361,7 @@ fn compile_schema(
     errors.extend(structural.structure_errors(&path));
     let mut rules = None;
     if errors.is_empty() {
-        rules = Rules::of(structural.root(), true, version);
+        rules = Rules::of(structural.root(), true, version.dialect_of_new());
         errors = default::check(structural.root(), rules.as_ref(), &path, version);
     }
     let usable = rules.as_ref().filter(|_| errors.is_empty());

@@ -1,5 +1,6 @@
 //! A `ValidatingAdmissionPolicy`, compiled.
 
+use fivespot_cel::Dialect;
 use serde_json::Value;
 
 use super::expression::{Compiled, Environments, Wanted};
@@ -62,7 +63,7 @@ impl Policy {
         policy: &Value,
         version: KubeVersion,
     ) -> Result<Self, Vec<FieldError>> {
-        let (policy, errors) = Self::read(policy, version);
+        let (policy, errors) = Self::read(policy, version.dialect_of_new());
         if errors.is_empty() {
             Ok(policy)
         } else {
@@ -76,7 +77,7 @@ impl Policy {
     /// # Errors
     /// What is wrong apart from expressions.
     pub fn stored(policy: &Value, version: KubeVersion) -> Result<Self, Vec<FieldError>> {
-        let (policy, mut errors) = Self::read(policy, version);
+        let (policy, mut errors) = Self::read(policy, version.dialect_of_stored());
         errors.retain(|error| !is_about_an_expression(error));
         if errors.is_empty() {
             Ok(policy)
@@ -95,7 +96,7 @@ impl Policy {
         self.params.as_ref()
     }
 
-    fn read(policy: &Value, version: KubeVersion) -> (Self, Vec<FieldError>) {
+    fn read(policy: &Value, dialect: Dialect) -> (Self, Vec<FieldError>) {
         let metadata = policy.get("metadata");
         let rule = NameRule::DnsSubdomain;
         let mut errors = object_meta::create(metadata, rule, Scope::Cluster);
@@ -112,7 +113,7 @@ impl Policy {
         let ignores_errors = reader.failure_policy();
         let params = reader.params();
         let matching = reader.matching();
-        let mut environments = Environments::new(version, params.is_some());
+        let mut environments = Environments::new(dialect, params.is_some());
         let variables = reader.variables(&mut environments);
         let conditions = reader.conditions(&environments);
         let validations = reader.validations(&environments);

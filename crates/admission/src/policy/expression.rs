@@ -2,7 +2,6 @@
 
 use fivespot_cel::{Dialect, Env, ObjectType, Program, Type};
 
-use crate::KubeVersion;
 use crate::crd_rules::compilation_failed;
 
 /// A compiled expression, or why it is none.
@@ -16,8 +15,8 @@ pub(super) struct Environments {
 }
 
 impl Environments {
-    pub(super) fn new(version: KubeVersion, has_params: bool) -> Self {
-        let base = Env::new(Dialect::of_minor(version.minor()))
+    pub(super) fn new(dialect: Dialect, has_params: bool) -> Self {
+        let base = Env::new(dialect)
             .variable("object", Type::Dyn)
             .variable("oldObject", Type::Dyn)
             .variable("namespaceObject", namespace())
