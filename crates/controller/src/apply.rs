@@ -12,6 +12,7 @@ use crate::failure;
 use crate::gather::View;
 use crate::ledger::{Version, Written};
 use crate::memo::Memo;
+use crate::observe::StepTaken;
 use crate::port::{Address, Port};
 use crate::shell::{Shell, cache_name, node, pod, scheduled_machine};
 use crate::workload::Link;
@@ -54,6 +55,7 @@ pub(crate) async fn apply(
         let error = match sent {
             Ok(answer) => {
                 tracing::info!(step = ?action.step, "step done");
+                observe(shell, key, view, action, None);
                 if is_scheduled_machine(&action.request.target) {
                     version = text(&answer["metadata"]["resourceVersion"]);
                 }
@@ -67,11 +69,31 @@ pub(crate) async fn apply(
             let words = failure::words(&error);
             tracing::info!(pod = action.request.target.object.name, "eviction refused");
             shell.desk(key, |desk| desk.memory.refused(uid, &words, view.now));
+            observe(shell, key, view, action, Some(words));
             continue;
         }
+        let words = failure::words(&error);
+        observe(shell, key, view, action, Some(words));
         return stopped(shell, action, &error).await;
     }
     Applied::All { version }
+}
+
+fn observe(
+    shell: &Shell,
+    key: &Key,
+    view: &View,
+    action: &Action,
+    refusal: Option<String>,
+) {
+    let object = &action.request.target.object;
+    shell.options.observe.step(&StepTaken {
+        at: view.now,
+        key: key.clone(),
+        step: action.step,
+        object: format!("{}/{}", object.kind, object.name),
+        refusal,
+    });
 }
 
 async fn stopped(shell: &Shell, action: &Action, error: &kube::Error) -> Applied {

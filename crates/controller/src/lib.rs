@@ -44,6 +44,6 @@ mod workload;
 
 pub use connect::{Connect, Dial};
 pub use key::Key;
-pub use observe::{Observe, Silent, Transition};
+pub use observe::{Observe, Silent, StepTaken, Transition};
 pub use options::{Namespaces, NodeAccess, Options};
 pub use run::run;

@@ -1,6 +1,7 @@
 //! Being told what happens, as it happens.
 
 use fivespot_api::Phase;
+use fivespot_plan::Step;
 use jiff::Timestamp;
 
 use crate::Key;
@@ -20,12 +21,32 @@ pub struct Transition {
     pub message: String,
 }
 
+/// A step of a plan was sent, and the API server has answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepTaken {
+    /// The instant of the pass that took it.
+    pub at: Timestamp,
+    /// For which ScheduledMachine.
+    pub key: Key,
+    /// What it was for.
+    pub step: Step,
+    /// The object that it was about, as `Kind/name`.
+    pub object: String,
+    /// The server's words, if it refused.
+    pub refusal: Option<String>,
+}
+
 /// Is told of each transition, in order, on the task that runs the controller.
 ///
-/// Both methods must return quickly: the pass that reports waits for them.
+/// Its methods must return quickly: the pass that reports waits for them.
 pub trait Observe: Send + Sync {
     /// The phase changed.
     fn transition(&self, transition: &Transition);
+
+    /// A step was taken, or refused. Does nothing unless overridden.
+    fn step(&self, step: &StepTaken) {
+        let _ = step;
+    }
 
     /// A Kubernetes Event was sent about `key`. Does nothing unless overridden.
     fn event(&self, at: Timestamp, key: &Key, reason: &str, note: &str) {

@@ -132,10 +132,11 @@ impl Workload {
     /// It has answered through `port`.
     pub(crate) fn is_up(&self, shell: &Shell, port: &Port) {
         let mut state = self.state();
-        if matches!(state.link, Link::Up(_)) {
+        // Through other credentials than before, where those have been rotated.
+        let before = std::mem::replace(&mut state.link, Link::Up(port.clone()));
+        if matches!(before, Link::Up(_)) {
             return;
         }
-        state.link = Link::Up(port.clone());
         let users = state.users.clone();
         drop(state);
         tracing::info!(cluster = %self.cluster, "workload cluster answers");

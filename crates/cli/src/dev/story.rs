@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
-use fivespot_controller::{Observe, Transition};
+use fivespot_controller::{Observe, StepTaken, Transition};
+use fivespot_plan::Step;
 use jiff::Timestamp;
 
 /// Prints each transition as one line on standard output.
@@ -31,6 +32,10 @@ impl Observe for Story {
     fn transition(&self, transition: &Transition) {
         self.say(&transition_line(transition));
     }
+
+    fn step(&self, step: &StepTaken) {
+        self.say(&step_line(step));
+    }
 }
 
 fn transition_line(transition: &Transition) -> String {
@@ -45,6 +50,36 @@ fn transition_line(transition: &Transition) -> String {
     line
 }
 
+fn step_line(taken: &StepTaken) -> String {
+    let StepTaken {
+        at,
+        key,
+        step,
+        object,
+        refusal,
+    } = taken;
+    let (done, doing) = match step {
+        Step::AddFinalizer => ("put the finalizer on", "putting the finalizer on"),
+        Step::CreateBootstrap | Step::CreateInfrastructure | Step::CreateMachine => {
+            ("created", "creating")
+        }
+        Step::UpdateMachine => ("updated", "updating"),
+        Step::ExcludeDrain => ("told Cluster API not to drain", "excluding from drain"),
+        Step::CordonNode => ("cordoned", "cordoning"),
+        Step::EvictPod => ("evicted", "evicting"),
+        Step::UncordonNode => ("uncordoned", "uncordoning"),
+        Step::DeleteMachine | Step::DeleteBootstrap | Step::DeleteInfrastructure => {
+            ("deleted", "deleting")
+        }
+        Step::RemoveFinalizer => ("took the finalizer off", "taking the finalizer off"),
+    };
+    let at = instant(*at);
+    match refusal {
+        None => format!("{at}  {key}    {done} {object}"),
+        Some(why) => format!("{at}  {key}    {doing} {object} was refused: {why}"),
+    }
+}
+
 /// Whole seconds, UTC: `2026-03-06T23:00:00Z`.
 pub(crate) fn instant(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
@@ -56,6 +91,27 @@ mod tests {
     use fivespot_controller::Key;
 
     use super::*;
+
+    #[test]
+    fn a_refused_step_says_why() {
+        let mut taken = StepTaken {
+            at: "2026-03-06T23:00:00Z".parse().unwrap(),
+            key: Key::new("default", "worker"),
+            step: Step::EvictPod,
+            object: "Pod/shop-1".to_owned(),
+            refusal: None,
+        };
+        assert_eq!(
+            step_line(&taken),
+            "2026-03-06T23:00:00Z  default/worker    evicted Pod/shop-1"
+        );
+        taken.refusal = Some("the budget allows none".to_owned());
+        assert_eq!(
+            step_line(&taken),
+            "2026-03-06T23:00:00Z  default/worker    evicting Pod/shop-1 was refused: \
+             the budget allows none"
+        );
+    }
 
     #[test]
     fn a_transition_is_one_line_that_a_person_can_read() {
