@@ -232,6 +232,18 @@ impl Client {
         self.write(self.call(Method::DELETE, path, Query::default()), options)
     }
 
+    /// Deletes the objects of a collection that are selected.
+    pub async fn delete_collection(
+        &self,
+        path: &str,
+        selector: &Selector,
+    ) -> Result<(), Status> {
+        let _busy = self.server.clock().busy();
+        let call = self.call(Method::DELETE, path, query_of(selector));
+        self.server.perform(&call)?;
+        Ok(())
+    }
+
     /// Evicts a pod.
     pub async fn evict(&self, namespace: &str, pod: &str) -> Result<(), Status> {
         let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}/eviction");

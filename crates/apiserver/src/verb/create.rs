@@ -37,21 +37,23 @@ pub(super) fn create(
     let mut object = body.value;
     intake::check_kind(resource, &mut object)?;
     place(target, &mut object)?;
+    if !matches!(meta::version(&object), "" | "0") {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(Status::new(500, Reason::Unknown, message));
+    }
     let asked = (call.query.field_validation, body.repeated.as_slice());
     let warnings = intake::settle(state, resource, &mut object, asked)?;
     let mut draft = Draft::new(object, None);
     draft.warnings = warnings;
-    finish(state, call, target, draft, true)
+    finish(state, call, target, draft)
 }
 
-/// The rest of a creation, whether by POST or by apply: `tracked` says that the fields'
-/// managers are still to be recorded.
+/// The rest of a creation, whether by POST or by apply.
 pub(super) fn finish(
     state: &mut State,
     call: &Call,
     target: &Target,
     mut draft: Draft,
-    tracked: bool,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
     clear_system_fields(&mut draft.object);
@@ -61,7 +63,7 @@ pub(super) fn finish(
     kind::default(resource, &mut draft.object);
     draft.mutate(state, call, &target);
     prepare(state, resource, &mut draft.object);
-    if tracked {
+    if !draft.managed {
         let manager = call.manager();
         let writer = Writer {
             manager: &manager,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fivespot_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::delete::{self, delete_object};
@@ -34,6 +35,8 @@ pub(super) fn evict(
     options.dry_run |= call.query.dry_run;
     let pod = read::existing(state, target)?;
     let rehearsal = options.dry_run;
+    let asked = (call, target, Operation::Create);
+    state.chain.validate(state, &asked, Some(&body), None)?;
     if !budget::may_ignore(&pod) {
         budget::spend(state, &pod, rehearsal)?;
     }

@@ -34,7 +34,7 @@ pub(super) fn patch(
     let warnings = intake::settle(state, resource, &mut object, asked)?;
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
-    update::finish(state, call, target, draft, true)
+    update::finish(state, call, target, draft)
 }
 
 /// The form of a patch; `None` for a server-side apply.
@@ -97,8 +97,9 @@ fn server_side_apply(
     intake::settle(state, resource, &mut object, quiet)?;
     let mut draft = Draft::new(object, old);
     draft.warnings = warnings;
+    draft.managed = true;
     if draft.old.is_some() {
-        update::finish(state, call, target, draft, false)
+        update::finish(state, call, target, draft)
     } else if !subresource.is_empty() {
         Err(Status::not_found(resource, &target.name))
     } else if !meta::uid(&sent).is_empty() {
@@ -109,7 +110,7 @@ fn server_side_apply(
         );
         Err(Status::conflict(resource, &target.name, &why))
     } else {
-        create::finish(state, call, target, draft, false)
+        create::finish(state, call, target, draft)
     }
 }
 

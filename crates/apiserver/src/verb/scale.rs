@@ -42,8 +42,7 @@ pub(super) fn perform(
     put(&mut object, &paths.spec_replicas_path, replicas);
     let mut main = target.clone();
     main.subresource.clear();
-    let mut answer =
-        update::finish(state, call, &main, Draft::new(object, Some(old)), true)?;
+    let mut answer = update::finish(state, call, &main, Draft::new(object, Some(old)))?;
     if let Content::Object(_, object) = &answer.content {
         answer.content = Content::Plain(scale(&Arc::clone(object), paths));
     }

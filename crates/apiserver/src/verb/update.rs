@@ -39,17 +39,15 @@ pub(super) fn update(
     }
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
-    finish(state, call, target, draft, true)
+    finish(state, call, target, draft)
 }
 
-/// The rest of an update, whether by PUT, patch or apply: `tracked` says that the fields'
-/// managers are still to be recorded.
+/// The rest of an update, whether by PUT, patch or apply.
 pub(super) fn finish(
     state: &mut State,
     call: &Call,
     target: &Target,
     mut draft: Draft,
-    tracked: bool,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
     let Some(old) = draft.old.clone() else {
@@ -59,7 +57,7 @@ pub(super) fn finish(
     kind::default(resource, &mut draft.object);
     prepare(target, &mut draft.object, &old);
     draft.mutate(state, call, target);
-    if tracked {
+    if !draft.managed {
         let manager = call.manager();
         let subresource = target.subresource.as_str();
         let writer = Writer {

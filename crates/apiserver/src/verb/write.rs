@@ -28,6 +28,8 @@ pub(super) struct Draft {
     pub(super) old: Option<Object>,
     pub(super) warnings: Vec<String>,
     pub(super) annotations: BTreeMap<String, String>,
+    /// Whether the fields' managers are recorded already, as an apply does.
+    pub(super) managed: bool,
 }
 
 impl Draft {
@@ -37,6 +39,7 @@ impl Draft {
             old,
             warnings: Vec::new(),
             annotations: BTreeMap::new(),
+            managed: false,
         }
     }
 

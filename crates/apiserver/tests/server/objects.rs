@@ -169,3 +169,82 @@ async fn status_and_the_rest_are_written_through_different_doors() {
     assert!(through_main["spec"].get("unschedulable").is_none());
     assert_eq!(through_main["status"]["phase"], "Running");
 }
+
+#[tokio::test]
+async fn a_new_object_cannot_have_a_version() {
+    let mut map = map("x");
+    map["metadata"]["resourceVersion"] = "7".into();
+    let refused = client().create(MAPS, map).await.unwrap_err();
+    assert_eq!(
+        refused.message,
+        "resourceVersion should not be set on objects to be created"
+    );
+}
+
+#[tokio::test]
+async fn identity_and_birth_do_not_change() {
+    let client = client();
+    let made = client.create(MAPS, map("x")).await.unwrap();
+    let mut other = Value::clone(&made);
+    other["metadata"]["uid"] = "another".into();
+    assert_eq!(client.update(&at("x"), other).await.unwrap_err().code, 409);
+    let mut renamed = Value::clone(&made);
+    renamed["metadata"]["name"] = "y".into();
+    let refused = client.update(&at("x"), renamed).await.unwrap_err();
+    assert_eq!(
+        refused.message,
+        "the name of the object (y) does not match the name on the URL (x)"
+    );
+    let mut older = Value::clone(&made);
+    older["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z".into();
+    let kept = client.update(&at("x"), older).await.unwrap();
+    assert_eq!(
+        kept["metadata"]["creationTimestamp"],
+        made["metadata"]["creationTimestamp"]
+    );
+}
+
+#[tokio::test]
+async fn a_deleted_object_takes_no_further_finalizer() {
+    let client = client();
+    let mut kept = map("x");
+    kept["metadata"]["finalizers"] = json!(["example.com/mine"]);
+    client.create(MAPS, kept).await.unwrap();
+    client.delete(&at("x"), &Delete::default()).await.unwrap();
+    let more =
+        json!({"metadata": {"finalizers": ["example.com/mine", "example.com/more"]}});
+    let refused = client
+        .patch(&at("x"), Patch::Merge(more))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code, 422);
+    assert!(
+        refused.message.contains(
+            "metadata.finalizers: Forbidden: no new finalizers can be added if the object \
+             is being deleted, found new finalizers []string{\"example.com/more\"}"
+        ),
+        "{}",
+        refused.message
+    );
+}
+
+#[tokio::test]
+async fn a_collection_is_deleted_as_far_as_it_is_selected() {
+    let client = client();
+    for (name, color) in [("a", "red"), ("b", "blue")] {
+        let mut map = map(name);
+        map["metadata"]["labels"] = json!({"color": color});
+        client.create(MAPS, map).await.unwrap();
+    }
+    client
+        .delete_collection(MAPS, &Selector::labels("color=red"))
+        .await
+        .unwrap();
+    let left = client.list(MAPS, &Selector::default()).await.unwrap();
+    let names: Vec<_> = left
+        .items
+        .iter()
+        .map(|it| &it["metadata"]["name"])
+        .collect();
+    assert_eq!(names, ["b"]);
+}
