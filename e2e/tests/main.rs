@@ -2,3 +2,4 @@
 
 mod drains_before_delete;
 mod opens_on_time;
+mod survives_restart_at_every_write;

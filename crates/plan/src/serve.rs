@@ -175,9 +175,20 @@ fn create(
     let told = format!("creating Machine {}", case.subject.child());
     let outcome = Outcome::tell(State::Coming(told));
     let hash = infrastructure.and_then(hash_of).unwrap_or(&case.want.hash);
+    let status = &case.subject.status;
     let record = Record {
-        bootstrap: place(case, bootstrap, &case.want.bootstrap),
-        infrastructure: place(case, infrastructure, &case.want.infrastructure),
+        bootstrap: place(
+            case,
+            bootstrap,
+            &case.want.bootstrap,
+            status.bootstrap_ref.as_ref(),
+        ),
+        infrastructure: place(
+            case,
+            infrastructure,
+            &case.want.infrastructure,
+            status.infrastructure_ref.as_ref(),
+        ),
         hash: hash.clone(),
     };
     if !is_recorded(case, &record) {
@@ -212,9 +223,14 @@ fn create(
 }
 
 /// Where an object is, or will be once it is created.
-fn place(case: &Case<'_>, found: Option<&Provider>, blueprint: &Blueprint) -> ObjectRef {
+fn place(
+    case: &Case<'_>,
+    found: Option<&Provider>,
+    blueprint: &Blueprint,
+    stored: Option<&ObjectRef>,
+) -> ObjectRef {
     match found {
-        Some(found) => crate::status::object_ref(found),
+        Some(found) => crate::status::object_ref(found, stored),
         None => ObjectRef {
             api_version: blueprint.api_version.clone(),
             kind: blueprint.reference.kind.clone(),

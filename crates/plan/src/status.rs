@@ -3,7 +3,7 @@
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{NodeRef, ObjectRef, ScheduledMachineStatus, Shutdown};
-use fivespot_capi::{Machine, Provider};
+use fivespot_capi::{Machine, Provider, Reference};
 use jiff::{Timestamp, TimestampRound, Unit};
 
 use crate::case::Case;
@@ -136,16 +136,23 @@ fn record_machine(
 /// What exists is on record; what is missing stays so until everything is gone.
 fn record_part(part: &Part<'_>, is_gone: bool, stored: &mut Option<ObjectRef>) {
     match part.first() {
-        Some(found) => *stored = Some(object_ref(found)),
+        Some(found) => *stored = Some(object_ref(found, stored.as_ref())),
         None if is_gone => *stored = None,
         None => {}
     }
 }
 
-/// A provider object as the status refers to it.
-pub(crate) fn object_ref(found: &Provider) -> ObjectRef {
+/// A provider object as the status refers to it. The version on record stays: in which of
+/// several served ones the object was read is the client's choice, and differs from run to run.
+pub(crate) fn object_ref(found: &Provider, stored: Option<&ObjectRef>) -> ObjectRef {
+    let place = found.reference();
+    let recorded = stored.filter(|of| {
+        Reference::new(&of.api_version, &of.kind, &of.name).is_same_object(&place)
+    });
     ObjectRef {
-        api_version: found.api_version.clone(),
+        api_version: recorded
+            .map_or(&found.api_version, |of| &of.api_version)
+            .clone(),
         kind: found.kind.clone(),
         name: found.meta.name.clone(),
         namespace: Some(found.meta.namespace.clone()),
@@ -159,4 +166,30 @@ pub(crate) fn whole_seconds(now: Timestamp) -> Timestamp {
         .smallest(Unit::Second)
         .mode(jiff::RoundMode::Floor);
     now.round(floor).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_reference_keeps_the_version_in_which_it_was_written_down() {
+        let read = |version: &str| {
+            let object = json!({
+                "apiVersion": format!("infrastructure.cluster.x-k8s.io/{version}"),
+                "kind": "RemoteMachine",
+                "metadata": {"name": "worker", "uid": "r-1"},
+            });
+            Provider::read(&object).unwrap()
+        };
+        let stored = object_ref(&read("v1beta1"), None);
+        assert_eq!(object_ref(&read("v1beta2"), Some(&stored)), stored);
+        let other = ObjectRef {
+            kind: "Metal3Machine".to_owned(),
+            ..stored
+        };
+        let version = object_ref(&read("v1beta2"), Some(&other)).api_version;
+        assert_eq!(version, "infrastructure.cluster.x-k8s.io/v1beta2");
+    }
 }

@@ -1,0 +1,281 @@
+//! An operator that is stopped dead after any of its writes, and started anew, brings about
+//! what it would have brought about undisturbed: nothing double, nothing orphaned.
+
+use fivespot_testkit::{
+    Cluster, Tally, cluster_object, instant, machine_path, pod, pod_path,
+    scheduled_machine,
+};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+/// One day on which a story is played.
+#[derive(Clone, Copy)]
+struct Day(Timestamp);
+
+impl Day {
+    /// A time of the day, as `22:00`, UTC. The window is open from 13:00 to 22:00.
+    fn at(self, time: &str) -> Timestamp {
+        let (hours, minutes) = time.split_once(':').unwrap();
+        let minutes =
+            hours.parse::<i64>().unwrap() * 60 + minutes.parse::<i64>().unwrap();
+        self.0 + SignedDuration::from_mins(minutes)
+    }
+
+    fn next(self) -> Self {
+        Self(self.0 + SignedDuration::from_hours(24))
+    }
+}
+
+/// What a play came to.
+struct End {
+    /// Everything that is there, without what differs from play to play.
+    world: Vec<Value>,
+    /// How often the operator created, deleted or evicted something.
+    deeds: Vec<String>,
+    /// How many writes the operator that was watched had done.
+    writes: usize,
+}
+
+/// Plays a story undisturbed and then with a crash after each write; every play, on a day
+/// of its own, must end alike. `prepare` is played by an operator that is in good health.
+async fn play_with_every_crash(
+    prepare: impl AsyncFn(&Cluster, Day),
+    story: impl AsyncFn(&Cluster, Day),
+) {
+    let mut day = Day(instant("2026-03-09T00:00:00Z"));
+    let cluster = Cluster::start(day.0).await;
+    cluster.apply(&cluster_object(cluster.contract())).await;
+    let undisturbed = play(
+        &cluster,
+        day,
+        &prepare,
+        async |day| story(&cluster, day).await,
+        0,
+    )
+    .await;
+    assert!(undisturbed.writes > 0, "the operator had something to do");
+    for limit in 1.. {
+        day = day.next();
+        cluster.pass_until(day.0).await;
+        let crashed = play(
+            &cluster,
+            day,
+            &prepare,
+            async |day| story(&cluster, day).await,
+            limit,
+        )
+        .await;
+        assert_eq!(crashed.deeds, undisturbed.deeds, "crash after {limit}");
+        for (crashed, undisturbed) in crashed.world.iter().zip(&undisturbed.world) {
+            assert_eq!(crashed, undisturbed, "crash after {limit}");
+        }
+        assert_eq!(crashed.world.len(), undisturbed.world.len());
+        if crashed.writes < limit {
+            return;
+        }
+    }
+}
+
+async fn play(
+    cluster: &Cluster,
+    day: Day,
+    prepare: &impl AsyncFn(&Cluster, Day),
+    story: impl AsyncFn(Day),
+    limit: usize,
+) -> End {
+    let healthy = cluster.operator();
+    prepare(cluster, day).await;
+    drop(healthy);
+    let tally = Tally::up_to(limit);
+    let before = cluster.operator_writes().len();
+    let doomed = cluster.operator_through(tally.clone());
+    let after_the_crash = async {
+        tally.reached().await;
+        // The heir is there first, so that time does not pass in between.
+        let _heir = cluster.operator();
+        drop(doomed);
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = story(day) => {}
+        () = after_the_crash => {}
+    }
+    let end = End {
+        world: world(cluster).await,
+        deeds: deeds(cluster, before),
+        writes: tally.writes(),
+    };
+    let _sweeper = cluster.operator();
+    sweep(cluster, day).await;
+    end
+}
+
+/// Accepted creations, deletions and evictions since the `before`-th write.
+fn deeds(cluster: &Cluster, before: usize) -> Vec<String> {
+    let mut deeds: Vec<String> = cluster.operator_writes()[before..]
+        .iter()
+        .filter(|event| event.verb != "patch" && event.code < 300)
+        .map(|event| {
+            let parts = [&event.resource, &event.subresource, &event.name];
+            format!("{} {parts:?}", event.verb)
+        })
+        .collect();
+    deeds.sort();
+    deeds
+}
+
+/// Leaves nothing behind for the next day.
+async fn sweep(cluster: &Cluster, day: Day) {
+    let limit = day.at("23:30");
+    let worker = machine_path("worker");
+    if cluster.get(&worker).await.is_some() {
+        cluster.delete(&worker).await;
+    }
+    cluster.wait_until_gone(&worker, limit).await;
+    // A pod that is deleted may be replaced.
+    while let Some(pod) = cluster.list(PODS).await.first() {
+        let path = pod_path(pod["metadata"]["name"].as_str().unwrap());
+        if pod["metadata"].get("deletionTimestamp").is_none() {
+            cluster.delete(&path).await;
+        }
+        cluster.wait_until_gone(&path, limit).await;
+    }
+}
+
+/// Everything that is there, without uids, versions and times.
+async fn world(cluster: &Cluster) -> Vec<Value> {
+    let mut objects = Vec::new();
+    for path in [machine_path("")]
+        .into_iter()
+        .chain(cluster.triple(""))
+        .chain(["/api/v1/nodes", PODS].map(str::to_owned))
+    {
+        objects.extend(cluster.list(path.trim_end_matches('/')).await);
+    }
+    let names: Vec<(String, String)> = objects
+        .iter()
+        .map(|object| {
+            let meta = &object["metadata"];
+            let name = format!("<uid of {} {}>", object["kind"], meta["name"]);
+            (meta["uid"].as_str().unwrap().to_owned(), name)
+        })
+        .collect();
+    for object in &mut objects {
+        object["metadata"]
+            .as_object_mut()
+            .unwrap()
+            .remove("managedFields");
+        object["metadata"]["resourceVersion"] = Value::Null;
+        mask(object, &names);
+    }
+    objects
+}
+
+fn mask(value: &mut Value, uids: &[(String, String)]) {
+    match value {
+        Value::String(text) if text.parse::<Timestamp>().is_ok() => {
+            *text = "<time>".to_owned();
+        }
+        Value::String(text) => {
+            for (uid, name) in uids {
+                *text = text.replace(uid, name);
+            }
+            // Sentences name days.
+            let words = text.split(' ').map(|word| {
+                let is_time = word.parse::<Timestamp>().is_ok();
+                if is_time { "<time>" } else { word }
+            });
+            *text = words.collect::<Vec<_>>().join(" ");
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| mask(item, uids)),
+        Value::Object(members) => {
+            members.values_mut().for_each(|member| mask(member, uids));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn worker() -> Value {
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["schedule"]["daysOfWeek"] = json!(["mon-sun"]);
+    worker
+}
+
+/// The worker is Active, and runs `pods`, each replaced a minute after it is evicted.
+async fn bring_up(cluster: &Cluster, day: Day, pods: &[&str]) {
+    cluster.pass_until(day.at("21:50")).await;
+    cluster.bring_up(&worker()).await;
+    for name in pods {
+        let mut pod = pod(name, "shop", "worker");
+        pod["metadata"]["annotations"] =
+            json!({"sim.5spot.finos.org/replace-after": "60s"});
+        cluster.apply(&pod).await;
+    }
+    cluster.hold_last_pod().await;
+    cluster.pass_until(day.at("21:55")).await;
+}
+
+#[tokio::test]
+async fn while_a_window_opens() {
+    let nothing = async |_: &Cluster, _: Day| {};
+    play_with_every_crash(nothing, async |cluster, day| {
+        cluster.pass_until(day.at("12:59")).await;
+        cluster.apply(&worker()).await;
+        cluster.pass_until(day.at("13:05")).await;
+        assert_eq!(cluster.status("worker").await["phase"], "Active");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn while_a_window_closes() {
+    let prepare = async |cluster: &Cluster, day| {
+        bring_up(cluster, day, &["first", "second"]).await;
+    };
+    play_with_every_crash(prepare, async |cluster, day| {
+        cluster.pass_until(day.at("22:10")).await;
+        assert_eq!(cluster.status("worker").await["phase"], "Inactive");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn while_a_closing_is_cancelled() {
+    let prepare = async |cluster: &Cluster, day| bring_up(cluster, day, &["only"]).await;
+    play_with_every_crash(prepare, async |cluster, day| {
+        cluster.pass_until(day.at("22:01")).await;
+        assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
+        let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
+        cluster.patch(&machine_path("worker"), &longer).await;
+        cluster.pass_until(day.at("22:10")).await;
+        assert_eq!(cluster.status("worker").await["phase"], "Active");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn while_a_machine_is_deleted() {
+    let prepare = async |cluster: &Cluster, day| {
+        bring_up(cluster, day, &["first", "second"]).await;
+    };
+    play_with_every_crash(prepare, async |cluster, day| {
+        cluster.delete(&machine_path("worker")).await;
+        cluster.pass_until(day.at("22:10")).await;
+        assert_eq!(cluster.get(&machine_path("worker")).await, None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn while_the_kill_switch_takes_a_machine_out() {
+    let prepare = async |cluster: &Cluster, day| bring_up(cluster, day, &["only"]).await;
+    play_with_every_crash(prepare, async |cluster, day| {
+        let kill = json!({"spec": {"killSwitch": true}});
+        cluster.patch(&machine_path("worker"), &kill).await;
+        cluster.pass_until(day.at("21:59")).await;
+        assert_eq!(cluster.status("worker").await["phase"], "Terminated");
+    })
+    .await;
+}
