@@ -20,7 +20,7 @@ pub enum Namespaces {
     /// In every namespace.
     #[default]
     All,
-    /// In these, with one watch per kind and namespace.
+    /// In these, with one watch per kind and namespace. None at all means nowhere.
     Only(BTreeSet<String>),
 }
 

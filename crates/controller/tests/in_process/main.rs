@@ -2,10 +2,13 @@
 
 mod world;
 
-use fivespot_controller::Options;
+use std::sync::{Arc, Mutex};
+
+use fivespot_api::Phase;
+use fivespot_controller::{Namespaces, NodeAccess, Observe, Options, Transition};
 use serde_json::json;
 
-use world::{World, instant};
+use world::{SCHEDULED, World, instant};
 
 const MACHINES: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines";
 
@@ -81,7 +84,7 @@ async fn a_node_that_becomes_ready_makes_the_machine_active_at_that_instant() {
     let world = World::at("2026-03-06T15:00:00Z").await;
     world.install_cluster_api().await;
     world.create_cluster().await;
-    world.create_kubeconfig().await;
+    world.create_kubeconfig(&json!({"token": "abc"})).await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(|client, clock| world.options(client, clock));
     world
@@ -106,7 +109,9 @@ async fn a_kubeconfig_that_would_run_a_program_is_refused() {
     let world = World::at("2026-03-06T15:00:00Z").await;
     world.install_cluster_api().await;
     world.create_cluster().await;
-    world.create_hostile_kubeconfig().await;
+    world
+        .create_kubeconfig(&json!({"exec": {"command": "sh"}}))
+        .await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(|client, clock| world.options(client, clock));
     world
@@ -173,4 +178,171 @@ async fn a_controller_that_is_dropped_and_started_anew_goes_on() {
     let _second = world.run(Options::new);
     world.clock.quiet().await;
     assert_eq!(world.names(MACHINES).await, ["worker"]);
+}
+
+/// A machine that is wanted, in a cluster whose nodes are reached as that user.
+async fn wanted(world: &World, user: &serde_json::Value) {
+    world.install_cluster_api().await;
+    world.create_cluster().await;
+    world.create_kubeconfig(user).await;
+    world.create_scheduled_machine("worker").await;
+}
+
+#[tokio::test]
+async fn rotated_credentials_are_used_as_soon_as_they_are_there() {
+    let world = World::at("2026-03-06T15:00:00Z").await;
+    wanted(&world, &json!({"token": "refused"})).await;
+    let _controller = world.run(|client, clock| world.options(client, clock));
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:01:00Z"))
+        .await;
+    world.join("worker").await;
+    world.ready("worker", true).await;
+    world.clock.quiet().await;
+    let status = world.status("worker").await;
+    assert_eq!(
+        World::condition(&status, "NodeAccess")["reason"],
+        "Unauthorized"
+    );
+    world.rotate_kubeconfig(&json!({"token": "abc"})).await;
+    world.clock.quiet().await;
+    let status = world.status("worker").await;
+    assert_eq!(
+        World::condition(&status, "NodeAccess")["reason"],
+        "Connected"
+    );
+    assert_eq!(status["phase"], "Active", "{status:#}");
+}
+
+#[tokio::test]
+async fn a_workload_cluster_that_does_not_answer_holds_nothing_up_past_the_deadline() {
+    let world = World::at("2026-03-06T15:00:00Z").await;
+    wanted(&world, &json!({"token": "silent"})).await;
+    let _controller = world.run(|client, clock| world.options(client, clock));
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:01:00Z"))
+        .await;
+    world.join("worker").await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T23:04:59Z"))
+        .await;
+    let status = world.status("worker").await;
+    assert_eq!(
+        World::condition(&status, "NodeAccess")["reason"],
+        "Unreachable"
+    );
+    assert_eq!(world.names(MACHINES).await, ["worker"]);
+    world
+        .clock
+        .advance_to(instant("2026-03-06T23:05:00Z"))
+        .await;
+    assert_eq!(world.names(MACHINES).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn the_management_cluster_serves_as_workload_cluster_where_that_is_asked_for() {
+    let world = World::at("2026-03-06T15:00:00Z").await;
+    world.install_cluster_api().await;
+    world.create_cluster().await;
+    world.create_scheduled_machine("worker").await;
+    let _controller = world.run(|client, clock| {
+        let mut options = Options::new(client, clock);
+        options.node_access = NodeAccess::Management;
+        options
+    });
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:01:00Z"))
+        .await;
+    world.join("worker").await;
+    world.ready("worker", true).await;
+    world.clock.quiet().await;
+    assert_eq!(world.status("worker").await["phase"], "Active");
+    assert!(
+        !world
+            .requests()
+            .iter()
+            .any(|line| line.contains("/secrets"))
+    );
+}
+
+#[tokio::test]
+async fn only_the_namespaces_that_were_given_are_read() {
+    let world = World::at("2026-03-06T15:00:00Z").await;
+    world.install_cluster_api().await;
+    world.create_cluster().await;
+    world.create_scheduled_machine("worker").await;
+    let before = world.requests().len();
+    let _controller = world.run(|client, clock| {
+        let mut options = Options::new(client, clock);
+        options.namespaces = Namespaces::Only(["elsewhere".to_owned()].into());
+        options
+    });
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:10:00Z"))
+        .await;
+    for line in &world.requests()[before..] {
+        let is_foreign =
+            line.contains("/default/") || line.contains("/v1alpha1/scheduled");
+        assert!(!is_foreign, "{line}");
+    }
+    assert_eq!(world.names(MACHINES).await, [""; 0]);
+}
+
+#[derive(Default)]
+struct Ear(Mutex<Vec<String>>);
+
+impl Observe for Ear {
+    fn transition(&self, transition: &Transition) {
+        let Transition { at, from, to, .. } = transition;
+        let from = from.map_or("nothing", Phase::as_str);
+        let line = format!("{at} {from} {to}");
+        if let Ok(mut told) = self.0.lock() {
+            told.push(line);
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_transition_is_told_once_with_its_instant_and_as_an_event_of_the_object() {
+    let world = World::at("2026-03-06T13:50:00Z").await;
+    wanted(&world, &json!({"token": "abc"})).await;
+    let ear = Arc::new(Ear::default());
+    let _controller = world.run(|client, clock| {
+        let mut options = world.options(client, clock);
+        options.observe = ear.clone();
+        options
+    });
+    world
+        .clock
+        .advance_to(instant("2026-03-06T14:01:00Z"))
+        .await;
+    world.join("worker").await;
+    world.ready("worker", true).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:00:00Z"))
+        .await;
+    let told = ear.0.lock().unwrap().clone();
+    assert_eq!(
+        told,
+        [
+            "2026-03-06T13:50:00Z nothing Inactive",
+            "2026-03-06T14:00:00Z Inactive Pending",
+            "2026-03-06T14:01:00Z Pending Active",
+        ]
+    );
+    let object = world.get(&format!("{SCHEDULED}/worker")).await.unwrap();
+    let events = world
+        .items("/apis/events.k8s.io/v1/namespaces/default/events")
+        .await;
+    assert_eq!(events.len(), told.len());
+    for event in events {
+        assert_eq!(event["regarding"]["uid"], object["metadata"]["uid"]);
+        assert_eq!(event["reportingController"], "5spot-controller");
+    }
 }

@@ -11,18 +11,22 @@ use fivespot_apiserver::{Selector, Status};
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Access;
 use fivespot_controller::{Connect, Options, run};
+use http::{Request, Response};
 use jiff::Timestamp;
+use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+use tower::{BoxError, service_fn};
 
 pub(crate) const TRIPLE: [&str; 3] = [
     "/apis/bootstrap.cluster.x-k8s.io/v1beta1/namespaces/default/k0sworkerconfigs",
     "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default/remotemachines",
     "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines",
 ];
-const SCHEDULED: &str =
+pub(crate) const SCHEDULED: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
 const CLUSTERS: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters";
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 pub(crate) fn instant(text: &str) -> Timestamp {
@@ -46,13 +50,32 @@ impl Drop for Running {
     }
 }
 
-/// Hands out the server in the process for whatever server a kubeconfig names.
+/// Hands out the server in the process for whatever server a kubeconfig names; but, for two
+/// tokens, one that refuses everybody and one that never answers.
 struct InProcess(Server);
 
 impl Connect for InProcess {
-    fn connect(&self, _: &Access) -> Result<kube::Client, kube::Error> {
-        Ok(kube::Client::new(self.0.in_process(), "default"))
+    fn connect(&self, access: &Access) -> Result<kube::Client, kube::Error> {
+        let credential = serde_json::to_value(access.auth_info()).unwrap_or_default();
+        Ok(match credential["token"].as_str() {
+            Some("refused") => kube::Client::new(service_fn(refuse), "default"),
+            Some("silent") => kube::Client::new(service_fn(time_out), "default"),
+            _ => kube::Client::new(self.0.in_process(), "default"),
+        })
     }
+}
+
+async fn refuse(_: Request<Body>) -> Result<Response<Body>, BoxError> {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "code": 401, "reason": "Unauthorized", "message": "Unauthorized",
+    });
+    let response = Response::builder().status(401);
+    Ok(response.body(Body::from(status.to_string().into_bytes()))?)
+}
+
+async fn time_out(_: Request<Body>) -> Result<Response<Body>, BoxError> {
+    Err("connection timed out".into())
 }
 
 impl World {
@@ -151,34 +174,21 @@ impl World {
         self.client.create(SCHEDULED, object).await.unwrap();
     }
 
-    pub(crate) async fn create_kubeconfig(&self) {
-        self.create_secret(&json!({"token": "abc"})).await;
-    }
-
-    pub(crate) async fn create_hostile_kubeconfig(&self) {
-        self.create_secret(&json!({"exec": {"command": "sh"}}))
-            .await;
-    }
-
-    async fn create_secret(&self, user: &Value) {
-        let authority = rcgen::generate_simple_self_signed(["x".to_owned()]).unwrap();
-        let kubeconfig = json!({
-            "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
-            "clusters": [{"name": "k", "cluster": {
-                "server": "https://workload:6443",
-                "certificate-authority-data": base64(&authority.cert.pem()),
-            }}],
-            "users": [{"name": "u", "user": user}],
-        });
+    /// The workload cluster's kubeconfig with this user; the token `abc` is good.
+    pub(crate) async fn create_kubeconfig(&self, user: &Value) {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret",
             "metadata": {"name": "prod-kubeconfig", "namespace": "default",
                          "labels": {"cluster.x-k8s.io/cluster-name": "prod"}},
-            "data": {"value": base64(&kubeconfig.to_string())},
+            "data": {"value": kubeconfig(user)},
         });
-        let path = "/api/v1/namespaces/default/secrets";
-        self.client.create(path, secret).await.unwrap();
+        self.client.create(SECRETS, secret).await.unwrap();
+    }
+
+    pub(crate) async fn rotate_kubeconfig(&self, user: &Value) {
+        let patch = json!({"data": {"value": kubeconfig(user)}});
+        let secret = format!("{SECRETS}/prod-kubeconfig");
+        self.merge(&secret, patch).await;
     }
 
     /// The Machine has become a Node, which is not ready yet.
@@ -226,11 +236,16 @@ impl World {
         found.next().cloned().unwrap_or_default()
     }
 
-    pub(crate) async fn names(&self, path: &str) -> Vec<String> {
+    pub(crate) async fn items(&self, path: &str) -> Vec<Value> {
         let all = self.client.list(path, &Selector::default()).await.unwrap();
-        let names = all.items.iter();
+        all.items.iter().map(|item| Value::clone(item)).collect()
+    }
+
+    pub(crate) async fn names(&self, path: &str) -> Vec<String> {
+        let all = self.items(path).await;
+        let names = all.iter().map(|item| item["metadata"]["name"].as_str());
         names
-            .map(|item| item["metadata"]["name"].as_str().unwrap().to_owned())
+            .map(|name| name.unwrap_or_default().to_owned())
             .collect()
     }
 
@@ -280,4 +295,19 @@ fn definition(group: &str, version: &str, kind: &str) -> Value {
 fn base64(text: &str) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+/// A kubeconfig with that user, base64.
+fn kubeconfig(user: &Value) -> String {
+    let authority = rcgen::generate_simple_self_signed(["x".to_owned()]).unwrap();
+    let kubeconfig = json!({
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {
+            "server": "https://workload:6443",
+            "certificate-authority-data": base64(&authority.cert.pem()),
+        }}],
+        "users": [{"name": "u", "user": user}],
+    });
+    base64(&kubeconfig.to_string())
 }
