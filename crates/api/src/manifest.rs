@@ -82,7 +82,7 @@ impl Group {
                     vap::binding(Action::Deny),
                 ),
                 (
-                    "validatingadmissionpolicybinding-audit.yaml",
+                    "audit/validatingadmissionpolicybinding.yaml",
                     vap::binding(Action::Audit),
                 ),
             ]

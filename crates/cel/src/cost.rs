@@ -143,44 +143,17 @@ impl Formula {
             Self::TextSearch => tenths(size(0)).saturating_mul(tenths(size(1))),
             Self::Items => args.first().map_or(0, traversal),
             Self::Within { cidr, text } => {
-                let mut cost = tenths(size(0).saturating_mul(2));
-                if cidr {
-                    cost += tenths(size(0)) + 1;
-                }
-                if text {
-                    cost += tenths(size(1));
-                }
-                cost
+                let range = if cidr { tenths(size(0)) + 1 } else { 0 };
+                let text = if text { tenths(size(1)) } else { 0 };
+                tenths(size(0).saturating_mul(2)) + range + text
             }
             Self::Format => match args.first() {
                 Some(Value::Library(format)) => pattern(size(1), format.pattern_size()),
                 _ => 1,
             },
             Self::NewList => result.map_or(1, Value::cost_size).saturating_add(1 + LIST),
-            Self::Flatten => {
-                let levels = match args.get(1) {
-                    // Less than none is an error that the API server charges all the same.
-                    Some(Value::Int(levels)) => *levels,
-                    _ => 1,
-                };
-                let size = i64::try_from(size(0)).unwrap_or(i64::MAX);
-                (1 + LIST).saturating_add_signed(size.saturating_mul(levels))
-            }
-            Self::SelfCompare(list) => {
-                let first = match args.get(list) {
-                    Some(Value::List(list)) => list.get(0),
-                    _ => None,
-                };
-                let textual =
-                    matches!(first, Some(Ok(Value::String(_) | Value::Bytes(_))));
-                let pairs = size(list).saturating_mul(size(list));
-                let cost = if textual {
-                    scaled(pairs, 2.1)
-                } else {
-                    pairs.saturating_mul(2)
-                };
-                cost.saturating_add(1 + LIST)
-            }
+            Self::Flatten => flatten(size(0), args.get(1)),
+            Self::SelfCompare(list) => self_compare(args.get(list), size(list)),
             Self::Product(times) => size(0)
                 .saturating_mul(size(1))
                 .saturating_mul(times)
@@ -192,6 +165,31 @@ impl Formula {
             }
         }
     }
+}
+
+/// Flattening a list of this size by this many levels, one if none are given.
+fn flatten(size: u64, levels: Option<&Value<'_>>) -> u64 {
+    let levels = match levels {
+        // Less than none is an error that the API server charges all the same.
+        Some(Value::Int(levels)) => *levels,
+        _ => 1,
+    };
+    let size = i64::try_from(size).unwrap_or(i64::MAX);
+    (1 + LIST).saturating_add_signed(size.saturating_mul(levels))
+}
+
+/// Comparing the items of a list with each other; text costs a little more.
+fn self_compare(list: Option<&Value<'_>>, size: u64) -> u64 {
+    let first = match list {
+        Some(Value::List(list)) => list.get(0),
+        _ => None,
+    };
+    let pairs = size.saturating_mul(size);
+    let cost = match first {
+        Some(Ok(Value::String(_) | Value::Bytes(_))) => scaled(pairs, 2.1),
+        _ => pairs.saturating_mul(2),
+    };
+    cost.saturating_add(1 + LIST)
 }
 
 /// A tenth, rounded up: what traversing text of this size costs. In floats, as the API

@@ -55,61 +55,35 @@ pub(crate) fn global(
     }
 }
 
+/// A call on a receiver, before it is known whether it is a macro.
+pub(crate) struct MemberCall<'m> {
+    pub(crate) at: usize,
+    pub(crate) target: Expr,
+    pub(crate) name: &'m Arc<str>,
+    pub(crate) args: Vec<Expr>,
+}
+
 /// A call on a receiver: one of the macros over lists, maps and optionals, or else a method.
-pub(crate) fn member(
-    builder: &mut Builder,
-    at: usize,
-    target: Expr,
-    name: &Arc<str>,
-    args: Vec<Expr>,
-) -> Parse<Expr> {
-    let fold = match (name.as_ref(), args.len()) {
-        ("all" | "exists" | "exists_one" | "existsOne" | "filter", 2)
-        | ("map", 2 | 3) => Some(1),
-        ("sortBy", 2) if has_sort_by(builder.dialect) => Some(1),
-        ("optMap" | "optFlatMap", 2) if has_optionals(builder.dialect) => Some(1),
-        ("all" | "exists" | "exists_one" | "existsOne", 3)
-        | ("transformList" | "transformMap" | "transformMapEntry", 3 | 4)
-            if has_two_variables(builder.dialect) =>
-        {
-            Some(2)
-        }
-        _ => None,
-    };
-    let Some(variables) = fold else {
-        let target = Some(Box::new(target));
+pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr> {
+    let MemberCall {
+        at,
+        target,
+        name,
+        args,
+    } = call;
+    let Some(count) = variables(builder.dialect, name, args.len()) else {
+        let (target, function) = (Some(Box::new(target)), Arc::clone(name));
         return builder.node(
             at,
             Kind::Call {
                 target,
-                function: Arc::clone(name),
+                function,
                 args,
             },
         );
     };
     let mut args = args.into_iter();
-    let mut names = Vec::with_capacity(2);
-    for arg in args.by_ref().take(variables) {
-        if let Kind::Ident(name) = arg.kind {
-            names.push(name);
-        } else {
-            let message = "argument must be a simple name".to_owned();
-            return Err(SyntaxError {
-                at: arg.at,
-                message,
-            });
-        }
-    }
-    let mut names = names.into_iter();
-    let Some(var) = names.next() else {
-        let message = "argument must be a simple name".to_owned();
-        return Err(SyntaxError { at, message });
-    };
-    let var2 = names.next();
-    if var2.as_ref() == Some(&var) {
-        let message = format!("duplicate variable name: {var}");
-        return Err(SyntaxError { at, message });
-    }
+    let (var, var2) = variable_names(at, args.by_ref().take(count))?;
     let args: Vec<Expr> = args.collect();
     let macro_call = MacroCall {
         at,
@@ -125,6 +99,46 @@ pub(crate) fn member(
         "transformMap" | "transformMapEntry" => macro_call.map(builder, args),
         _ => macro_call.quantifier(builder, args),
     }
+}
+
+/// How many variables the macro of this name and number of arguments binds; none if there
+/// is no such macro.
+fn variables(dialect: Dialect, name: &str, args: usize) -> Option<usize> {
+    match (name, args) {
+        ("all" | "exists" | "exists_one" | "existsOne" | "filter", 2)
+        | ("map", 2 | 3) => Some(1),
+        ("sortBy", 2) if has_sort_by(dialect) => Some(1),
+        ("optMap" | "optFlatMap", 2) if has_optionals(dialect) => Some(1),
+        ("all" | "exists" | "exists_one" | "existsOne", 3)
+        | ("transformList" | "transformMap" | "transformMapEntry", 3 | 4)
+            if has_two_variables(dialect) =>
+        {
+            Some(2)
+        }
+        _ => None,
+    }
+}
+
+/// The names that a macro's first arguments give to its variables.
+fn variable_names(
+    at: usize,
+    args: impl Iterator<Item = Expr>,
+) -> Parse<(Arc<str>, Option<Arc<str>>)> {
+    let no_name = |at| SyntaxError {
+        at,
+        message: "argument must be a simple name".to_owned(),
+    };
+    let mut names = args.map(|arg| match arg.kind {
+        Kind::Ident(name) => Ok(name),
+        _ => Err(no_name(arg.at)),
+    });
+    let var = names.next().unwrap_or_else(|| Err(no_name(at)))?;
+    let var2 = names.next().transpose()?;
+    if var2.as_ref() == Some(&var) {
+        let message = format!("duplicate variable name: {var}");
+        return Err(SyntaxError { at, message });
+    }
+    Ok((var, var2))
 }
 
 struct MacroCall<'m> {

@@ -357,7 +357,13 @@ impl Parser {
             );
         };
         let args = self.arguments()?;
-        macros::member(&mut self.builder, open, operand, &field, args)
+        let call = macros::MemberCall {
+            at: open,
+            target: operand,
+            name: &field,
+            args,
+        };
+        macros::member(&mut self.builder, call)
     }
 
     fn name(&mut self) -> Arc<str> {

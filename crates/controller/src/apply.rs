@@ -50,12 +50,22 @@ pub(crate) async fn apply(
     actions: &[Action],
 ) -> Applied {
     let mut version = None;
+    let observe = |action: &Action, refusal: Option<String>| {
+        let object = &action.request.target.object;
+        shell.options.observe.step(&StepTaken {
+            at: view.now,
+            key: key.clone(),
+            step: action.step,
+            object: format!("{}/{}", object.kind, object.name),
+            refusal,
+        });
+    };
     for action in actions {
         let sent = send(shell, key, &action.request, memo).await;
         let error = match sent {
             Ok(answer) => {
                 tracing::info!(step = ?action.step, "step done");
-                observe(shell, key, view, action, None);
+                observe(action, None);
                 if is_scheduled_machine(&action.request.target) {
                     version = text(&answer["metadata"]["resourceVersion"]);
                 }
@@ -69,31 +79,14 @@ pub(crate) async fn apply(
             let words = failure::words(&error);
             tracing::info!(pod = action.request.target.object.name, "eviction refused");
             shell.desk(key, |desk| desk.memory.refused(uid, &words, view.now));
-            observe(shell, key, view, action, Some(words));
+            observe(action, Some(words));
             continue;
         }
         let words = failure::words(&error);
-        observe(shell, key, view, action, Some(words));
+        observe(action, Some(words));
         return stopped(shell, action, &error).await;
     }
     Applied::All { version }
-}
-
-fn observe(
-    shell: &Shell,
-    key: &Key,
-    view: &View,
-    action: &Action,
-    refusal: Option<String>,
-) {
-    let object = &action.request.target.object;
-    shell.options.observe.step(&StepTaken {
-        at: view.now,
-        key: key.clone(),
-        step: action.step,
-        object: format!("{}/{}", object.kind, object.name),
-        refusal,
-    });
 }
 
 async fn stopped(shell: &Shell, action: &Action, error: &kube::Error) -> Applied {

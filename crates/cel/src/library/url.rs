@@ -115,18 +115,22 @@ fn parse(text: &str, request: bool) -> Result<Url, String> {
     if let Some(after) = rest.strip_prefix("//")
         && may_have_host
     {
-        let end = after.find('/').unwrap_or(after.len());
-        let (authority, path) = after.split_at(end);
-        let (user, host) = match authority.rsplit_once('@') {
-            Some((user, host)) => (Some(user.to_owned()), host),
-            None => (None, authority),
-        };
-        url.host = valid_host(host).map_err(|why| failed(&why))?;
-        url.user = user;
-        rest = path;
+        rest = authority(after, &mut url).map_err(|why| failed(&why))?;
     }
     url.path = escaped_path(rest).map_err(|why| failed(&why))?;
     Ok(url)
+}
+
+/// Takes user and host off the front and returns what follows them.
+fn authority<'t>(text: &'t str, url: &mut Url) -> Result<&'t str, String> {
+    let (authority, path) = text.split_at(text.find('/').unwrap_or(text.len()));
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user.to_owned()), host),
+        None => (None, authority),
+    };
+    url.host = valid_host(host)?;
+    url.user = user;
+    Ok(path)
 }
 
 fn scheme(text: &str) -> Result<(&str, &str), &'static str> {
