@@ -1,5 +1,16 @@
 //! What the product promises, one file each, driven through the Kubernetes API alone.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod cancels_when_it_reopens;
+mod disabled_stays;
 mod drains_before_delete;
+mod foreign_objects_survive;
+mod idle_costs_nothing;
+mod kill_switch_wins;
+mod leaves_when_deleted;
 mod opens_on_time;
+mod pauses;
+mod speaks_both_contracts;
 mod survives_restart_at_every_write;
+mod waits_for_its_cluster;

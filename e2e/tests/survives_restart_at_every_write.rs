@@ -96,7 +96,7 @@ async fn play(
         // The heir is there first, so that time does not pass in between.
         let _heir = cluster.operator();
         drop(doomed);
-        std::future::pending().await
+        std::future::pending().await;
     };
     tokio::select! {
         () = story(day) => {}
@@ -176,7 +176,7 @@ async fn world(cluster: &Cluster) -> Vec<Value> {
 fn mask(value: &mut Value, uids: &[(String, String)]) {
     match value {
         Value::String(text) if text.parse::<Timestamp>().is_ok() => {
-            *text = "<time>".to_owned();
+            "<time>".clone_into(text);
         }
         Value::String(text) => {
             for (uid, name) in uids {

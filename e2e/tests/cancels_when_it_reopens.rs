@@ -1,0 +1,118 @@
+//! A machine that is leaving stays, the same machine, when its window opens again before
+//! Cluster API was told to delete it.
+
+use fivespot_api::name;
+use fivespot_testkit::{
+    BEFORE_CLOSING, CLOSING, Cluster, Operator, instant, machine_path, node_path,
+    scheduled_machine,
+};
+use serde_json::{Value, json};
+
+/// A worker whose last pod may not be evicted, at its window's closing time.
+async fn held_at_closing(worker: &Value) -> (Cluster, Operator, Value) {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let operator = cluster.operator();
+    let active = cluster.bring_up(worker).await;
+    cluster.run_pod("only", "worker").await;
+    cluster.hold_last_pod().await;
+    let machine = active["status"]["machineRef"]["uid"].clone();
+    cluster.pass_to(CLOSING).await;
+    assert_eq!(
+        cluster.status("worker").await["phase"],
+        "ShuttingDown",
+        "the drain has begun"
+    );
+    (cluster, operator, machine)
+}
+
+async fn assert_in_service(cluster: &Cluster, machine: &Value) {
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Active", "{status:#}");
+    assert_eq!(status.get("shutdown"), None);
+    assert_eq!(status["machineRef"]["uid"], *machine);
+    let [_, _, path] = cluster.triple("worker");
+    let found = cluster.get(&path).await.unwrap();
+    assert_eq!(found["metadata"]["uid"], *machine);
+    assert_eq!(found["metadata"].get("deletionTimestamp"), None);
+}
+
+#[tokio::test]
+async fn an_edited_schedule_ends_the_drain() {
+    let (cluster, _operator, machine) =
+        held_at_closing(&scheduled_machine("worker")).await;
+    cluster.pass_to("2026-03-06T23:01:00Z").await;
+    let node = cluster.get(&node_path("worker")).await.unwrap();
+    assert_eq!(node["spec"]["unschedulable"], true);
+    let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
+    cluster.patch(&machine_path("worker"), &longer).await;
+    cluster.clock().quiet().await;
+    assert_in_service(&cluster, &machine).await;
+    let node = cluster.get(&node_path("worker")).await.unwrap();
+    assert_eq!(node["spec"].get("unschedulable"), None);
+    let marker = node["metadata"]["annotations"].get(name::CORDONED_ANNOTATION);
+    assert_eq!(marker, None);
+    cluster.pass_to("2026-03-06T23:30:00Z").await;
+    assert_in_service(&cluster, &machine).await;
+    let [_, _, path] = cluster.triple("worker");
+    let found = cluster.get(&path).await.unwrap();
+    let annotations = found["metadata"]["annotations"].as_object().unwrap();
+    assert!(
+        !annotations.keys().any(|key| key.contains("exclude")),
+        "{found:#}"
+    );
+}
+
+#[tokio::test]
+async fn a_window_that_opens_again_ends_the_drain_on_the_second() {
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["schedule"] = json!({"cron": "50-59/2 22 * * *", "duration": "1m"});
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&worker).await;
+    cluster.run_pod("only", "worker").await;
+    cluster.hold_last_pod().await;
+    cluster.pass_to("2026-03-06T22:51:59Z").await;
+    assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
+    cluster.pass_to("2026-03-06T22:52:00Z").await;
+    assert_in_service(&cluster, &active["status"]["machineRef"]["uid"]).await;
+    let node = cluster.get(&node_path("worker")).await.unwrap();
+    assert_eq!(node["spec"].get("unschedulable"), None);
+}
+
+#[tokio::test]
+async fn a_node_that_somebody_else_cordoned_stays_cordoned() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let worker = scheduled_machine("worker");
+    let active = cluster.bring_up(&worker).await;
+    cluster.run_pod("only", "worker").await;
+    cluster.hold_last_pod().await;
+    let cordon = json!({"spec": {"unschedulable": true}});
+    cluster.patch(&node_path("worker"), &cordon).await;
+    cluster.pass_to("2026-03-06T23:01:00Z").await;
+    assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
+    let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
+    cluster.patch(&machine_path("worker"), &longer).await;
+    cluster.clock().quiet().await;
+    assert_in_service(&cluster, &active["status"]["machineRef"]["uid"]).await;
+    let node = cluster.get(&node_path("worker")).await.unwrap();
+    assert_eq!(node["spec"]["unschedulable"], true);
+    assert_eq!(cluster.operator_told("nodes"), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_machine_that_is_being_deleted_goes_and_another_comes() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.pass_to("2026-03-06T23:00:01Z").await;
+    let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
+    cluster.patch(&machine_path("worker"), &longer).await;
+    let limit = instant("2026-03-06T23:01:00Z");
+    let again = cluster.wait_for_phase("worker", "Active", limit).await;
+    assert_ne!(
+        again["status"]["machineRef"]["uid"],
+        active["status"]["machineRef"]["uid"]
+    );
+    assert_eq!(cluster.operator_told("machines").len(), 4);
+}

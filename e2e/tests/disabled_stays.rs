@@ -1,0 +1,103 @@
+//! A schedule that is switched off creates nothing and takes nothing away.
+
+use fivespot_testkit::{
+    BEFORE_CLOSING, Cluster, cluster_object, condition, instant, machine_path, node_path,
+    scheduled_machine,
+};
+use serde_json::{Value, json};
+
+async fn enable(cluster: &Cluster, enabled: bool) {
+    let patch = json!({"spec": {"schedule": {"enabled": enabled}}});
+    cluster.patch(&machine_path("worker"), &patch).await;
+    cluster.clock().quiet().await;
+}
+
+#[tokio::test]
+async fn a_machine_that_is_there_stays_beyond_its_window_and_leaves_when_enabled() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    enable(&cluster, false).await;
+    cluster.pass_to("2026-03-07T12:00:00Z").await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Disabled");
+    assert_eq!(status["inSchedule"], false);
+    assert_eq!(
+        condition(&status, "Scheduled")["reason"],
+        "ScheduleDisabled"
+    );
+    assert_eq!(
+        status["machineRef"]["uid"],
+        active["status"]["machineRef"]["uid"]
+    );
+    let node = cluster.get(&node_path("worker")).await.unwrap();
+    assert_eq!(node["spec"].get("unschedulable"), None);
+    enable(&cluster, true).await;
+    let limit = instant("2026-03-07T12:01:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+}
+
+#[tokio::test]
+async fn enabled_again_inside_the_window_it_is_the_same_machine() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    enable(&cluster, false).await;
+    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    enable(&cluster, true).await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Active");
+    assert_eq!(
+        status["machineRef"]["uid"],
+        active["status"]["machineRef"]["uid"]
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_created_for_a_disabled_schedule() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.apply(&cluster_object(cluster.contract())).await;
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["schedule"]["enabled"] = json!(false);
+    cluster.apply(&worker).await;
+    cluster.pass_to("2026-03-07T15:00:00Z").await;
+    assert_eq!(cluster.status("worker").await["phase"], "Disabled");
+    for path in cluster.triple("worker") {
+        assert_eq!(cluster.get(&path).await, None);
+    }
+}
+
+#[tokio::test]
+async fn a_machine_deleted_by_hand_comes_back_only_where_the_schedule_is_enabled() {
+    for enabled in [false, true] {
+        let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+        let _operator = cluster.operator();
+        let active = cluster.bring_up(&scheduled_machine("worker")).await;
+        enable(&cluster, enabled).await;
+        let [_, _, path] = cluster.triple("worker");
+        cluster.delete(&path).await;
+        cluster.pass_to("2026-03-06T15:05:00Z").await;
+        let again = cluster.get(&path).await.unwrap_or(Value::Null);
+        assert_eq!(again.is_null(), !enabled, "{again:#}");
+        assert_ne!(
+            again["metadata"]["uid"],
+            active["status"]["machineRef"]["uid"]
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_commitment_to_leave_is_kept_though_the_schedule_is_disabled() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("only", "worker").await;
+    cluster.hold_last_pod().await;
+    cluster.pass_to("2026-03-06T23:01:00Z").await;
+    enable(&cluster, false).await;
+    let limit = instant("2026-03-06T23:06:00Z");
+    cluster.wait_for_phase("worker", "Disabled", limit).await;
+    let [_, _, path] = cluster.triple("worker");
+    cluster.wait_until_gone(&path, limit).await;
+}

@@ -1,0 +1,131 @@
+//! An object that somebody else made under the name of ours is never adopted, changed or
+//! deleted.
+
+use fivespot_testkit::{
+    Cluster, cluster_object, condition, instant, machine_path, scheduled_machine,
+};
+use serde_json::{Value, json};
+
+fn foreign(kind: &str) -> Value {
+    let (version, spec) = match kind {
+        "K0sWorkerConfig" => ("bootstrap.cluster.x-k8s.io/v1beta1", json!({})),
+        "RemoteMachine" => (
+            "infrastructure.cluster.x-k8s.io/v1beta1",
+            json!({"address": "elsewhere.example", "port": 22}),
+        ),
+        _ => (
+            "cluster.x-k8s.io/v1beta2",
+            json!({
+                "clusterName": "production-cluster",
+                "bootstrap": {"dataSecretName": "by-hand"},
+                "infrastructureRef": {
+                    "apiGroup": "infrastructure.cluster.x-k8s.io",
+                    "kind": "RemoteMachine",
+                    "name": "elsewhere",
+                },
+            }),
+        ),
+    };
+    json!({
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": "worker", "namespace": "default"},
+        "spec": spec,
+    })
+}
+
+/// The operator's accepted writes to the object at `path`.
+fn writes_to(cluster: &Cluster, path: &str) -> Vec<String> {
+    cluster
+        .operator_writes()
+        .iter()
+        .filter(|event| event.path.starts_with(path) && event.code < 300)
+        .map(|event| format!("{} {}", event.verb, event.path))
+        .collect()
+}
+
+async fn survives(kind: &str, own: usize) {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.apply(&cluster_object(cluster.contract())).await;
+    cluster.apply(&foreign(kind)).await;
+    cluster.clock().quiet().await;
+    let paths = cluster.triple("worker");
+    let before = cluster.get(&paths[own]).await.unwrap();
+
+    cluster.apply(&scheduled_machine("worker")).await;
+    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    let status = cluster.status("worker").await;
+    let references = condition(&status, "ReferencesValid");
+    assert_eq!(references["status"], "False");
+    assert_eq!(references["reason"], "NameTaken");
+    let message = references["message"].as_str().unwrap();
+    assert!(message.contains(&format!("{kind} worker")), "{message}");
+    for (at, path) in paths.iter().enumerate() {
+        assert_eq!(cluster.get(path).await.is_some(), at == own, "{path}");
+    }
+
+    // Not in leaving either.
+    let kill = json!({"spec": {"killSwitch": true}});
+    cluster.patch(&machine_path("worker"), &kill).await;
+    cluster.pass_to("2026-03-06T17:00:00Z").await;
+    cluster.delete(&machine_path("worker")).await;
+    let limit = instant("2026-03-06T17:01:00Z");
+    cluster
+        .wait_until_gone(&machine_path("worker"), limit)
+        .await;
+    assert_eq!(writes_to(&cluster, &paths[own]), [""; 0]);
+    let after = cluster.get(&paths[own]).await.unwrap();
+    assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
+    assert_eq!(before["spec"], after["spec"]);
+    assert_eq!(
+        before["metadata"].get("ownerReferences"),
+        after["metadata"].get("ownerReferences")
+    );
+}
+
+#[tokio::test]
+async fn a_foreign_bootstrap_object() {
+    survives("K0sWorkerConfig", 0).await;
+}
+
+#[tokio::test]
+async fn a_foreign_infrastructure_object() {
+    survives("RemoteMachine", 1).await;
+}
+
+#[tokio::test]
+async fn a_foreign_machine() {
+    survives("Machine", 2).await;
+}
+
+#[tokio::test]
+async fn a_label_of_ours_alone_makes_nothing_ours() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.apply(&cluster_object(cluster.contract())).await;
+    let mut claimed = foreign("K0sWorkerConfig");
+    claimed["metadata"]["labels"] = json!({
+        "5spot.finos.org/scheduled-machine": "worker",
+        "5spot.finos.org/scheduled-machine-uid": "somebody-else",
+    });
+    cluster.apply(&claimed).await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    cluster.clock().quiet().await;
+    let status = cluster.status("worker").await;
+    assert_eq!(condition(&status, "ReferencesValid")["reason"], "NameTaken");
+}
+
+#[tokio::test]
+async fn once_the_name_is_free_the_machine_comes() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.apply(&cluster_object(cluster.contract())).await;
+    cluster.apply(&foreign("K0sWorkerConfig")).await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    cluster.pass_to("2026-03-06T15:10:00Z").await;
+    let [bootstrap, ..] = cluster.triple("worker");
+    cluster.delete(&bootstrap).await;
+    let limit = instant("2026-03-06T15:12:00Z");
+    cluster.wait_for_phase("worker", "Active", limit).await;
+}

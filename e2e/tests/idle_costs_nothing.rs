@@ -1,0 +1,48 @@
+//! A machine outside its window costs no request: the operator sleeps until the next edge.
+
+use fivespot_testkit::{Cluster, cluster_object, instant, scheduled_machine};
+use serde_json::json;
+
+const IDLE: usize = 999;
+
+#[tokio::test]
+async fn a_day_of_a_thousand_machines_causes_requests_at_the_edges_alone() {
+    let cluster = Cluster::start(instant("2026-03-06T23:10:00Z")).await;
+    cluster.apply(&cluster_object(cluster.contract())).await;
+    for number in 0..IDLE {
+        let idle = scheduled_machine(&format!("idle-{number}"));
+        cluster.create(&idle).await.unwrap();
+    }
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["schedule"]["daysOfWeek"] = json!(["sat"]);
+    cluster.create(&worker).await.unwrap();
+    let _operator = cluster.operator();
+    cluster.pass_to("2026-03-06T23:11:00Z").await;
+    for name in ["idle-0", "idle-998", "worker"] {
+        assert_eq!(cluster.status(name).await["phase"], "Inactive", "{name}");
+    }
+
+    let before = cluster.operator_requests().len();
+    cluster.pass_to("2026-03-07T23:11:00Z").await;
+    let requests = cluster.operator_requests();
+    assert_eq!(cluster.status("worker").await["phase"], "Inactive");
+    let of_others: Vec<_> = requests[before..]
+        .iter()
+        .filter(|event| event.path.contains("idle"))
+        .collect();
+    assert_eq!(of_others, [] as [&fivespot_testkit::AuditEvent; 0]);
+    // Two minutes after each edge all is done and nobody asks for anything.
+    let edges = ["2026-03-07T14:00:00Z", "2026-03-07T23:00:00Z"].map(instant);
+    for event in &requests[before..] {
+        let is_at_an_edge = edges.iter().any(|edge| {
+            let since = event.at.duration_since(*edge).as_secs();
+            (0..120).contains(&since)
+        });
+        assert!(is_at_an_edge, "{event:?}");
+    }
+    let writes = requests[before..]
+        .iter()
+        .filter(|event| event.is_write() && event.resource != "events")
+        .count();
+    assert!((9..30).contains(&writes), "{writes} writes");
+}

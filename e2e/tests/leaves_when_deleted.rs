@@ -1,0 +1,105 @@
+//! When a ScheduledMachine is deleted, in whatever way, its machine leaves first, all three
+//! objects go, and only then does the ScheduledMachine.
+
+use fivespot_testkit::{
+    BEFORE_CLOSING, Cluster, cluster_object, instant, machine_path, node_path, pod_path,
+    scheduled_machine,
+};
+use serde_json::json;
+
+async fn leaves_with(propagation: &str) {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("only", "worker").await;
+    let options = json!({"propagationPolicy": propagation});
+    cluster.delete_with(&machine_path("worker"), &options).await;
+    cluster.clock().quiet().await;
+    let leaving = cluster.get(&machine_path("worker")).await.unwrap();
+    assert_eq!(leaving["status"]["phase"], "ShuttingDown", "{leaving:#}");
+    assert_eq!(leaving["status"]["shutdown"]["reason"], "Deleted");
+
+    let limit = instant("2026-03-06T22:55:00Z");
+    cluster
+        .wait_until_gone(&machine_path("worker"), limit)
+        .await;
+    for path in cluster.triple("worker") {
+        assert_eq!(cluster.get(&path).await, None);
+    }
+    assert_eq!(cluster.get(&node_path("worker")).await, None);
+    assert_eq!(cluster.get(&pod_path("only")).await, None);
+    assert_eq!(cluster.operator_told("pods/eviction").len(), 1);
+
+    // The finalizer is the last thing to go.
+    let requests = cluster.requests();
+    let last = |resource: &str| {
+        requests.iter().rposition(|event| {
+            event.resource == resource
+                && event.is_write()
+                && event.subresource.is_empty()
+                && event.code < 300
+        })
+    };
+    let finalizer = last("scheduledmachines");
+    for resource in ["machines", "remotemachines", "k0sworkerconfigs"] {
+        assert!(last(resource) < finalizer, "{resource}");
+    }
+}
+
+#[tokio::test]
+async fn in_the_background() {
+    leaves_with("Background").await;
+}
+
+#[tokio::test]
+async fn in_the_foreground() {
+    leaves_with("Foreground").await;
+}
+
+#[tokio::test]
+async fn even_where_orphans_were_asked_for() {
+    leaves_with("Orphan").await;
+}
+
+#[tokio::test]
+async fn one_without_a_machine_is_gone_at_once() {
+    let cluster = Cluster::start(instant("2026-03-07T12:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.apply(&scheduled_machine("worker")).await;
+    cluster.clock().quiet().await;
+    cluster.delete(&machine_path("worker")).await;
+    cluster.clock().quiet().await;
+    assert_eq!(cluster.get(&machine_path("worker")).await, None);
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_deleted_takes_its_machine_along() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let elsewhere = |path: &str| path.replace("/default/", "/team-a/");
+    cluster
+        .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}))
+        .await;
+    for mut object in [
+        cluster_object(cluster.contract()),
+        scheduled_machine("worker"),
+    ] {
+        object["metadata"]["namespace"] = json!("team-a");
+        cluster.apply(&object).await;
+    }
+    let worker = elsewhere(&machine_path("worker"));
+    cluster
+        .wait_for(&worker, instant("2026-03-06T22:51:00Z"), |object| {
+            object["status"]["phase"] == "Active"
+        })
+        .await;
+    // The kubeconfig goes with the namespace, and with it the way to the Node.
+    cluster.delete("/api/v1/namespaces/team-a").await;
+    let limit = instant("2026-03-06T23:30:00Z");
+    cluster.wait_until_gone(&worker, limit).await;
+    for path in cluster.triple("worker") {
+        assert_eq!(cluster.get(&elsewhere(&path)).await, None);
+    }
+    let namespace = "/api/v1/namespaces/team-a";
+    cluster.wait_until_gone(namespace, limit).await;
+}

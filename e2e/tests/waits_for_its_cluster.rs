@@ -1,0 +1,66 @@
+//! Nothing is created for a Cluster that is missing, going or not initialised; when it is
+//! there, the machine comes by itself.
+
+use fivespot_testkit::{Cluster, cluster_object, condition, instant, scheduled_machine};
+use serde_json::{Value, json};
+
+const CONTROL_PLANE: &str = "sim.5spot.finos.org/control-plane";
+const CLUSTER: &str =
+    "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters/production-cluster";
+
+async fn assert_waits(cluster: &Cluster, reason: &str) {
+    let status = cluster.status("worker").await;
+    let references = condition(&status, "ReferencesValid");
+    assert_eq!(references["status"], "False", "{status:#}");
+    assert_eq!(references["reason"], reason);
+    assert_eq!(condition(&status, "Ready")["status"], "False");
+    for path in cluster.triple("worker") {
+        assert_eq!(cluster.get(&path).await, None);
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_missing() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.apply(&scheduled_machine("worker")).await;
+    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    assert_waits(&cluster, "ClusterNotFound").await;
+    cluster.apply(&cluster_object(cluster.contract())).await;
+    let limit = instant("2026-03-06T16:01:00Z");
+    cluster.wait_for_phase("worker", "Active", limit).await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_not_initialised() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    let mut slow = cluster_object(cluster.contract());
+    slow["metadata"]["annotations"] = json!({CONTROL_PLANE: "never"});
+    cluster.apply(&slow).await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    assert_waits(&cluster, "ClusterNotReady").await;
+    let patch = json!({"metadata": {"annotations": {CONTROL_PLANE: Value::Null}}});
+    cluster.patch(CLUSTER, &patch).await;
+    let limit = instant("2026-03-06T16:01:00Z");
+    cluster.wait_for_phase("worker", "Active", limit).await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_being_deleted_takes_its_machine_along_and_gets_no_other() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.delete(CLUSTER).await;
+    cluster.clock().quiet().await;
+    let status = cluster.status("worker").await;
+    assert_eq!(
+        condition(&status, "ReferencesValid")["reason"],
+        "ClusterDeleting"
+    );
+    let limit = instant("2026-03-06T15:01:00Z");
+    cluster.wait_until_gone(CLUSTER, limit).await;
+    cluster.pass_to("2026-03-06T15:30:00Z").await;
+    assert_waits(&cluster, "ClusterNotFound").await;
+}
