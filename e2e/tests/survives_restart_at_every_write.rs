@@ -96,7 +96,7 @@ async fn play(
         // The heir is there first, so that time does not pass in between.
         let _heir = cluster.operator();
         drop(doomed);
-        std::future::pending().await;
+        std::future::pending::<()>().await;
     };
     tokio::select! {
         () = story(day) => {}
