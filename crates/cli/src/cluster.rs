@@ -2,42 +2,52 @@
 
 use std::path::PathBuf;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 use crate::Failure;
 
-/// Words that choose a cluster and a namespace.
+/// Words that choose a cluster.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Access {
+pub(crate) struct Source {
     /// The kubeconfig to use; otherwise $KUBECONFIG, otherwise ~/.kube/config
     #[arg(long, value_name = "PATH")]
     kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig to use; otherwise its current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// The namespace; otherwise that of the context
-    #[arg(short, long, value_name = "NAME")]
-    pub(crate) namespace: Option<String>,
 }
 
-impl Access {
-    /// A client, whose default namespace is the one that was asked for.
+impl Source {
+    /// How to reach the cluster that was asked for. The cluster itself is not asked anything.
     ///
     /// # Errors
-    /// No kubeconfig, or one that cannot be used. The cluster itself is not asked anything.
-    pub(crate) async fn client(&self) -> Result<Client, Failure> {
-        let mut config = self.config().await.map_err(|error| {
-            Failure::new("finding a cluster", error)
-                .remedy("give --kubeconfig and --context, or files with -f")
-        })?;
-        if let Some(namespace) = &self.namespace {
-            config.default_namespace.clone_from(namespace);
-        }
-        Client::try_from(config).map_err(|error| Failure::new("finding a cluster", error))
+    /// No kubeconfig, or one that cannot be used.
+    pub(crate) async fn config(&self) -> Result<Config, Failure> {
+        self.read().await.map_err(|error| failed(&error))
     }
 
-    async fn config(&self) -> Result<Config, kube::config::KubeconfigError> {
+    /// The same; a pod that is given no words finds its own cluster.
+    ///
+    /// # Errors
+    /// No kubeconfig, or one that cannot be used, and no pod's service account either.
+    pub(crate) async fn config_or_in_cluster(&self) -> Result<Config, Failure> {
+        let asked_for = self.kubeconfig.is_some() || self.context.is_some();
+        match self.read().await {
+            Err(_)
+                if !asked_for
+                    && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() =>
+            {
+                Config::incluster().map_err(|error| {
+                    Failure::new("finding the cluster of this pod", error)
+                        .remedy("give the pod a service account, or --kubeconfig")
+                })
+            }
+            read => read.map_err(|error| failed(&error)),
+        }
+    }
+
+    async fn read(&self) -> Result<Config, KubeconfigError> {
         let options = KubeConfigOptions {
             context: self.context.clone(),
             ..KubeConfigOptions::default()
@@ -49,5 +59,34 @@ impl Access {
                 Config::from_custom_kubeconfig(kubeconfig, &options).await
             }
         }
+    }
+}
+
+fn failed(error: &KubeconfigError) -> Failure {
+    Failure::new("finding a cluster", error)
+        .remedy("name one with --kubeconfig and --context")
+}
+
+/// Words that choose a cluster and a namespace.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Access {
+    #[command(flatten)]
+    source: Source,
+    /// The namespace; otherwise that of the context
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+}
+
+impl Access {
+    /// A client, whose default namespace is the one that was asked for.
+    ///
+    /// # Errors
+    /// No kubeconfig, or one that cannot be used. The cluster itself is not asked anything.
+    pub(crate) async fn client(&self) -> Result<Client, Failure> {
+        let mut config = self.source.config().await?;
+        if let Some(namespace) = &self.namespace {
+            config.default_namespace.clone_from(namespace);
+        }
+        Client::try_from(config).map_err(|error| Failure::new("finding a cluster", error))
     }
 }

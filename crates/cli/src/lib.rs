@@ -8,6 +8,7 @@
 //! words, a file that cannot be read, a cluster that does not answer).
 
 mod cluster;
+mod controller;
 mod dev;
 mod document;
 mod failure;
@@ -36,6 +37,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Dev(dev::Args),
+    Controller(controller::Args),
     Preview(preview::Args),
     Validate(validate::Args),
     Generate(generate::Args),
@@ -68,6 +70,7 @@ pub fn main() -> ExitCode {
 fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
     match command {
         Command::Dev(args) => dev::run(args, out),
+        Command::Controller(args) => controller::run(&args),
         Command::Preview(args) => preview::run(args, out),
         Command::Validate(args) => validate::run(args, out),
         Command::Generate(args) => generate::run(args, out),
