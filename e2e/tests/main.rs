@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod admits_exactly_the_table;
 mod cancels_when_it_reopens;
 mod disabled_stays;
 mod drains_before_delete;

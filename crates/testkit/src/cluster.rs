@@ -179,6 +179,29 @@ impl Cluster {
             .await
     }
 
+    /// Creates the object of a YAML text.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn try_create_yaml(&self, text: &str) -> Result<Value, kube::Error> {
+        let object = serde_saphyr::from_str(text).expect("YAML");
+        self.create(&object).await
+    }
+
+    /// Asks whether an object would be created.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn dry_run(&self, object: &Value) -> Result<Value, kube::Error> {
+        let path = path_of(object);
+        let collection = path
+            .rsplit_once('/')
+            .map_or("", |(collection, _)| collection);
+        let path = format!("{collection}?dryRun=All");
+        self.send(Method::POST, &path, "application/json", object)
+            .await
+    }
+
     /// Changes an object by a merge patch.
     pub async fn patch(&self, path: &str, patch: &Value) -> Value {
         self.try_patch(path, patch)

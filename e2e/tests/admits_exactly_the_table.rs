@@ -1,0 +1,265 @@
+//! The API server admits what the rules accept and refuses what they reject, in their words;
+//! an object from before the rules stays manageable.
+
+use fivespot_api::rules::{Layer, RULES, Rule};
+use fivespot_api::{crd, vap};
+use fivespot_testkit::{Cluster, instant, machine_path, path_of};
+use serde_json::{Value, json};
+
+const NOW: &str = "2026-03-06T15:00:00Z";
+const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
+
+/// A refusal as clients see it: code, reason, message, and the causes as `field: message`.
+#[derive(Debug, PartialEq)]
+struct Refusal {
+    code: u16,
+    reason: String,
+    message: String,
+    causes: Vec<String>,
+}
+
+fn refusal(answer: Result<Value, kube::Error>) -> Option<Refusal> {
+    match answer {
+        Ok(_) => None,
+        Err(kube::Error::Api(status)) => Some(Refusal {
+            code: status.code,
+            reason: status.reason.clone(),
+            message: status.message.clone(),
+            causes: status
+                .details
+                .iter()
+                .flat_map(|details| &details.causes)
+                .map(|cause| {
+                    format!("{} {}: {}", cause.reason, cause.field, cause.message)
+                })
+                .collect(),
+        }),
+        Err(other) => panic!("no answer: {other}"),
+    }
+}
+
+async fn example(file: &str) -> Option<Refusal> {
+    let cluster = Cluster::start(instant(NOW)).await;
+    let path = format!(
+        "{}/../examples/admission/{file}.yaml",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let answer = cluster.try_create_yaml(&text).await;
+    refusal(answer)
+}
+
+/// A refusal by the definition for one reason.
+fn invalid(name: &str, field: &str, rest: &str) -> Option<Refusal> {
+    Some(Refusal {
+        code: 422,
+        reason: "Invalid".to_owned(),
+        message: format!(
+            "ScheduledMachine.5spot.finos.org \"{name}\" is invalid: {field}: {rest}"
+        ),
+        causes: vec![format!("FieldValueInvalid {field}: {rest}")],
+    })
+}
+
+#[tokio::test]
+async fn the_valid_example_is_created() {
+    assert_eq!(example("valid").await, None);
+}
+
+#[tokio::test]
+async fn a_malformed_duration_is_refused_with_its_field_and_value() {
+    assert_eq!(
+        example("bad-duration").await,
+        invalid(
+            "test-bad-duration",
+            "spec.gracefulShutdownTimeout",
+            "Invalid value: \"five minutes\": must be a duration string such as '5m', '30s', or '1h'",
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_forbidden_group_is_refused_with_the_allowed_ones() {
+    assert_eq!(
+        example("bad-api-group").await,
+        invalid(
+            "test-bad-apigroup",
+            "spec.bootstrapSpec.apiVersion",
+            "Invalid value: \"rbac.authorization.k8s.io/v1\": must be from an allowed group: bootstrap.cluster.x-k8s.io or k0smotron.io",
+        )
+    );
+}
+
+#[tokio::test]
+async fn cron_beside_the_lists_is_a_conflict() {
+    assert_eq!(
+        example("cron-conflict").await,
+        invalid(
+            "test-cron-conflict",
+            "spec.schedule",
+            "Invalid value: cron is mutually exclusive with daysOfWeek and hoursOfDay — set one or the other, not both",
+        )
+    );
+}
+
+/// What the server says to the example of a rule: to a creation or, for a rule about a
+/// change, to the change.
+async fn answer(cluster: &Cluster, rule: &Rule, example: &str) -> Option<Refusal> {
+    let object = rule.example(example);
+    let Some(before) = rule.before(example) else {
+        return refusal(cluster.dry_run(&object).await);
+    };
+    let path = path_of(&before);
+    cluster.apply(&before).await;
+    let status = json!({"status": before["status"]});
+    cluster.patch(&format!("{path}/status"), &status).await;
+    let change = json!({"spec": object["spec"]});
+    let refusal = refusal(cluster.try_patch(&path, &change).await);
+    cluster.delete(&path).await;
+    refusal
+}
+
+/// Whether an object can have that name at all.
+fn is_object_name(rule: &Rule, example: &str) -> bool {
+    let object = rule.example(example);
+    let name = object["metadata"]["name"].as_str().unwrap();
+    name.starts_with(|first: char| first.is_ascii_lowercase())
+}
+
+async fn assert_table(cluster: &Cluster, has_crd_rules: bool) {
+    for rule in RULES {
+        for example in rule.examples.accepts() {
+            let answer = answer(cluster, rule, example).await;
+            assert_eq!(answer, None, "{} {example}", rule.id);
+        }
+        for example in rule.examples.rejects() {
+            if !is_object_name(rule, example) {
+                continue;
+            }
+            let refusal = answer(cluster, rule, example).await.unwrap();
+            assert_eq!(refusal.code, 422, "{} {example}", rule.id);
+            if has_crd_rules && rule.layer != Layer::Policy {
+                let [only] = refusal.causes.as_slice() else {
+                    panic!("{} {example}: {refusal:?}", rule.id);
+                };
+                let field = rule.path.replace("[]", "[0]");
+                let expected = format!("FieldValueInvalid {field}: Invalid value: ");
+                assert!(only.starts_with(&expected), "{} {only}", rule.id);
+                assert!(only.ends_with(rule.message), "{} {only}", rule.id);
+            } else {
+                let expected = format!(
+                    "ValidatingAdmissionPolicy 'scheduledmachine-validation' with binding \
+                     'scheduledmachine-validation-binding' denied request: {}",
+                    rule.full_message(),
+                );
+                let told = &refusal.message;
+                assert!(told.ends_with(&expected), "{} {told}", rule.id);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_rule_admits_and_refuses_its_own_examples() {
+    let cluster = Cluster::start(instant(NOW)).await;
+    assert_table(&cluster, true).await;
+}
+
+#[tokio::test]
+async fn the_policy_alone_does_too() {
+    let cluster = Cluster::start(instant(NOW)).await;
+    cluster.apply(&crd::render_without_rules()).await;
+    assert_table(&cluster, false).await;
+}
+
+/// Breaks as many rules at once as one object can.
+fn violator() -> Value {
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1",
+        "kind": "ScheduledMachine",
+        "metadata": {
+            "name": "not.a.label",
+            "namespace": "default",
+            "finalizers": ["5spot.finos.org/scheduledmachine"],
+        },
+        "spec": {
+            "schedule": {
+                "cron": "60 24 0 13 8",
+                "daysOfWeek": ["monday"],
+                "hoursOfDay": ["9am", "24"],
+                "duration": "soon",
+                "timezone": "../etc/passwd",
+            },
+            "clusterName": "",
+            "bootstrapSpec": {"apiVersion": "v1", "kind": "", "namespace": "other", "spec": {}},
+            "infrastructureSpec":
+                {"apiVersion": "v1", "kind": "bad-List", "namespace": "other", "spec": {}},
+            "machineTemplate": {
+                "labels": {"bad key": "bad value", "k8s.io/x": "y"},
+                "annotations": {"cluster.x-k8s.io/cluster-name": "other"},
+            },
+            "gracefulShutdownTimeout": "five minutes",
+            "nodeDrainTimeout": "25h",
+            "killIfCommands": [" "],
+            "nodeTaints": [{"key": "kubernetes.io/x", "effect": "NoExecute"}],
+        },
+    })
+}
+
+#[tokio::test]
+async fn an_object_from_before_the_rules_stays_manageable() {
+    let cluster = Cluster::start(instant(NOW)).await;
+    cluster.apply(&crd::render_without_rules()).await;
+    cluster.delete(POLICY).await;
+    cluster.create(&violator()).await.unwrap();
+    cluster.apply(&crd::render(36)).await;
+    cluster.apply(&vap::policy()).await;
+    let again = violator();
+    let mut another = again.clone();
+    another["metadata"]["name"] = json!("another");
+    let refused = refusal(cluster.dry_run(&another).await).unwrap();
+    assert!(
+        refused.causes.len() > 10,
+        "the rules are in force: {refused:?}"
+    );
+
+    let path = machine_path("not.a.label");
+    for harmless in [
+        json!({"metadata": {"labels": {"team": "a"}}}),
+        json!({"spec": {"priority": 1}}),
+        json!({"spec": {"schedule": {"enabled": false}}}),
+        json!({"spec": {"killSwitch": true}}),
+    ] {
+        let answer = refusal(cluster.try_patch(&path, &harmless).await);
+        assert_eq!(answer, None, "{harmless}");
+    }
+    for (harmful, field) in [
+        (
+            json!({"gracefulShutdownTimeout": "six minutes"}),
+            "spec.gracefulShutdownTimeout",
+        ),
+        (json!({"clusterName": "-"}), "spec.clusterName"),
+        (
+            json!({"schedule": {"timezone": "Mars/Phobos 1"}}),
+            "spec.schedule.timezone",
+        ),
+        (
+            json!({"bootstrapSpec": {"apiVersion": "v2"}}),
+            "spec.bootstrapSpec.apiVersion",
+        ),
+    ] {
+        let patch = json!({"spec": harmful});
+        let refused = refusal(cluster.try_patch(&path, &patch).await);
+        let refused = refused.unwrap_or_else(|| panic!("{patch} was admitted"));
+        assert_eq!(refused.code, 422);
+        assert!(
+            refused.causes.iter().all(|cause| cause.contains(field)),
+            "{refused:?}"
+        );
+    }
+    cluster.delete(&path).await;
+    let released = json!({"metadata": {"finalizers": null}});
+    let answer = refusal(cluster.try_patch(&path, &released).await);
+    assert_eq!(answer, None);
+    assert_eq!(cluster.get(&path).await, None);
+}
