@@ -50,15 +50,15 @@ async fn example(file: &str) -> Option<Refusal> {
 }
 
 /// A refusal by the definition for one reason.
-fn invalid(name: &str, field: &str, rest: &str) -> Option<Refusal> {
-    Some(Refusal {
+fn invalid(name: &str, field: &str, rest: &str) -> Refusal {
+    Refusal {
         code: 422,
         reason: "Invalid".to_owned(),
         message: format!(
             "ScheduledMachine.5spot.finos.org \"{name}\" is invalid: {field}: {rest}"
         ),
         causes: vec![format!("FieldValueInvalid {field}: {rest}")],
-    })
+    }
 }
 
 #[tokio::test]
@@ -70,11 +70,11 @@ async fn the_valid_example_is_created() {
 async fn a_malformed_duration_is_refused_with_its_field_and_value() {
     assert_eq!(
         example("bad-duration").await,
-        invalid(
+        Some(invalid(
             "test-bad-duration",
             "spec.gracefulShutdownTimeout",
             "Invalid value: \"five minutes\": must be a duration string such as '5m', '30s', or '1h'",
-        )
+        ))
     );
 }
 
@@ -82,11 +82,11 @@ async fn a_malformed_duration_is_refused_with_its_field_and_value() {
 async fn a_forbidden_group_is_refused_with_the_allowed_ones() {
     assert_eq!(
         example("bad-api-group").await,
-        invalid(
+        Some(invalid(
             "test-bad-apigroup",
             "spec.bootstrapSpec.apiVersion",
             "Invalid value: \"rbac.authorization.k8s.io/v1\": must be from an allowed group: bootstrap.cluster.x-k8s.io or k0smotron.io",
-        )
+        ))
     );
 }
 
@@ -94,11 +94,11 @@ async fn a_forbidden_group_is_refused_with_the_allowed_ones() {
 async fn cron_beside_the_lists_is_a_conflict() {
     assert_eq!(
         example("cron-conflict").await,
-        invalid(
+        Some(invalid(
             "test-cron-conflict",
             "spec.schedule",
             "Invalid value: cron is mutually exclusive with daysOfWeek and hoursOfDay — set one or the other, not both",
-        )
+        ))
     );
 }
 

@@ -1,6 +1,10 @@
 //! What the product promises, one file each, driven through the Kubernetes API alone.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod admits_exactly_the_table;
 mod cancels_when_it_reopens;
@@ -9,6 +13,7 @@ mod drains_before_delete;
 mod foreign_objects_survive;
 mod idle_costs_nothing;
 mod kill_switch_wins;
+mod kubectl;
 mod leaves_when_deleted;
 mod opens_on_time;
 mod pauses;

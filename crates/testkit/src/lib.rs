@@ -6,6 +6,7 @@
 mod build;
 mod cluster;
 mod crash;
+mod listening;
 mod story;
 
 pub use build::{cluster_object, instant, pod, scheduled_machine};
@@ -13,4 +14,5 @@ pub use cluster::{Cluster, Operator, machine_path, path_of};
 pub use crash::{Crash, Tally};
 pub use fivespot_apiserver::AuditEvent;
 pub use fivespot_sim::Contract;
+pub use listening::Listening;
 pub use story::{BEFORE_CLOSING, CLOSING, condition, node_path, pod_path};

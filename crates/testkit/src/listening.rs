@@ -1,0 +1,51 @@
+//! Letting programs from outside in.
+
+use std::future::pending;
+
+use fivespot_apiserver::Credentials;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::Cluster;
+
+/// A listening server. Dropping it ends it.
+#[derive(Debug)]
+pub struct Listening {
+    kubeconfig: String,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Listening {
+    /// The text of a kubeconfig with every right.
+    pub fn kubeconfig(&self) -> &str {
+        &self.kubeconfig
+    }
+}
+
+#[expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "what goes wrong in a test's own cluster ends the test"
+)]
+impl Cluster {
+    /// Listens on a free loopback port, for programs that know nothing of this process.
+    /// They do not hold the clock.
+    pub async fn listen(&self) -> Listening {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("the port's number");
+        let credentials = Credentials::generate().expect("credentials");
+        let kubeconfig = credentials.kubeconfig(address, "test");
+        let server = self.server().clone();
+        let task = tokio::spawn(async move {
+            // A test that still talks to a listener that failed hears of it.
+            let _ = server.serve(listener, &credentials, pending()).await;
+        });
+        Listening { kubeconfig, task }
+    }
+}

@@ -1,0 +1,234 @@
+//! The real kubectl works as it does against any API server, and shows machines readably.
+
+mod session;
+mod shows;
+
+use fivespot_testkit::{machine_path, scheduled_machine};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use session::Session;
+
+const WITHIN: &str = "2026-03-06T15:00:00Z";
+const BEFORE_OPENING: &str = "2026-03-06T13:59:00Z";
+
+#[tokio::test]
+async fn apply_says_what_it_changed() {
+    let Some(session) = Session::with_worker(WITHIN).await else {
+        return;
+    };
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["priority"] = json!(60);
+    assert_snapshot!(
+        session.kubectl_reading("apply", &worker).await,
+        @"scheduledmachine.5spot.finos.org/worker configured"
+    );
+    assert_snapshot!(
+        session.kubectl_reading("apply", &worker).await,
+        @"scheduledmachine.5spot.finos.org/worker unchanged"
+    );
+    // What is no longer applied goes back to its default.
+    let again = session
+        .kubectl_reading("apply", &scheduled_machine("worker"))
+        .await;
+    assert_eq!(again, "scheduledmachine.5spot.finos.org/worker configured");
+    let stored = session.cluster.get(&machine_path("worker")).await.unwrap();
+    assert_eq!(stored["spec"]["priority"], 50);
+}
+
+#[tokio::test]
+async fn apply_on_the_server_names_those_it_conflicts_with() {
+    let Some(session) = Session::start(WITHIN).await else {
+        return;
+    };
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["priority"] = json!(60);
+    let alice = "apply --server-side --field-manager=alice";
+    assert_snapshot!(
+        session.kubectl_reading(alice, &worker).await,
+        @"scheduledmachine.5spot.finos.org/worker serverside-applied"
+    );
+    worker["spec"]["priority"] = json!(70);
+    let bob = "apply --server-side --field-manager=bob";
+    assert_snapshot!(session.kubectl_reading(bob, &worker).await, @r#"
+    error: Apply failed with 1 conflict: conflict with "alice": .spec.priority
+    Please review the fields above--they currently have other managers. Here
+    are the ways you can resolve this warning:
+    * If you intend to manage all of these fields, please re-run the apply
+      command with the `--force-conflicts` flag.
+    * If you do not intend to manage all of the fields, please edit your
+      manifest to remove references to the fields that should keep their
+      current managers.
+    * You may co-own fields by updating your manifest to match the existing
+      value; in this case, you'll become the manager if the other manager(s)
+      stop managing the field (remove it from their configuration).
+    See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts
+    exit status: 1
+    "#);
+    let forced = format!("{bob} --force-conflicts");
+    assert_snapshot!(
+        session.kubectl_reading(&forced, &worker).await,
+        @"scheduledmachine.5spot.finos.org/worker serverside-applied"
+    );
+}
+
+#[tokio::test]
+async fn patch_annotate_and_label_change_what_they_say() {
+    let Some(session) = Session::with_worker(WITHIN).await else {
+        return;
+    };
+    let merge = r#"{"spec":{"nodeDrainTimeout":"2m"}}"#;
+    let json =
+        r#"[{"op":"replace","path":"/spec/schedule/hoursOfDay","value":["8-17"]}]"#;
+    for (form, patch) in [("merge", merge), ("json", json)] {
+        let words = ["patch", "sm", "worker", "--type", form, "-p", patch];
+        let told = session.kubectl_with(&words).await;
+        assert_eq!(told, "scheduledmachine.5spot.finos.org/worker patched");
+        let told = session.kubectl_with(&words).await;
+        assert_eq!(
+            told,
+            "scheduledmachine.5spot.finos.org/worker patched (no change)"
+        );
+    }
+    assert_snapshot!(
+        session.kubectl("annotate sm worker note=hello").await,
+        @"scheduledmachine.5spot.finos.org/worker annotated"
+    );
+    assert_snapshot!(
+        session.kubectl("label sm worker team=a").await,
+        @"scheduledmachine.5spot.finos.org/worker labeled"
+    );
+    assert_snapshot!(session.kubectl("get sm -l team=a -o name").await, @"scheduledmachine.5spot.finos.org/worker");
+    let stored = session.cluster.get(&machine_path("worker")).await.unwrap();
+    assert_eq!(stored["spec"]["nodeDrainTimeout"], "2m");
+    assert_eq!(stored["spec"]["schedule"]["hoursOfDay"], json!(["8-17"]));
+    assert_eq!(stored["metadata"]["annotations"]["note"], "hello");
+    let refused = r#"{"spec":{"nodeDrainTimeout":"2 minutes"}}"#;
+    let words = ["patch", "sm", "worker", "--type", "merge", "-p", refused];
+    assert_snapshot!(session.kubectl_with(&words).await, @r#"
+    The ScheduledMachine "worker" is invalid: spec.nodeDrainTimeout: Invalid value: "2 minutes": must be a duration string such as '5m', '30s', or '1h'
+    exit status: 1
+    "#);
+}
+
+#[tokio::test]
+async fn a_watch_shows_a_window_opening() {
+    let Some(session) = Session::with_worker(BEFORE_OPENING).await else {
+        return;
+    };
+    let mut watch = session
+        .watching("get sm worker -w", "scheduledmachines")
+        .await;
+    let header = watch.line().await.unwrap();
+    assert!(header.starts_with("NAME     PHASE"), "{header}");
+    let mut shown: Vec<(String, String)> = Vec::new();
+    session.cluster.pass_to("2026-03-06T14:01:00Z").await;
+    while shown.last().is_none_or(|(phase, _)| phase != "Active") {
+        let line = watch.line().await.unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let next = words.iter().find(|word| word.starts_with("2026-"));
+        shown.push((words[1].to_owned(), (*next.unwrap()).to_owned()));
+        shown.dedup();
+    }
+    let expected = [
+        ("Inactive", "2026-03-06T14:00:00Z"),
+        ("Pending", "2026-03-06T23:00:00Z"),
+        ("Active", "2026-03-06T23:00:00Z"),
+    ];
+    assert_eq!(
+        shown,
+        expected.map(|(phase, next)| (phase.to_owned(), next.to_owned()))
+    );
+}
+
+#[tokio::test]
+async fn wait_ends_when_what_it_waits_for_has_come() {
+    let Some(session) = Session::with_worker(BEFORE_OPENING).await else {
+        return;
+    };
+    let pending = "wait --for=jsonpath={.status.phase}=Pending sm/worker --timeout=60s";
+    let wait = session.watching(pending, "scheduledmachines").await;
+    session.cluster.pass_to("2026-03-06T14:00:00Z").await;
+    assert!(wait.ends_well().await);
+    let ready = "wait --for=condition=Ready sm/worker --timeout=60s";
+    let wait = session.watching(ready, "scheduledmachines").await;
+    session.cluster.pass_to("2026-03-06T14:01:00Z").await;
+    assert!(wait.ends_well().await);
+    assert_snapshot!(
+        session.kubectl("wait --for=condition=Ready sm/worker").await,
+        @"scheduledmachine.5spot.finos.org/worker condition met"
+    );
+}
+
+#[tokio::test]
+async fn cordon_and_uncordon_reach_the_node() {
+    let Some(session) = Session::with_worker(WITHIN).await else {
+        return;
+    };
+    session.cluster.pass_to("2026-03-06T15:01:00Z").await;
+    assert_snapshot!(session.kubectl("cordon worker").await, @"node/worker cordoned");
+    let words = "get node worker -o jsonpath={.spec.unschedulable}";
+    assert_snapshot!(session.kubectl(words).await, @"true");
+    assert_snapshot!(session.kubectl("uncordon worker").await, @"node/worker uncordoned");
+    assert_snapshot!(session.kubectl(words).await, @"");
+}
+
+#[tokio::test]
+async fn delete_waits_until_the_machine_has_left() {
+    let Some(session) = Session::with_worker(WITHIN).await else {
+        return;
+    };
+    session.cluster.pass_to("2026-03-06T15:01:00Z").await;
+    let delete = session
+        .watching("delete sm worker", "scheduledmachines")
+        .await;
+    let worker = session.cluster.get(&machine_path("worker")).await.unwrap();
+    assert_ne!(worker["metadata"]["deletionTimestamp"], Value::Null);
+    session.cluster.pass_to("2026-03-06T15:07:00Z").await;
+    assert!(delete.ends_well().await);
+    assert_eq!(
+        session.kubectl("get machines").await,
+        "No resources found in default namespace."
+    );
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_refused_in_the_words_of_the_rules() {
+    let Some(session) = Session::start(WITHIN).await else {
+        return;
+    };
+    let examples = "examples/admission";
+    let apply = async |file: &str| {
+        session
+            .kubectl(&format!("apply -f {examples}/{file}.yaml"))
+            .await
+    };
+    assert_snapshot!(apply("valid").await, @"scheduledmachine.5spot.finos.org/test-valid created");
+    assert_snapshot!(apply("bad-duration").await, @r#"
+    The ScheduledMachine "test-bad-duration" is invalid: spec.gracefulShutdownTimeout: Invalid value: "five minutes": must be a duration string such as '5m', '30s', or '1h'
+    exit status: 1
+    "#);
+    assert_snapshot!(apply("bad-api-group").await, @r#"
+    The ScheduledMachine "test-bad-apigroup" is invalid: spec.bootstrapSpec.apiVersion: Invalid value: "rbac.authorization.k8s.io/v1": must be from an allowed group: bootstrap.cluster.x-k8s.io or k0smotron.io
+    exit status: 1
+    "#);
+    assert_snapshot!(apply("cron-conflict").await, @r#"
+    The ScheduledMachine "test-cron-conflict" is invalid: spec.schedule: Invalid value: cron is mutually exclusive with daysOfWeek and hoursOfDay — set one or the other, not both
+    exit status: 1
+    "#);
+    let mut misspelt = scheduled_machine("worker");
+    misspelt["spec"]["kilSwitch"] = json!(true);
+    assert_snapshot!(session.kubectl_reading("create", &misspelt).await, @r#"
+    Error from server (BadRequest): error when creating "STDIN": ScheduledMachine in version "v1alpha1" cannot be handled as a ScheduledMachine: strict decoding error: unknown field "spec.kilSwitch"
+    exit status: 1
+    "#);
+    let mut twofold = scheduled_machine("worker");
+    twofold["spec"]["nodeDrainTimeout"] = json!("25h");
+    twofold["spec"]["schedule"]["hoursOfDay"] = json!(["9-24"]);
+    assert_snapshot!(session.kubectl_reading("create", &twofold).await, @r#"
+    The ScheduledMachine "worker" is invalid:
+    * spec.nodeDrainTimeout: Invalid value: "25h": must be at most 24h
+    * spec.schedule.hoursOfDay[0]: Invalid value: "9-24": hours go from 0 to 23
+    exit status: 1
+    "#);
+}

@@ -1,0 +1,176 @@
+//! The real kubectl against a cluster in the process.
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fivespot_testkit::{
+    Cluster, Listening, Operator, cluster_object, instant, scheduled_machine,
+};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+/// Where the tests may leave files.
+const ROOM: &str = env!("CARGO_TARGET_TMPDIR");
+
+/// Tells the sessions of one run apart.
+static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+
+/// A cluster with a running operator, and a kubectl that talks to it from outside. Time
+/// stands still while kubectl works.
+pub(crate) struct Session {
+    pub(crate) cluster: Cluster,
+    _operator: Operator,
+    _listening: Listening,
+    room: PathBuf,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // What is left behind is in the way of nobody.
+        let _ = std::fs::remove_dir_all(&self.room);
+    }
+}
+
+/// A kubectl that runs until it is dropped.
+pub(crate) struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Session {
+    /// Starts a cluster at `now`; none where there is no kubectl to talk to it and the
+    /// environment does not insist on one.
+    pub(crate) async fn start(now: &str) -> Option<Self> {
+        if let Err(error) = Command::new("kubectl").arg("options").output().await {
+            assert_ne!(
+                std::env::var("REQUIRE_KUBECTL").as_deref(),
+                Ok("1"),
+                "kubectl is missing: {error}"
+            );
+            eprintln!("kubectl is missing: {error}; nothing is tested here");
+            return None;
+        }
+        let cluster = Cluster::start(instant(now)).await;
+        let listening = cluster.listen().await;
+        let number = SESSIONS.fetch_add(1, Ordering::Relaxed);
+        let room = format!("kubectl-{}-{number}", std::process::id());
+        let room = Path::new(ROOM).join(room);
+        std::fs::create_dir_all(&room).unwrap();
+        std::fs::write(room.join("kubeconfig"), listening.kubeconfig()).unwrap();
+        Some(Self {
+            _operator: cluster.operator(),
+            cluster,
+            _listening: listening,
+            room,
+        })
+    }
+
+    /// A session at `now` with a Cluster and a worker that has settled.
+    pub(crate) async fn with_worker(now: &str) -> Option<Self> {
+        let session = Self::start(now).await?;
+        let cluster = &session.cluster;
+        cluster.apply(&cluster_object(cluster.contract())).await;
+        let created = session
+            .kubectl_reading("apply", &scheduled_machine("worker"))
+            .await;
+        assert_eq!(created, "scheduledmachine.5spot.finos.org/worker created");
+        Some(session)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("kubectl");
+        command
+            .args(arguments)
+            .env("KUBECONFIG", self.room.join("kubeconfig"))
+            .env("KUBECACHEDIR", self.room.join("cache"))
+            .env("HOME", &self.room)
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
+    /// What `kubectl <words>` prints, and its exit code if that is not 0.
+    pub(crate) async fn kubectl(&self, words: &str) -> String {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        self.kubectl_with(&words).await
+    }
+
+    /// The same, with arguments that hold spaces.
+    pub(crate) async fn kubectl_with(&self, arguments: &[&str]) -> String {
+        let output = self.command(arguments).output().await.unwrap();
+        let printed = told(&output);
+        self.cluster.clock().quiet().await;
+        printed
+    }
+
+    /// What `kubectl <words> -f -` prints when it reads `object`.
+    pub(crate) async fn kubectl_reading(
+        &self,
+        words: &str,
+        object: &serde_json::Value,
+    ) -> String {
+        let words: Vec<&str> = words.split_whitespace().chain(["-f", "-"]).collect();
+        let mut command = self.command(&words);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input
+            .write_all(object.to_string().as_bytes())
+            .await
+            .unwrap();
+        drop(input);
+        let printed = told(&child.wait_with_output().await.unwrap());
+        self.cluster.clock().quiet().await;
+        printed
+    }
+
+    /// Starts `kubectl <words>` and waits until it watches `resource`.
+    pub(crate) async fn watching(&self, words: &str, resource: &str) -> Running {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let before = self.cluster.requests().len();
+        let mut child = self.command(&words).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let is_watching = || {
+            self.cluster.requests()[before..].iter().any(|event| {
+                event.user == "kubernetes-admin"
+                    && event.verb == "watch"
+                    && event.resource == resource
+            })
+        };
+        while !is_watching() {
+            assert_eq!(child.try_wait().unwrap(), None, "{words:?} ended");
+            tokio::task::yield_now().await;
+        }
+        Running { child, lines }
+    }
+}
+
+impl Running {
+    /// The next line that it prints; none when it has ended.
+    pub(crate) async fn line(&mut self) -> Option<String> {
+        self.lines.next_line().await.unwrap()
+    }
+
+    /// Waits for its end, and says whether it was a good one.
+    pub(crate) async fn ends_well(mut self) -> bool {
+        self.child.wait().await.unwrap().success()
+    }
+}
+
+/// What was printed, line by line without the blanks at their ends.
+fn told(output: &Output) -> String {
+    let mut told = String::new();
+    for stream in [&output.stdout, &output.stderr] {
+        for line in String::from_utf8_lossy(stream).lines() {
+            told.push_str(line.trim_end());
+            told.push('\n');
+        }
+    }
+    if !output.status.success() {
+        told.push_str(&output.status.to_string());
+    }
+    told.trim_end().to_owned()
+}

@@ -1,0 +1,185 @@
+//! What kubectl shows of machines: columns, fields, and the whole story.
+
+use insta::assert_snapshot;
+
+use super::WITHIN;
+use super::session::Session;
+
+#[tokio::test]
+async fn get_shows_what_matters_in_columns() {
+    let Some(session) = Session::with_worker(WITHIN).await else {
+        return;
+    };
+    session.cluster.pass_to("2026-03-06T15:30:00Z").await;
+    assert_snapshot!(session.kubectl("get sm").await, @r"
+    NAME     PHASE    INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE
+    worker   Active   true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m
+    ");
+    assert_snapshot!(session.kubectl("get scheduledmachines -o wide").await, @r#"
+    NAME     PHASE    INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE   DAYS          HOURS      CRON   KILLSWITCH
+    worker   Active   true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m   ["mon-fri"]   ["9-17"]          false
+    "#);
+    assert_snapshot!(session.kubectl("get sm,machines,nodes -A").await, @r"
+    NAMESPACE   NAME                                      PHASE    INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE
+    default     scheduledmachine.5spot.finos.org/worker   Active   true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m
+
+    NAMESPACE   NAME                              CLUSTER              NODE NAME   PHASE     AGE
+    default     machine.cluster.x-k8s.io/worker   production-cluster   worker      Running   30m
+
+    NAMESPACE   NAME              STATUS   ROLES           AGE   VERSION
+                node/sim-node-0   Ready    control-plane   30m   v1.36.0+k0s.0
+                node/worker       Ready    <none>          29m   v1.36.0+k0s.0
+    ");
+    assert_snapshot!(session.kubectl("get fivespot -o name").await, @"scheduledmachine.5spot.finos.org/worker");
+    assert_snapshot!(session.kubectl("get sm nobody").await, @r#"
+    Error from server (NotFound): scheduledmachines.5spot.finos.org "nobody" not found
+    exit status: 1
+    "#);
+}
+
+#[tokio::test]
+async fn explain_tells_what_a_field_means() {
+    let Some(session) = Session::start(WITHIN).await else {
+        return;
+    };
+    assert_snapshot!(session.kubectl("explain scheduledmachine.spec.schedule").await, @r"
+    GROUP:      5spot.finos.org
+    KIND:       ScheduledMachine
+    VERSION:    v1alpha1
+
+    FIELD: schedule <Object>
+
+
+    DESCRIPTION:
+        When the machine is wanted: either daysOfWeek and hoursOfDay, or cron with
+        duration.
+
+    FIELDS:
+      cron	<string>
+        Five cron fields (minute, hour, day of month, month, day of week), instead
+        of daysOfWeek and hoursOfDay. Each firing opens a window of the given
+        duration; windows that touch or overlap are one.
+
+      daysOfWeek	<[]string>
+        Days on which the machine is wanted: mon, tue, wed, thu, fri, sat, sun,
+        ranges such as mon-fri or fri-mon, or comma lists of these.
+
+      duration	<string>
+        How long one firing of cron keeps the machine wanted, from 1m to 168h; 1h if
+        absent. Only together with cron.
+
+      enabled	<boolean>
+        Whether the schedule is in force. A machine that is there when it is
+        switched off stays.
+
+      hoursOfDay	<[]string>
+        Hours at which the machine is wanted, both ends included: 9-17 is from
+        09:00:00 to 17:59:59. Ranges may run over midnight, such as 22-6, which on a
+        single day means its first and its last hours. Entries may be comma lists.
+
+      timezone	<string>
+        The IANA time zone in which days, hours and cron are read, such as
+        Europe/Zurich. An hour that the clocks skip never opens; one that they
+        repeat is on twice.
+    ");
+}
+
+/// A description without what differs from run to run.
+fn lasting(description: &str) -> String {
+    let (object, _) = description.split_once("\nEvents:").unwrap();
+    let lines = object.lines().map(|line| {
+        let (key, _) = line.split_once(':').unwrap_or((line, ""));
+        match key.trim() {
+            "UID" | "Resource Version" => format!("{key}:  (differs)\n"),
+            _ => format!("{line}\n"),
+        }
+    });
+    lines.collect()
+}
+
+#[tokio::test]
+async fn describe_tells_the_whole_story() {
+    let Some(session) = Session::with_worker(WITHIN).await else {
+        return;
+    };
+    session.cluster.pass_to("2026-03-06T15:30:00Z").await;
+    let description = session.kubectl("describe sm worker").await;
+    let (_, status) = description.split_once("\nStatus:\n").unwrap();
+    assert_snapshot!(lasting(status), @r"
+      Bootstrap Ref:
+        API Version:  bootstrap.cluster.x-k8s.io/v1beta1
+        Kind:         K0sWorkerConfig
+        Name:         worker
+        Namespace:    default
+        UID:  (differs)
+      Conditions:
+        Last Transition Time:  2026-03-06T15:00:12Z
+        Message:               Node worker is in service until 2026-03-06T23:00:00Z
+        Observed Generation:   1
+        Reason:                MachineRunning
+        Status:                True
+        Type:                  Ready
+        Last Transition Time:  2026-03-06T15:00:00Z
+        Message:               open until 2026-03-06T23:00:00Z
+        Observed Generation:   1
+        Reason:                ScheduleActive
+        Status:                True
+        Type:                  Scheduled
+        Last Transition Time:  2026-03-06T15:00:00Z
+        Message:               the schedule can be evaluated
+        Observed Generation:   1
+        Reason:                Valid
+        Status:                True
+        Type:                  ScheduleValid
+        Last Transition Time:  2026-03-06T15:00:00Z
+        Message:               everything that the spec names is there
+        Observed Generation:   1
+        Reason:                Valid
+        Status:                True
+        Type:                  ReferencesValid
+        Last Transition Time:  2026-03-06T15:00:12Z
+        Message:
+        Observed Generation:   1
+        Reason:                Ready
+        Status:                True
+        Type:                  MachineReady
+        Last Transition Time:  2026-03-06T15:00:07Z
+        Message:               the workload cluster answers
+        Observed Generation:   1
+        Reason:                Connected
+        Status:                True
+        Type:                  NodeAccess
+      In Schedule:             true
+      Infrastructure Ref:
+        API Version:        infrastructure.cluster.x-k8s.io/v1beta1
+        Kind:               RemoteMachine
+        Name:               worker
+        Namespace:          default
+        UID:  (differs)
+      Last Scheduled Time:  2026-03-06T15:00:00Z
+      Machine Ref:
+        API Version:    cluster.x-k8s.io/v1beta2
+        Kind:           Machine
+        Name:           worker
+        Namespace:      default
+        UID:  (differs)
+      Message:          Node worker is in service until 2026-03-06T23:00:00Z
+      Next Transition:  2026-03-06T23:00:00Z
+      Node Ref:
+        API Version:        v1
+        Kind:               Node
+        Name:               worker
+        UID:  (differs)
+      Observed Generation:  1
+      Phase:                Active
+      Provider ID:          remote-machine://worker.example:22
+      Spec Hash:            8266429dd92da7d81f33349c2e4bb5fe3ce2c875894e3372c12d9e7256d7086a
+    ");
+    let (_, events) = description.split_once("\nEvents:").unwrap();
+    for event in [
+        "Pending: creating Machine worker",
+        "Pending -> Active: Node worker is in service until 2026-03-06T23:00:00Z",
+    ] {
+        assert!(events.contains(event), "{events}");
+    }
+}
