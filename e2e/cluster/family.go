@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const (
+	// patience is how long a child may take to become ready or to end.
+	patience = 60 * time.Second
+	// interval lies between two questions to something that answers only when asked.
+	interval = 100 * time.Millisecond
+)
+
+// child is a process of ours.
+type child struct {
+	name    string
+	log     string
+	command *exec.Cmd
+	ended   chan struct{}
+}
+
+// family is the children in the order of their birth.
+type family struct {
+	logs     string
+	children []*child
+	// died receives a child that ended before it was told to.
+	died chan *child
+	// stopping is closed when children may end.
+	stopping chan struct{}
+}
+
+func newFamily(logs string) *family {
+	return &family{logs: logs, died: make(chan *child, 8), stopping: make(chan struct{})}
+}
+
+// start starts a program whose output goes to a log file of its own.
+//
+// The child is in a process group of its own, so that a Ctrl-C reaches it only through
+// stop, in order; and it is killed if this process dies without stopping it.
+func (f *family) start(program string, environment []string, arguments ...string) (*child, error) {
+	name := filepath.Base(program)
+	log, err := os.OpenFile(filepath.Join(f.logs, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	command := exec.Command(program, arguments...)
+	command.Env = append(os.Environ(), environment...)
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	c := &child{name: name, log: log.Name(), command: command, ended: make(chan struct{})}
+	f.children = append(f.children, c)
+	go func() {
+		_ = command.Wait()
+		close(c.ended)
+		select {
+		case <-f.stopping:
+		default:
+			f.died <- c
+		}
+	}()
+	return c, nil
+}
+
+// stop ends the children, the youngest first. It may be called again.
+func (f *family) stop() {
+	select {
+	case <-f.stopping:
+	default:
+		close(f.stopping)
+	}
+	for len(f.children) > 0 {
+		last := len(f.children) - 1
+		f.children[last].stop()
+		f.children = f.children[:last]
+	}
+}
+
+func (c *child) stop() {
+	_ = c.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-c.ended:
+	case <-time.After(10 * time.Second):
+		_ = c.command.Process.Kill()
+		<-c.ended
+	}
+}
+
+// ready waits until url answers 200 or the child is dead. The certificate is not looked
+// at: the answer decides nothing but when to go on.
+func (c *child) ready(ctx context.Context, url string) error {
+	client := &http.Client{
+		Timeout:   5 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+	}
+	defer client.CloseIdleConnections()
+	return c.until(ctx, url, func() bool {
+		response, err := client.Get(url)
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+}
+
+// until asks again and again until holds says yes.
+func (c *child) until(ctx context.Context, what string, holds func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-c.ended:
+			return fmt.Errorf("%s ended while it was waited for: see %s", c.name, c.log)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w; see %s", what, ctx.Err(), c.log)
+		}
+	}
+	return nil
+}
+
+// freePorts finds loopback ports that nobody listens on.
+func freePorts(count int) ([]int, error) {
+	var ports []int
+	for range count {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		// Closed together at the end, so that no port comes twice.
+		defer listener.Close()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+func port(number int) string { return strconv.Itoa(number) }

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// standIns play the parts for which there is no machine here. They look at everything
+// whenever anything changes, do each step at once and remember nothing: a step that was
+// decided from something out of date is refused by the server, and the event of what
+// overtook it leads back here.
+type standIns struct {
+	client    dynamic.Interface
+	informers dynamicinformer.DynamicSharedInformerFactory
+	// workload is the kubeconfig by which the clusters' nodes are reached: this very server.
+	workload string
+	// failures that were reported, so that each is reported once.
+	reported map[string]bool
+}
+
+// step is one stand-in's part: what to do about one object.
+type step struct {
+	resource schema.GroupVersionResource
+	take     func(*standIns, context.Context, *unstructured.Unstructured) error
+}
+
+var steps = []step{
+	{clusters, (*standIns).provideControlPlane},
+	{controlPlanes, (*standIns).initialise},
+	{bootstraps, (*standIns).bootstrap},
+	{infrastructures, (*standIns).provision},
+	{machines, (*standIns).join},
+	{nodes, (*standIns).becomeReady},
+	{pods, (*standIns).runPod},
+}
+
+// startStandIns returns once they have seen what there is; they end with the context.
+func startStandIns(ctx context.Context, k *kubernetes) (*sync.WaitGroup, error) {
+	config, err := k.config("workload-admin", "system:masters")
+	if err != nil {
+		return nil, err
+	}
+	workload, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, err
+	}
+	s := &standIns{
+		client:    k.client,
+		informers: dynamicinformer.NewDynamicSharedInformerFactory(k.client, 0),
+		workload:  string(workload),
+		reported:  map[string]bool{},
+	}
+	changed := make(chan struct{}, 1)
+	note := func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { note() },
+		UpdateFunc: func(any, any) { note() },
+		DeleteFunc: func(any) { note() },
+	}
+	for _, step := range steps {
+		if _, err := s.informers.ForResource(step.resource).Informer().AddEventHandler(handler); err != nil {
+			return nil, err
+		}
+	}
+	s.informers.Start(ctx.Done())
+	for resource, synced := range s.informers.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return nil, fmt.Errorf("%s cannot be watched", resource.Resource)
+		}
+	}
+	var running sync.WaitGroup
+	running.Go(func() { s.run(ctx, changed) })
+	return &running, nil
+}
+
+func (s *standIns) run(ctx context.Context, changed <-chan struct{}) {
+	for {
+		var again <-chan time.Time
+		if !s.round(ctx) {
+			again = time.After(time.Second)
+		}
+		select {
+		case <-changed:
+		case <-again:
+		case <-ctx.Done():
+			s.informers.Shutdown()
+			return
+		}
+	}
+}
+
+// round takes every step for every object. It says whether none failed.
+func (s *standIns) round(ctx context.Context) bool {
+	clean := true
+	for _, step := range steps {
+		all, err := s.informers.ForResource(step.resource).Lister().List(labels.Everything())
+		if err != nil {
+			return false
+		}
+		for _, each := range all {
+			if err := step.take(s, ctx, each.(*unstructured.Unstructured)); err != nil && ctx.Err() == nil {
+				clean = false
+				s.report(step.resource, each, err)
+			}
+		}
+	}
+	return clean
+}
+
+func (s *standIns) report(resource schema.GroupVersionResource, about any, err error) {
+	name := ""
+	if accessor, failed := meta.Accessor(about); failed == nil {
+		name = accessor.GetName()
+	}
+	line := fmt.Sprintf("stand-in for %s %s: %v", resource.Resource, name, err)
+	if !s.reported[line] {
+		s.reported[line] = true
+		fmt.Fprintln(os.Stderr, line)
+	}
+}
+
+// seen is an object as it was last seen, or nil.
+func (s *standIns) seen(resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+	lister := s.informers.ForResource(resource).Lister()
+	if namespace != "" {
+		found, _ := lister.ByNamespace(namespace).Get(name)
+		of, _ := found.(*unstructured.Unstructured)
+		return of
+	}
+	found, _ := lister.Get(name)
+	of, _ := found.(*unstructured.Unstructured)
+	return of
+}
+
+// create makes an object that is not there yet.
+func (s *standIns) create(ctx context.Context, resource schema.GroupVersionResource, content object) error {
+	made := &unstructured.Unstructured{Object: content}
+	_, err := s.client.Resource(resource).Namespace(made.GetNamespace()).Create(ctx, made, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// patch changes an object if it is still as it was seen.
+func (s *standIns) patch(ctx context.Context, resource schema.GroupVersionResource, seen *unstructured.Unstructured, change object, subresources ...string) error {
+	metadata, _ := change["metadata"].(object)
+	if metadata == nil {
+		metadata = object{}
+	}
+	metadata["resourceVersion"] = seen.GetResourceVersion()
+	change["metadata"] = metadata
+	body, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	_, err = s.client.Resource(resource).Namespace(seen.GetNamespace()).
+		Patch(ctx, seen.GetName(), types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
