@@ -1,29 +1,9 @@
 //! How names that are no identifiers are written in a rule.
 
-/// Words of the language that cannot be field names.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
+use crate::parser;
+
+/// Words of the language itself.
+const WORDS: [&str; 4] = ["true", "false", "null", "in"];
 
 /// The name under which a rule sees the property `name`, or `None` if it cannot.
 ///
@@ -40,7 +20,7 @@ const RESERVED: [&str; 21] = [
 /// assert_eq!(escape("1st"), None);
 /// ```
 pub fn escape(name: &str) -> Option<String> {
-    if RESERVED.contains(&name) {
+    if WORDS.contains(&name) || parser::RESERVED.contains(&name) {
         return Some(format!("__{name}__"));
     }
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {

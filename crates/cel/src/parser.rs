@@ -21,7 +21,7 @@ const EXPRESSION_STARTS: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false',
      NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
 /// Words that are kept for other languages and cannot name a variable.
-const RESERVED: [&str; 17] = [
+pub(crate) const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",

@@ -87,7 +87,7 @@ pub(super) fn finish(
 ///
 /// # Errors
 /// 400 when it says that it belongs into another.
-fn place(target: &Target, object: &mut Value) -> Result<(), Status> {
+pub(super) fn place(target: &Target, object: &mut Value) -> Result<(), Status> {
     let said = meta::namespace(object);
     if !target.resource.namespaced {
         meta::clear(object, "namespace");

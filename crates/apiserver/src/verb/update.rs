@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::read;
 use super::write::Draft;
+use super::{create, read};
 use crate::answer::Answer;
 use crate::apply::{self, Writer};
 use crate::call::Call;
@@ -87,18 +87,7 @@ fn check_place(target: &Target, object: &mut Value) -> Result<(), Status> {
             target.name
         )));
     }
-    let said = meta::namespace(object);
-    if !target.resource.namespaced {
-        meta::clear(object, "namespace");
-    } else if said.is_empty() {
-        meta::set(object, "namespace", target.namespace.as_str());
-    } else if said != target.namespace {
-        return Err(Status::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the \
-             request",
-        ));
-    }
-    Ok(())
+    create::place(target, object)
 }
 
 /// A version and a uid in the object are conditions of the write.
