@@ -65,7 +65,7 @@ pub use seen::{Access, Fact, Freshness, Node, Pod, Seen, Sighting, Unknown, Work
 
 use case::Case;
 use ladder::Rung;
-use outcome::{Outcome, State};
+use outcome::{Commitment, Outcome, State};
 use resolve::Wanted;
 use subject::Subject;
 use triple::Triple;
@@ -183,6 +183,10 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
     {
         outcome.actions.truncate(place);
         outcome.wakes.push(failure.retry_at);
+        // What was done for a commitment is undone before the commitment ends.
+        if outcome.shutdown == Commitment::Clear {
+            outcome.shutdown = Commitment::Keep;
+        }
     }
     // The finalizers change the version that guards the status, which has to wait.
     let is_finalizing = outcome

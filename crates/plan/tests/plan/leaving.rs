@@ -2,7 +2,7 @@
 
 use fivespot_api::{Phase, ShutdownReason};
 use fivespot_capi::{Contract, key};
-use fivespot_plan::{Access, Memory};
+use fivespot_plan::{Access, Cause, Memory, Step};
 use serde_json::json;
 
 use crate::world::{CLOSES, CONTRACTS, EVENING, at, in_service, pod};
@@ -229,4 +229,25 @@ fn an_exclusion_that_somebody_else_made_outlives_a_cancelled_leaving() {
     let annotations = world.get("Machine").unwrap()["metadata"]["annotations"].clone();
     assert_eq!(annotations[key::EXCLUDE_NODE_DRAINING], "by an admin");
     assert_eq!(world.status().shutdown, None);
+}
+
+#[test]
+fn a_commitment_outlives_what_was_done_for_it() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    world.failing = Some((Step::UncordonNode, Cause::Unavailable));
+    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Error));
+    assert!(
+        world.status().shutdown.is_some(),
+        "the Node is still cordoned for it"
+    );
+    world.failing = None;
+    world.run_until(&mut memory, "2026-03-06T19:00:00Z");
+    assert_eq!(world.status().shutdown, None);
+    assert_eq!(world.status().phase, Some(Phase::Active));
 }
