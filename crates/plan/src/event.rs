@@ -99,11 +99,11 @@ fn reason(
     let changed = before != after.phase;
     let word = match after.phase {
         Some(Phase::Pending) if changed => "ScheduleActive",
-        Some(Phase::Active) if changed => "MachineCreated",
+        Some(Phase::Active) if before == Some(Phase::Pending) => "MachineCreated",
         Some(Phase::ShuttingDown) if changed && is_killed => "KillSwitchActivated",
         Some(Phase::ShuttingDown) if changed => "GracePeriodActive",
-        Some(Phase::Inactive) if before.is_none() => "ScheduleInactive",
-        Some(Phase::Inactive) => "MachineDeleted",
+        Some(Phase::Inactive) if before == Some(Phase::ShuttingDown) => "MachineDeleted",
+        Some(Phase::Inactive) => "ScheduleInactive",
         Some(Phase::Disabled) => "ScheduleDisabled",
         Some(Phase::Terminated) => "KillSwitchActivated",
         Some(Phase::EmergencyRemove) => "EmergencyReclaim",

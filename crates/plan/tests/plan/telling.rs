@@ -4,7 +4,7 @@ use fivespot_capi::Contract;
 use fivespot_plan::Memory;
 use serde_json::json;
 
-use crate::world::{NAME, World, at, pod};
+use crate::world::{NAME, World, at, in_service, pod};
 
 #[test]
 fn a_working_day_reads_like_this() {
@@ -83,4 +83,31 @@ fn troubles_read_like_this() {
     Terminated Terminated nothing runs while the kill switch is set; set spec.killSwitch to false to return to service
     Pending Paused the Cluster is paused: nothing is touched until it is resumed
     "#);
+}
+
+#[test]
+fn a_cancelled_leaving_and_a_return_after_trouble_create_no_machine() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+    world.settle(&mut memory);
+    world.edit(|sm| sm.spec.schedule.enabled = false);
+    world.settle(&mut memory);
+    world.edit(|sm| sm.spec.schedule.enabled = true);
+    world.settle(&mut memory);
+    let told: Vec<_> = world
+        .events
+        .iter()
+        .skip(3)
+        .map(|event| format!("{} {}", event.reason, event.action))
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @r"
+    GracePeriodActive PhaseTransitionToShuttingDown
+    MachineRunning PhaseTransitionToActive
+    ScheduleDisabled PhaseTransitionToDisabled
+    MachineRunning PhaseTransitionToActive
+    ");
 }
