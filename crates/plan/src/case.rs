@@ -83,8 +83,7 @@ impl<'a> Case<'a> {
         let (triple, want) = (self.triple, self.want);
         let is_lost =
             |part: &Part<'_>, place: &Reference, had: bool, home: &Reference| {
-                let is_missing = part.unknown.is_none() && !part.is_at(place);
-                is_missing && (had || !place.is_same_object(home))
+                part.is_absent_from(place) && (had || !place.is_same_object(home))
             };
         let bootstrap = machine.bootstrap.as_ref().is_some_and(|place| {
             let home = &want.bootstrap.reference;

@@ -227,14 +227,15 @@ fn finish_to_delete(case: &Case<'_>, infrastructure: &Provider) -> Outcome {
 
 /// Deletes objects that no Machine of ours needs, and waits for them.
 pub(crate) fn delete(case: &Case<'_>, objects: &[(Role, &Provider)]) -> Outcome {
-    let actions = objects
+    let actions: Vec<_> = objects
         .iter()
         .filter(|(_, found)| !found.meta.is_deleting)
         .map(|(role, found)| write::delete_provider(*role, found))
         .collect();
     let names: Vec<_> = objects.iter().map(|(_, found)| titled(found)).collect();
     let names = names.join(" and ");
-    let state = if case.stalls_at() <= case.now {
+    // An object that nobody has deleted yet may have rested for long.
+    let state = if actions.is_empty() && case.stalls_at() <= case.now {
         let finalizers: Vec<_> = objects
             .iter()
             .flat_map(|(_, found)| found.meta.finalizers.clone())

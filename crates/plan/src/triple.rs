@@ -29,8 +29,8 @@ pub(crate) enum Slot<'a> {
 pub(crate) struct Part<'a> {
     /// Ours, in the order of the places; usually one.
     pub(crate) ours: Vec<&'a Provider>,
-    /// Somebody else's, wherever it was found.
-    pub(crate) others: Vec<&'a Provider>,
+    /// Where there is nothing.
+    pub(crate) empty: Vec<&'a Reference>,
     /// Whether somebody else's object stands where ours would be created.
     pub(crate) is_taken: bool,
     /// Why ours cannot be created: its kind is not served.
@@ -141,10 +141,10 @@ impl<'a> Part<'a> {
         self.ours.first().copied()
     }
 
-    /// Whether an object, whosesoever, stands where a Machine refers to.
-    pub(crate) fn is_at(&self, place: &Reference) -> bool {
-        let mut all = self.ours.iter().chain(&self.others);
-        all.any(|found| found.reference().is_same_object(place))
+    /// Whether it is sure that nothing stands where a Machine refers to. That the kind is not
+    /// served says nothing about it: it may be again in a moment.
+    pub(crate) fn is_absent_from(&self, place: &Reference) -> bool {
+        self.empty.iter().any(|empty| empty.is_same_object(place))
     }
 }
 
@@ -165,12 +165,9 @@ impl<'a> Judge<'_, 'a> {
         for sighting in sightings {
             let is_home = sighting.place.is_same_object(home);
             match &sighting.found {
-                Fact::Known(None) => {}
+                Fact::Known(None) => part.empty.push(&sighting.place),
                 Fact::Known(Some(found)) if self.is_ours(found) => part.ours.push(found),
-                Fact::Known(Some(found)) => {
-                    part.others.push(found);
-                    part.is_taken |= is_home;
-                }
+                Fact::Known(Some(_)) => part.is_taken |= is_home,
                 Fact::Unknown(Unknown::NotServed { message }) => {
                     if is_home {
                         part.not_served = Some(message);

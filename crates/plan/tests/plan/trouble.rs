@@ -2,10 +2,12 @@
 
 use fivespot_api::{Phase, ShutdownReason, name};
 use fivespot_capi::Contract;
-use fivespot_plan::{Cause, Memory, Step};
+use fivespot_plan::{Cause, Fact, Memory, Step, Unknown, plan};
 use serde_json::json;
 
-use crate::world::{BEFORE, MONDAY, NAME, NOON, OPENS, World, at, in_service, pod};
+use crate::world::{
+    BEFORE, CONTRACTS, MONDAY, NAME, NOON, OPENS, World, at, in_service, pod,
+};
 
 #[test]
 fn an_invalid_schedule_touches_nothing() {
@@ -231,4 +233,43 @@ fn a_drain_that_the_workload_cluster_forbids_is_left_to_cluster_api() {
     world.run_until(&mut memory, "2026-03-06T18:01:00Z");
     assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:00:00Z"));
     assert_eq!(world.count("ExcludeDrain"), 0);
+}
+
+#[test]
+fn a_removal_that_has_just_begun_is_not_called_stalled() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, OPENS), Memory::default());
+    world.failing = Some((Step::CreateInfrastructure, Cause::Rejected));
+    world.settle(&mut memory);
+    world.edit(|sm| sm.spec.schedule.enabled = false);
+    world.run_until(&mut memory, NOON);
+    world.delete_sm();
+    world.run_until(&mut memory, "2026-03-06T12:01:00Z");
+    assert!(world.sm.is_none());
+    assert!(
+        world
+            .told
+            .iter()
+            .all(|told| !told.contains("RemovalStalled")),
+        "{:#?}",
+        world.told
+    );
+}
+
+#[test]
+fn a_kind_that_is_not_served_for_a_while_gets_no_machine_replaced() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let world = in_service(contract, &mut memory);
+        let mut seen = world.seen();
+        let message = "RemoteMachine of infrastructure.cluster.x-k8s.io".to_owned();
+        for sighting in &mut seen.infrastructure {
+            sighting.found = Fact::Unknown(Unknown::NotServed {
+                message: message.clone(),
+            });
+        }
+        let next = plan(world.sm(), &seen, &memory, world.now);
+        assert_eq!(next.steps(), [], "{contract}");
+        assert!(next.status.is_none_or(|status| status.shutdown.is_none()));
+    }
 }
