@@ -6,6 +6,7 @@
     reason = "a toy world that breaks is a test that fails"
 )]
 
+mod chance;
 mod crash;
 mod law;
 mod leaving;
