@@ -28,6 +28,7 @@ var controllers = []string{
 	"serviceaccount-token-controller",
 	"root-ca-certificate-publisher-controller",
 	"clusterrole-aggregation-controller",
+	"validatingadmissionpolicy-status-controller",
 }
 
 // auditPolicy logs who asked for what and what came of it; bodies are not kept.

@@ -1,6 +1,7 @@
 //! The project's one task runner: `cargo xtask <task>`.
 
 mod builtin_schema;
+mod cluster;
 mod dependency;
 mod generate;
 mod size;
@@ -15,6 +16,10 @@ usage: cargo xtask <task>
   gen [--check]  write every generated file; with --check, say what would change and fail
   deps           compare who depends on whom with the house's table
   size           compare files and functions with the house's limits
+  cluster up     run a real Kubernetes and a real Cluster API in the background (needs Go)
+  cluster down   stop them
+  cluster kubeconfig
+                 print the path of their kubeconfig
 ";
 
 /// What a task found wrong, one line each; empty if nothing.
@@ -28,6 +33,9 @@ fn main() -> ExitCode {
         ["gen", "--check"] => generate::check(&root()),
         ["deps"] => dependency::check(&root()),
         ["size"] => size::check(&root()),
+        ["cluster", "up"] => cluster::up(&root()).map(none),
+        ["cluster", "down"] => cluster::down(&root()).map(none),
+        ["cluster", "kubeconfig"] => cluster::kubeconfig(&root()).map(none),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);
@@ -46,6 +54,11 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// A task that checks nothing finds no fault.
+fn none((): ()) -> Faults {
+    Faults::new()
 }
 
 /// The root of the source tree: the folder above this package.
