@@ -8,6 +8,7 @@
 
 mod admits_exactly_the_table;
 mod cancels_when_it_reopens;
+mod changes_wait_for_the_next_window;
 mod disabled_stays;
 mod drains_before_delete;
 mod foreign_objects_survive;
@@ -19,4 +20,5 @@ mod opens_on_time;
 mod pauses;
 mod speaks_both_contracts;
 mod survives_restart_at_every_write;
+mod tells_what_is_wrong;
 mod waits_for_its_cluster;

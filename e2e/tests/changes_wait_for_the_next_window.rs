@@ -1,0 +1,100 @@
+//! What is edited while a machine runs waits for its next one, except what must not wait.
+
+use fivespot_testkit::{Cluster, condition, instant, machine_path, scheduled_machine};
+use serde_json::json;
+
+const WITHIN: &str = "2026-03-06T15:00:00Z";
+
+#[tokio::test]
+async fn an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    let edit = json!({"spec": {
+        "infrastructureSpec": {"spec": {"address": "other.example"}},
+        "machineTemplate": {"labels": {"team": "a"}},
+    }});
+    cluster.patch(&machine_path("worker"), &edit).await;
+    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Active");
+    let ready = condition(&status, "Ready");
+    assert_eq!(ready["status"], "True");
+    assert_eq!(ready["reason"], "PendingChanges");
+    assert_eq!(
+        status["machineRef"]["uid"],
+        active["status"]["machineRef"]["uid"]
+    );
+    let [_, infrastructure, machine] = cluster.triple("worker");
+    let kept = cluster.get(&infrastructure).await.unwrap();
+    assert_eq!(kept["spec"]["address"], "worker.example");
+
+    cluster.pass_to("2026-03-09T13:01:00Z").await;
+    let status = cluster.status("worker").await;
+    assert_eq!(condition(&status, "Ready")["reason"], "MachineRunning");
+    let made = cluster.get(&infrastructure).await.unwrap();
+    assert_eq!(made["spec"]["address"], "other.example");
+    let made = cluster.get(&machine).await.unwrap();
+    assert_eq!(made["metadata"]["labels"]["team"], "a");
+}
+
+#[tokio::test]
+async fn another_kind_of_infrastructure_leaves_the_old_one_to_be_removed() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let edit = json!({"spec": {"infrastructureSpec": {"kind": "UnheardOfMachine"}}});
+    cluster.patch(&machine_path("worker"), &edit).await;
+    let limit = instant("2026-03-06T23:01:00Z");
+    cluster.pass_to("2026-03-06T23:00:00Z").await;
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+    for path in cluster.triple("worker") {
+        assert_eq!(cluster.get(&path).await, None);
+    }
+    cluster.pass_to("2026-03-09T13:30:00Z").await;
+    let status = cluster.status("worker").await;
+    let references = condition(&status, "ReferencesValid");
+    assert_eq!(references["reason"], "KindNotServed", "{status:#}");
+}
+
+#[tokio::test]
+async fn a_drain_timeout_is_told_cluster_api_at_once() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let edit = json!({"spec": {"nodeDrainTimeout": "90s"}});
+    cluster.patch(&machine_path("worker"), &edit).await;
+    cluster.clock().quiet().await;
+    let [_, _, machine] = cluster.triple("worker");
+    let patched = cluster.get(&machine).await.unwrap();
+    assert_eq!(patched["spec"]["deletion"]["nodeDrainTimeoutSeconds"], 90);
+    let ready = condition(&cluster.status("worker").await, "Ready");
+    assert_eq!(ready["reason"], "MachineRunning");
+}
+
+#[tokio::test]
+async fn a_grace_that_is_edited_during_a_drain_may_shorten_it_and_never_lengthens_it() {
+    for (edited, ends) in [
+        ("2m", "2026-03-06T23:02:00Z"),
+        ("9m", "2026-03-06T23:05:00Z"),
+    ] {
+        let cluster = Cluster::start(instant("2026-03-06T22:50:00Z")).await;
+        let _operator = cluster.operator();
+        cluster.bring_up(&scheduled_machine("worker")).await;
+        cluster.run_pod("only", "worker").await;
+        cluster.hold_last_pod().await;
+        cluster.pass_to("2026-03-06T23:01:00Z").await;
+        let edit = json!({"spec": {
+            "gracefulShutdownTimeout": edited, "nodeDrainTimeout": edited,
+        }});
+        cluster.patch(&machine_path("worker"), &edit).await;
+        let [_, _, path] = cluster.triple("worker");
+        let limit = instant("2026-03-06T23:10:00Z");
+        cluster
+            .wait_for(&path, limit, |machine| {
+                machine["metadata"].get("deletionTimestamp").is_some()
+            })
+            .await;
+        assert_eq!(cluster.clock().now(), instant(ends));
+    }
+}

@@ -1,0 +1,195 @@
+//! What goes wrong around a machine is told in its status, moves nothing that it need not
+//! move, and heals by itself.
+
+use fivespot_api::crd;
+use fivespot_testkit::{
+    BEFORE_CLOSING, Cluster, cluster_object, condition, instant, machine_path, node_path,
+    scheduled_machine,
+};
+use serde_json::{Value, json};
+
+const WITHIN: &str = "2026-03-06T15:00:00Z";
+const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
+const KUBECONFIG: &str =
+    "/api/v1/namespaces/default/secrets/production-cluster-kubeconfig";
+
+async fn reason(cluster: &Cluster, kind: &str) -> Value {
+    let status = cluster.status("worker").await;
+    condition(&status, kind)["reason"].clone()
+}
+
+#[tokio::test]
+async fn a_node_that_is_not_ready_any_more_is_told_and_stays() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    let node = node_path("worker");
+    let ready = |status: &str| {
+        json!({"status": {"conditions": [
+            {"type": "Ready", "status": status, "reason": "KubeletReady"},
+        ]}})
+    };
+    let path = format!("{node}/status");
+    cluster.patch(&path, &ready("Unknown")).await;
+    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Active");
+    let told = condition(&status, "Ready");
+    assert_eq!(
+        (&told["status"], &told["reason"]),
+        (&json!("False"), &json!("NodeNotReady"))
+    );
+    cluster.patch(&path, &ready("True")).await;
+    cluster.clock().quiet().await;
+    assert_eq!(reason(&cluster, "Ready").await, "MachineRunning");
+    assert_eq!(
+        cluster.status("worker").await["machineRef"],
+        active["status"]["machineRef"]
+    );
+}
+
+#[tokio::test]
+async fn an_invalid_schedule_that_got_past_admission_moves_nothing() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.apply(&crd::render_without_rules()).await;
+    cluster.delete(POLICY).await;
+    let broken = json!({"spec": {"schedule": {"hoursOfDay": ["25"]}}});
+    cluster.patch(&machine_path("worker"), &broken).await;
+    cluster.pass_to("2026-03-07T12:00:00Z").await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Error");
+    assert_eq!(reason(&cluster, "ScheduleValid").await, "InvalidHours");
+    assert_eq!(status["machineRef"], active["status"]["machineRef"]);
+    assert_eq!(cluster.operator_told("machines").len(), 1);
+    let mended = json!({"spec": {"schedule": {"hoursOfDay": ["9-17"]}}});
+    cluster.patch(&machine_path("worker"), &mended).await;
+    let limit = instant("2026-03-07T12:01:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+}
+
+#[tokio::test]
+async fn without_a_kubeconfig_cluster_api_drains() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("only", "worker").await;
+    cluster.hold_last_pod().await;
+    let refused = json!({"data": {"value": "bm90IGEga3ViZWNvbmZpZw=="}});
+    cluster.patch(KUBECONFIG, &refused).await;
+    cluster.clock().quiet().await;
+    assert_eq!(reason(&cluster, "NodeAccess").await, "KubeconfigRefused");
+    assert_eq!(cluster.status("worker").await["phase"], "Active");
+
+    cluster.pass_to("2026-03-06T23:00:00Z").await;
+    let [_, _, path] = cluster.triple("worker");
+    let going = cluster.get(&path).await.unwrap();
+    assert_ne!(going["metadata"]["deletionTimestamp"], Value::Null);
+    let annotations = going["metadata"]["annotations"].to_string();
+    assert!(!annotations.contains("exclude"), "{annotations}");
+    assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
+    // At the deadline Cluster API is told to hold back no longer.
+    let limit = instant("2026-03-06T23:06:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+    assert!(cluster.clock().now() >= instant("2026-03-06T23:05:00Z"));
+}
+
+#[tokio::test]
+async fn a_removal_that_hangs_is_told_after_ten_minutes_and_waited_for() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let [_, infrastructure, _] = cluster.triple("worker");
+    let stored = cluster.get(&infrastructure).await.unwrap();
+    let mut finalizers = stored["metadata"]["finalizers"].as_array().unwrap().clone();
+    finalizers.push(json!("example.com/hangs"));
+    let hang = json!({"metadata": {"finalizers": finalizers}});
+    cluster.patch(&infrastructure, &hang).await;
+    // The last that moves is the Machine, which gets its exclusions at the deadline.
+    cluster.pass_to("2026-03-06T23:14:59Z").await;
+    assert_eq!(reason(&cluster, "Ready").await, "ShuttingDown");
+    cluster.pass_to("2026-03-06T23:15:00Z").await;
+    let status = cluster.status("worker").await;
+    let told = condition(&status, "Ready");
+    assert_eq!(told["reason"], "RemovalStalled");
+    let message = told["message"].as_str().unwrap();
+    assert!(
+        message.contains("WaitingForInfrastructureDeletion"),
+        "{message}"
+    );
+    cluster.pass_to("2026-03-07T23:11:00Z").await;
+    assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
+    let release = json!({"metadata": {"finalizers": Value::Null}});
+    cluster.patch(&infrastructure, &release).await;
+    let limit = instant("2026-03-07T23:12:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+}
+
+#[tokio::test]
+async fn a_machine_that_its_health_check_gave_up_is_replaced() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    let [_, _, path] = cluster.triple("worker");
+    let mut machine = cluster.get(&path).await.unwrap();
+    let conditions = machine["status"]["conditions"].as_array_mut().unwrap();
+    conditions.push(json!({
+        "type": "OwnerRemediated", "status": "False", "reason": "WaitingForRemediation",
+        "message": "", "lastTransitionTime": "2026-03-06T15:01:00Z",
+    }));
+    let given_up = json!({"status": {"conditions": machine["status"]["conditions"]}});
+    cluster.patch(&format!("{path}/status"), &given_up).await;
+    cluster.pass_to("2026-03-06T15:09:59Z").await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["machineRef"], active["status"]["machineRef"]);
+    cluster.pass_to("2026-03-06T15:12:00Z").await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Active");
+    assert_ne!(status["machineRef"], active["status"]["machineRef"]);
+}
+
+/// The reasons of the events about the worker, oldest first, each with its time.
+async fn events(cluster: &Cluster) -> Vec<String> {
+    let worker = cluster.get(&machine_path("worker")).await.unwrap();
+    let path = "/apis/events.k8s.io/v1/namespaces/default/events";
+    let mut told: Vec<String> = cluster
+        .list(path)
+        .await
+        .iter()
+        .filter(|event| event["regarding"]["uid"] == worker["metadata"]["uid"])
+        .map(|event| {
+            let time = instant(event["eventTime"].as_str().unwrap());
+            format!("{time} {}", event["reason"].as_str().unwrap())
+        })
+        .collect();
+    told.sort();
+    told
+}
+
+#[tokio::test]
+async fn each_change_of_phase_is_told_once_as_an_event() {
+    let cluster = Cluster::start(instant("2026-03-06T13:59:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.apply(&cluster_object(cluster.contract())).await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    cluster.pass_to("2026-03-06T14:10:00Z").await;
+    let opening = [
+        "2026-03-06T14:00:00Z ScheduleActive",
+        "2026-03-06T14:00:12Z MachineCreated",
+    ];
+    assert!(
+        events(&cluster)
+            .await
+            .ends_with(&opening.map(str::to_owned))
+    );
+    // Events are forgotten after an hour.
+    cluster.pass_to("2026-03-06T23:10:00Z").await;
+    assert_eq!(
+        events(&cluster).await,
+        [
+            "2026-03-06T23:00:00Z GracePeriodActive",
+            "2026-03-06T23:00:03Z MachineDeleted",
+        ]
+    );
+}
