@@ -46,3 +46,16 @@ async fn a_day_of_a_thousand_machines_causes_requests_at_the_edges_alone() {
         .count();
     assert!((9..30).contains(&writes), "{writes} writes");
 }
+
+#[tokio::test]
+async fn a_machine_in_service_causes_no_request_until_its_window_closes() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("only", "worker").await;
+    cluster.pass_to("2026-03-06T15:05:00Z").await;
+    let before = cluster.operator_requests().len();
+    cluster.pass_to("2026-03-06T22:59:59Z").await;
+    let requests = cluster.operator_requests();
+    assert_eq!(requests[before..], []);
+}
