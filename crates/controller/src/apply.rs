@@ -73,20 +73,28 @@ pub(crate) async fn apply(
             }
             Err(error) => error,
         };
-        if let (Some(429), Call::Evict { uid }) =
-            (failure::code(&error), &action.request.call)
+        let words = failure::words(&error);
+        observe(action, Some(words.clone()));
+        if let Call::Evict { uid } = &action.request.call
+            && is_about_the_pod(&error)
         {
-            let words = failure::words(&error);
             tracing::info!(pod = action.request.target.object.name, "eviction refused");
             shell.desk(key, |desk| desk.memory.refused(uid, &words, view.now));
-            observe(action, Some(words));
             continue;
         }
-        let words = failure::words(&error);
-        observe(action, Some(words));
         return stopped(shell, action, &error).await;
     }
     Applied::All { version }
+}
+
+/// Whether an eviction was refused for this pod's sake, so that others may still go: by a
+/// budget (429), by two of them (500), by a policy or a webhook.
+fn is_about_the_pod(error: &kube::Error) -> bool {
+    match failure::cause(error) {
+        Cause::Rejected => true,
+        Cause::Unavailable => !matches!(failure::code(error), None | Some(401 | 409)),
+        Cause::Forbidden | Cause::NamespaceTerminating | Cause::NotServed => false,
+    }
 }
 
 async fn stopped(shell: &Shell, action: &Action, error: &kube::Error) -> Applied {

@@ -1,5 +1,6 @@
 //! The controller against the embedded API server, with Cluster API played by the test.
 
+mod faults;
 mod world;
 
 use std::sync::{Arc, Mutex};

@@ -12,11 +12,12 @@ use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Access;
 use fivespot_controller::{Connect, Options, run};
 use http::{Request, Response};
+use http_body_util::{BodyExt as _, Full};
 use jiff::Timestamp;
 use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
-use tower::{BoxError, service_fn};
+use tower::{BoxError, ServiceExt as _, service_fn};
 
 pub(crate) const TRIPLE: [&str; 3] = [
     "/apis/bootstrap.cluster.x-k8s.io/v1beta1/namespaces/default/k0sworkerconfigs",
@@ -39,7 +40,12 @@ pub(crate) struct World {
     server: Server,
     heard: Arc<Mutex<Vec<String>>>,
     writes: Arc<Mutex<Vec<String>>>,
+    faults: Faults,
 }
+
+/// Answers that are given instead of the server's, to the operator alone: how often, to a
+/// request of that method and path, and with which status and body.
+pub(crate) type Faults = Arc<Mutex<Vec<(usize, String, u16, String)>>>;
 
 /// Ends the controller when it is dropped.
 pub(crate) struct Running(JoinHandle<()>);
@@ -52,7 +58,7 @@ impl Drop for Running {
 
 /// Hands out the server in the process for whatever server a kubeconfig names; but, for two
 /// tokens, one that refuses everybody and one that never answers.
-struct InProcess(Server);
+struct InProcess(Server, Faults);
 
 impl Connect for InProcess {
     fn connect(&self, access: &Access) -> Result<kube::Client, kube::Error> {
@@ -60,9 +66,38 @@ impl Connect for InProcess {
         Ok(match credential["token"].as_str() {
             Some("refused") => kube::Client::new(service_fn(refuse), "default"),
             Some("silent") => kube::Client::new(service_fn(time_out), "default"),
-            _ => kube::Client::new(self.0.in_process(), "default"),
+            _ => faulty(&self.0, &self.1),
         })
     }
+}
+
+/// A client of the server but for the faults.
+fn faulty(server: &Server, faults: &Faults) -> kube::Client {
+    let (service, faults) = (server.in_process(), faults.clone());
+    let answer = move |request: Request<Body>| {
+        let line = format!("{} {}", request.method(), request.uri().path());
+        let fault = fault(&faults, &line);
+        let service = service.clone();
+        async move {
+            if let Some((code, body)) = fault {
+                let body = Full::from(body).map_err(BoxError::from);
+                let response = Response::builder().status(code);
+                return Ok::<_, BoxError>(response.body(body.boxed_unsync())?);
+            }
+            let answer = service.oneshot(request).await?;
+            Ok(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+        }
+    };
+    kube::Client::new(service_fn(answer), "default")
+}
+
+fn fault(faults: &Faults, line: &str) -> Option<(u16, String)> {
+    let mut faults = faults.lock().unwrap();
+    let hit = faults
+        .iter_mut()
+        .find(|fault| fault.0 > 0 && line == fault.1)?;
+    hit.0 -= 1;
+    Some((hit.2, hit.3.clone()))
 }
 
 async fn refuse(_: Request<Body>) -> Result<Response<Body>, BoxError> {
@@ -97,6 +132,7 @@ impl World {
             server,
             heard,
             writes,
+            faults: Faults::default(),
         };
         let definition = fivespot_api::crd::render(36);
         world.client.create(DEFINITIONS, definition).await.unwrap();
@@ -109,7 +145,7 @@ impl World {
         &self,
         options: impl Fn(kube::Client, Clock) -> Options,
     ) -> Running {
-        let client = kube::Client::new(self.server.in_process(), "default");
+        let client = faulty(&self.server, &self.faults);
         let running = run(options(client, self.clock.clone()));
         Running(tokio::spawn(async move { match running.await {} }))
     }
@@ -117,8 +153,15 @@ impl World {
     /// Options with which workload clusters are this very server.
     pub(crate) fn options(&self, client: kube::Client, clock: Clock) -> Options {
         let mut options = Options::new(client, clock);
-        options.connect = Arc::new(InProcess(self.server.clone()));
+        options.connect = Arc::new(InProcess(self.server.clone(), self.faults.clone()));
         options
+    }
+
+    /// The next `times` requests of that method and path are answered so, instead of by the
+    /// server.
+    pub(crate) fn fail(&self, times: usize, request: &str, (code, body): (u16, &str)) {
+        let fault = (times, request.to_owned(), code, body.to_owned());
+        self.faults.lock().unwrap().push(fault);
     }
 
     pub(crate) async fn install_cluster_api(&self) {
@@ -206,6 +249,17 @@ impl World {
         self.merge(&format!("{machine}/status"), status).await;
     }
 
+    /// A pod that runs on the Node.
+    pub(crate) async fn bind_pod(&self, name: &str, node: &str) {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]},
+        });
+        let pods = "/api/v1/namespaces/default/pods";
+        self.client.create(pods, pod).await.unwrap();
+    }
+
     pub(crate) async fn ready(&self, node: &str, is_ready: bool) {
         let ready = if is_ready { "True" } else { "False" };
         let status =
@@ -214,7 +268,7 @@ impl World {
             .await;
     }
 
-    async fn merge(&self, path: &str, patch: Value) {
+    pub(crate) async fn merge(&self, path: &str, patch: Value) {
         self.client.patch(path, Patch::Merge(patch)).await.unwrap();
     }
 

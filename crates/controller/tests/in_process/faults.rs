@@ -1,0 +1,202 @@
+//! What the operator concludes from answers that come late, wrong or not at all.
+
+use serde_json::{Value, json};
+
+use crate::world::{Running, SCHEDULED, TRIPLE, World, instant};
+
+const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/k0sworkerconfigs.bootstrap.cluster.x-k8s.io";
+
+fn machine() -> String {
+    format!("{}/worker", TRIPLE[2])
+}
+
+/// A machine in service on a Node that runs these pods, at 15:10.
+async fn in_service(world: &World, pods: &[&str]) -> Running {
+    world.install_cluster_api().await;
+    world.create_cluster().await;
+    world.create_kubeconfig(&json!({"token": "abc"})).await;
+    world.create_scheduled_machine("worker").await;
+    let running = world.run(|client, clock| world.options(client, clock));
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:01:00Z"))
+        .await;
+    world.join("worker").await;
+    world.ready("worker", true).await;
+    for name in pods {
+        world.bind_pod(name, "worker").await;
+    }
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:10:00Z"))
+        .await;
+    assert_eq!(world.status("worker").await["phase"], "Active");
+    running
+}
+
+fn refusal(code: u16, message: &str) -> String {
+    json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "code": code, "reason": "InternalError", "message": message,
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn a_pod_whose_eviction_fails_holds_up_no_other() {
+    let world = World::at("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&world, &["a", "b"]).await;
+    let message = "This pod has more than one PodDisruptionBudget, which the eviction \
+                   subresource does not support.";
+    let eviction = "POST /api/v1/namespaces/default/pods/a/eviction";
+    world.fail(usize::MAX, eviction, (500, &refusal(500, message)));
+    world
+        .clock
+        .advance_to(instant("2026-03-06T23:01:00Z"))
+        .await;
+    let evicted = |name: &str| {
+        let evicted = format!("create /api/v1/namespaces/default/pods/{name}/eviction");
+        let writes = world.writes();
+        writes.iter().any(|line| line.starts_with(&evicted))
+    };
+    assert!(evicted("b"), "{:#?}", world.writes());
+    let status = world.status("worker").await;
+    assert_eq!(status["phase"], "ShuttingDown", "{status:#}");
+    assert!(
+        status["message"]
+            .as_str()
+            .unwrap()
+            .contains("more than one")
+    );
+    world
+        .clock
+        .advance_to(instant("2026-03-06T23:05:00Z"))
+        .await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn one_request_that_fails_does_not_lose_the_workload_cluster() {
+    for (code, reason) in [(503, "Unreachable"), (401, "Unauthorized")] {
+        let world = World::at("2026-03-06T15:00:00Z").await;
+        let _controller = in_service(&world, &["a"]).await;
+        // It is lost in a pass that has nothing to do with the Node.
+        let answer = refusal(code, "try again");
+        world.fail(1, "GET /api/v1/nodes/worker", (code, &answer));
+        let path = format!("{SCHEDULED}/worker");
+        let patch = json!({"spec": {"nodeDrainTimeout": "4m"}});
+        world.merge(&path, patch).await;
+        world.clock.quiet().await;
+        let status = world.status("worker").await;
+        let access = World::condition(&status, "NodeAccess");
+        assert_eq!(access["reason"], reason, "{status:#}");
+        world
+            .clock
+            .advance_to(instant("2026-03-06T15:11:00Z"))
+            .await;
+        let status = world.status("worker").await;
+        let access = World::condition(&status, "NodeAccess");
+        assert_eq!(access["reason"], "Connected", "{status:#}");
+    }
+}
+
+fn deletions(world: &World) -> Vec<String> {
+    let writes = world.writes();
+    writes
+        .into_iter()
+        .filter(|line| line.starts_with("delete "))
+        .collect()
+}
+
+async fn delete_scheduled_machine(world: &World) {
+    let path = format!("{SCHEDULED}/worker");
+    world
+        .client
+        .delete(&path, &fivespot_apiserver::Delete::default())
+        .await
+        .unwrap();
+}
+
+/// The server does not serve the path at all, for a moment: that is no word about the object.
+#[tokio::test]
+async fn a_path_that_is_not_served_is_no_object_that_is_gone() {
+    let world = World::at("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&world, &[]).await;
+    let request = format!("GET {}", machine());
+    world.fail(3, &request, (404, "404 page not found\n"));
+    delete_scheduled_machine(&world).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:30:00Z"))
+        .await;
+    let deleted = deletions(&world);
+    let first = deleted
+        .iter()
+        .find(|line| !line.contains("scheduledmachines"));
+    assert!(
+        first.is_some_and(|line| line.contains("machines/worker")),
+        "{deleted:#?}"
+    );
+}
+
+#[tokio::test]
+async fn discovery_that_comes_late_lets_no_object_go() {
+    let world = World::at("2026-03-06T15:00:00Z").await;
+    drop(in_service(&world, &[]).await);
+    delete_scheduled_machine(&world).await;
+    let group = "GET /apis/cluster.x-k8s.io";
+    world.fail(2, group, (404, "404 page not found\n"));
+    let _controller = world.run(|client, clock| world.options(client, clock));
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:30:00Z"))
+        .await;
+    let deleted = deletions(&world);
+    assert!(
+        deleted.iter().any(|line| line.contains("machines/worker")),
+        "{deleted:#?}"
+    );
+}
+
+fn version(name: &str, is_served: bool) -> Value {
+    json!({
+        "name": name, "served": is_served, "storage": name == "v1beta2",
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": {
+            "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+        }},
+    })
+}
+
+#[tokio::test]
+async fn what_was_made_in_a_version_that_is_not_served_any_more_is_found_and_removed() {
+    let world = World::at("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&world, &[]).await;
+    let versions = json!([version("v1beta1", true), version("v1beta2", true)]);
+    let patch = json!({"spec": {"versions": versions}});
+    world.merge(DEFINITION, patch).await;
+    let versions = json!([version("v1beta1", false), version("v1beta2", true)]);
+    let patch = json!({"spec": {"versions": versions}});
+    world.merge(DEFINITION, patch).await;
+    let made = format!("{}/worker", TRIPLE[0].replace("v1beta1", "v1beta2"));
+    let held = |finalizers: Value| json!({"metadata": {"finalizers": finalizers}});
+    world.merge(&made, held(json!(["example.com/held"]))).await;
+    delete_scheduled_machine(&world).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:30:00Z"))
+        .await;
+    let left = world.get(&made).await.unwrap();
+    let status = world.status("worker").await;
+    assert!(
+        left["metadata"]["deletionTimestamp"].is_string(),
+        "{status:#}"
+    );
+    assert!(world.get(&format!("{SCHEDULED}/worker")).await.is_ok());
+    world.merge(&made, held(Value::Null)).await;
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:31:00Z"))
+        .await;
+    assert!(world.get(&format!("{SCHEDULED}/worker")).await.is_err());
+}
