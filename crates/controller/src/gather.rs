@@ -12,6 +12,7 @@ use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{Fact, Freshness, Places, Seen, Sighting, Unknown};
 use futures::future::join_all;
 use jiff::Timestamp;
+use kube::api::ApiResource;
 use serde_json::Value;
 
 use crate::Key;
@@ -113,7 +114,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, NotYet> {
 }
 
 async fn contract(source: &Source<'_>) -> Fact<Contract> {
-    match source.shell.served.contract().await {
+    match source.contract().await {
         Ok(Some(contract)) => Fact::Known(contract),
         Ok(None) => {
             let group = fivespot_capi::version::GROUP;
@@ -169,21 +170,11 @@ async fn sightings(
 }
 
 async fn sighting(source: &Source<'_>, place: &Reference) -> Result<Sighting, NotYet> {
-    let resource = match source.shell.in_use(place) {
-        Some(resource) => Ok(Some(resource)),
-        None => source.shell.served.resource(place).await,
-    };
-    let found = match resource {
-        Ok(Some(resource)) => {
-            let shape = Shape::Provider;
-            let found = source.object(&resource, shape, &place.name).await?;
-            understood(found, Provider::read)
-        }
+    let found = match source.resource(place).await {
+        Ok(Some(resource)) => provider(source, &resource, place).await?,
         Ok(None) => {
             source.shell.not_served(&place.group, source.key);
-            Fact::Unknown(Unknown::NotServed {
-                message: format!("{} of {}", place.kind, place.group),
-            })
+            elsewhere(source, place).await?
         }
         Err(error) => Fact::Unknown(failure::unknown(&error)),
     };
@@ -191,6 +182,42 @@ async fn sighting(source: &Source<'_>, place: &Reference) -> Result<Sighting, No
         place: place.clone(),
         found,
     })
+}
+
+async fn provider(
+    source: &Source<'_>,
+    resource: &ApiResource,
+    place: &Reference,
+) -> Result<Fact<Option<Provider>>, NotYet> {
+    let found = source
+        .object(resource, Shape::Provider, &place.name)
+        .await?;
+    Ok(understood(found, Provider::read))
+}
+
+/// What was made in a version that is not served any more is there in those that are. Where
+/// nothing is, nothing can be made either.
+async fn elsewhere(
+    source: &Source<'_>,
+    place: &Reference,
+) -> Result<Fact<Option<Provider>>, NotYet> {
+    let any = Reference {
+        version: None,
+        ..place.clone()
+    };
+    let resource = match source.resource(&any).await {
+        Ok(resource) => resource,
+        Err(error) => return Ok(Fact::Unknown(failure::unknown(&error))),
+    };
+    if let Some(resource) = resource {
+        let found = provider(source, &resource, place).await?;
+        if !matches!(found, Fact::Known(None)) {
+            return Ok(found);
+        }
+    }
+    Ok(Fact::Unknown(Unknown::NotServed {
+        message: format!("{} of {}", place.kind, place.group),
+    }))
 }
 
 /// What an object says, or that it makes no sense.

@@ -5,6 +5,7 @@ use std::fmt;
 use http::{Method, Request};
 use kube::Client;
 use kube::api::ApiResource;
+use kube::core::Status;
 use serde_json::{Value, json};
 
 use fivespot_api::name::FIELD_MANAGER;
@@ -65,8 +66,20 @@ impl Port {
     }
 
     /// The object as it is now (a quorum read); none where there is no such object.
+    ///
+    /// # Errors
+    /// Also a 404 that is not about the object: a path that is not served, in this version or
+    /// at this moment, says nothing about what is stored.
     pub(crate) async fn get(&self, at: &Address<'_>) -> kube::Result<Option<Value>> {
-        found(self.send(Method::GET, &at.path(), Vec::new()).await)
+        let answer = self.send(Method::GET, &at.path(), Vec::new()).await;
+        match answer {
+            Err(kube::Error::Api(status))
+                if status.code == 404 && !is_about(&status, at.name) =>
+            {
+                Err(kube::Error::Api(status))
+            }
+            answer => found(answer),
+        }
     }
 
     /// Any document that the server shows under `path`; none for a 404.
@@ -180,6 +193,12 @@ fn found(answer: kube::Result<Value>) -> kube::Result<Option<Value>> {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether a refusal names the object; that of an unknown path names none.
+fn is_about(status: &Status, name: &str) -> bool {
+    let details = status.details.as_ref();
+    details.is_some_and(|details| details.name == name)
 }
 
 fn bytes(body: &Value) -> Vec<u8> {

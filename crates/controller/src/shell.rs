@@ -224,6 +224,15 @@ impl Shell {
         is_awaited
     }
 
+    /// The kind of `feed` is not served under that version any more, or for a moment: whoever
+    /// looks next asks discovery, and follows what that says.
+    pub(crate) async fn has_moved(&self, feed: &Feed) {
+        self.served.forget(&feed.resource.group).await;
+        if feed.name != self.scheduled_machines.name {
+            self.drop_cache(&feed.name);
+        }
+    }
+
     /// `key` asked for a kind of `group` that is not served.
     pub(crate) fn not_served(&self, group: &str, key: &Key) {
         let mut tables = self.tables();

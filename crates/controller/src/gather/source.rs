@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fivespot_capi::{Contract, Reference, version};
 use fivespot_plan::{Fact, Freshness};
 use kube::api::ApiResource;
 use serde_json::Value;
@@ -70,8 +71,49 @@ impl Source<'_> {
                 self.memo.read(&feed.name, &at, found.clone());
                 Fact::Known(found)
             }
-            Err(error) => Fact::Unknown(failure::unknown(&error)),
+            Err(error) => {
+                if failure::code(&error) == Some(404) {
+                    self.shell.has_moved(feed).await;
+                }
+                Fact::Unknown(failure::unknown(&error))
+            }
         }
+    }
+
+    /// The version of Cluster API's own kinds; none where they are not served.
+    pub(super) async fn contract(&self) -> kube::Result<Option<Contract>> {
+        let served = &self.shell.served;
+        match served.contract().await? {
+            None if self.is_live() => {
+                served.forget(version::GROUP).await;
+                served.contract().await
+            }
+            contract => Ok(contract),
+        }
+    }
+
+    /// The kind that `place` names; none where it is not served.
+    pub(super) async fn resource(
+        &self,
+        place: &Reference,
+    ) -> kube::Result<Option<ApiResource>> {
+        if let Some(resource) = self.shell.in_use(place) {
+            return Ok(Some(resource));
+        }
+        let served = &self.shell.served;
+        match served.resource(place).await? {
+            None if self.is_live() => {
+                served.forget(&place.group).await;
+                served.resource(place).await
+            }
+            resource => Ok(resource),
+        }
+    }
+
+    /// Whether nothing that was heard earlier counts. That a kind is not served is as good as
+    /// that its objects are gone, so that it is asked anew then.
+    fn is_live(&self) -> bool {
+        self.freshness == Freshness::Live
     }
 
     /// What the cache shows under `at`, once it shows anything.

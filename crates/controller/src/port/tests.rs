@@ -98,9 +98,12 @@ async fn what_is_created_must_be_understood_whole() {
 
 #[tokio::test]
 async fn what_is_not_there_is_no_error_and_everything_else_is() {
-    let missing = json!({"kind": "Status", "code": 404, "message": "gone"});
+    let missing = json!({"kind": "Status", "code": 404, "details": {"name": "web"}});
     let (port, _) = server(StatusCode::NOT_FOUND, missing);
     assert_eq!(port.get(&at(&pod(), "web")).await.unwrap(), None);
+    let unserved = json!({"kind": "Status", "code": 404, "details": {}});
+    let (port, _) = server(StatusCode::NOT_FOUND, unserved);
+    assert!(port.get(&at(&pod(), "web")).await.is_err());
     let broken = json!({"kind": "Status", "code": 500, "message": "broken"});
     let (port, _) = server(StatusCode::INTERNAL_SERVER_ERROR, broken);
     assert!(port.get(&at(&pod(), "web")).await.is_err());
