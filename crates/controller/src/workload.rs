@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fivespot_api::name;
 use fivespot_plan::Access;
 use futures::StreamExt as _;
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -20,6 +21,9 @@ use crate::shell::{Shell, node, pod};
 use crate::watch::{Course, follow, rest};
 use crate::{Key, NodeAccess, kubeconfig};
 
+/// How long until a cluster that has failed to answer is asked again.
+const RETRY: SignedDuration = SignedDuration::from_secs(5);
+
 /// A workload cluster that is in use.
 #[derive(Debug)]
 pub(crate) struct Workload {
@@ -27,6 +31,8 @@ pub(crate) struct Workload {
     state: Mutex<State>,
     /// The credentials were refused: the Secret is to be read again.
     refused: Notify,
+    /// A request has failed that the watch knows nothing of: it is to begin anew.
+    lost: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +62,7 @@ impl Workload {
             cluster,
             state: Mutex::default(),
             refused: Notify::new(),
+            lost: Notify::new(),
         }
     }
 
@@ -168,6 +175,16 @@ impl Workload {
             _ => self.is_down(shell, Access::Unreachable { message }),
         }
     }
+
+    /// A request beside the watch has failed: the watch begins anew, to tell when the cluster
+    /// answers again.
+    pub(crate) fn has_failed(&self, shell: &Shell, error: &kube::Error) {
+        self.is_broken_by(shell, error);
+        // Without a permission the watch would only say that all is well.
+        if failure::code(error) != Some(403) {
+            self.lost.notify_one();
+        }
+    }
 }
 
 /// The name of the cache of the pods on the Node that belongs to `key`.
@@ -183,10 +200,11 @@ pub(crate) fn on_node(node: &str) -> String {
 /// Keeps the link for as long as the cluster is in use.
 async fn keep(shell: Arc<Shell>, workload: Arc<Workload>) {
     match shell.options.node_access {
-        NodeAccess::Management => {
+        NodeAccess::Management => loop {
             let _session = follow_nodes(&shell, &workload, shell.port.clone());
-            std::future::pending::<()>().await;
-        }
+            workload.lost.notified().await;
+            shell.clock.sleep(RETRY).await;
+        },
         NodeAccess::Workload => follow_secret(shell, workload).await,
     }
 }
@@ -227,6 +245,19 @@ async fn follow_secret(shell: Arc<Shell>, workload: Arc<Workload>) {
             () = workload.refused.notified() => {
                 if let Ok(Some(secret)) = api.get_opt(&secret).await {
                     session.begin(&shell, &workload, &secret);
+                }
+                continue;
+            }
+            () = workload.lost.notified() => {
+                shell.clock.sleep(RETRY).await;
+                match api.get_opt(&secret).await {
+                    Ok(Some(secret)) => {
+                        session = Session::default();
+                        session.begin(&shell, &workload, &secret);
+                    }
+                    // The watch of the Secret tells of that.
+                    Ok(None) => {}
+                    Err(_) => workload.lost.notify_one(),
                 }
                 continue;
             }

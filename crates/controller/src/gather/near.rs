@@ -93,23 +93,21 @@ impl Near<'_> {
             name: "",
         };
         let selector = on_node(self.node);
-        let (node, bound) = futures::join!(self.node_now(port), async {
-            if !self.wants_pods {
-                return None;
-            }
-            // Watched as well, so that a pod's end brings the next pass.
-            let Source { shell, key, .. } = self.source;
-            workload::Workload::pod_cache(shell, key, port, self.node);
-            Some(port.list(&all, &selector).await)
-        });
-        let node = match node {
+        let node = match self.node_now(port).await {
             Ok(node) => understood(Fact::Known(node)),
             Err(error) => return self.broken(&error),
         };
-        let bound = match bound {
-            Some(Ok(items)) => all_pods(items),
-            Some(Err(error)) => return self.broken(&error),
-            None => Fact::default(),
+        let bound = if self.wants_pods {
+            // Watched as well, so that a pod's end brings the next pass.
+            let Source { shell, key, .. } = self.source;
+            workload::Workload::pod_cache(shell, key, port, self.node);
+            // After the Node: only what is listed once it is closed is all there will be.
+            match port.list(&all, &selector).await {
+                Ok(items) => all_pods(items),
+                Err(error) => return self.broken(&error),
+            }
+        } else {
+            Fact::default()
         };
         Workload {
             access: Access::Connected,
@@ -136,7 +134,7 @@ impl Near<'_> {
 
     /// The cluster does not answer, or does not let us.
     fn broken(&self, error: &kube::Error) -> Workload {
-        self.workload.is_broken_by(self.source.shell, error);
+        self.workload.has_failed(self.source.shell, error);
         match self.workload.link() {
             Link::Down(access) => only(access),
             Link::Connecting | Link::Up(_) => only(Access::Unreachable {
