@@ -9,6 +9,7 @@
 mod admits_exactly_the_table;
 mod cancels_when_it_reopens;
 mod changes_wait_for_the_next_window;
+mod clears_up_what_was_half_made;
 mod disabled_stays;
 mod drains_before_delete;
 mod foreign_objects_survive;

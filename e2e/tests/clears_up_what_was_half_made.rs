@@ -1,0 +1,113 @@
+//! What an operator left half made when it died is taken away by the next one, if nothing
+//! of it is wanted by then.
+
+use fivespot_testkit::{
+    Cluster, Tally, cluster_object, condition, instant, machine_path, path_of,
+    scheduled_machine,
+};
+use serde_json::json;
+
+/// What happens between two operators.
+#[derive(Clone, Copy, Debug)]
+enum Meanwhile {
+    /// The window closes.
+    Closes,
+    /// The kill switch is set.
+    IsKilled,
+    /// The ScheduledMachine is deleted.
+    IsDeleted,
+    /// The Cluster is deleted.
+    LosesItsCluster,
+}
+
+impl Meanwhile {
+    async fn happen(self, cluster: &Cluster) {
+        let worker = machine_path("worker");
+        match self {
+            Self::Closes => cluster.pass_to("2026-03-06T23:00:00Z").await,
+            Self::IsKilled => {
+                let kill = json!({"spec": {"killSwitch": true}});
+                cluster.patch(&worker, &kill).await;
+            }
+            Self::IsDeleted => cluster.delete(&worker).await,
+            Self::LosesItsCluster => {
+                let path = path_of(&cluster_object(cluster.contract()));
+                cluster.delete(&path).await;
+                cluster.pass_to("2026-03-06T23:00:00Z").await;
+            }
+        }
+    }
+}
+
+/// Lets an operator die after its `limit`-th write of an opening; says whether it did.
+async fn dies_after(limit: usize, meanwhile: Meanwhile) -> bool {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    cluster.apply(&cluster_object(cluster.contract())).await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    let tally = Tally::up_to(limit);
+    let doomed = cluster.operator_through(tally.clone());
+    let has_died = tokio::select! {
+        () = cluster.pass_to("2026-03-06T15:05:00Z") => false,
+        () = tally.reached() => true,
+    };
+    drop(doomed);
+    cluster.pass_to("2026-03-06T15:10:00Z").await;
+    meanwhile.happen(&cluster).await;
+    let _heir = cluster.operator();
+    cluster.pass_to("2026-03-06T23:15:00Z").await;
+    let status = cluster.status("worker").await;
+    let mut hangs = false;
+    for path in cluster.triple("worker") {
+        let Some(left) = cluster.get(&path).await else {
+            continue;
+        };
+        // A provider does not let go of its object without a Machine and a Cluster.
+        assert!(
+            matches!(meanwhile, Meanwhile::LosesItsCluster),
+            "{meanwhile:?}, died after {limit}: {left:#}"
+        );
+        let ready = condition(&status, "Ready");
+        assert_eq!(ready["reason"], "RemovalStalled", "died after {limit}");
+        assert_ne!(left["metadata"].get("deletionTimestamp"), None);
+        hangs = true;
+    }
+    match meanwhile {
+        Meanwhile::LosesItsCluster if hangs => {}
+        Meanwhile::Closes | Meanwhile::LosesItsCluster => {
+            assert_eq!(status["phase"], "Inactive");
+        }
+        Meanwhile::IsKilled => assert_eq!(status["phase"], "Terminated"),
+        Meanwhile::IsDeleted => {
+            assert_eq!(cluster.get(&machine_path("worker")).await, None);
+        }
+    }
+    has_died
+}
+
+async fn at_every_write(meanwhile: Meanwhile) {
+    let mut limit = 1;
+    while dies_after(limit, meanwhile).await {
+        limit += 1;
+    }
+    assert!(limit > 5, "an opening takes more writes than {limit}");
+}
+
+#[tokio::test]
+async fn though_the_window_has_closed() {
+    at_every_write(Meanwhile::Closes).await;
+}
+
+#[tokio::test]
+async fn though_the_kill_switch_was_set() {
+    at_every_write(Meanwhile::IsKilled).await;
+}
+
+#[tokio::test]
+async fn though_the_scheduled_machine_was_deleted() {
+    at_every_write(Meanwhile::IsDeleted).await;
+}
+
+#[tokio::test]
+async fn though_the_cluster_is_gone() {
+    at_every_write(Meanwhile::LosesItsCluster).await;
+}
