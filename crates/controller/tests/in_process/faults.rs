@@ -110,11 +110,7 @@ fn deletions(world: &World) -> Vec<String> {
 
 async fn delete_scheduled_machine(world: &World) {
     let path = format!("{SCHEDULED}/worker");
-    world
-        .client
-        .delete(&path, &fivespot_apiserver::Delete::default())
-        .await
-        .unwrap();
+    world.delete(&path).await;
 }
 
 /// The server does not serve the path at all, for a moment: that is no word about the object.

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use fivespot_apiserver::{
-    Audit, AuditEvent, Client, Options as ServerOptions, Patch, Server,
+    Audit, AuditEvent, Client, Delete, Options as ServerOptions, Patch, Server,
 };
 use fivespot_apiserver::{Selector, Status};
 use fivespot_clock::Clock;
@@ -270,6 +270,10 @@ impl World {
 
     pub(crate) async fn merge(&self, path: &str, patch: Value) {
         self.client.patch(path, Patch::Merge(patch)).await.unwrap();
+    }
+
+    pub(crate) async fn delete(&self, path: &str) {
+        self.client.delete(path, &Delete::default()).await.unwrap();
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<Value, Status> {
