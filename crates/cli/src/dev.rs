@@ -33,7 +33,12 @@ use goal::Goals;
   5spot dev --apply machines/ --until ScheduledMachine/worker=Active --timeout 60s")]
 pub(crate) struct Args {
     /// The address to listen on; loopback only, port 0 for a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:0",
+        value_parser = loopback
+    )]
     listen: SocketAddr,
     /// Where to write the kubeconfig; only its owner can read it
     #[arg(long, value_name = "PATH", default_value = ".5spot/kubeconfig")]
@@ -71,6 +76,17 @@ pub(crate) struct Args {
     /// With --until: how long to wait on this machine's own clock, such as 120s
     #[arg(long, value_name = "DURATION", requires = "until")]
     timeout: Option<fivespot_schedule::Duration>,
+}
+
+/// Reads an address that only this machine can reach.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text.parse().map_err(|_| {
+        "must be an address and a port, such as 127.0.0.1:6443".to_owned()
+    })?;
+    if address.ip().is_loopback() {
+        return Ok(address);
+    }
+    Err("only a loopback address is listened on, such as 127.0.0.1:6443".to_owned())
 }
 
 pub(crate) fn run(args: Args, _: &mut dyn Write) -> Result<Outcome, Failure> {

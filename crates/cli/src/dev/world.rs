@@ -59,7 +59,7 @@ pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
         start_controller(&server, &clock, address, &story);
     }
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = {
+    let mut serving = {
         let (server, credentials) = (server.clone(), credentials);
         tokio::spawn(async move {
             server
@@ -79,13 +79,27 @@ pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
         let (clock, speed) = (clock.clone(), args.speed.unwrap_or(1));
         tokio::spawn(async move { clock.run(speed).await });
     }
-    let end = wait(&server, &args).await?;
-    // The listener may have failed and be gone.
+    let end = tokio::select! {
+        end = wait(&server, &args) => end?,
+        // Only a listener that fails ends before it is told to.
+        served = &mut serving => return Err(failed_to_serve(served)),
+    };
+    // The listener may have failed this very moment.
     let _ = stop.send(());
-    if let Ok(Err(error)) = serving.await {
-        return Err(Failure::new("serving", error));
+    if !matches!(serving.await, Ok(Ok(()))) {
+        tracing::debug!("the listener did not end in order");
     }
     Ok(say_goodbye(&story, &clock, end))
+}
+
+fn failed_to_serve(
+    served: Result<Result<(), fivespot_apiserver::serve::Error>, tokio::task::JoinError>,
+) -> Failure {
+    match served {
+        Ok(Ok(())) => Failure::new("serving", "the listener has ended"),
+        Ok(Err(error)) => Failure::new("serving", error),
+        Err(error) => Failure::new("serving", error),
+    }
 }
 
 /// The machine's own clock, unless a start or a speed is asked for.

@@ -1,0 +1,239 @@
+//! `5spot dev` as a script sees it: what it prints, in which order, and how it ends.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what goes wrong in a test ends it"
+)]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const EXAMPLE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../examples/business-hours.yaml"
+);
+const WORKER: &str = "ScheduledMachine/business-hours-worker";
+
+/// A directory of its own for each test; removed at the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir()
+            .join(format!("5spot-dev-{}-{count}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn dev(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_5spot"));
+        command
+            .current_dir(&self.0)
+            .arg("dev")
+            .args(args)
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.dev(args).output().unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Asserts that lines that contain these texts come in this order.
+fn assert_order(out: &str, wanted: &[&str]) {
+    let mut lines = out.lines();
+    for part in wanted {
+        assert!(
+            lines.any(|line| line.contains(part)),
+            "`{part}` is not where it should be in\n{out}"
+        );
+    }
+}
+
+#[test]
+fn an_evening_goes_in_order_and_leaves_before_its_deadline() {
+    let place = Place::new();
+    let until = format!("{WORKER}=Inactive");
+    let ended = place.run(&[
+        "--start",
+        "2026-03-06T21:30:00Z",
+        "--speed",
+        "100000",
+        "--apply",
+        EXAMPLE,
+        "--until",
+        &until,
+        "--timeout",
+        "120s",
+    ]);
+    let out = text(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{out}{}", text(&ended.stderr));
+    assert_order(
+        out,
+        &[
+            "Pending -> Active",
+            "2026-03-06T23:00:00Z  default/business-hours-worker  Active -> ShuttingDown",
+            "cordoned Node/business-hours-worker",
+            "evicted Pod/shop-",
+            "was refused: Cannot evict pod as it would violate the pod's disruption budget.",
+            "evicted Pod/shop-",
+            "deleted Machine/business-hours-worker",
+            "ShuttingDown -> Inactive",
+            "reached",
+        ],
+    );
+    let deleted = out
+        .lines()
+        .find(|line| line.contains("deleted Machine/"))
+        .unwrap();
+    assert!(deleted < "2026-03-06T23:05:00Z", "{deleted}");
+}
+
+#[test]
+fn a_window_opens_on_the_second_after_the_clocks_have_changed() {
+    let place = Place::new();
+    let until = format!("{WORKER}=Active");
+    let ended = place.run(&[
+        "--start",
+        "2026-03-08T12:00:00Z",
+        "--speed",
+        "100000",
+        "--apply",
+        EXAMPLE,
+        "--until",
+        &until,
+        "--timeout",
+        "60s",
+    ]);
+    let out = text(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{out}");
+    assert_order(
+        out,
+        &[
+            "2026-03-09T13:00:00Z  default/business-hours-worker  Inactive -> Pending",
+            "-> Active",
+        ],
+    );
+}
+
+#[test]
+fn a_goal_that_holds_from_the_start_ends_it_at_once() {
+    let place = Place::new();
+    let until = format!("{WORKER}=Inactive");
+    let ended = place.run(&[
+        "--start",
+        "2026-03-08T12:00:00Z",
+        "--speed",
+        "1",
+        "--apply",
+        EXAMPLE,
+        "--until",
+        &until,
+        "--timeout",
+        "60s",
+    ]);
+    assert_eq!(ended.status.code(), Some(0));
+    assert_order(text(&ended.stdout), &["2026-03-08T12:00:00Z  reached"]);
+}
+
+#[test]
+fn a_goal_that_is_not_reached_in_time_is_exit_code_1_and_says_what_is_missing() {
+    let place = Place::new();
+    let until = format!("{WORKER}=Active");
+    let ended = place.run(&[
+        "--start",
+        "2026-03-08T12:00:00Z",
+        "--speed",
+        "1",
+        "--apply",
+        EXAMPLE,
+        "--until",
+        &until,
+        "--timeout",
+        "1s",
+    ]);
+    assert_eq!(ended.status.code(), Some(1));
+    let out = text(&ended.stdout);
+    let last = out.lines().last().unwrap();
+    assert!(
+        last.ends_with(
+            "not reached in time: ScheduledMachine/business-hours-worker=Active (is Inactive)"
+        ),
+        "{out}"
+    );
+}
+
+#[test]
+fn wrong_words_are_exit_code_2_with_what_to_do() {
+    let place = Place::new();
+    for (args, wanted) in [
+        (&["--listen", "0.0.0.0:0"][..], "loopback"),
+        (
+            &["--apply", "nowhere.yaml"],
+            "error: reading nowhere.yaml: ",
+        ),
+        (
+            &["--until", "Nonsense/a=b", "--timeout", "1s"],
+            "no kind Nonsense is served",
+        ),
+        (&["--until", "Nonsense"], "KIND/NAME=PHASE"),
+        (
+            &["--disable-admission-plugins", "Nonsense"],
+            "NamespaceLifecycle",
+        ),
+        (&["--speed", "0"], "1..=100000"),
+        (&["--timeout", "1s"], "--until"),
+    ] {
+        let ended = place.run(args);
+        let error = text(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{args:?}: {error}");
+        assert!(error.contains(wanted), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn a_termination_signal_ends_it_cleanly() {
+    let place = Place::new();
+    let mut running = place
+        .dev(&["--apply", EXAMPLE])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(running.stdout.take().unwrap()).lines();
+    let applied = out
+        .by_ref()
+        .map(Result::unwrap)
+        .find(|line| line.starts_with("applied "));
+    assert!(applied.is_some());
+    let kubeconfig = place.0.join(".5spot/kubeconfig");
+    assert!(
+        fs::read_to_string(kubeconfig)
+            .unwrap()
+            .contains("server: https://127.0.0.1:")
+    );
+    let killed = Command::new("kill")
+        .arg(running.id().to_string())
+        .status()
+        .expect("kill is on every system");
+    assert!(killed.success());
+    assert_eq!(running.wait().unwrap().code(), Some(0));
+    let last = out.map(Result::unwrap).last().unwrap();
+    assert!(last.ends_with("stopped"), "{last}");
+}
