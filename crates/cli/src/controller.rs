@@ -8,10 +8,10 @@ use clap::ValueEnum;
 use fivespot_clock::Clock;
 use fivespot_controller::{Namespaces, NodeAccess, Options};
 use kube::{Client, Config};
-use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::cluster::Source;
+use crate::signals::Signals;
 use crate::{Failure, Outcome};
 
 /// What is logged unless RUST_LOG says otherwise.
@@ -91,9 +91,7 @@ fn start_log(args: &Args) {
 }
 
 async fn operate(args: &Args) -> Result<Outcome, Failure> {
-    let signalled = |error| Failure::new("waiting for signals", error);
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(signalled)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(signalled)?;
+    let mut signals = Signals::listen()?;
     let mut config: Config = args.source.config_or_in_cluster().await?;
     // The operator decides itself when to ask again: a retried eviction would hide what a
     // disruption budget answered.
@@ -112,8 +110,7 @@ async fn operate(args: &Args) -> Result<Outcome, Failure> {
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "operator started");
     tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+        () = signals.heard() => {}
         never = fivespot_controller::run(options) => match never {},
     }
     tracing::info!("operator stopped");

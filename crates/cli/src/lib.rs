@@ -15,6 +15,7 @@ mod failure;
 mod generate;
 mod output;
 mod preview;
+mod signals;
 mod validate;
 mod version;
 

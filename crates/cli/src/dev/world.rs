@@ -9,13 +9,13 @@ use jiff::SignedDuration;
 use kube::Client;
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::neighbour::Neighbour;
 use super::story::{Story, instant};
 use super::until::Lookout;
 use super::{Args, kubeconfig, load, record};
+use crate::signals::Signals;
 use crate::{Failure, Outcome};
 
 /// Who the operator and the simulator are in the audit log.
@@ -31,6 +31,8 @@ enum End {
 
 /// Starts everything, tells the story, and ends on a signal, a goal or a timeout.
 pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
+    // Before anything is printed: whoever reads a line may send a signal.
+    let signals = Signals::listen()?;
     let story = Arc::new(Story::on_stdout());
     let objects = load::read(&args.apply)?;
     let clock = clock(&args);
@@ -80,7 +82,7 @@ pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
         tokio::spawn(async move { clock.run(speed).await });
     }
     let end = tokio::select! {
-        end = wait(&server, &args) => end?,
+        end = wait(&server, &args, signals) => end?,
         // Only a listener that fails ends before it is told to.
         served = &mut serving => return Err(failed_to_serve(served)),
     };
@@ -211,10 +213,11 @@ fn greet(story: &Story, args: &Args, clock: &Clock, url: &str) {
     }
 }
 
-async fn wait(server: &Server, args: &Args) -> Result<End, Failure> {
-    let signalled = |error| Failure::new("waiting for signals", error);
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(signalled)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(signalled)?;
+async fn wait(
+    server: &Server,
+    args: &Args,
+    mut signals: Signals,
+) -> Result<End, Failure> {
     let mut lookout = match &args.until {
         Some(goals) => Some(Lookout::new(
             &server.client(),
@@ -230,8 +233,7 @@ async fn wait(server: &Server, args: &Args) -> Result<End, Failure> {
         }
     };
     let end = tokio::select! {
-        _ = interrupt.recv() => Some(End::Signal),
-        _ = terminate.recv() => Some(End::Signal),
+        () = signals.heard() => Some(End::Signal),
         () = reached => Some(End::Reached),
         () = patience(args) => None,
     };
