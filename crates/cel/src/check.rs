@@ -14,11 +14,19 @@ use crate::parser::located;
 use crate::unify::Substitutions;
 use crate::{Env, Type, Value};
 
-/// What the checker found out, by expression id.
+/// A checked expression, and what the checker found out, by expression id.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct Tree {
+    pub(crate) root: Expr,
+    pub(crate) types: Vec<Type>,
     pub(crate) references: HashMap<usize, Reference>,
-    pub(crate) output: Type,
+}
+
+impl Tree {
+    /// The type of the whole expression.
+    pub(crate) fn output(&self) -> &Type {
+        self.types.get(self.root.id).unwrap_or(&Type::Error)
+    }
 }
 
 /// What a name or a call refers to.
@@ -42,10 +50,10 @@ pub(crate) enum Reference {
 /// Every error, in order of position.
 pub(crate) fn check(
     source: &str,
-    root: &Expr,
+    root: Expr,
     ids: usize,
     env: &Env,
-) -> Result<Checked, CompileErrors> {
+) -> Result<Tree, CompileErrors> {
     let mut checker = Checker {
         env,
         scopes: Vec::new(),
@@ -54,21 +62,21 @@ pub(crate) fn check(
         substitutions: Substitutions::default(),
         errors: Vec::new(),
     };
-    checker.check(root);
+    checker.check(&root);
     if checker.errors.is_empty() {
         let types = checker
             .types
             .iter()
             .map(|ty| checker.substitutions.finish(ty));
         let types: Vec<Type> = types.collect();
-        literals::check(root, &types, env.dialect(), &mut checker.errors);
-    }
-    if checker.errors.is_empty() {
-        let output = checker.substitutions.finish(&checker.ty(root));
-        return Ok(Checked {
-            references: checker.references,
-            output,
-        });
+        literals::check(&root, &types, env.dialect(), &mut checker.errors);
+        if checker.errors.is_empty() {
+            return Ok(Tree {
+                root,
+                types,
+                references: checker.references,
+            });
+        }
     }
     let chars: Vec<char> = source.chars().collect();
     let mut errors: Vec<CompileError> = checker

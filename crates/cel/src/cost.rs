@@ -1,10 +1,15 @@
 //! What a call costs, by the rules of Kubernetes' cost tracker.
 //!
 //! The formula is chosen when the expression is compiled, from the function and, where the
-//! checker found exactly one, the overload.
+//! checker found exactly one, the overload. It says what a call of known values costs, and
+//! what one of values of known bounds may cost.
+
+mod estimate;
 
 use crate::Value;
 use crate::ast::operator;
+
+pub(crate) use estimate::{Elements, Operand};
 
 /// Cost of reading a name, field or index.
 pub(crate) const SELECT: u64 = 1;
@@ -21,6 +26,9 @@ pub(crate) enum Formula {
     Fixed(u64),
     /// A tenth of the first argument's size, so many times.
     Traverse(u64),
+    /// As much at run time; but where nothing has run, what is looked for counts, the second
+    /// argument.
+    Affix,
     /// A fifth of the result's size.
     Join,
     /// The second argument's size.
@@ -46,8 +54,12 @@ pub(crate) enum Formula {
     NewList,
     /// The first argument's size, times the levels to flatten, made into a list.
     Flatten,
-    /// Every item of a list, the argument of this place, against every other.
-    SelfCompare(usize),
+    /// Every item of a list, the argument of this place, against every other. Which is
+    /// dearer for text: known from the overload before a run, and from the items in it.
+    SelfCompare {
+        list: usize,
+        text: bool,
+    },
     /// Every item of one list against every item of another, so many times.
     Product(u64),
     /// A label or field selector that has to be parsed.
@@ -93,8 +105,10 @@ impl Formula {
     /// What the language decides, by overload.
     fn of_overload(overload: &str) -> Option<Self> {
         Some(match overload {
-            "starts_with_string" | "ends_with_string" | "string_to_bytes"
-            | "bytes_to_string" | "strings_quote" | "string_format" => Self::Traverse(1),
+            "starts_with_string" | "ends_with_string" => Self::Affix,
+            "string_to_bytes" | "bytes_to_string" | "strings_quote" | "string_format" => {
+                Self::Traverse(1)
+            }
             "in_list" => Self::ListSearch,
             "less_string"
             | "greater_string"
@@ -111,13 +125,21 @@ impl Formula {
             "contains_string" => Self::TextSearch,
             "list_slice" | "lists_range" | "list_reverse" => Self::NewList,
             "list_flatten" | "list_flatten_int" => Self::Flatten,
-            "list_distinct" => Self::SelfCompare(0),
+            "list_distinct" => Self::self_compare(0, overload),
             "list_sets_contains_list" | "list_sets_intersects_list" => Self::Product(1),
             "list_sets_equivalent_list" => Self::Product(2),
-            id if id.ends_with("_sort") => Self::SelfCompare(0),
-            id if id.ends_with("_sortByAssociatedKeys") => Self::SelfCompare(1),
+            id if id.ends_with("_sort") => Self::self_compare(0, overload),
+            id if id.ends_with("_sortByAssociatedKeys") => {
+                Self::self_compare(1, overload)
+            }
             _ => return None,
         })
+    }
+
+    fn self_compare(list: usize, overload: &str) -> Self {
+        let text =
+            overload.starts_with("list_string_") || overload.starts_with("list_bytes_");
+        Self::SelfCompare { list, text }
     }
 
     /// The cost of a call; an argument or result that is an error has size 1.
@@ -126,6 +148,7 @@ impl Formula {
         match self {
             Self::Fixed(cost) => cost,
             Self::Traverse(times) => tenths(size(0).saturating_mul(times)),
+            Self::Affix => tenths(size(0)),
             Self::Join => tenths(result.map_or(1, Value::cost_size).saturating_mul(2)),
             Self::ListSearch => size(1),
             // Values of the libraries count as one, whatever they hold.
@@ -153,7 +176,7 @@ impl Formula {
             },
             Self::NewList => result.map_or(1, Value::cost_size).saturating_add(1 + LIST),
             Self::Flatten => flatten(size(0), args.get(1)),
-            Self::SelfCompare(list) => self_compare(args.get(list), size(list)),
+            Self::SelfCompare { list, .. } => self_compare(args.get(list), size(list)),
             Self::Product(times) => size(0)
                 .saturating_mul(size(1))
                 .saturating_mul(times)

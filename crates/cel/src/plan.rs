@@ -6,10 +6,10 @@ mod node;
 use std::sync::Arc;
 
 use crate::ast::{Expr, Fold, Kind, operator};
-use crate::check::{Checked, Reference};
+use crate::check::{Reference, Tree};
 use crate::cost::Formula;
-use crate::library::Overload;
 use crate::library::regex::compiled;
+use crate::library::{Overload, no_such_overload};
 use crate::{RunError, Value, pattern};
 
 use constant::{constant_list, constant_map, is_conversion, member, qualified, single};
@@ -27,14 +27,14 @@ pub(crate) struct Plan {
 ///
 /// # Errors
 /// If a constant cannot be computed, such as `int('x')`.
-pub(crate) fn plan(root: &Expr, checked: &Checked) -> Result<Plan, RunError> {
+pub(crate) fn plan(tree: &Tree) -> Result<Plan, RunError> {
     let mut planner = Planner {
-        checked,
+        tree,
         variables: Vec::new(),
         scopes: Vec::new(),
         slots: 0,
     };
-    let root = planner.node(root)?;
+    let root = planner.node(&tree.root)?;
     Ok(Plan {
         root,
         variables: planner.variables,
@@ -42,8 +42,8 @@ pub(crate) fn plan(root: &Expr, checked: &Checked) -> Result<Plan, RunError> {
     })
 }
 
-struct Planner<'c> {
-    checked: &'c Checked,
+struct Planner<'t> {
+    tree: &'t Tree,
     variables: Vec<Arc<str>>,
     scopes: Vec<(Arc<str>, usize)>,
     slots: usize,
@@ -62,7 +62,7 @@ impl Planner<'_> {
                 test,
             } => {
                 if let Some(Reference::Variable(_) | Reference::Type(_)) =
-                    self.checked.references.get(&expr.id)
+                    self.tree.references.get(&expr.id)
                 {
                     return Ok(self.ident(expr, field));
                 }
@@ -106,7 +106,7 @@ impl Planner<'_> {
 
     fn ident(&mut self, expr: &Expr, name: &str) -> Node {
         let local = self.scopes.iter().rev().find(|(known, _)| **known == *name);
-        let reference = self.checked.references.get(&expr.id);
+        let reference = self.tree.references.get(&expr.id);
         let root = match (reference, local) {
             (Some(Reference::Type(name)), _) => {
                 return Node::Const(Value::Type(Arc::from(*name)));
@@ -137,7 +137,7 @@ impl Planner<'_> {
         function: &str,
         args: &[Expr],
     ) -> Planned<Node> {
-        let (overloads, receiver) = match self.checked.references.get(&expr.id) {
+        let (overloads, receiver) = match self.tree.references.get(&expr.id) {
             Some(Reference::Call {
                 overloads,
                 receiver,
@@ -215,10 +215,15 @@ impl Planner<'_> {
                 argument: Box::new(argument),
             });
         }
-        if let ([overload], [Node::Const(value)]) = (&*overloads, &*args)
-            && is_conversion(overload.function)
+        if let ([first, ..], [Node::Const(value)]) = (&*overloads, &*args)
+            && is_conversion(first.function)
         {
-            return (overload.run)(std::slice::from_ref(value)).map(Node::Const);
+            let value = std::slice::from_ref(value);
+            let overload = overloads.iter().find(|overload| overload.accepts(value));
+            return match overload {
+                Some(overload) => (overload.run)(value).map(Node::Const),
+                None => no_such_overload(),
+            };
         }
         let name = overloads
             .first()

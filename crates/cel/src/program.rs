@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::check::Tree;
 use crate::plan::{Plan, plan};
 use crate::run::{Run, Slot};
 use crate::{
@@ -12,7 +13,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Program {
     source: String,
-    output: Type,
+    /// What the cost of a run is estimated from.
+    tree: Tree,
     declared: Vec<Declared>,
     plan: Plan,
 }
@@ -31,9 +33,8 @@ impl Program {
     /// Every syntax error, or else every type error, with position and Kubernetes' text.
     pub fn compile(source: &str, env: &Env) -> Result<Self, CompileErrors> {
         let parsed = parser::parse(source, env.dialect())?;
-        let checked = check::check(source, &parsed.root, parsed.ids, env)?;
-        let plan = plan(&parsed.root, &checked)
-            .map_err(|error| CompileErrors::unplaced(&error))?;
+        let tree = check::check(source, parsed.root, parsed.ids, env)?;
+        let plan = plan(&tree).map_err(|error| CompileErrors::unplaced(&error))?;
         let declared = plan.variables.iter().map(|name| {
             let found = env.variables().iter().find(|known| *known.name == **name);
             let ty = found.map_or(Type::Dyn, |known| known.ty.clone());
@@ -45,7 +46,7 @@ impl Program {
         let declared = declared.collect();
         Ok(Self {
             source: source.to_owned(),
-            output: checked.output,
+            tree,
             declared,
             plan,
         })
@@ -58,7 +59,11 @@ impl Program {
 
     /// The type of the result, so that a caller can demand `bool` or `string`.
     pub fn output_type(&self) -> &Type {
-        &self.output
+        self.tree.output()
+    }
+
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
     }
 
     /// Whether the expression refers to a variable, such as `oldSelf`.

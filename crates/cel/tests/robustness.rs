@@ -1,11 +1,13 @@
 //! Nothing makes the crate panic, and the same run always gives the same.
 
-use fivespot_cel::{Budget, Dialect, Env, Program, Type, Variables};
+use fivespot_cel::{Bounds, Budget, Dialect, Env, Program, Type, Variables};
 use proptest::prelude::*;
 
 fn compile_and_run(source: &str) -> Option<(String, u64)> {
     let env = Env::new(Dialect::NEWEST).variable("x", Type::Dyn);
     let program = Program::compile(source, &env).ok()?;
+    let estimate = program.estimate(&Bounds::list(9, Bounds::of_size(9)));
+    assert!(estimate.min <= estimate.max, "{source}: {estimate:?}");
     let json = serde_json::json!({"a": [1, "b", null], "c": {"d": 1.5}});
     let mut budget = Budget::default();
     let outcome = program.run(&Variables::new().json("x", &json), &mut budget);
