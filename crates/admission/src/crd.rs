@@ -1,6 +1,7 @@
 //! A `CustomResourceDefinition`: what keeps one from being registered, and what a
 //! registered one says to objects of its kind.
 
+mod budget;
 mod default;
 mod definition;
 mod list_type;
@@ -11,11 +12,13 @@ mod scale;
 use serde_json::Value;
 
 use crate::crd_rules::{Rules, Run};
-use crate::field::ROOT;
+use crate::field::{Path, ROOT};
 use crate::object_meta::{self, NameRule, Scope};
 use crate::schema::{Structural, Verdict};
 use crate::{FieldError, KubeVersion};
 use scale::Scale;
+
+pub use crate::crd_rules::RuleCost;
 
 /// A compiled `apiextensions.k8s.io/v1` `CustomResourceDefinition`.
 ///
@@ -147,6 +150,13 @@ impl CustomResource {
         &self.schema
     }
 
+    /// What each of its rules and message expressions may cost at most, with paths that
+    /// start at `openAPIV3Schema`. A definition is refused if one costs more than
+    /// [`RuleCost::LIMIT`], or all together more than ten times as much.
+    pub fn rule_costs(&self) -> Vec<RuleCost> {
+        costs(self.rules.as_ref())
+    }
+
     /// Turns what a client sent into what the server works on: unknown fields are removed,
     /// nulls that stand for absence too, defaults are filled in.
     ///
@@ -262,6 +272,14 @@ impl CustomResource {
     }
 }
 
+fn costs(rules: Option<&Rules>) -> Vec<RuleCost> {
+    let mut costs = Vec::new();
+    if let Some(rules) = rules {
+        rules.costs(&Path::Root.field("openAPIV3Schema"), &mut costs);
+    }
+    costs
+}
+
 /// What the root of a schema describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaRoot {
@@ -299,6 +317,12 @@ impl ResourceRules {
             rules,
             version,
         })
+    }
+
+    /// What each rule and message expression may cost at most, whether or not a definition
+    /// with it could be registered.
+    pub fn rule_costs(&self) -> Vec<RuleCost> {
+        costs(self.rules.as_ref())
     }
 
     /// Runs the rules, and says what they cost in the units of Kubernetes' tracker.

@@ -1,6 +1,8 @@
 //! `x-kubernetes-validations`: rules in a schema, compiled once and run for each object.
 
+mod bounds;
 mod declared;
+mod estimate;
 pub(crate) mod field_path;
 mod run;
 
@@ -9,6 +11,8 @@ use indexmap::IndexMap;
 
 use crate::schema::node::{Node, RuleSource};
 
+pub(crate) use estimate::Estimate;
+pub use estimate::RuleCost;
 pub(crate) use run::{Run, usable_message};
 
 /// The compiled rules of one schema node and of everything below it.
@@ -28,6 +32,8 @@ pub(crate) struct Rule {
     program: Option<Result<Program, String>>,
     message: Option<Result<Program, String>>,
     uses_old: bool,
+    /// What it may cost at most.
+    pub(crate) estimate: Estimate,
     /// `fieldPath` as errors print it; empty if there is none.
     path: String,
 }
@@ -39,16 +45,23 @@ impl Rules {
         if !has_rules(root) {
             return None;
         }
-        Self::compile(root, resource, dialect)
+        let place = Place {
+            resource,
+            times: Some(1),
+        };
+        Self::compile(root, place, dialect)
     }
 
     /// Nothing if neither the node nor anything below it has rules, or rules cannot see it.
-    fn compile(node: &Node, resource: bool, dialect: Dialect) -> Option<Self> {
-        let compile = |child: &Node| Self::compile(child, child.embedded, dialect);
-        let own = match declared::of(node, resource) {
-            Some(declared) => compile_own(node, &declared, dialect),
-            None => Vec::new(),
+    fn compile(node: &Node, place: Place, dialect: Dialect) -> Option<Self> {
+        let within = estimate::times_within(node);
+        let times = place.times.zip(within);
+        let times = times.map(|(outer, inner)| outer.saturating_mul(inner));
+        let compile = |child: &Node| {
+            let resource = child.embedded;
+            Self::compile(child, Place { resource, times }, dialect)
         };
+        let own = compile_own(node, place, dialect);
         let items = node.items.as_deref().and_then(compile);
         let additional = node.additional.schema().and_then(compile);
         let properties: IndexMap<_, _> = node
@@ -76,10 +89,22 @@ fn has_rules(node: &Node) -> bool {
         || node.properties.values().any(has_rules)
 }
 
-fn compile_own(node: &Node, declared: &Type, dialect: Dialect) -> Vec<Rule> {
+/// What is known of a node from where it is.
+#[derive(Clone, Copy)]
+struct Place {
+    resource: bool,
+    /// How often its values may be there; nothing if only the size of a request bounds it.
+    times: Option<u64>,
+}
+
+fn compile_own(node: &Node, place: Place, dialect: Dialect) -> Vec<Rule> {
     if node.rules.is_empty() {
         return Vec::new();
     }
+    let seen = declared::of(node, place.resource).zip(bounds::of(node, place.resource));
+    let Some((declared, value)) = seen else {
+        return Vec::new();
+    };
     let declared = declared.with_names("selfType");
     let env = |old: Type| {
         Env::new(dialect)
@@ -91,7 +116,9 @@ fn compile_own(node: &Node, declared: &Type, dialect: Dialect) -> Vec<Rule> {
     let rules = node.rules.iter().map(|source| {
         let is_optional = source.optional_old_self == Some(true);
         let env = if is_optional { &optional } else { &plain };
-        Rule::compile(source, node, env)
+        let mut rule = Rule::compile(source, node, env);
+        rule.estimate = Estimate::of(&rule, &value, place.times);
+        rule
     });
     rules.collect()
 }
@@ -103,6 +130,7 @@ impl Rule {
             program: None,
             message: None,
             uses_old: false,
+            estimate: Estimate::default(),
             path: String::new(),
         };
         if source.rule.trim().is_empty() {

@@ -70,9 +70,9 @@ fn rules_speak_at_the_place_of_the_value() {
             "text": {"type": "string", "maxLength": 9, "x-kubernetes-validations": [
                 {"rule": "self.size() > 2", "message": "short"},
                 {"rule": "self != 'secret'", "message": "not this", "reason": "FieldValueForbidden"}]},
-            "map": {"type": "object", "additionalProperties": {"type": "integer",
-                "x-kubernetes-validations": [{"rule": "self > 1",
-                    "messageExpression": "'only ' + string(self)"}]}},
+            "map": {"type": "object", "maxProperties": 5, "additionalProperties": {
+                "type": "integer", "x-kubernetes-validations": [{"rule": "self > 1",
+                    "messageExpression": "self == 1 ? 'only one' : 'not even one'"}]}},
             "list": {"type": "array", "maxItems": 3, "items": {"type": "object",
                 "properties": {"n": {"type": "integer"}},
                 "x-kubernetes-validations": [{"rule": "self.n > 0", "fieldPath": ".n",
@@ -88,7 +88,7 @@ fn rules_speak_at_the_place_of_the_value() {
     insta::assert_snapshot!(said(&v1(&crd).create(&object)), @r#"
     spec: Invalid value: failed rule: self.min <= self.max
     spec.text: Invalid value: "ab": short
-    spec.map[a.b]: Invalid value: 1: only 1
+    spec.map[a.b]: Invalid value: 1: only one
     spec.list[1].n: Invalid value: n too small
     "#);
     let object = widget(json!({"text": "secret", "min": 1, "max": 1}));
@@ -296,8 +296,8 @@ fn a_new_rule_may_only_use_what_the_version_before_knows_too() {
 #[test]
 fn a_change_cannot_be_judged_inside_a_list_whose_items_have_no_identity() {
     let crd = definition(json!({"type": "object", "properties": {"list": {
-        "type": "array", "items": {"type": "string", "x-kubernetes-validations": [
-            {"rule": "self == oldSelf"}]}}}}));
+        "type": "array", "maxItems": 9, "items": {"type": "string", "maxLength": 9,
+            "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}}}}));
     insta::assert_snapshot!(refused(crd), @r#"spec.validation.openAPIV3Schema.properties[spec].properties[list].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within spec.validation.openAPIV3Schema.properties[spec].properties[list]"#);
 }
 

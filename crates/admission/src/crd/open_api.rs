@@ -1,6 +1,7 @@
 //! What a schema may say in a definition beyond being structural, and whether its rules
-//! compile.
+//! compile and cost no more than they may.
 
+use super::budget::Spent;
 use super::{list_type, rule};
 use crate::FieldError;
 use crate::crd_rules::Rules;
@@ -23,6 +24,7 @@ pub(super) fn check(
     let found = node(root, rules, path, &place);
     let mut errors = found.schema;
     errors.extend(found.rules);
+    errors.extend(found.spent.errors(path));
     errors
 }
 
@@ -44,12 +46,14 @@ struct Place {
 struct Found {
     schema: Vec<FieldError>,
     rules: Vec<FieldError>,
+    spent: Spent,
 }
 
 impl Found {
     fn merge(&mut self, other: Self) {
         self.schema.extend(other.schema);
         self.rules.extend(other.rules);
+        self.spent.merge(other.spent);
     }
 }
 
@@ -70,7 +74,8 @@ fn node(node: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -> F
         let path = path.field("x-kubernetes-validations");
         let uncorrelated = place.uncorrelated.as_deref();
         for (at, rule) in rules.own.iter().enumerate() {
-            rule::compiled(rule, &path.index(at), uncorrelated, &mut found.rules);
+            let into = (&mut found.rules, &mut found.spent);
+            rule::compiled(rule, &path.index(at), uncorrelated, into);
         }
     }
     found

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::budget::Spent;
 use crate::crd_rules::{Rule, field_path};
 use crate::field::Path;
 use crate::schema::node::{Node, RuleSource};
@@ -75,9 +76,10 @@ pub(super) fn compiled(
     rule: &Rule,
     path: &Path<'_>,
     uncorrelated: Option<&str>,
-    errors: &mut Vec<FieldError>,
+    (errors, spent): (&mut Vec<FieldError>, &mut Spent),
 ) {
     let source = &rule.source;
+    errors.extend(spent.add("rule", path.field("rule"), rule.estimate.total()));
     if let Some(why) = rule.error() {
         let shown = shown(source);
         errors.push(FieldError::invalid_shown(path.field("rule"), &shown, why));
@@ -86,6 +88,8 @@ pub(super) fn compiled(
         let path = path.field("messageExpression");
         errors.push(FieldError::invalid_shown(path, &shown(source), why));
     }
+    let at = path.field("messageExpression");
+    errors.extend(spent.add("messageExpression", at, rule.estimate.message));
     match (uncorrelated, source.optional_old_self) {
         (Some(within), _) if rule.uses_old() => {
             let detail = format!(

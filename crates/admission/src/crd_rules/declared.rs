@@ -44,7 +44,7 @@ fn part(node: &Node) -> Option<Type> {
 }
 
 /// A schema that declares these itself is taken at its word.
-fn declares_meta(node: &Node) -> bool {
+pub(super) fn declares_meta(node: &Node) -> bool {
     let is = |node: &Node, name: &str, kind: &str| {
         node.properties.get(name).is_some_and(|it| it.kind == kind)
     };
@@ -74,7 +74,7 @@ fn object(node: &Node, resource: bool) -> Type {
     Type::object(ObjectType::new(fields))
 }
 
-fn is_meta(name: &str) -> bool {
+pub(super) fn is_meta(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }
 

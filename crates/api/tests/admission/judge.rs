@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::{Crd, CustomResource};
+use fivespot_admission::crd::{Crd, CustomResource, RuleCost};
 use fivespot_admission::policy::{
     Binding, Decision, GroupVersionKind, GroupVersionResource, Operation, Policies,
     Policy, Request, User,
@@ -51,6 +51,11 @@ impl Judge {
             crd: Crd::compile(crd, version).unwrap(),
             policies,
         }
+    }
+
+    /// What each rule may cost at most.
+    pub(crate) fn rule_costs(&self) -> Vec<RuleCost> {
+        self.resource().rule_costs()
     }
 
     fn resource(&self) -> &CustomResource {

@@ -1,0 +1,148 @@
+//! How large the values of a schema can get, as the API server works it out: from what the
+//! schema says, or else from how much of them fits into one request.
+
+use fivespot_cel::Bounds;
+
+use super::declared;
+use crate::schema::node::Node;
+
+/// Bytes of the largest request.
+const REQUEST: i64 = 3 * 1024 * 1024;
+/// Bytes of `""`, and of `[]` and `{}`.
+const EMPTY: i64 = 2;
+
+/// The bounds of a value, and the bytes of its shortest form in JSON.
+pub(super) struct Sized {
+    pub(super) bounds: Bounds,
+    shortest: i64,
+}
+
+impl Sized {
+    fn of_size(most: i64, shortest: i64) -> Self {
+        let bounds = Bounds::of_size(unsigned(most));
+        Self { bounds, shortest }
+    }
+
+    /// How often such a value fits into a request, with a comma after each.
+    pub(super) fn fits(&self) -> u64 {
+        unsigned(REQUEST / (self.shortest + 1))
+    }
+}
+
+/// A bound below zero is one of zero.
+pub(super) fn unsigned(most: i64) -> u64 {
+    u64::try_from(most).unwrap_or(0)
+}
+
+/// The bounds of what rules see of a node; nothing where they see nothing. Resources show
+/// `apiVersion`, `kind` and two fields of `metadata`, whatever their schema says.
+pub(super) fn of(node: &Node, resource: bool) -> Option<Sized> {
+    if node.int_or_string {
+        return Some(Sized::of_size(longest(node).unwrap_or(REQUEST - EMPTY), 1));
+    }
+    match node.kind.as_str() {
+        "array" => {
+            let each = part(node.items.as_deref()?)?;
+            let fits = (REQUEST - EMPTY) / (each.shortest + 1);
+            let most = unsigned(node.checks.max_items.unwrap_or(fits));
+            Some(Sized {
+                bounds: Bounds::list(most, each.bounds),
+                shortest: EMPTY,
+            })
+        }
+        "object" => match node.additional.schema() {
+            Some(each) => {
+                let each = part(each)?;
+                // Each with a key, its quotes, a colon and a comma.
+                let fits = (REQUEST - EMPTY) / (each.shortest + 6);
+                let most = unsigned(node.checks.max_properties.unwrap_or(fits));
+                Some(Sized {
+                    bounds: Bounds::map(most, each.bounds),
+                    shortest: EMPTY,
+                })
+            }
+            None => Some(object(node, resource)),
+        },
+        "string" => Some(text(node)),
+        "boolean" => Some(Sized::of_size(0, 4)),
+        "number" | "integer" => Some(Sized::of_size(0, 1)),
+        _ => None,
+    }
+}
+
+fn part(node: &Node) -> Option<Sized> {
+    of(node, node.embedded)
+}
+
+/// `maxLength` counts characters of up to four bytes.
+fn longest(node: &Node) -> Option<i64> {
+    let most = node.checks.max_length?.max(0);
+    Some(most.saturating_mul(4))
+}
+
+fn text(node: &Node) -> Sized {
+    match node.checks.format.as_str() {
+        "byte" => {
+            let most = node.checks.max_length.unwrap_or(REQUEST - EMPTY);
+            Sized::of_size(most, EMPTY)
+        }
+        "duration" => Sized::of_size(32, 3),
+        "date" => Sized::of_size(12, 12),
+        "date-time" => Sized::of_size(32, 21),
+        _ => {
+            let most = longest(node)
+                .or_else(|| longest_allowed(node))
+                .unwrap_or(REQUEST - EMPTY);
+            Sized::of_size(most, EMPTY)
+        }
+    }
+}
+
+/// The bytes of the longest text of an `enum`.
+fn longest_allowed(node: &Node) -> Option<i64> {
+    let allowed = &node.checks.allowed;
+    let lengths = allowed.iter().map(|value| {
+        let length = value.as_str().map_or(0, str::len);
+        i64::try_from(length).unwrap_or(i64::MAX)
+    });
+    lengths.max()
+}
+
+fn object(node: &Node, resource: bool) -> Sized {
+    let resource = resource && !declared::declares_meta(node);
+    let mut fields = Vec::with_capacity(node.properties.len());
+    let mut shortest = EMPTY;
+    let mut add = |name: &str, value: Sized, has_default: bool| {
+        let required = node.checks.required.iter().any(|it| it == name);
+        // Defaults are filled in after the request was read.
+        if required && !has_default {
+            let length = i64::try_from(name.len()).unwrap_or(i64::MAX);
+            shortest = length
+                .saturating_add(value.shortest + 4)
+                .saturating_add(shortest);
+        }
+        fields.push((name.to_owned(), value.bounds));
+    };
+    for (name, property) in &node.properties {
+        if let Some(value) = part(property)
+            && !(resource && declared::is_meta(name))
+        {
+            add(name, value, property.default.is_some());
+        }
+    }
+    if resource {
+        let name = || Sized::of_size(REQUEST - EMPTY, EMPTY);
+        let names = ["name", "generateName"].map(|it| (it, name().bounds));
+        let metadata = Sized {
+            bounds: Bounds::object(names),
+            shortest: EMPTY,
+        };
+        add("apiVersion", name(), false);
+        add("kind", name(), false);
+        add("metadata", metadata, false);
+    }
+    Sized {
+        bounds: Bounds::object(fields),
+        shortest,
+    }
+}
