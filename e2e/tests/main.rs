@@ -20,6 +20,7 @@ mod leaves_when_deleted;
 mod opens_on_time;
 mod pauses;
 mod speaks_both_contracts;
+mod spends_little;
 mod survives_restart_at_every_write;
 mod tells_what_is_wrong;
 mod waits_for_its_cluster;

@@ -135,7 +135,9 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
         }
     }
     report::publish(shell, key, view, &plan.events).await;
-    if plan.actions.is_empty() && plan.status.is_none() {
+    let is_idle = plan.actions.is_empty() && plan.status.is_none();
+    if is_idle || view.seen.freshness == Freshness::Cached {
+        // What was told from caches brings the next pass through them.
         Round::Ended(rest(view, &plan))
     } else if destroys {
         Round::Ended(await_effect(shell, key, view, &plan))

@@ -74,6 +74,17 @@ impl Shape {
         Object::new(object, wakes, terms)
     }
 
+    /// Whether the watches of this shape show `object`.
+    pub(crate) fn shows(&self, object: &Value) -> bool {
+        match self {
+            Self::Machine | Self::Provider => {
+                let label = &object["metadata"]["labels"][name::SCHEDULED_MACHINE_LABEL];
+                label.is_string()
+            }
+            Self::ScheduledMachine | Self::Cluster | Self::Node(_) | Self::Pod(_) => true,
+        }
+    }
+
     fn links(&self, object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
         let of_cluster = || {
             let cluster = text(&object["spec"]["clusterName"]);

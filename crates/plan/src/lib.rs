@@ -10,7 +10,7 @@
 //!    gather a [`Seen`], from caches or live.
 //! 2. [`Memory::observe`], then [`plan`].
 //! 3. If the plan says [`confirm`](Plan::confirm), gather again, live (quorum reads), and plan
-//!    again. From caches alone a plan never acts.
+//!    again. From caches alone a plan never acts, and ends nothing: it only tells what it sees.
 //! 4. Send the [`actions`](Plan::actions) in order and stop at the first that fails. A conflict
 //!    (409, of whatever kind) is no failure: the world has moved, start over with live facts.
 //!    A 404 of a deletion, an eviction or a patch is likewise an invitation to look again. An
@@ -30,6 +30,7 @@
 //! - `ladder`: which rung decides; `triple`: whose the objects are and what state they are in
 //! - `serve`, `leave`, `drain`, `machine`, `write`: one decision each
 //! - `status`, `finding`, `phase`: what is told to people, from the same facts
+//! - `hearsay`: what may be told on the word of caches
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -42,6 +43,7 @@ pub mod seen;
 mod case;
 mod drain;
 mod finding;
+mod hearsay;
 mod ladder;
 mod leave;
 mod machine;
@@ -85,7 +87,8 @@ pub struct Plan {
     /// When to ask again at the latest, if nothing is written now and nothing changes before:
     /// always in the future. None means that only a change can alter anything.
     pub wake: Option<Timestamp>,
-    /// There is something to do, but the facts are from caches: gather live and plan again.
+    /// There is something to do that takes more than facts from caches: gather live and plan
+    /// again.
     /// Actions, status and events are empty then.
     pub confirm: bool,
 }
@@ -198,8 +201,10 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
     let status = (!is_finalizing && after != *before).then_some(after);
     let wakes = outcome.wakes.iter().copied().chain(case.next_flip());
     let wake = wakes.filter(|due| *due > case.now).min();
+    let is_idle = status.is_none() && outcome.actions.is_empty();
     if case.seen.freshness == Freshness::Cached
-        && (status.is_some() || !outcome.actions.is_empty())
+        && !is_idle
+        && !hearsay::suffices(case, &outcome, (before, status.as_ref()))
     {
         return Plan {
             confirm: true,

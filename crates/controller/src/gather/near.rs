@@ -127,8 +127,12 @@ impl Near<'_> {
             namespace: None,
             name: self.node,
         };
+        let nodes = self.workload.node_cache(self.source.shell);
+        let lists_begun = nodes.store.lists_begun("");
         let found = port.get(&at).await?;
         self.source.memo.read(&cache, &name, found.clone());
+        self.source
+            .outrun(&nodes, (&name, found.as_ref()), lists_begun);
         Ok(found)
     }
 

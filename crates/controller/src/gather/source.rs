@@ -11,6 +11,7 @@ use super::NotYet;
 use crate::Key;
 use crate::failure;
 use crate::feed::{Feed, Health};
+use crate::ledger::{Version, Written};
 use crate::memo::Memo;
 use crate::port::Address;
 use crate::shape::Shape;
@@ -66,9 +67,11 @@ impl Source<'_> {
             namespace: Some(namespace),
             name,
         };
+        let lists_begun = feed.store.lists_begun(namespace);
         match self.shell.port.get(&address).await {
             Ok(found) => {
                 self.memo.read(&feed.name, &at, found.clone());
+                self.outrun(feed, (&at, found.as_ref()), lists_begun);
                 Fact::Known(found)
             }
             Err(error) => {
@@ -77,6 +80,37 @@ impl Source<'_> {
                 }
                 Fact::Unknown(failure::unknown(&error))
             }
+        }
+    }
+
+    /// A live read has shown something that the cache may not show yet: it counts like a write
+    /// of our own, so that no later pass goes back behind it.
+    pub(super) fn outrun(
+        &self,
+        feed: &Feed,
+        (at, found): (&Key, Option<&Value>),
+        lists_begun: u64,
+    ) {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let shown = feed.store.get(at);
+        let (uid, left) = match found {
+            Some(found) if feed.shape.shows(found) => {
+                let meta = &found["metadata"];
+                (text(&meta["uid"]), text(&meta["resourceVersion"]))
+            }
+            Some(_) => return,
+            None => (shown.map(|shown| shown.uid.clone()), None),
+        };
+        let Some(uid) = uid else { return };
+        let seen = Written {
+            uid,
+            left: left.map(Version::new),
+            lists_begun,
+        };
+        if !feed.store.has_seen(at, &seen) {
+            let (cache, at) = (feed.name.clone(), at.clone());
+            self.shell
+                .desk(self.key, |desk| desk.ledger.record(cache, at, seen));
         }
     }
 

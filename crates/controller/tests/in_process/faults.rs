@@ -1,7 +1,11 @@
 //! What the operator concludes from answers that come late, wrong or not at all.
 
+use std::sync::Arc;
+
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use crate::Ear;
 use crate::world::{Running, SCHEDULED, TRIPLE, World, instant};
 
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/k0sworkerconfigs.bootstrap.cluster.x-k8s.io";
@@ -195,4 +199,54 @@ async fn what_was_made_in_a_version_that_is_not_served_any_more_is_found_and_rem
         .advance_to(instant("2026-03-06T15:31:00Z"))
         .await;
     assert!(world.get(&format!("{SCHEDULED}/worker")).await.is_err());
+}
+
+/// The cache of Machines stays as it was before the Machine became a Node.
+#[tokio::test]
+async fn what_was_told_from_live_reads_is_not_taken_back_on_the_word_of_an_older_cache() {
+    let world = World::at("2026-03-06T15:00:00Z").await;
+    world.install_cluster_api().await;
+    world.create_cluster().await;
+    world.create_kubeconfig(&json!({"token": "abc"})).await;
+    world.create_scheduled_machine("worker").await;
+    let first = world.run(|client, clock| world.options(client, clock));
+    world
+        .clock
+        .advance_to(instant("2026-03-06T15:01:00Z"))
+        .await;
+    drop(first);
+    let answer = refusal(500, "no watch today");
+    let watch = "WATCH /apis/cluster.x-k8s.io/v1beta2/machines";
+    world.fail(usize::MAX, watch, (500, &answer));
+    let ear = Arc::new(Ear::default());
+    let _second = world.run(|client, clock| {
+        let mut options = world.options(client, clock);
+        options.observe = ear.clone();
+        options
+    });
+    world.clock.quiet().await;
+    world.join("worker").await;
+    world.ready("worker", true).await;
+    let path = format!("{SCHEDULED}/worker");
+    for minutes in 2..8 {
+        // What the cache shows makes the operator read live, for the first time.
+        let timeout = json!({"spec": {"nodeDrainTimeout": "4m"}});
+        world.merge(&path, timeout).await;
+        let label = json!({"metadata": {"labels": {"edit": minutes.to_string()}}});
+        world.merge(&path, label).await;
+        let next = instant("2026-03-06T15:00:00Z");
+        world
+            .clock
+            .advance_to(next + SignedDuration::from_mins(minutes))
+            .await;
+    }
+    let told = ear.told();
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(told[0].ends_with("Pending Active"), "{told:#?}");
+    // Nor is it told in turns, which nothing would end.
+    let statuses = world
+        .writes()
+        .into_iter()
+        .filter(|line| line.contains("scheduledmachines/worker/status"));
+    assert!(statuses.count() < 10, "{:#?}", world.writes());
 }

@@ -297,6 +297,12 @@ async fn only_the_namespaces_that_were_given_are_read() {
 #[derive(Default)]
 struct Ear(Mutex<Vec<String>>);
 
+impl Ear {
+    fn told(&self) -> Vec<String> {
+        self.0.lock().map(|told| told.clone()).unwrap_or_default()
+    }
+}
+
 impl Observe for Ear {
     fn transition(&self, transition: &Transition) {
         let Transition { at, from, to, .. } = transition;
@@ -328,7 +334,7 @@ async fn each_transition_is_told_once_with_its_instant_and_as_an_event_of_the_ob
         .clock
         .advance_to(instant("2026-03-06T15:00:00Z"))
         .await;
-    let told = ear.0.lock().unwrap().clone();
+    let told = ear.told();
     assert_eq!(
         told,
         [

@@ -44,7 +44,7 @@ pub(crate) struct World {
 }
 
 /// Answers that are given instead of the server's, to the operator alone: how often, to a
-/// request of that method and path, and with which status and body.
+/// request of that method (or `WATCH`) and path, and with which status and body.
 pub(crate) type Faults = Arc<Mutex<Vec<(usize, String, u16, String)>>>;
 
 /// Ends the controller when it is dropped.
@@ -75,7 +75,16 @@ impl Connect for InProcess {
 fn faulty(server: &Server, faults: &Faults) -> kube::Client {
     let (service, faults) = (server.in_process(), faults.clone());
     let answer = move |request: Request<Body>| {
-        let line = format!("{} {}", request.method(), request.uri().path());
+        let uri = request.uri();
+        let is_watch = uri
+            .query()
+            .is_some_and(|query| query.contains("watch=true"));
+        let verb = if is_watch {
+            "WATCH"
+        } else {
+            request.method().as_str()
+        };
+        let line = format!("{verb} {}", uri.path());
         let fault = fault(&faults, &line);
         let service = service.clone();
         async move {

@@ -37,9 +37,26 @@ proptest! {
         object in object(), seen in seen(Freshness::Cached), memory in memory(), now in now(),
     ) {
         let next = plan(&object, &seen, &memory, now);
-        prop_assert!(next.actions.is_empty() && next.status.is_none() && next.events.is_empty());
         let live = plan(&object, &Seen { freshness: Freshness::Live, ..seen }, &memory, now);
-        prop_assert_eq!(next.confirm, !live.is_idle());
+        prop_assert!(next.actions.is_empty());
+        if next.confirm {
+            prop_assert!(next.status.is_none() && next.events.is_empty() && !live.is_idle());
+        } else {
+            prop_assert_eq!(&next, &live);
+        }
+    }
+
+    #[test]
+    fn nothing_begins_or_ends_on_the_word_of_a_cache(
+        object in object(), seen in seen(Freshness::Cached), memory in memory(), now in now(),
+    ) {
+        let before = object.status.clone().unwrap_or_default();
+        if let Some(after) = plan(&object, &seen, &memory, now).status {
+            prop_assert_eq!(&before.shutdown, &after.shutdown);
+            prop_assert_eq!(&before.spec_hash, &after.spec_hash);
+            prop_assert!(before.machine_ref.is_none() || after.machine_ref.is_some());
+            prop_assert!(before.bootstrap_ref.is_none() || after.bootstrap_ref.is_some());
+        }
     }
 
     #[test]

@@ -1,0 +1,55 @@
+//! What may be told on the word of caches.
+//!
+//! A status tells what was true a moment ago, is guarded by the ScheduledMachine's version, and
+//! is corrected by the next event. That bears a cache's delay. What others are built on does not:
+//! an action, a commitment made or ended, what goes on record before a creation, and the end of
+//! anything.
+
+use fivespot_api::ScheduledMachineStatus;
+
+use crate::case::Case;
+use crate::outcome::{Commitment, Outcome};
+use crate::{Fact, Seen};
+
+/// Whether the change of the status may be written without reading anything live.
+pub(crate) fn suffices(
+    case: &Case<'_>,
+    outcome: &Outcome,
+    (before, after): (&ScheduledMachineStatus, Option<&ScheduledMachineStatus>),
+) -> bool {
+    let keeps = outcome.shutdown == Commitment::Keep || before.shutdown.is_none();
+    outcome.actions.is_empty()
+        && outcome.record.is_none()
+        && keeps
+        && after.is_none_or(|after| ends_nothing(before, after))
+        && is_complete(case.seen)
+}
+
+/// Whether whatever was on record still is.
+fn ends_nothing(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> bool {
+    fn lasts<T>(before: Option<&T>, after: Option<&T>) -> bool {
+        before.is_none() || after.is_some()
+    }
+    before.shutdown == after.shutdown
+        && before.spec_hash == after.spec_hash
+        && lasts(before.machine_ref.as_ref(), after.machine_ref.as_ref())
+        && lasts(before.bootstrap_ref.as_ref(), after.bootstrap_ref.as_ref())
+        && lasts(
+            before.infrastructure_ref.as_ref(),
+            after.infrastructure_ref.as_ref(),
+        )
+        && lasts(before.node_ref.as_ref(), after.node_ref.as_ref())
+}
+
+/// Whether everything in the management cluster could be found out. That it could not may be
+/// the cache's own trouble, which is not worth telling.
+fn is_complete(seen: &Seen) -> bool {
+    fn known<T>(fact: &Fact<T>) -> bool {
+        fact.known().is_some()
+    }
+    let mut sightings = seen.bootstrap.iter().chain(&seen.infrastructure);
+    known(&seen.contract)
+        && known(&seen.cluster)
+        && known(&seen.machine)
+        && sightings.all(|sighting| known(&sighting.found))
+}
