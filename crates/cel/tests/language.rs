@@ -176,6 +176,14 @@ fn conversions_refuse_what_they_cannot_hold() {
             "['maybe'].map(x, bool(x))",
             "error: type conversion error from 'string' to 'bool'",
         ),
+        (
+            "['soon'].map(x, timestamp(x))",
+            "error: type conversion error from 'string' to 'google.protobuf.Timestamp'",
+        ),
+        (
+            "['1x'].map(x, duration(x))",
+            "error: type conversion error from 'string' to 'google.protobuf.Duration'",
+        ),
         ("type(1) == int", "true"),
     ]);
 }

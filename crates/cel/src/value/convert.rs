@@ -145,14 +145,9 @@ impl<'v> Value<'v> {
             Self::Int(seconds) => Timestamp::from_seconds(*seconds)
                 .map(Value::Timestamp)
                 .ok_or_else(|| RunError::text("timestamp overflow")),
-            Self::String(text) => {
-                Timestamp::parse(text).map(Value::Timestamp).ok_or_else(|| {
-                    RunError::text(format!(
-                        "parsing time {:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse",
-                        &**text
-                    ))
-                })
-            }
+            Self::String(text) => Timestamp::parse(text)
+                .map(Value::Timestamp)
+                .ok_or_else(|| refused(self, "google.protobuf.Timestamp")),
             _ => Err(refused(self, "google.protobuf.Timestamp")),
         }
     }
@@ -162,11 +157,9 @@ impl<'v> Value<'v> {
         match self {
             Self::Duration(value) => Ok(Value::Duration(*value)),
             Self::Int(nanos) => Ok(Value::Duration(Duration::from_nanos(*nanos))),
-            Self::String(text) => {
-                Duration::parse(text).map(Value::Duration).ok_or_else(|| {
-                    RunError::text(format!("time: invalid duration {:?}", &**text))
-                })
-            }
+            Self::String(text) => Duration::parse(text)
+                .map(Value::Duration)
+                .ok_or_else(|| refused(self, "google.protobuf.Duration")),
             _ => Err(refused(self, "google.protobuf.Duration")),
         }
     }
