@@ -12,8 +12,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where a Kubernetes is pinned, a folder of `e2e/cluster`.
-const KUBERNETES: &str = "kubernetes-1.36";
+/// The minor of Kubernetes that runs unless another is asked for.
+pub(crate) const KUBERNETES: &str = "1.36";
 /// Where a Cluster API is pinned, a folder of `e2e/cluster`.
 const CLUSTER_API: &str = "cluster-api-1.14";
 /// Where Go's own installation guide puts it, for those who did not extend their PATH.
@@ -29,18 +29,27 @@ struct Cluster {
     state: PathBuf,
 }
 
-/// Builds what is missing, starts the cluster unless it runs, and prints how to reach it.
+/// Builds what is missing, starts the cluster unless one runs, and prints how to reach it.
+/// `minor` is that of a Kubernetes which is pinned.
 ///
 /// # Errors
-/// There is no Go, something cannot be built, or the cluster does not come up.
-pub(crate) fn up(root: &Path) -> Result<(), Box<dyn Error>> {
+/// The minor is not pinned, there is no Go, something cannot be built, or the cluster does
+/// not come up.
+pub(crate) fn up(root: &Path, minor: &str) -> Result<(), Box<dyn Error>> {
     let cluster = Cluster::new(root);
-    if cluster.call().is_none() {
-        cluster.build()?;
-        cluster.start()?;
+    let kubernetes = format!("kubernetes-{minor}");
+    if !cluster.source.join(&kubernetes).is_dir() {
+        let pinned = cluster.source.display();
+        return Err(format!("no Kubernetes {minor} is pinned in {pinned}").into());
+    }
+    if cluster.call().is_some() {
+        eprintln!("a cluster is running already");
+    } else {
+        cluster.build(&kubernetes)?;
+        cluster.start(&kubernetes)?;
     }
     if !is_on_path("kubectl") {
-        let kubectl = cluster.programs.join(KUBERNETES);
+        let kubectl = cluster.programs.join(&kubernetes);
         println!("export PATH={}:$PATH", kubectl.display());
     }
     println!("export KUBECONFIG={}", cluster.kubeconfig().display());
@@ -98,8 +107,8 @@ impl Cluster {
     }
 
     /// Builds every program that is not there in its pinned version.
-    fn build(&self) -> Result<(), Box<dyn Error>> {
-        self.build_kubernetes()?;
+    fn build(&self, kubernetes: &str) -> Result<(), Box<dyn Error>> {
+        self.build_kubernetes(kubernetes)?;
         self.build_cluster_api()?;
         // Small, and edited by those who work on it: Go itself knows whether it is fresh.
         go(
@@ -109,9 +118,9 @@ impl Cluster {
         Ok(())
     }
 
-    fn build_kubernetes(&self) -> Result<(), Box<dyn Error>> {
-        let source = self.source.join(KUBERNETES);
-        let programs = self.programs.join(KUBERNETES);
+    fn build_kubernetes(&self, kubernetes: &str) -> Result<(), Box<dyn Error>> {
+        let source = self.source.join(kubernetes);
+        let programs = self.programs.join(kubernetes);
         let mut names = vec!["kube-apiserver", "kube-controller-manager"];
         if !is_on_path("kubectl") {
             names.push("kubectl");
@@ -120,7 +129,7 @@ impl Cluster {
         if stamp.is_fresh() && names.iter().all(|name| programs.join(name).exists()) {
             return Ok(());
         }
-        eprintln!("building {KUBERNETES}: some minutes the first time");
+        eprintln!("building {kubernetes}: some minutes the first time");
         let version = go(
             &source,
             &["list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"],
@@ -168,13 +177,13 @@ impl Cluster {
     }
 
     /// Starts the cluster in the background and waits until it is ready.
-    fn start(&self) -> Result<(), Box<dyn Error>> {
+    fn start(&self, kubernetes: &str) -> Result<(), Box<dyn Error>> {
         let log = self.state.with_extension("log");
         let mut running = Command::new(self.programs.join("cluster"))
             .arg("-state")
             .arg(&self.state)
             .arg("-kubernetes")
-            .arg(self.programs.join(KUBERNETES))
+            .arg(self.programs.join(kubernetes))
             .arg("-cluster-api")
             .arg(self.programs.join(CLUSTER_API))
             .stdin(Stdio::null())

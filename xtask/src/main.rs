@@ -16,7 +16,8 @@ usage: cargo xtask <task>
   gen [--check]  write every generated file; with --check, say what would change and fail
   deps           compare who depends on whom with the house's table
   size           compare files and functions with the house's limits
-  cluster up     run a real Kubernetes and a real Cluster API in the background (needs Go)
+  cluster up [--kubernetes 1.30]
+                 run a real Kubernetes and a real Cluster API in the background (needs Go)
   cluster down   stop them
   cluster kubeconfig
                  print the path of their kubeconfig
@@ -33,7 +34,8 @@ fn main() -> ExitCode {
         ["gen", "--check"] => generate::check(&root()),
         ["deps"] => dependency::check(&root()),
         ["size"] => size::check(&root()),
-        ["cluster", "up"] => cluster::up(&root()).map(none),
+        ["cluster", "up"] => cluster::up(&root(), cluster::KUBERNETES).map(none),
+        ["cluster", "up", "--kubernetes", minor] => cluster::up(&root(), minor).map(none),
         ["cluster", "down"] => cluster::down(&root()).map(none),
         ["cluster", "kubeconfig"] => cluster::kubeconfig(&root()).map(none),
         _ => {
