@@ -44,6 +44,28 @@ pub(crate) fn has_finalizer(object: &Value, name: &str) -> bool {
     finalizers(object).any(|it| it == name)
 }
 
+/// Lists and maps that are empty are not kept, whoever wrote them: the real server reads
+/// metadata into fields that are left out when empty.
+pub(crate) fn drop_empty(object: &mut Value) {
+    let fields = [
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+        "managedFields",
+    ];
+    for field in fields {
+        let empty = match &object["metadata"][field] {
+            Value::Object(map) => map.is_empty(),
+            Value::Array(list) => list.is_empty(),
+            _ => false,
+        };
+        if empty {
+            clear(object, field);
+        }
+    }
+}
+
 /// Keeps the finalizers that pass; an empty list disappears.
 pub(crate) fn retain_finalizers(object: &mut Value, keep: impl Fn(&str) -> bool) {
     let left: Vec<Value> = finalizers(object)

@@ -166,11 +166,12 @@ impl State {
     }
 
     /// Stores an object of which some finalizers may be gone: removes it instead when it
-    /// was to be deleted and nothing keeps it any longer.
+    /// was to be deleted and nothing keeps it any longer. Returns what was to be stored.
     pub(crate) fn put_or_finish(&mut self, shelf: Shelf, object: Value) -> Object {
         let key = Key::new(meta::namespace(&object), meta::name(&object));
         if is_finished(&object) {
-            return self.remove(shelf, &key).unwrap_or_else(|| Arc::new(object));
+            self.remove(shelf, &key);
+            return Arc::new(object);
         }
         self.put(shelf, object)
     }

@@ -111,7 +111,10 @@ impl Machine {
     /// steps in their order that does not hold. None before Cluster API says anything.
     pub fn deletion_progress(&self) -> Option<&Condition> {
         match self.contract {
-            Contract::V1Beta2 => self.condition("Deleting"),
+            // It is there, and False, before deletion has begun.
+            Contract::V1Beta2 => self
+                .condition("Deleting")
+                .filter(|found| found.status == Truth::True),
             Contract::V1Beta1 => [
                 "PreDrainDeleteHookSucceeded",
                 "DrainingSucceeded",

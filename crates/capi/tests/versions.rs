@@ -183,6 +183,10 @@ fn what_holds_up_a_deletion_is_named_in_both_versions() {
         json!([{ "type": "Deleting", "status": "True", "reason": "DrainingNode" }]);
     let read = Machine::read(&machine).unwrap();
     assert_eq!(read.deletion_progress().unwrap().reason, "DrainingNode");
+    machine["status"]["conditions"] =
+        json!([{ "type": "Deleting", "status": "False", "reason": "NotDeleting" }]);
+    let read = Machine::read(&machine).unwrap();
+    assert!(read.deletion_progress().is_none(), "it has not begun");
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::num::NonZeroUsize;
 use clap::ValueEnum;
 use fivespot_clock::Clock;
 use fivespot_controller::{Namespaces, NodeAccess, Options};
+use http::HeaderValue;
+use http::header::USER_AGENT;
 use kube::{Client, Config};
 use tracing_subscriber::EnvFilter;
 
@@ -17,6 +19,9 @@ use crate::{Failure, Outcome};
 /// What is logged unless RUST_LOG says otherwise.
 const USUAL_LOG: &str = "info,kube=warn,hyper=warn,tower=warn";
 const VERBOSE_LOG: &str = "debug,kube=info,hyper=info,tower=info";
+
+/// Who the operator is in the audit log of an API server.
+const AGENT: &str = concat!("5spot/", env!("CARGO_PKG_VERSION"));
 
 /// Run the operator until it is told to stop.
 ///
@@ -96,6 +101,9 @@ async fn operate(args: &Args) -> Result<Outcome, Failure> {
     // The operator decides itself when to ask again: a retried eviction would hide what a
     // disruption budget answered.
     config.default_retry = false;
+    config
+        .headers
+        .push((USER_AGENT, HeaderValue::from_static(AGENT)));
     let client = Client::try_from(config)
         .map_err(|error| Failure::new("making a client of the kubeconfig", error))?;
     let mut options = Options::new(client, Clock::system());

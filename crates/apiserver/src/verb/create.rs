@@ -63,6 +63,7 @@ pub(super) fn finish(
     kind::default(resource, &mut draft.object);
     draft.mutate(state, call, &target);
     prepare(state, resource, &mut draft.object);
+    meta::drop_empty(&mut draft.object);
     if !draft.managed {
         let manager = call.manager();
         let writer = Writer {

@@ -56,6 +56,7 @@ pub(super) fn finish(
     check_preconditions(resource, &draft.object, &old)?;
     kind::default(resource, &mut draft.object);
     prepare(target, &mut draft.object, &old);
+    meta::drop_empty(&mut draft.object);
     draft.mutate(state, call, target);
     if !draft.managed {
         let manager = call.manager();

@@ -85,6 +85,32 @@ async fn an_object_without_any_name_is_invalid() {
 }
 
 #[tokio::test]
+async fn labels_that_are_all_taken_off_leave_no_empty_map_behind() {
+    let client = client();
+    let mut labelled = map("x");
+    labelled["metadata"]["labels"] = json!({"a": "b"});
+    labelled["metadata"]["annotations"] = json!({});
+    let made = client.create(MAPS, labelled).await.unwrap();
+    assert_eq!(made["metadata"].get("annotations"), None);
+    let off = Patch::Merge(json!({"metadata": {"labels": {"a": null}}}));
+    let left = client.patch(&at("x"), off).await.unwrap();
+    assert_eq!(left["metadata"].get("labels"), None);
+}
+
+#[tokio::test]
+async fn taking_the_last_finalizer_off_answers_with_the_object_as_it_went() {
+    let client = client();
+    let mut kept = map("x");
+    kept["metadata"]["finalizers"] = json!(["example.com/mine"]);
+    client.create(MAPS, kept).await.unwrap();
+    client.delete(&at("x"), &Delete::default()).await.unwrap();
+    let off = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    let gone = client.patch(&at("x"), off).await.unwrap();
+    assert_eq!(gone["metadata"].get("finalizers"), None);
+    assert_eq!(client.get(&at("x")).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
 async fn a_finalizer_keeps_an_object_until_it_is_taken_off() {
     let client = client();
     let mut kept = map("x");
