@@ -7,6 +7,16 @@ use serde_json::Value;
 use crate::vap::{self, Action};
 use crate::{crd, reference};
 
+/// What a cluster is given before the first ScheduledMachine, in this order: the definition for
+/// Kubernetes 1.`kube_minor` and later, the policy, and the binding that denies.
+pub fn installed(kube_minor: u32) -> [Value; 3] {
+    [
+        crd::render(kube_minor),
+        vap::policy(),
+        vap::binding(Action::Deny),
+    ]
+}
+
 /// A generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GeneratedFile {

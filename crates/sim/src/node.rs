@@ -1,5 +1,6 @@
 //! Nodes: a host that joins, becomes ready and says so.
 
+use fivespot_capi::key::CLUSTER_NAME;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -29,7 +30,7 @@ pub(crate) fn joining(machine: &Value, provider_id: &str, now: Timestamp) -> Val
             "name": name,
             "labels": labels,
             "annotations": {
-                "cluster.x-k8s.io/cluster-name": text(machine, "/spec/clusterName"),
+                CLUSTER_NAME: text(machine, "/spec/clusterName"),
                 "cluster.x-k8s.io/cluster-namespace": namespace(machine),
                 "cluster.x-k8s.io/machine": name,
                 MACHINE: format!("{}/{name}", namespace(machine)),

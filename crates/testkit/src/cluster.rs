@@ -96,7 +96,8 @@ impl Cluster {
             contract,
             simulator,
         };
-        for object in manifests() {
+        let kube = fivespot_apiserver::KubeVersion::default();
+        for object in fivespot_api::manifest::installed(kube.minor()) {
             cluster.apply(&object).await;
         }
         cluster.clock.quiet().await;
@@ -372,16 +373,6 @@ impl Cluster {
             .cloned()
             .collect()
     }
-}
-
-/// What a production cluster is given: the definition, its policy and the binding.
-fn manifests() -> [Value; 3] {
-    let kube = fivespot_apiserver::KubeVersion::default();
-    [
-        fivespot_api::crd::render(kube.minor()),
-        fivespot_api::vap::policy(),
-        fivespot_api::vap::binding(fivespot_api::vap::Action::Deny),
-    ]
 }
 
 /// The path of the ScheduledMachine `name` in namespace `default`.

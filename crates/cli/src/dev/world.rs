@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_apiserver::{Credentials, Patch, Server, User};
+use fivespot_apiserver::{Credentials, Server, User};
 use fivespot_clock::Clock;
 use jiff::SignedDuration;
 use kube::Client;
-use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -15,6 +14,7 @@ use super::neighbour::Neighbour;
 use super::story::{Story, instant};
 use super::until::Lookout;
 use super::{Args, kubeconfig, load, record};
+use crate::document::Document;
 use crate::signals::Signals;
 use crate::{Failure, Outcome};
 
@@ -49,7 +49,8 @@ pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
     let kubeconfig = credentials.kubeconfig(address, "5spot-dev");
     let written = kubeconfig::write(&args.kubeconfig, &kubeconfig)?;
 
-    install(&server, &args).await?;
+    let client = Client::new(server.in_process(), "default");
+    install(&client, args.kube_version.minor()).await?;
     if !args.no_simulator {
         let simulation = simulation(&server, clock.clone(), kubeconfig);
         fivespot_sim::install(&simulation).await.map_err(|status| {
@@ -71,7 +72,6 @@ pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
     };
     greet(&story, &args, &clock, &format!("https://{address}"));
     story.say(&format!("export KUBECONFIG={}", written.display()));
-    let client = Client::new(server.in_process(), "default");
     for object in &objects {
         load::apply(&client, object).await?;
     }
@@ -134,40 +134,11 @@ fn server(args: &Args, clock: Clock) -> Result<Server, Failure> {
     })
 }
 
-/// Installs what a production cluster is given: the definition, its policy, the binding.
-async fn install(server: &Server, args: &Args) -> Result<(), Failure> {
-    use fivespot_api::vap::Action;
-    let admission = "/apis/admissionregistration.k8s.io/v1";
-    let objects = [
-        (
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned(),
-            fivespot_api::crd::render(args.kube_version.minor()),
-        ),
-        (
-            format!("{admission}/validatingadmissionpolicies"),
-            fivespot_api::vap::policy(),
-        ),
-        (
-            format!("{admission}/validatingadmissionpolicybindings"),
-            fivespot_api::vap::binding(Action::Deny),
-        ),
-    ];
-    let client = server.client();
-    for (collection, body) in objects {
-        let name = body
-            .pointer("/metadata/name")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let path = format!("{collection}/{name}");
-        let apply = Patch::Apply {
-            body,
-            manager: "5spot-dev".to_owned(),
-            force: true,
-        };
-        client
-            .patch(&path, apply)
-            .await
-            .map_err(|status| Failure::new(format!("installing {path}"), status))?;
+/// Installs what a production cluster is given.
+async fn install(client: &Client, kube_minor: u32) -> Result<(), Failure> {
+    for object in fivespot_api::manifest::installed(kube_minor) {
+        let origin = "the built-in manifests".to_owned();
+        load::apply(client, &Document { origin, object }).await?;
     }
     Ok(())
 }
