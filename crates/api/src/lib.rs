@@ -5,6 +5,7 @@
 //! - [`condition`]: condition types and reasons, and how one is set
 //! - [`rules`]: what an acceptable spec is, one row per rule
 //! - [`crd`], [`vap`]: the CRD and the admission policy rendered from them; [`manifest`]: as files
+//! - [`reclaim`]: what the operator and the agent on a node tell each other
 //! - [`spec_hash`]: the hash of what a machine is made from
 //!
 //! Pure: no client, no clock, no I/O.
@@ -14,6 +15,7 @@ pub mod condition;
 pub mod crd;
 pub mod manifest;
 pub mod name;
+pub mod reclaim;
 pub mod reference;
 pub mod rules;
 pub mod scheduled_machine;
