@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fivespot_api::crd;
 use fivespot_api::manifest::{GeneratedFile, Group};
 
-use crate::{Faults, builtin_schema};
+use crate::{Faults, builtin_schema, conformance};
 
 /// Writes every generated file that is not as it should be.
 pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
@@ -59,6 +59,11 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
         text: builtin_schema::generate(root)?,
     };
     all.push((PathBuf::new(), schemas));
+    let conformance = GeneratedFile {
+        path: conformance::PATH.to_owned(),
+        text: conformance::page(root)?,
+    };
+    all.push((PathBuf::new(), conformance));
     Ok(all)
 }
 

@@ -2,6 +2,7 @@
 
 mod builtin_schema;
 mod cluster;
+mod conformance;
 mod dependency;
 mod generate;
 mod size;

@@ -1,0 +1,98 @@
+//! How many answers of the embedded server are a real server's, and where they differ on
+//! purpose.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Written by `cargo xtask record`, and compared by the end-to-end suite.
+const RESULT: &str = "e2e/record/agreement.json";
+
+pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
+    let result: Value = serde_json::from_str(&fs::read_to_string(root.join(RESULT))?)?;
+    Ok(render(&result))
+}
+
+fn render(result: &Value) -> String {
+    let mut text = "\
+`cargo xtask record` puts the requests of `e2e/record/corpus` to a real `kube-apiserver` and
+keeps its answers in `e2e/record/fixtures`; uids, versions and times are masked. The
+end-to-end suite puts the same requests to the embedded server: each answer must be equal,
+or differ only where `e2e/record/differences.yaml` says so, and a difference listed there
+that is none any more fails the suite.
+"
+    .to_owned();
+    for (version, areas) in entries(&result["answers"]) {
+        let _ = write!(
+            text,
+            "\nKubernetes {version}:\n\n\
+             | area | answers | equal | equal but for deliberate differences |\n\
+             |---|---:|---:|---:|\n"
+        );
+        let mut sums = [0; 3];
+        for (area, counts) in entries(areas) {
+            let row = ["answers", "equal", "deliberate"]
+                .map(|it| counts[it].as_u64().unwrap_or(0));
+            for (sum, count) in sums.iter_mut().zip(row) {
+                *sum += count;
+            }
+            let [answers, equal, deliberate] = row;
+            let _ = writeln!(text, "| {area} | {answers} | {equal} | {deliberate} |");
+        }
+        let [answers, equal, deliberate] = sums;
+        let _ = writeln!(
+            text,
+            "| **all** | **{answers}** | **{equal}** | **{deliberate}** |"
+        );
+    }
+    text.push_str(
+        "\nThe deliberate differences (an answer may show several):\n\n\
+         | what | answers | why |\n|---|---:|---|\n",
+    );
+    for difference in result["differences"].as_array().into_iter().flatten() {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            cell(&difference["what"]),
+            difference["answers"],
+            cell(&difference["why"])
+        );
+    }
+    text
+}
+
+fn entries(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    object.as_object().into_iter().flatten()
+}
+
+/// A text as one cell of a table.
+fn cell(text: &Value) -> String {
+    let text = text.as_str().unwrap_or_default();
+    text.trim().replace('\n', " ").replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::render;
+
+    #[test]
+    fn counts_are_added_up_and_reasons_fit_their_cells() {
+        let text = render(&json!({
+            "answers": {"1.36": {
+                "apply": {"answers": 5, "equal": 4, "deliberate": 1},
+                "watch": {"answers": 2, "equal": 2, "deliberate": 0},
+            }},
+            "differences": [{"what": "a|b", "answers": 1, "why": "two\nlines\n"}],
+        }));
+        assert!(
+            text.contains("| **all** | **7** | **6** | **1** |"),
+            "{text}"
+        );
+        assert!(text.contains("| a\\|b | 1 | two lines |"), "{text}");
+    }
+}
