@@ -7,6 +7,8 @@ pub enum Scope {
     Management,
     /// In the management cluster, cluster-wide.
     ManagementWide,
+    /// In the management cluster, in the operator's own namespace.
+    Home,
     /// In each workload cluster, as whoever the kubeconfig names.
     Workload,
 }
@@ -96,6 +98,12 @@ pub const PERMISSIONS: &[Permission] = &[
         ("events.k8s.io", "events"),
         &["create"],
         "publish one event per transition",
+    ),
+    permission(
+        Scope::Home,
+        ("coordination.k8s.io", "leases"),
+        &["get", "list", "watch", "create", "update", "delete"],
+        "agree with other instances on who acts, by leader election or by shards",
     ),
     permission(
         Scope::ManagementWide,
