@@ -66,6 +66,8 @@ mod request;
 mod scope;
 mod world;
 
+pub use fivespot_cel::{Abstract, RunError, Value as CelValue};
+
 pub use binding::Binding;
 pub use decide::{Decision, Denial, Policies};
 pub use definition::Policy;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::{
-    Binding, Decision, GroupVersionKind, GroupVersionResource, Operation, ParamKind,
-    Policies, Policy, Request, User, World,
+    Abstract, Binding, Decision, GroupVersionKind, GroupVersionResource, Operation,
+    ParamKind, Policies, Policy, Request, User, World,
 };
 use serde_json::{Value, json};
 
+use crate::authorization::{Action, Authorizer};
 use crate::call::Call;
 use crate::meta;
 use crate::namespace;
@@ -149,8 +150,9 @@ impl Chain {
         let resource = &target.resource;
         let user = User {
             name: call.user.name.clone(),
+            uid: call.user.uid.clone(),
             groups: call.user.groups.clone(),
-            ..User::default()
+            extra: call.user.extra.clone(),
         };
         let others = equivalents(state, target);
         let equivalents: Vec<_> = others.iter().map(|it| names(it)).collect();
@@ -178,7 +180,12 @@ impl Chain {
                 .get(state.shelves.namespaces, &namespace)
                 .map(|it| &**it),
         };
-        self.decider.decide(&request, &Params(state))
+        let world = Surroundings {
+            state,
+            user: &call.user,
+            target,
+        };
+        self.decider.decide(&request, &world)
     }
 }
 
@@ -257,31 +264,37 @@ fn options(call: &Call, operation: Operation) -> Value {
     options
 }
 
-/// The objects that policies take their parameters from.
-struct Params<'a>(&'a State);
+/// Where policies take their parameters from, and whom they ask for rights.
+struct Surroundings<'a> {
+    state: &'a State,
+    user: &'a crate::user::User,
+    target: &'a Target,
+}
 
-impl Params<'_> {
+impl Surroundings<'_> {
     fn resource(&self, kind: &ParamKind) -> Option<&Arc<crate::resource::Resource>> {
         let (group, version) = kind
             .api_version
             .rsplit_once('/')
             .unwrap_or(("", &kind.api_version));
-        self.0.registry.of_kind(group, version, &kind.kind)
+        self.state.registry.of_kind(group, version, &kind.kind)
     }
 
     fn shelf(&self, kind: &ParamKind) -> Option<crate::store::Shelf> {
         let storage: &GroupResource = &self.resource(kind)?.storage;
-        self.0.store.known_shelf(storage)
+        self.state.store.known_shelf(storage)
     }
 }
 
-impl World for Params<'_> {
+impl World for Surroundings<'_> {
     fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
         self.resource(kind).map(|it| it.namespaced)
     }
 
     fn param(&self, kind: &ParamKind, namespace: &str, name: &str) -> Option<Value> {
-        let found = self.0.get(self.shelf(kind)?, &Key::new(namespace, name));
+        let found = self
+            .state
+            .get(self.shelf(kind)?, &Key::new(namespace, name));
         found.map(|it| Value::clone(it))
     }
 
@@ -294,11 +307,27 @@ impl World for Params<'_> {
             namespace,
             after: None,
         };
-        let found = self.0.store.list(shelf, &range, None);
+        let found = self.state.store.list(shelf, &range, None);
         found
             .into_iter()
             .flatten()
             .map(|(_, it)| Value::clone(it))
             .collect()
+    }
+
+    fn authorizer(&self) -> Option<Arc<dyn Abstract>> {
+        let resource = &self.target.resource;
+        Some(Arc::new(Authorizer {
+            book: self.state.book.clone(),
+            user: self.user.clone(),
+            action: Action {
+                namespace: self.target.namespace.clone(),
+                group: resource.group.clone(),
+                resource: resource.plural.clone(),
+                subresource: self.target.subresource.clone(),
+                name: self.target.name.clone(),
+                ..Action::default()
+            },
+        }))
     }
 }
