@@ -87,9 +87,7 @@ pub(crate) fn kubeconfig(root: &Path) -> Result<(), Box<dyn Error>> {
 
 impl Cluster {
     fn new(root: &Path) -> Self {
-        let target = env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| root.join("target"), |directory| root.join(directory));
-        let own = target.join("cluster");
+        let own = target(root).join("cluster");
         Self {
             source: root.join("e2e/cluster"),
             programs: own.join("bin"),
@@ -229,8 +227,14 @@ impl Stamp {
     }
 }
 
+/// Where everything is built.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root.join("target"), |directory| root.join(directory))
+}
+
 /// Runs Go in a folder and returns what it printed, trimmed.
-fn go(directory: &Path, words: &[&str]) -> Result<String, Box<dyn Error>> {
+pub(crate) fn go(directory: &Path, words: &[&str]) -> Result<String, Box<dyn Error>> {
     let program = if is_on_path("go") { "go" } else { USUAL_GO };
     let done = Command::new(program)
         .args(words)

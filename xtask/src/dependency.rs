@@ -31,11 +31,6 @@ const ROOMS: &[Room] = &[
         is_pure: true,
     },
     Room {
-        name: "install",
-        may_use: &["api"],
-        is_pure: true,
-    },
-    Room {
         name: "cel",
         may_use: &[],
         is_pure: true,
@@ -91,7 +86,6 @@ const ROOMS: &[Room] = &[
             "plan",
             "clock",
             "controller",
-            "install",
             "apiserver",
             "sim",
         ],

@@ -4,6 +4,7 @@ mod builtin_schema;
 mod cluster;
 mod conformance;
 mod dependency;
+mod differential;
 mod generate;
 mod size;
 mod source;
@@ -17,6 +18,9 @@ usage: cargo xtask <task>
   gen [--check]  write every generated file; with --check, say what would change and fail
   deps           compare who depends on whom with the house's table
   size           compare files and functions with the house's limits
+  differential [--cases N] [--seed S] [--jobs J] [--show K] [--case I]
+                 put generated cases to Kubernetes' own libraries and to our engine, and
+                 compare (needs Go), printing K of those that differ; with --case, print that one
   cluster up [--kubernetes 1.30]
                  run a real Kubernetes and a real Cluster API in the background (needs Go)
   cluster down   stop them
@@ -35,6 +39,8 @@ fn main() -> ExitCode {
         ["gen", "--check"] => generate::check(&root()),
         ["deps"] => dependency::check(&root()),
         ["size"] => size::check(&root()),
+        ["differential", words @ ..] => differential::Plan::read(words)
+            .and_then(|plan| differential::run(&root(), plan)),
         ["cluster", "up"] => cluster::up(&root(), cluster::KUBERNETES).map(none),
         ["cluster", "up", "--kubernetes", minor] => cluster::up(&root(), minor).map(none),
         ["cluster", "down"] => cluster::down(&root()).map(none),

@@ -116,7 +116,7 @@ fn run(case: &Value) -> (Vec<String>, u64) {
         Err(errors) => return (errors.iter().map(ToString::to_string).collect(), 0),
     };
     let old = Some(get("oldObject")).filter(|old| !old.is_null());
-    let (verdict, cost) = rules.run(get("object"), old);
+    let verdict = rules.run(get("object"), old);
     let errors = verdict.errors.iter().map(ToString::to_string);
-    (errors.collect(), cost)
+    (errors.collect(), verdict.cost)
 }

@@ -246,17 +246,23 @@ impl CustomResource {
         let old_metadata = old.and_then(|old| old.get("metadata"));
         let mut warnings =
             object_meta::finalizer_warnings(object.get("metadata"), old_metadata);
+        let mut cost = 0;
         if let Some(rules) = &self.rules {
             if errors.iter().any(|error| error.kind.blocks_rules()) {
                 errors.push(self.unchecked());
             } else {
                 let mut run = Run::new(self.version);
                 run.object(rules, self.schema.root(), object, old);
+                cost = run.cost();
                 errors.append(&mut run.errors);
                 warnings.append(&mut run.warnings);
             }
         }
-        Verdict { errors, warnings }
+        Verdict {
+            errors,
+            warnings,
+            cost,
+        }
     }
 
     fn unchecked(&self) -> FieldError {
@@ -326,16 +332,15 @@ impl ResourceRules {
     }
 
     /// Runs the rules, and says what they cost in the units of Kubernetes' tracker.
-    pub fn run(&self, object: &Value, old: Option<&Value>) -> (Verdict, u64) {
+    pub fn run(&self, object: &Value, old: Option<&Value>) -> Verdict {
         let mut run = Run::new(self.version);
         if let Some(rules) = &self.rules {
             run.object(rules, self.schema.root(), object, old);
         }
-        let cost = run.cost();
-        let verdict = Verdict {
+        Verdict {
+            cost: run.cost(),
             errors: run.errors,
             warnings: run.warnings,
-        };
-        (verdict, cost)
+        }
     }
 }

@@ -55,6 +55,7 @@
 //! );
 //! ```
 
+mod authorize;
 mod binding;
 mod decide;
 mod definition;
@@ -66,10 +67,9 @@ mod request;
 mod scope;
 mod world;
 
-pub use fivespot_cel::{Abstract, RunError, Value as CelValue};
-
+pub use authorize::{Access, Authorizer, Permission, Target};
 pub use binding::Binding;
-pub use decide::{Decision, Denial, Policies};
+pub use decide::{Decision, Denial, Evaluation, Policies};
 pub use definition::Policy;
 pub use request::{GroupVersionKind, GroupVersionResource, Operation, Request, User};
 pub use world::{ParamKind, World};

@@ -59,6 +59,8 @@ pub struct Verdict {
     /// What would be refused, had it not been there before the update; sent to the client
     /// as `Warning` headers.
     pub warnings: Vec<String>,
+    /// What validation rules spent, in the units of Kubernetes' tracker; 0 if none ran.
+    pub cost: u64,
 }
 
 impl Structural {
@@ -138,7 +140,7 @@ impl Structural {
         errors.extend(self.check_lists(object, old));
         Verdict {
             errors,
-            warnings: Vec::new(),
+            ..Verdict::default()
         }
     }
 

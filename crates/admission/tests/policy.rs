@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fivespot_admission::policy::{
-    Binding, Decision, GroupVersionKind, GroupVersionResource, Operation, ParamKind,
-    Policies, Policy, Request, User, World,
+    Access, Authorizer, Binding, Decision, GroupVersionKind, GroupVersionResource,
+    Operation, ParamKind, Permission, Policies, Policy, Request, Target, User, World,
 };
 use fivespot_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
@@ -520,4 +520,125 @@ fn a_malformed_binding_is_refused_with_the_place_of_each_fault() {
     spec.validationActions[3]: Duplicate value: "Deny"
     spec.validationActions: Invalid value: ["Deny","Warn","AuditAndDeny","Deny"]: must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)
     "#);
+}
+
+/// Allows everything that its words say: user, verb, then group, resource, namespace, name.
+#[derive(Debug)]
+struct Allows(&'static [&'static str]);
+
+impl Authorizer for Allows {
+    fn authorize(&self, access: &Access<'_>) -> Result<Permission, String> {
+        let asked = match access.target {
+            Target::Path(path) => format!("{} {} {path}", access.user.name, access.verb),
+            Target::Resource {
+                group,
+                resource,
+                subresource,
+                namespace,
+                name,
+                ..
+            } => format!(
+                "{} {} {group}/{resource}/{subresource} {namespace}/{name}",
+                access.user.name, access.verb
+            ),
+        };
+        if asked.contains("broken") {
+            return Err("the authorizer is down".to_owned());
+        }
+        let allowed = self.0.contains(&asked.as_str());
+        Ok(Permission {
+            allowed,
+            reason: format!("asked: {asked}"),
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Authorized(Arc<Allows>);
+
+impl World for Authorized {
+    fn authorizer(&self) -> Option<Arc<dyn Authorizer>> {
+        Some(self.0.clone())
+    }
+}
+
+#[test]
+fn a_policy_asks_the_authorizer_of_its_world() {
+    let rows: [(&str, Result<(), &str>); 8] = [
+        (
+            "authorizer.group('apps').resource('deployments').subresource('scale')\
+             .namespace('n').name('d').check('update').allowed()",
+            Ok(()),
+        ),
+        ("authorizer.path('/healthz').check('get').allowed()", Ok(())),
+        (
+            "authorizer.requestResource.check('update').allowed()",
+            Ok(()),
+        ),
+        (
+            "authorizer.serviceAccount('n', 'sa').group('').resource('pods').check('list')\
+             .allowed()",
+            Ok(()),
+        ),
+        (
+            "authorizer.group('').resource('broken').check('get').errored()",
+            Ok(()),
+        ),
+        (
+            "authorizer.group('').resource('secrets').check('get').reason() \
+             == 'asked: ann get /secrets/ /'",
+            Ok(()),
+        ),
+        (
+            "authorizer.group('').resource('secrets').check('get').allowed()",
+            Err(
+                "failed expression: authorizer.group('').resource('secrets').check('get')\
+                 .allowed()",
+            ),
+        ),
+        (
+            "authorizer.path(' ').check('get').allowed()",
+            Err("path must not be empty"),
+        ),
+    ];
+    let world = Authorized(Arc::new(Allows(&[
+        "ann update apps/deployments/scale n/d",
+        "ann get /healthz",
+        "ann update example.com/widgets/ ns/a",
+        "system:serviceaccount:n:sa list /pods/ /",
+    ])));
+    let user = User {
+        name: "ann".to_owned(),
+        ..User::default()
+    };
+    let object = json!({"metadata": {"name": "a"}});
+    for (expression, wanted) in rows {
+        let policies = policies(
+            policy(json!({"validations": [{"expression": expression}]})),
+            binding(json!({})),
+        );
+        let decision = policies.decide(&create(&object, &user), &world);
+        let found = decision.denied().map(|denial| denial.message.as_str());
+        match (found, wanted) {
+            (None, Ok(())) => {}
+            (Some(found), Err(wanted)) => {
+                assert!(found.ends_with(wanted), "{expression}: {found}");
+            }
+            (found, wanted) => panic!("{expression}: {found:?} is not {wanted:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_decision_says_what_each_evaluation_cost() {
+    let policies = policies(
+        policy(json!({"validations": [{"expression": "object.metadata.name != ''"}]})),
+        binding(json!({})),
+    );
+    let object = json!({"metadata": {"name": "a"}});
+    let decision = policies.decide(&create(&object, &User::default()), &());
+    let costs: Vec<_> = decision.evaluations.iter().map(|it| it.cost).collect();
+    assert_eq!(costs, [3]);
+    assert_eq!(decision.evaluations[0].policy, "p");
+    assert_eq!(decision.evaluations[0].binding, "b");
 }

@@ -206,21 +206,14 @@ fn admission() -> Vec<Resource> {
 }
 
 fn reviews() -> Vec<Resource> {
-    const RIGHTS: &str = "authorization.k8s.io";
-    const IDENTITY: &str = "authentication.k8s.io";
     [
-        (RIGHTS, "LocalSubjectAccessReview"),
-        (RIGHTS, "SelfSubjectAccessReview"),
-        (RIGHTS, "SelfSubjectRulesReview"),
-        (RIGHTS, "SubjectAccessReview"),
-        (IDENTITY, "SelfSubjectReview"),
-        (IDENTITY, "TokenReview"),
+        ("SelfSubjectAccessReview", "selfsubjectaccessreviews"),
+        ("SubjectAccessReview", "subjectaccessreviews"),
     ]
     .into_iter()
-    .map(|(group, kind)| {
-        let mut row = Row::of(group, kind, &format!("{}s", kind.to_lowercase()));
+    .map(|(kind, plural)| {
+        let mut row = Row::of("authorization.k8s.io", kind, plural).cluster();
         row.0.verbs = vec![Verb::Create];
-        row.0.namespaced = kind.starts_with("Local");
         row.done()
     })
     .collect()

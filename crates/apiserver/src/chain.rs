@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::{
-    Abstract, Binding, Decision, GroupVersionKind, GroupVersionResource, Operation,
-    ParamKind, Policies, Policy, Request, User, World,
+    Binding, Decision, GroupVersionKind, GroupVersionResource, Operation, ParamKind,
+    Policies, Policy, Request, User, World,
 };
 use serde_json::{Value, json};
 
-use crate::authorization::{Action, Authorizer};
 use crate::call::Call;
 use crate::meta;
 use crate::namespace;
@@ -150,9 +149,8 @@ impl Chain {
         let resource = &target.resource;
         let user = User {
             name: call.user.name.clone(),
-            uid: call.user.uid.clone(),
             groups: call.user.groups.clone(),
-            extra: call.user.extra.clone(),
+            ..User::default()
         };
         let others = equivalents(state, target);
         let equivalents: Vec<_> = others.iter().map(|it| names(it)).collect();
@@ -180,12 +178,7 @@ impl Chain {
                 .get(state.shelves.namespaces, &namespace)
                 .map(|it| &**it),
         };
-        let world = Surroundings {
-            state,
-            user: &call.user,
-            target,
-        };
-        self.decider.decide(&request, &world)
+        self.decider.decide(&request, &Params(state))
     }
 }
 
@@ -264,37 +257,31 @@ fn options(call: &Call, operation: Operation) -> Value {
     options
 }
 
-/// Where policies take their parameters from, and whom they ask for rights.
-struct Surroundings<'a> {
-    state: &'a State,
-    user: &'a crate::user::User,
-    target: &'a Target,
-}
+/// The objects that policies take their parameters from.
+struct Params<'a>(&'a State);
 
-impl Surroundings<'_> {
+impl Params<'_> {
     fn resource(&self, kind: &ParamKind) -> Option<&Arc<crate::resource::Resource>> {
         let (group, version) = kind
             .api_version
             .rsplit_once('/')
             .unwrap_or(("", &kind.api_version));
-        self.state.registry.of_kind(group, version, &kind.kind)
+        self.0.registry.of_kind(group, version, &kind.kind)
     }
 
     fn shelf(&self, kind: &ParamKind) -> Option<crate::store::Shelf> {
         let storage: &GroupResource = &self.resource(kind)?.storage;
-        self.state.store.known_shelf(storage)
+        self.0.store.known_shelf(storage)
     }
 }
 
-impl World for Surroundings<'_> {
+impl World for Params<'_> {
     fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
         self.resource(kind).map(|it| it.namespaced)
     }
 
     fn param(&self, kind: &ParamKind, namespace: &str, name: &str) -> Option<Value> {
-        let found = self
-            .state
-            .get(self.shelf(kind)?, &Key::new(namespace, name));
+        let found = self.0.get(self.shelf(kind)?, &Key::new(namespace, name));
         found.map(|it| Value::clone(it))
     }
 
@@ -307,27 +294,11 @@ impl World for Surroundings<'_> {
             namespace,
             after: None,
         };
-        let found = self.state.store.list(shelf, &range, None);
+        let found = self.0.store.list(shelf, &range, None);
         found
             .into_iter()
             .flatten()
             .map(|(_, it)| Value::clone(it))
             .collect()
-    }
-
-    fn authorizer(&self) -> Option<Arc<dyn Abstract>> {
-        let resource = &self.target.resource;
-        Some(Arc::new(Authorizer {
-            book: self.state.book.clone(),
-            user: self.user.clone(),
-            action: Action {
-                namespace: self.target.namespace.clone(),
-                group: resource.group.clone(),
-                resource: resource.plural.clone(),
-                subresource: self.target.subresource.clone(),
-                name: self.target.name.clone(),
-                ..Action::default()
-            },
-        }))
     }
 }

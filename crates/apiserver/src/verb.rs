@@ -12,8 +12,6 @@ mod update;
 mod watch;
 mod write;
 
-pub(crate) use write::invalid;
-
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::resource::Verb;

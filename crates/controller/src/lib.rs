@@ -29,6 +29,7 @@ mod memo;
 mod observe;
 mod options;
 mod pass;
+pub mod permission;
 mod port;
 mod queue;
 mod report;

@@ -87,7 +87,7 @@ impl Run {
 
     /// What all rules cost together.
     pub(crate) fn cost(&self) -> u64 {
-        self.budget.spent()
+        self.budget.spent().min(Budget::PER_OBJECT)
     }
 
     /// Runs every rule that applies to an object, forgiving what did not change.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::authorize::Asking;
 use super::binding::Binding;
 use super::definition::Policy;
 use super::evaluate::{Found, Refusal};
@@ -39,6 +40,20 @@ pub struct Decision {
     pub warnings: Vec<String>,
     /// Written to the audit log.
     pub audit_annotations: BTreeMap<String, String>,
+    /// What every policy that looked at the request cost, in the order in which they did.
+    pub evaluations: Vec<Evaluation>,
+}
+
+/// One policy with one binding and one parameter object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evaluation {
+    /// The policy.
+    pub policy: String,
+    /// The binding.
+    pub binding: String,
+    /// What its match conditions, validations, messages and audit annotations cost
+    /// together, in the units of Kubernetes' tracker.
+    pub cost: u64,
 }
 
 impl Decision {
@@ -177,12 +192,15 @@ impl<'a> Deciding<'a> {
         };
         // A request about a namespace has no namespace around it.
         let namespace = request.namespace_object.filter(|_| !request.is_namespace());
+        let authorizer = self.world.authorizer();
+        let authorizer = authorizer.map(|it| Arc::new(Asking::new(it, request.user)));
         Inputs {
             object: in_version(request.object),
             old_object: in_version(request.old_object),
             request: request.variable(resource, kind),
             namespace: namespace.unwrap_or(&NULL),
-            authorizer: self.world.authorizer(),
+            authorizer: authorizer.clone(),
+            request_resource: authorizer.map(|it| Arc::new(it.about(request))),
         }
     }
 
@@ -193,6 +211,11 @@ impl<'a> Deciding<'a> {
         found: Found,
         annotations: &mut BTreeMap<String, Vec<String>>,
     ) {
+        self.decision.evaluations.push(Evaluation {
+            policy: policy.name.clone(),
+            binding: binding.name().to_owned(),
+            cost: found.cost,
+        });
         for refusal in &found.refusals {
             for action in &binding.actions {
                 match action.as_str() {

@@ -15,6 +15,8 @@ pub(super) struct Found {
     pub(super) annotations: Vec<(String, String)>,
     /// Refusals by audit annotations, which no action of the binding softens.
     pub(super) failed_annotations: Vec<String>,
+    /// What all expressions cost together.
+    pub(super) cost: u64,
 }
 
 /// One validation that does not admit.
@@ -36,18 +38,30 @@ impl Policy {
         inputs: &'v Inputs<'v>,
         params: &'v Json,
     ) -> Found {
+        let mut budgets = Budgets::default();
+        let mut found = self.run_all(inputs, params, &mut budgets);
+        found.cost = budgets.spent();
+        found
+    }
+
+    fn run_all<'v>(
+        &'v self,
+        inputs: &'v Inputs<'v>,
+        params: &'v Json,
+        budgets: &mut Budgets,
+    ) -> Found {
         let scope = || Scope::new(inputs, &self.variables, params);
-        match self.applies(&scope().without_namespace()) {
+        match self.applies(&scope().without_namespace(), &mut budgets.conditions) {
             Ok(true) => {}
             Ok(false) => return Found::default(),
             Err(why) => return self.failed(why),
         }
-        let mut budget = Budget::default();
-        let verdicts = match self.run_validations(&scope(), &mut budget) {
+        let budget = &mut budgets.validations;
+        let verdicts = match self.run_validations(&scope(), budget) {
             Ok(verdicts) => verdicts,
             Err(why) => return self.failed(why),
         };
-        let messages = self.run_messages(&scope(), &mut budget);
+        let messages = self.run_messages(&scope(), budget);
         let mut found = Found::default();
         for (at, (validation, verdict)) in
             self.validations.iter().zip(verdicts).enumerate()
@@ -57,7 +71,9 @@ impl Policy {
                 .refusals
                 .extend(self.refusal(at, validation, verdict, message));
         }
-        if let Err(why) = self.run_annotations(&scope(), &mut found) {
+        if let Err(why) =
+            self.run_annotations(&scope(), &mut budgets.annotations, &mut found)
+        {
             return self.failed(why);
         }
         found
@@ -80,11 +96,14 @@ impl Policy {
     }
 
     /// Whether all match conditions hold; one that is false outweighs any that fail.
-    fn applies<'v>(&'v self, scope: &Scope<'v>) -> Result<bool, String> {
-        let mut budget = Budget::new(Budget::MATCH_CONDITIONS);
+    fn applies<'v>(
+        &'v self,
+        scope: &Scope<'v>,
+        budget: &mut Budget,
+    ) -> Result<bool, String> {
         let mut errors: Vec<String> = Vec::new();
         for condition in &self.conditions {
-            let result = run(&condition.compiled, &condition.source, scope, &mut budget);
+            let result = run(&condition.compiled, &condition.source, scope, budget);
             match result.map_err(|Stopped| OUT_OF_BUDGET.to_owned()) {
                 // Nothing is admitted or refused by what cannot be known.
                 Err(_) if self.ignores_errors => return Ok(false),
@@ -164,16 +183,16 @@ impl Policy {
     fn run_annotations<'v>(
         &'v self,
         scope: &Scope<'v>,
+        budget: &mut Budget,
         found: &mut Found,
     ) -> Result<(), String> {
-        let mut budget = Budget::default();
         for Expression {
             name,
             source,
             compiled,
         } in &self.annotations
         {
-            let result = run(compiled, source, scope, &mut budget);
+            let result = run(compiled, source, scope, budget);
             match result.map_err(|Stopped| OUT_OF_BUDGET.to_owned())? {
                 Err(_) if self.ignores_errors => {}
                 Err(why) => found.failed_annotations.push(why),
@@ -186,6 +205,34 @@ impl Policy {
             }
         }
         Ok(())
+    }
+}
+
+/// What the parts of one evaluation may cost.
+struct Budgets {
+    conditions: Budget,
+    /// Messages are made from what validations leave.
+    validations: Budget,
+    annotations: Budget,
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self {
+            conditions: Budget::new(Budget::MATCH_CONDITIONS),
+            validations: Budget::default(),
+            annotations: Budget::default(),
+        }
+    }
+}
+
+impl Budgets {
+    /// What was spent, and no more than could be.
+    fn spent(&self) -> u64 {
+        let capped = |budget: &Budget, most: u64| budget.spent().min(most);
+        capped(&self.conditions, Budget::MATCH_CONDITIONS)
+            + capped(&self.validations, Budget::PER_OBJECT)
+            + capped(&self.annotations, Budget::PER_OBJECT)
     }
 }
 

@@ -5,9 +5,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fivespot_cel::{Abstract, Activation, Binding, Budget, RunError, Value};
+use fivespot_cel::{Activation, Binding, Budget, RunError, Value};
 use serde_json::Value as Json;
 
+use super::authorize::Asking;
 use super::definition::Expression;
 
 /// What the expressions of one policy see. Composed variables are evaluated when they are
@@ -29,7 +30,10 @@ pub(super) struct Inputs<'a> {
     pub(super) old_object: Cow<'a, Json>,
     pub(super) request: Json,
     pub(super) namespace: &'a Json,
-    pub(super) authorizer: Option<Arc<dyn Abstract>>,
+    /// The variable `authorizer`.
+    pub(super) authorizer: Option<Arc<Asking>>,
+    /// The variable `authorizer.requestResource`.
+    pub(super) request_resource: Option<Arc<Asking>>,
 }
 
 pub(super) static NULL: Json = Json::Null;
@@ -88,8 +92,9 @@ impl<'v> Activation<'v> for Scope<'v> {
             "namespaceObject" => Binding::Json(&NULL),
             "params" => Binding::Json(self.params),
             "variables" => Binding::Lazy,
-            "authorizer" | "authorizer.requestResource" => {
-                Binding::Value(Value::Abstract(self.inputs.authorizer.clone()?))
+            "authorizer" => asking(self.inputs.authorizer.as_ref()?),
+            "authorizer.requestResource" => {
+                asking(self.inputs.request_resource.as_ref()?)
             }
             _ => return None,
         }))
@@ -116,4 +121,8 @@ impl<'v> Activation<'v> for Scope<'v> {
         };
         Some(result.map(Binding::Value))
     }
+}
+
+fn asking<'v>(asking: &Arc<Asking>) -> Binding<'v> {
+    Binding::Value(Value::Abstract(asking.clone()))
 }

@@ -1,8 +1,11 @@
 //! What a policy may have to look up while it decides.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
+
+use super::authorize::Authorizer;
 
 /// The kind of the parameters of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,9 +46,8 @@ pub trait World {
         Vec::new()
     }
 
-    /// The value of the variables `authorizer` and `authorizer.requestResource`; without
-    /// one, an expression that uses them fails.
-    fn authorizer(&self) -> Option<std::sync::Arc<dyn fivespot_cel::Abstract>> {
+    /// Who answers the variable `authorizer`; without one, an expression that asks it fails.
+    fn authorizer(&self) -> Option<Arc<dyn Authorizer>> {
         None
     }
 }

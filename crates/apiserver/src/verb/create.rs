@@ -13,7 +13,6 @@ use crate::intake;
 use crate::kind;
 use crate::meta;
 use crate::resource::Resource;
-use crate::review;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::{Reason, Status};
@@ -26,7 +25,7 @@ pub(super) fn create(
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
     if kind::is_question(resource) {
-        return review::reply(state, call, target);
+        return kind::reply(call, target);
     }
     let shelf = state.shelf(resource);
     if definition::ending(state, shelf).is_some() {
@@ -74,7 +73,6 @@ pub(super) fn finish(
         };
         apply::tracked(resource, None, &mut draft.object, &writer);
     }
-    draft.confirm(state, call, &target)?;
     draft.validate(state, &target)?;
     draft.admit(state, call, &target)?;
     let key = Key::new(&target.namespace, &target.name);

@@ -1,0 +1,142 @@
+//! What the controller asks of the API servers: the table from which roles are made.
+
+/// Where a permission is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// In the management cluster, in each namespace with ScheduledMachines.
+    Management,
+    /// In the management cluster, cluster-wide.
+    ManagementWide,
+    /// In each workload cluster, as whoever the kubeconfig names.
+    Workload,
+}
+
+/// One rule of a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// Where.
+    pub scope: Scope,
+    /// The API group; empty is the core group.
+    pub group: &'static str,
+    /// The resource, or resource and subresource. [`PROVIDER`] stands for each kind of
+    /// bootstrap and infrastructure object that is in use.
+    pub resource: &'static str,
+    /// The verbs.
+    pub verbs: &'static [&'static str],
+    /// What for.
+    pub why: &'static str,
+}
+
+/// Stands for the kinds of bootstrap and infrastructure objects, which the installer chooses.
+pub const PROVIDER: &str = "<provider>";
+
+const WATCHED: &[&str] = &["get", "list", "watch"];
+
+const fn permission(
+    scope: Scope,
+    (group, resource): (&'static str, &'static str),
+    verbs: &'static [&'static str],
+    why: &'static str,
+) -> Permission {
+    Permission {
+        scope,
+        group,
+        resource,
+        verbs,
+        why,
+    }
+}
+
+/// Everything that the controller does, and nothing else.
+pub const PERMISSIONS: &[Permission] = &[
+    permission(
+        Scope::Management,
+        ("5spot.finos.org", "scheduledmachines"),
+        &["get", "list", "watch", "patch"],
+        "read what is asked for; put the finalizer on and take it off",
+    ),
+    permission(
+        Scope::Management,
+        ("5spot.finos.org", "scheduledmachines/status"),
+        &["patch"],
+        "say what was seen and decided",
+    ),
+    permission(
+        Scope::Management,
+        ("5spot.finos.org", "scheduledmachines/finalizers"),
+        &["update"],
+        "set owner references that block a deletion in the foreground",
+    ),
+    permission(
+        Scope::Management,
+        ("cluster.x-k8s.io", "clusters"),
+        WATCHED,
+        "know whether Machines can join, and whether the Cluster is paused",
+    ),
+    permission(
+        Scope::Management,
+        ("cluster.x-k8s.io", "machines"),
+        &["get", "list", "watch", "create", "patch", "delete"],
+        "create and remove the Machine, and keep its timeouts",
+    ),
+    permission(
+        Scope::Management,
+        (PROVIDER, PROVIDER),
+        &["get", "list", "watch", "create", "delete"],
+        "create what the Machine is made from, and remove what is left without one",
+    ),
+    permission(
+        Scope::Management,
+        ("", "secrets"),
+        WATCHED,
+        "read the kubeconfig Secrets that Cluster API keeps, by name",
+    ),
+    permission(
+        Scope::Management,
+        ("events.k8s.io", "events"),
+        &["create"],
+        "publish one event per transition",
+    ),
+    permission(
+        Scope::ManagementWide,
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+        &["list", "watch"],
+        "notice kinds that appear",
+    ),
+    permission(
+        Scope::Workload,
+        ("", "nodes"),
+        &["get", "list", "watch", "patch"],
+        "see whether the Node is ready; cordon it and let pods in again",
+    ),
+    permission(
+        Scope::Workload,
+        ("", "pods"),
+        &["list", "watch"],
+        "see which pods are still on a Node that is being drained",
+    ),
+    permission(
+        Scope::Workload,
+        ("", "pods/eviction"),
+        &["create"],
+        "evict them, as disruption budgets allow",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_asked_for_twice_or_by_wildcard() {
+        for (place, one) in PERMISSIONS.iter().enumerate() {
+            let is_same = |other: &Permission| {
+                (other.scope, other.group, other.resource)
+                    == (one.scope, one.group, one.resource)
+            };
+            assert_eq!(PERMISSIONS.iter().position(is_same), Some(place), "{one:?}");
+            assert!(!one.verbs.contains(&"*") && one.resource != "*", "{one:?}");
+            assert!(!one.verbs.is_empty() && !one.why.is_empty(), "{one:?}");
+        }
+    }
+}

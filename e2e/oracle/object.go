@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	schemaobjectmeta "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apiextensions-apiserver/pkg/crdserverscheme"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+)
+
+// strategy is what the server asks about objects of one version.
+type strategy interface {
+	Validate(context.Context, runtime.Object) field.ErrorList
+	ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList
+	WarningsOnCreate(context.Context, runtime.Object) []string
+	WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string
+}
+
+// write decodes an object as the server does and says what it answers.
+func (d *definition) write(asked write) written {
+	object := &unstructured.Unstructured{Object: asked.Object}
+	version := object.GroupVersionKind().Version
+	structural, err := d.structural(version)
+	if err != nil {
+		return written{Undecodable: err.Error()}
+	}
+	given := written{Unknown: []string{}, Errors: []string{}, Warnings: []string{}}
+	if given.Unknown, err = d.decode(object, structural); err != nil {
+		return written{Undecodable: err.Error()}
+	}
+	given.Object = object.Object
+	main, status, err := d.strategies(version, structural)
+	if err != nil {
+		return written{Undecodable: err.Error()}
+	}
+	ctx := context.Background()
+	old := &unstructured.Unstructured{Object: asked.OldObject}
+	switch asked.Operation {
+	case "CREATE":
+		given.Errors = texts(main.Validate(ctx, object))
+		given.Warnings = main.WarningsOnCreate(ctx, object)
+		old = nil
+	case "UPDATE":
+		given.Errors = texts(main.ValidateUpdate(ctx, object, old))
+		given.Warnings = main.WarningsOnUpdate(ctx, object, old)
+	case "STATUS":
+		given.Errors = texts(status.ValidateUpdate(ctx, object, old))
+		given.Warnings = status.WarningsOnUpdate(ctx, object, old)
+	default:
+		return written{Undecodable: fmt.Sprintf("no operation %q", asked.Operation)}
+	}
+	given.Cost = cost(structural, object, old)
+	return given
+}
+
+// decode prunes, coerces and defaults an object in the order of the server's decoder.
+func (d *definition) decode(object *unstructured.Unstructured, structural *structuralschema.Structural) ([]string, error) {
+	for _, name := range []string{"kind", "apiVersion"} {
+		if _, _, err := unstructured.NestedString(object.Object, name); err != nil {
+			return nil, err
+		}
+	}
+	gvk := object.GroupVersionKind()
+	metadata, found, unknown, err := schemaobjectmeta.GetObjectMetaWithOptions(object.Object,
+		schemaobjectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		return nil, err
+	}
+	own := gvk.Group == d.internal.Spec.Group && gvk.Kind == d.internal.Spec.Names.Kind
+	if own {
+		options := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+		unknown = append(unknown, pruning.PruneWithOptions(object.Object, structural, true, options)...)
+		defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, structural)
+		wrong, paths := schemaobjectmeta.CoerceWithOptions(nil, object.Object, structural, false,
+			schemaobjectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+		if wrong != nil {
+			return nil, wrong
+		}
+		unknown = append(unknown, paths...)
+	}
+	object.SetGroupVersionKind(gvk)
+	if found {
+		if err := schemaobjectmeta.SetObjectMeta(object.Object, metadata); err != nil {
+			return nil, err
+		}
+	}
+	if own {
+		defaulting.Default(object.Object, structural)
+	}
+	return unknown, nil
+}
+
+// strategies are those of the resource and of its status.
+func (d *definition) strategies(version string, structural *structuralschema.Structural) (strategy, strategy, error) {
+	properties := d.schema(version)
+	validator, _, err := apiservervalidation.NewSchemaValidator(properties)
+	if err != nil {
+		return nil, nil, err
+	}
+	subresources, err := apiextensions.GetSubresourcesForVersion(&d.internal, version)
+	if err != nil {
+		return nil, nil, err
+	}
+	var status *apiextensions.CustomResourceSubresourceStatus
+	var scale *apiextensions.CustomResourceSubresourceScale
+	var statusValidator apiservervalidation.SchemaValidator
+	if subresources != nil {
+		status, scale = subresources.Status, subresources.Scale
+	}
+	if status != nil && properties != nil {
+		if part, ok := properties.Properties["status"]; ok {
+			if statusValidator, _, err = apiservervalidation.NewSchemaValidator(&part); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	var selectable []apiextensionsv1.SelectableField
+	for _, one := range d.external.Spec.Versions {
+		if one.Name == version {
+			selectable = one.SelectableFields
+		}
+	}
+	kind := schema.GroupVersionKind{Group: d.internal.Spec.Group, Version: version, Kind: d.internal.Spec.Names.Kind}
+	main := customresource.NewStrategy(crdserverscheme.NewUnstructuredObjectTyper(),
+		d.internal.Spec.Scope == apiextensions.NamespaceScoped, kind, validator, statusValidator,
+		structural, status, scale, selectable)
+	return main, customresource.NewStatusStrategy(main), nil
+}
+
+// cost is what the rules spend on an object.
+func cost(structural *structuralschema.Structural, object, old *unstructured.Unstructured) *int64 {
+	if structural == nil {
+		return nil
+	}
+	validator := cel.NewValidator(structural, true, celconfig.PerCallLimit)
+	if validator == nil {
+		return nil
+	}
+	var before any
+	var options []cel.Option
+	if old != nil {
+		before = old.Object
+		correlated := common.NewCorrelatedObject(object.Object, old.Object, &model.Structural{Structural: structural})
+		options = append(options, cel.WithRatcheting(correlated))
+	}
+	_, left := validator.Validate(context.Background(), nil, structural, object.Object, before,
+		celconfig.RuntimeCELCostBudget, options...)
+	spent := celconfig.RuntimeCELCostBudget - left
+	return &spent
+}

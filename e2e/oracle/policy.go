@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/admissionregistration"
+	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
+	"k8s.io/kubernetes/pkg/apis/admissionregistration/validation"
+)
+
+// decodeTyped reads a manifest into its external form and fills in what is not said.
+func decodeTyped(text json.RawMessage, into runtime.Object) error {
+	decoder := legacyscheme.Codecs.UniversalDeserializer()
+	if _, _, err := decoder.Decode(text, nil, into); err != nil {
+		return err
+	}
+	legacyscheme.Scheme.Default(into)
+	return nil
+}
+
+// addPolicy registers a policy, and keeps it if it is valid.
+func (w *world) addPolicy(text json.RawMessage) registration {
+	var external admissionregistrationv1.ValidatingAdmissionPolicy
+	var internal admissionregistration.ValidatingAdmissionPolicy
+	err := decodeTyped(text, &external)
+	if err == nil {
+		err = legacyscheme.Scheme.Convert(&external, &internal, nil)
+	}
+	if err != nil {
+		return registration{Undecodable: err.Error(), Errors: []string{}}
+	}
+	errors := texts(validation.ValidateValidatingAdmissionPolicy(&internal))
+	if len(errors) == 0 {
+		w.policies = append(w.policies, &external)
+	}
+	return registration{Errors: errors}
+}
+
+// addBinding registers a binding, and keeps it if it is valid.
+func (w *world) addBinding(text json.RawMessage) registration {
+	var external admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	var internal admissionregistration.ValidatingAdmissionPolicyBinding
+	err := decodeTyped(text, &external)
+	if err == nil {
+		err = legacyscheme.Scheme.Convert(&external, &internal, nil)
+	}
+	if err != nil {
+		return registration{Undecodable: err.Error(), Errors: []string{}}
+	}
+	errors := texts(validation.ValidateValidatingAdmissionPolicyBinding(&internal))
+	if len(errors) == 0 {
+		w.bindings = append(w.bindings, &external)
+	}
+	return registration{Errors: errors}
+}
+
+// hooks are the policies with their bindings, both by name.
+func (w *world) hooks(meter *meter) []validating.PolicyHook {
+	byName := func(a, b *admissionregistrationv1.ValidatingAdmissionPolicy) int {
+		return strings.Compare(a.Name, b.Name)
+	}
+	var hooks []validating.PolicyHook
+	for _, policy := range slices.SortedFunc(slices.Values(w.policies), byName) {
+		hook := validating.PolicyHook{Policy: policy, Evaluator: compile(policy, meter)}
+		for _, binding := range w.bindings {
+			if binding.Spec.PolicyName == policy.Name {
+				hook.Bindings = append(hook.Bindings, binding)
+			}
+		}
+		slices.SortFunc(hook.Bindings, func(a, b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) int {
+			return strings.Compare(a.Name, b.Name)
+		})
+		if kind := policy.Spec.ParamKind; kind != nil {
+			hook.ParamInformer, hook.ParamScope = w.params(kind)
+		}
+		if len(hook.Bindings) > 0 {
+			hooks = append(hooks, hook)
+		}
+	}
+	return hooks
+}
+
+// compile does what the plugin does with a policy that it has read, and has the meter see
+// what each evaluation costs.
+func compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy, meter *meter) validating.Validator {
+	spec := &policy.Spec
+	hasParams := spec.ParamKind != nil
+	all := cel.OptionalVariableDeclarations{HasParams: hasParams, HasAuthorizer: true}
+	forMessages := cel.OptionalVariableDeclarations{HasParams: hasParams}
+	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+	compiler, err := cel.NewCompositedCompiler(base)
+	if err != nil {
+		return validating.NewValidator(nil, nil, nil, nil, spec.FailurePolicy, err)
+	}
+	var variables []cel.NamedExpressionAccessor
+	for _, one := range spec.Variables {
+		variables = append(variables, &validating.Variable{Name: one.Name, Expression: one.Expression})
+	}
+	compiler.CompileAndStoreVariables(variables, all, environment.StoredExpressions)
+	condition := func(expressions []cel.ExpressionAccessor, may cel.OptionalVariableDeclarations) cel.ConditionEvaluator {
+		compiled := compiler.CompileCondition(expressions, may, environment.StoredExpressions)
+		return &metered{ConditionEvaluator: compiled, meter: meter}
+	}
+	var matcher matchconditions.Matcher
+	if len(spec.MatchConditions) > 0 {
+		var conditions []cel.ExpressionAccessor
+		for i := range spec.MatchConditions {
+			conditions = append(conditions, (*matchconditions.MatchCondition)(&spec.MatchConditions[i]))
+		}
+		matcher = matchconditions.NewMatcher(condition(conditions, all), spec.FailurePolicy, "policy", "validate", policy.Name)
+	}
+	validations := make([]cel.ExpressionAccessor, len(spec.Validations))
+	messages := make([]cel.ExpressionAccessor, len(spec.Validations))
+	for i, one := range spec.Validations {
+		validations[i] = &validating.ValidationCondition{Expression: one.Expression, Message: one.Message, Reason: one.Reason}
+		if one.MessageExpression != "" {
+			messages[i] = &validating.MessageExpressionCondition{MessageExpression: one.MessageExpression}
+		}
+	}
+	annotations := make([]cel.ExpressionAccessor, len(spec.AuditAnnotations))
+	for i, one := range spec.AuditAnnotations {
+		annotations[i] = &validating.AuditAnnotationCondition{Key: one.Key, ValueExpression: one.ValueExpression}
+	}
+	inner := validating.NewValidator(condition(validations, all), matcher, condition(annotations, all),
+		condition(messages, forMessages), spec.FailurePolicy, nil)
+	return &meteredValidator{Validator: inner, policy: policy.Name, meter: meter}
+}
+
+// meter adds up what evaluations cost.
+type meter struct {
+	spent []spent
+}
+
+// metered tells a meter what its expressions cost.
+type metered struct {
+	cel.ConditionEvaluator
+	meter *meter
+}
+
+func (m *metered) ForInput(ctx context.Context, attributes *admission.VersionedAttributes,
+	request *admissionv1.AdmissionRequest, bindings cel.OptionalVariableBindings,
+	namespace *corev1.Namespace, budget int64,
+) ([]cel.EvaluationResult, int64, error) {
+	results, left, err := m.ConditionEvaluator.ForInput(ctx, attributes, request, bindings, namespace, budget)
+	if last := len(m.meter.spent) - 1; last >= 0 {
+		if left < 0 {
+			left = 0
+		}
+		m.meter.spent[last].Cost += budget - left
+	}
+	return results, left, err
+}
+
+// meteredValidator opens an entry of the meter for each evaluation.
+type meteredValidator struct {
+	validating.Validator
+	policy string
+	meter  *meter
+}
+
+func (m *meteredValidator) Validate(ctx context.Context, matched schema.GroupVersionResource,
+	attributes *admission.VersionedAttributes, params runtime.Object, namespace *corev1.Namespace,
+	budget int64, authorizer authorizer.Authorizer,
+) validating.ValidateResult {
+	m.meter.spent = append(m.meter.spent, spent{Policy: m.policy})
+	return m.Validator.Validate(ctx, matched, attributes, params, namespace, budget, authorizer)
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// question is one line of input. Everything is optional.
+type question struct {
+	// Definition is a CustomResourceDefinition to register.
+	Definition json.RawMessage `json:"definition"`
+	// OldDefinition is the registered one that Definition is to replace.
+	OldDefinition json.RawMessage `json:"oldDefinition"`
+	// Writes are of objects of the definition's kind, if it can be registered.
+	Writes []write `json:"writes"`
+	// Policies are ValidatingAdmissionPolicies to register.
+	Policies []json.RawMessage `json:"policies"`
+	// Bindings are ValidatingAdmissionPolicyBindings to register.
+	Bindings []json.RawMessage `json:"bindings"`
+	// TypeCheck asks for the warnings of the policies against the definition.
+	TypeCheck bool `json:"typeCheck"`
+	// Params are parameter objects; those with a namespace are of a namespaced kind.
+	Params []unstructured.Unstructured `json:"params"`
+	// Namespaces are the Namespace objects that there are.
+	Namespaces []json.RawMessage `json:"namespaces"`
+	// Allowed says what the authorizer allows.
+	Allowed []permission `json:"allowed"`
+	// Requests are put to the policies that could be registered.
+	Requests []request `json:"requests"`
+}
+
+// write is an object on its way to storage.
+type write struct {
+	// Operation is CREATE, UPDATE or STATUS.
+	Operation string `json:"operation"`
+	// Object as the client sent it.
+	Object map[string]any `json:"object"`
+	// OldObject as it is stored.
+	OldObject map[string]any `json:"oldObject"`
+}
+
+// request is what an admission policy sees.
+type request struct {
+	Operation   string                      `json:"operation"`
+	Kind        metav1.GroupVersionKind     `json:"kind"`
+	Resource    metav1.GroupVersionResource `json:"resource"`
+	Subresource string                      `json:"subresource"`
+	Namespace   string                      `json:"namespace"`
+	Name        string                      `json:"name"`
+	Object      map[string]any              `json:"object"`
+	OldObject   map[string]any              `json:"oldObject"`
+	Options     map[string]any              `json:"options"`
+	DryRun      bool                        `json:"dryRun"`
+	User        asker                       `json:"user"`
+	// Equivalents are the other versions in which the resource is served.
+	Equivalents []equivalent `json:"equivalents"`
+}
+
+// equivalent is another version of a resource.
+type equivalent struct {
+	Kind     metav1.GroupVersionKind     `json:"kind"`
+	Resource metav1.GroupVersionResource `json:"resource"`
+}
+
+// asker is who makes a request.
+type asker struct {
+	Name   string              `json:"name"`
+	UID    string              `json:"uid"`
+	Groups []string            `json:"groups"`
+	Extra  map[string][]string `json:"extra"`
+}
+
+// permission is one thing that the authorizer allows; an empty field means an empty one in
+// the attributes, except that a star stands for anything.
+type permission struct {
+	User        string `json:"user"`
+	Verb        string `json:"verb"`
+	Group       string `json:"group"`
+	Resource    string `json:"resource"`
+	Subresource string `json:"subresource"`
+	Namespace   string `json:"namespace"`
+	Name        string `json:"name"`
+	Path        string `json:"path"`
+}
+
+// answer is one line of output. Lists are in the order of what was asked.
+type answer struct {
+	// Malformed says why the line was no question.
+	Malformed string `json:"malformed,omitempty"`
+	// Panic is the stack of a panic in the libraries.
+	Panic string `json:"panic,omitempty"`
+	// Definition says what registering it came to.
+	Definition *registration `json:"definition,omitempty"`
+	// Costs are the estimates of the definition's expressions.
+	Costs []ruleCost `json:"costs,omitempty"`
+	// Writes is absent if the definition cannot be registered.
+	Writes   []written      `json:"writes,omitempty"`
+	Policies []registration `json:"policies,omitempty"`
+	Bindings []registration `json:"bindings,omitempty"`
+	// TypeChecks has one entry for each policy.
+	TypeChecks [][]typeWarning `json:"typeChecks,omitempty"`
+	Decisions  []decision      `json:"decisions,omitempty"`
+}
+
+// registration is what the server says to a definition or a policy.
+type registration struct {
+	// Undecodable says why it is not of its kind at all.
+	Undecodable string `json:"undecodable,omitempty"`
+	// Errors is empty if it is accepted.
+	Errors []string `json:"errors"`
+}
+
+// ruleCost is the estimate of one expression of a definition.
+type ruleCost struct {
+	Path  string `json:"path"`
+	Once  uint64 `json:"once"`
+	Total uint64 `json:"total"`
+}
+
+// written is what the server says to a write.
+type written struct {
+	// Undecodable says why the object could not be read.
+	Undecodable string `json:"undecodable,omitempty"`
+	// Unknown are the paths of fields that were pruned.
+	Unknown []string `json:"unknown"`
+	// Object is what is left, with defaults.
+	Object   map[string]any `json:"object"`
+	Errors   []string       `json:"errors"`
+	Warnings []string       `json:"warnings"`
+	// Cost is what the rules spent; absent if they were not run.
+	Cost *int64 `json:"cost,omitempty"`
+}
+
+// typeWarning is an entry of status.typeChecking.expressionWarnings.
+type typeWarning struct {
+	Field   string `json:"field"`
+	Warning string `json:"warning"`
+}
+
+// decision is what the policies say to a request.
+type decision struct {
+	// Failed says why no decision was made.
+	Failed           string            `json:"failed,omitempty"`
+	Denied           bool              `json:"denied"`
+	Code             int32             `json:"code,omitempty"`
+	Reason           string            `json:"reason,omitempty"`
+	Message          string            `json:"message,omitempty"`
+	Causes           []string          `json:"causes,omitempty"`
+	Warnings         []string          `json:"warnings"`
+	AuditAnnotations map[string]string `json:"auditAnnotations"`
+	// Spent has what each evaluation of a policy's validations and messages cost, in order.
+	Spent []spent `json:"spent"`
+}
+
+// spent is the cost of one evaluation.
+type spent struct {
+	Policy string `json:"policy"`
+	Cost   int64  `json:"cost"`
+}
+
+// answer asks the libraries.
+func (asked *question) answer() answer {
+	var given answer
+	var registered *definition
+	if asked.Definition != nil {
+		registered, given.Definition = register(asked.Definition, asked.OldDefinition)
+	}
+	if registered != nil {
+		given.Costs = registered.costs()
+		if len(given.Definition.Errors) == 0 {
+			for _, write := range asked.Writes {
+				given.Writes = append(given.Writes, registered.write(write))
+			}
+		}
+	}
+	world := newWorld(asked)
+	for _, text := range asked.Policies {
+		given.Policies = append(given.Policies, world.addPolicy(text))
+	}
+	for _, text := range asked.Bindings {
+		given.Bindings = append(given.Bindings, world.addBinding(text))
+	}
+	if asked.TypeCheck && registered != nil {
+		given.TypeChecks = world.typeChecks(registered)
+	}
+	for _, request := range asked.Requests {
+		given.Decisions = append(given.Decisions, world.decide(request))
+	}
+	return given
+}
+
+// texts prints errors as the server does.
+func texts(errors field.ErrorList) []string {
+	printed := make([]string, 0, len(errors))
+	for _, err := range errors {
+		printed = append(printed, err.Error())
+	}
+	return printed
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// world is what policies are decided in.
+type world struct {
+	asked      *question
+	policies   []*admissionregistrationv1.ValidatingAdmissionPolicy
+	bindings   []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	namespaces cache.Indexer
+}
+
+func newWorld(asked *question) *world {
+	namespaces := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for _, text := range asked.Namespaces {
+		var namespace corev1.Namespace
+		if json.Unmarshal(text, &namespace) == nil {
+			_ = namespaces.Add(&namespace)
+		}
+	}
+	return &world{asked: asked, namespaces: namespaces}
+}
+
+// decide puts a request to every policy.
+func (w *world) decide(asked request) decision {
+	given := decision{Warnings: []string{}, AuditAnnotations: map[string]string{}}
+	attributes := &attributes{
+		Attributes: admission.NewAttributesRecord(object(asked.Object), object(asked.OldObject),
+			schema.GroupVersionKind(asked.Kind), asked.Namespace, asked.Name,
+			schema.GroupVersionResource(asked.Resource), asked.Subresource,
+			admission.Operation(asked.Operation), object(asked.Options), asked.DryRun, asked.User.info()),
+		annotations: given.AuditAnnotations,
+	}
+	meter := &meter{}
+	matcher := matching.NewMatcher(corelisters.NewNamespaceLister(w.namespaces), noClient{})
+	dispatcher := validating.NewDispatcher(w, generic.NewPolicyMatcher(matcher))
+	ctx := warning.WithWarningRecorder(context.Background(), (*recorder)(&given.Warnings))
+	err := dispatcher.Dispatch(ctx, attributes, asked.interfaces(), w.hooks(meter))
+	given.Spent = meter.spent
+	if err == nil {
+		return given
+	}
+	given.Denied = true
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		given.Failed = err.Error()
+		return given
+	}
+	given.Code, given.Reason = status.ErrStatus.Code, string(status.ErrStatus.Reason)
+	given.Message = status.ErrStatus.Message
+	if status.ErrStatus.Details != nil {
+		for _, cause := range status.ErrStatus.Details.Causes {
+			given.Causes = append(given.Causes, cause.Message)
+		}
+	}
+	return given
+}
+
+// object is nil without content, and so is the interface.
+func object(content map[string]any) runtime.Object {
+	if content == nil {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: content}
+}
+
+func (a *asker) info() user.Info {
+	return &user.DefaultInfo{Name: a.Name, UID: a.UID, Groups: a.Groups, Extra: a.Extra}
+}
+
+// attributes keeps the audit annotations.
+type attributes struct {
+	admission.Attributes
+	annotations map[string]string
+}
+
+func (a *attributes) AddAnnotation(key, value string) error {
+	// The first one stays, as in the audit event.
+	if _, ok := a.annotations[key]; !ok {
+		a.annotations[key] = value
+	}
+	return nil
+}
+
+// recorder keeps the warnings.
+type recorder []string
+
+func (r *recorder) AddWarning(_, text string) {
+	*r = append(*r, text)
+}
+
+// interfaces are what admission knows about the kind: its versions are alike.
+func (r *request) interfaces() admission.ObjectInterfaces {
+	equivalents := runtime.NewEquivalentResourceRegistryWithIdentity(func(resource schema.GroupResource) string {
+		return resource.Resource
+	})
+	register := func(resource metav1.GroupVersionResource, kind metav1.GroupVersionKind) {
+		equivalents.RegisterKindFor(schema.GroupVersionResource(resource), r.Subresource, schema.GroupVersionKind(kind))
+	}
+	register(r.Resource, r.Kind)
+	for _, other := range r.Equivalents {
+		register(other.Resource, other.Kind)
+	}
+	return &admission.RuntimeObjectInterfaces{
+		ObjectCreater:            alike{},
+		ObjectConvertor:          alike{},
+		EquivalentResourceMapper: equivalents,
+	}
+}
+
+// alike converts between versions that differ in their name only.
+type alike struct {
+	runtime.ObjectConvertor
+}
+
+func (alike) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	made := &unstructured.Unstructured{}
+	made.SetGroupVersionKind(kind)
+	return made, nil
+}
+
+func (alike) Convert(in, out, _ any) error {
+	from, into := in.(*unstructured.Unstructured), out.(*unstructured.Unstructured)
+	kind := into.GroupVersionKind()
+	into.Object = from.DeepCopy().Object
+	into.SetGroupVersionKind(kind)
+	return nil
+}
+
+// Authorize allows what the question says.
+func (w *world) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	name := ""
+	if a.GetUser() != nil {
+		name = a.GetUser().GetName()
+	}
+	found := [][]string{{a.GetAPIGroup()}, {a.GetResource()}, {a.GetSubresource()}, {a.GetNamespace()}, {a.GetName()}}
+	for _, one := range w.asked.Allowed {
+		wanted := [][]string{{one.Group}, {one.Resource}, {one.Subresource}, {one.Namespace}, {one.Name}}
+		if one.User != "*" && one.User != name || one.Verb != "*" && one.Verb != a.GetVerb() {
+			continue
+		}
+		if !a.IsResourceRequest() {
+			if one.Path == "*" || one.Path == a.GetPath() {
+				return authorizer.DecisionAllow, "", nil
+			}
+			continue
+		}
+		same := func(wanted, found []string) bool { return wanted[0] == "*" || wanted[0] == found[0] }
+		if one.Path == "" && slices.EqualFunc(wanted, found, same) {
+			return authorizer.DecisionAllow, "", nil
+		}
+	}
+	return authorizer.DecisionNoOpinion, "nobody allows it", nil
+}
+
+// params is where the parameters of a kind are looked for; nil if there are none of it.
+func (w *world) params(kind *admissionregistrationv1.ParamKind) (informers.GenericInformer, meta.RESTScope) {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	var scope meta.RESTScope
+	for i := range w.asked.Params {
+		param := &w.asked.Params[i]
+		if param.GetAPIVersion() != kind.APIVersion || param.GetKind() != kind.Kind {
+			continue
+		}
+		scope = meta.RESTScopeRoot
+		if param.GetNamespace() != "" {
+			scope = meta.RESTScopeNamespace
+		}
+		_ = indexer.Add(param)
+	}
+	if scope == nil {
+		return nil, nil
+	}
+	return &informer{indexer: indexer}, scope
+}
+
+// informer has read everything there is.
+type informer struct {
+	cache.SharedIndexInformer
+	indexer cache.Indexer
+}
+
+func (i *informer) Informer() cache.SharedIndexInformer { return i }
+func (i *informer) HasSynced() bool                     { return true }
+func (i *informer) Lister() cache.GenericLister {
+	return cache.NewGenericLister(i.indexer, schema.GroupResource{Resource: "params"})
+}
+
+// noClient is asked for namespaces that the lister does not know: there are none.
+type noClient struct{ kubernetes.Interface }
+
+func (noClient) CoreV1() typedcorev1.CoreV1Interface { return noCore{} }
+
+type noCore struct{ typedcorev1.CoreV1Interface }
+
+func (noCore) Namespaces() typedcorev1.NamespaceInterface { return noNamespaces{} }
+
+type noNamespaces struct{ typedcorev1.NamespaceInterface }
+
+func (noNamespaces) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Namespace, error) {
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, name)
+}

@@ -1,0 +1,282 @@
+//! `cargo xtask differential`: our admission engine beside Kubernetes' own libraries.
+//!
+//! Cases are made from a seed: definitions with rules and objects, unusual definitions,
+//! policies with requests. Both answer, and what they say is compared. A case can be made
+//! again from the seed and its number.
+
+mod compare;
+mod definition;
+mod expression;
+mod kind;
+mod literal;
+mod oracle;
+mod ours;
+mod policy;
+mod question;
+mod random;
+mod schema;
+mod scope;
+mod shrink;
+mod table;
+mod value;
+mod world;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use serde_json::Value;
+
+use crate::Faults;
+use compare::{Aspect, Comparison, Difference, compare};
+use oracle::Oracle;
+
+/// How often the oracle is asked again: some of its answers depend on the order in which
+/// Go walks a map, which is another each time.
+const ATTEMPTS: usize = 12;
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    cases: u64,
+    seed: u64,
+    only: Option<u64>,
+    jobs: usize,
+    /// How many cases with a difference are printed.
+    show: usize,
+}
+
+impl Plan {
+    /// Reads the words behind `differential`.
+    ///
+    /// # Errors
+    /// A flag is not known or has no number.
+    pub(crate) fn read(words: &[&str]) -> Result<Self, Box<dyn Error>> {
+        let jobs = thread::available_parallelism().map_or(1, usize::from);
+        let mut plan = Self {
+            cases: 1000,
+            seed: 1,
+            only: None,
+            jobs,
+            show: 5,
+        };
+        for pair in words.chunks(2) {
+            let [flag, number] = pair else {
+                return Err(format!("{} needs a number", pair.join(" ")).into());
+            };
+            let number: u64 = number
+                .parse()
+                .map_err(|_| format!("{flag} needs a number, not '{number}'"))?;
+            match *flag {
+                "--cases" => plan.cases = number,
+                "--seed" => plan.seed = number,
+                "--show" => plan.show = usize::try_from(number)?,
+                "--case" => plan.only = Some(number),
+                "--jobs" => plan.jobs = usize::try_from(number)?.max(1),
+                _ => return Err(format!("unknown flag {flag}").into()),
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// What all cases came to.
+#[derive(Default)]
+struct Total {
+    cases: u64,
+    compared: BTreeMap<Aspect, usize>,
+    differing: BTreeMap<Aspect, usize>,
+    /// Cases with differences, by their number.
+    found: BTreeMap<u64, Vec<Difference>>,
+}
+
+/// Runs the cases and prints how far the two agree. Verdicts that differ are faults.
+///
+/// # Errors
+/// There is no Go, the oracle cannot be built, or it ends early.
+pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
+    let program = oracle::build(root)?;
+    if let Some(case) = plan.only {
+        return replay(&program, plan.seed, case);
+    }
+    let next = AtomicU64::new(0);
+    let total = Mutex::new(Total::default());
+    let failures: Vec<String> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..plan.jobs)
+            .map(|_| {
+                scope.spawn(|| {
+                    work(&program, plan, &next, &total).map_err(|it| it.to_string())
+                })
+            })
+            .collect();
+        let ended = workers.into_iter().map(thread::ScopedJoinHandle::join);
+        ended
+            .filter_map(|ended| match ended {
+                Ok(result) => result.err(),
+                Err(_) => Some("a worker panicked".to_owned()),
+            })
+            .collect()
+    });
+    if let Some(first) = failures.into_iter().next() {
+        return Err(first.into());
+    }
+    let total = total.into_inner().unwrap_or_default();
+    print!("{}", total.table(plan.seed));
+    let mut oracle = Oracle::start(&program)?;
+    for (case, differences) in total.worst(plan.show) {
+        print!("{}", shown(*case, differences, &mut oracle, plan.seed)?);
+    }
+    Ok(total.faults())
+}
+
+/// Takes cases until none is left.
+fn work(
+    program: &Path,
+    plan: Plan,
+    next: &AtomicU64,
+    total: &Mutex<Total>,
+) -> Result<(), Box<dyn Error>> {
+    let mut oracle = Oracle::start(program)?;
+    loop {
+        let case = next.fetch_add(1, Ordering::Relaxed);
+        if case >= plan.cases {
+            return Ok(());
+        }
+        let question = question::question(plan.seed, case);
+        let comparison = judge(&mut oracle, &question)
+            .map_err(|error| format!("case {case}: {error}"))?;
+        if let Ok(mut total) = total.lock() {
+            total.add(case, comparison);
+        }
+    }
+}
+
+/// Asks both, the oracle again where it may have been chance.
+fn judge(oracle: &mut Oracle, question: &Value) -> Result<Comparison, Box<dyn Error>> {
+    let ours = ours::answer(question);
+    let first = compare(&oracle.ask(question)?, &ours);
+    let mut left = first.clone();
+    for _ in 1..ATTEMPTS {
+        if left.differences.is_empty() {
+            break;
+        }
+        let again = compare(&oracle.ask(question)?, &ours);
+        // What they said once as we do is no difference.
+        left.differences.retain(|known| {
+            again
+                .differences
+                .iter()
+                .any(|it| it.place == known.place && it.aspect == known.aspect)
+        });
+    }
+    Ok(left)
+}
+
+impl Total {
+    fn add(&mut self, case: u64, comparison: Comparison) {
+        self.cases += 1;
+        for (aspect, count) in comparison.compared {
+            *self.compared.entry(aspect).or_default() += count;
+        }
+        for difference in &comparison.differences {
+            *self.differing.entry(difference.aspect).or_default() += 1;
+        }
+        if !comparison.differences.is_empty() {
+            self.found.insert(case, comparison.differences);
+        }
+    }
+
+    fn table(&self, seed: u64) -> String {
+        let mut table = format!("{} cases of seed {seed}\n\n", self.cases);
+        let _ = writeln!(table, "| compared | answers | differing |");
+        let _ = writeln!(table, "|---|---:|---:|");
+        for aspect in Aspect::ALL {
+            let count =
+                |of: &BTreeMap<Aspect, usize>| of.get(&aspect).copied().unwrap_or(0);
+            let (all, differing) = (count(&self.compared), count(&self.differing));
+            let _ = writeln!(table, "| {} | {all} | {differing} |", aspect.name());
+        }
+        table
+    }
+
+    /// The first cases that differ, those of differing verdicts before others.
+    fn worst(&self, most: usize) -> Vec<(&u64, &Vec<Difference>)> {
+        let mut found: Vec<_> = self.found.iter().collect();
+        let worst =
+            |differences: &[Difference]| differences.iter().map(|it| it.aspect).min();
+        found.sort_by_key(|(case, differences)| (worst(differences), **case));
+        found.truncate(most);
+        found
+    }
+
+    fn faults(&self) -> Faults {
+        let verdicts = self.differing.get(&Aspect::Verdict).copied().unwrap_or(0);
+        let objects = self.differing.get(&Aspect::Object).copied().unwrap_or(0);
+        if verdicts + objects == 0 {
+            return Faults::new();
+        }
+        vec![format!("{verdicts} verdicts and {objects} objects differ")]
+    }
+}
+
+/// A case that differs, as small as it can be made.
+fn shown(
+    case: u64,
+    differences: &[Difference],
+    oracle: &mut Oracle,
+    seed: u64,
+) -> Result<String, Box<dyn Error>> {
+    let Some(difference) = differences.iter().min_by_key(|it| it.aspect) else {
+        return Ok(String::new());
+    };
+    let aspect = difference.aspect;
+    let question = question::question(seed, case);
+    let small = shrink::shrink(&question, |smaller| {
+        let comparison = judge(oracle, smaller)?;
+        Ok(comparison.differences.iter().any(|it| it.aspect == aspect))
+    })?;
+    let left = judge(oracle, &small)?;
+    let found = left.differences.iter().find(|it| it.aspect == aspect);
+    let found = found.unwrap_or(difference);
+    Ok(format!(
+        "\ncase {case}: {} of {}\n  question    {small}\n  kubernetes  {}\n  ours        {}\n  \
+         replay      cargo xtask differential --seed {seed} --case {case}\n",
+        aspect.name(),
+        found.place,
+        found.theirs,
+        found.ours,
+    ))
+}
+
+/// Prints one case whole.
+fn replay(program: &Path, seed: u64, case: u64) -> Result<Faults, Box<dyn Error>> {
+    let mut oracle = Oracle::start(program)?;
+    let question = question::question(seed, case);
+    let theirs = oracle.ask(&question)?;
+    let ours = ours::answer(&question);
+    for (name, value) in [
+        ("question", &question),
+        ("kubernetes", &theirs),
+        ("ours", &ours),
+    ] {
+        println!("{name}: {}", serde_json::to_string_pretty(value)?);
+    }
+    let comparison = judge(&mut oracle, &question)?;
+    let faults = comparison.differences.iter().map(|it| {
+        let Difference {
+            aspect,
+            place,
+            theirs,
+            ours,
+        } = it;
+        format!(
+            "{} of {place}:\n  kubernetes  {theirs}\n  ours        {ours}",
+            aspect.name()
+        )
+    });
+    Ok(faults.collect())
+}

@@ -1,0 +1,215 @@
+//! How far two answers agree.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+
+use super::ours::list;
+
+/// What is compared of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Aspect {
+    /// Whether something is accepted.
+    Verdict,
+    /// The words in which it is refused, warned about or noted.
+    Text,
+    /// What an object becomes: pruned, defaulted.
+    Object,
+    /// What running costs.
+    Cost,
+    /// What running may cost at most.
+    Estimate,
+}
+
+impl Aspect {
+    pub(super) const ALL: [Self; 5] = [
+        Self::Verdict,
+        Self::Text,
+        Self::Object,
+        Self::Cost,
+        Self::Estimate,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Verdict => "verdict",
+            Self::Text => "text",
+            Self::Object => "object",
+            Self::Cost => "run-time cost",
+            Self::Estimate => "estimated cost",
+        }
+    }
+}
+
+/// One thing that two answers say otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Difference {
+    pub(super) aspect: Aspect,
+    /// Where: `definition`, `writes[2]`.
+    pub(super) place: String,
+    pub(super) theirs: Value,
+    pub(super) ours: Value,
+}
+
+/// What was compared, and what of it differs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Comparison {
+    pub(super) compared: BTreeMap<Aspect, usize>,
+    pub(super) differences: Vec<Difference>,
+}
+
+/// Compares the oracle's answer with ours.
+pub(super) fn compare(theirs: &Value, ours: &Value) -> Comparison {
+    let mut comparison = Comparison::default();
+    let mut check = Check {
+        comparison: &mut comparison,
+    };
+    let accepted =
+        check.registration("definition", &theirs["definition"], &ours["definition"]);
+    if accepted {
+        check.estimates(&theirs["costs"], &ours["costs"]);
+        for (at, one) in list(&theirs["writes"]).iter().enumerate() {
+            check.write(&format!("writes[{at}]"), one, &ours["writes"][at]);
+        }
+    }
+    let mut all_agree = true;
+    for part in ["policies", "bindings"] {
+        for (at, one) in list(&theirs[part]).iter().enumerate() {
+            let other = &ours[part][at];
+            check.registration(&format!("{part}[{at}]"), one, other);
+            all_agree &= is_accepted(one) == is_accepted(other);
+        }
+    }
+    for (at, one) in list(&theirs["typeChecks"]).iter().enumerate() {
+        check.texts(&format!("typeChecks[{at}]"), one, &ours["typeChecks"][at]);
+    }
+    // Where other policies are in force, other answers are right.
+    if all_agree {
+        for (at, one) in list(&theirs["decisions"]).iter().enumerate() {
+            check.decision(&format!("decisions[{at}]"), one, &ours["decisions"][at]);
+        }
+    }
+    comparison
+}
+
+struct Check<'a> {
+    comparison: &'a mut Comparison,
+}
+
+fn is_accepted(registration: &Value) -> bool {
+    registration["undecodable"].is_null() && list(&registration["errors"]).is_empty()
+}
+
+impl Check<'_> {
+    fn equal(
+        &mut self,
+        aspect: Aspect,
+        place: &str,
+        theirs: &Value,
+        ours: &Value,
+    ) -> bool {
+        *self.comparison.compared.entry(aspect).or_default() += 1;
+        let is_equal = theirs == ours;
+        if !is_equal {
+            self.comparison.differences.push(Difference {
+                aspect,
+                place: place.to_owned(),
+                theirs: theirs.clone(),
+                ours: ours.clone(),
+            });
+        }
+        is_equal
+    }
+
+    /// Whether both accept.
+    fn registration(&mut self, place: &str, theirs: &Value, ours: &Value) -> bool {
+        if theirs.is_null() {
+            return false;
+        }
+        let (one, other) = (is_accepted(theirs), is_accepted(ours));
+        if one != other {
+            *self.comparison.compared.entry(Aspect::Verdict).or_default() += 1;
+            self.comparison.differences.push(Difference {
+                aspect: Aspect::Verdict,
+                place: place.to_owned(),
+                theirs: theirs.clone(),
+                ours: ours.clone(),
+            });
+            return false;
+        }
+        self.equal(Aspect::Verdict, place, &json!(one), &json!(other));
+        // The words of a decoder that does not know what it reads are not the engine's.
+        if !one && theirs["undecodable"].is_null() {
+            self.texts(place, &theirs["errors"], &ours["errors"]);
+        }
+        one
+    }
+
+    /// The server walks maps in an order of chance: lists are compared sorted.
+    fn texts(&mut self, place: &str, theirs: &Value, ours: &Value) {
+        let sorted = |value: &Value| {
+            let mut texts = list(value).to_vec();
+            texts.sort_by_cached_key(Value::to_string);
+            Value::Array(texts)
+        };
+        self.equal(Aspect::Text, place, &sorted(theirs), &sorted(ours));
+    }
+
+    fn estimates(&mut self, theirs: &Value, ours: &Value) {
+        let mut by_path: HashMap<&Value, &Value> = HashMap::new();
+        for cost in list(ours) {
+            by_path.insert(&cost["path"], cost);
+        }
+        for cost in list(theirs) {
+            let other = by_path.get(&cost["path"]).copied().unwrap_or(&Value::Null);
+            self.equal(Aspect::Estimate, "costs", cost, other);
+        }
+    }
+
+    fn write(&mut self, place: &str, theirs: &Value, ours: &Value) {
+        if !theirs["undecodable"].is_null() {
+            return;
+        }
+        if self.equal(Aspect::Object, place, &theirs["object"], &ours["object"]) {
+            let (one, other) = (is_accepted(theirs), is_accepted(ours));
+            if one == other {
+                self.equal(Aspect::Verdict, place, &json!(one), &json!(other));
+            } else {
+                self.equal(Aspect::Verdict, place, theirs, ours);
+                return;
+            }
+            self.texts(place, &theirs["unknown"], &ours["unknown"]);
+            self.texts(place, &theirs["errors"], &ours["errors"]);
+            self.texts(place, &theirs["warnings"], &ours["warnings"]);
+            // Rules that must not run still ran in the oracle, to see their cost.
+            let blocked = list(&ours["errors"]).iter().any(|it| {
+                it.as_str()
+                    .is_some_and(|it| it.contains("rules were not checked"))
+            });
+            if !theirs["cost"].is_null() && !blocked {
+                self.equal(Aspect::Cost, place, &theirs["cost"], &ours["cost"]);
+            }
+        }
+    }
+
+    fn decision(&mut self, place: &str, theirs: &Value, ours: &Value) {
+        if theirs["denied"] == ours["denied"] {
+            self.equal(Aspect::Verdict, place, &theirs["denied"], &ours["denied"]);
+        } else {
+            self.equal(Aspect::Verdict, place, theirs, ours);
+            return;
+        }
+        for part in ["code", "reason", "message", "causes", "auditAnnotations"] {
+            let place = format!("{place}.{part}");
+            self.equal(Aspect::Text, &place, &theirs[part], &ours[part]);
+        }
+        self.texts(place, &theirs["warnings"], &ours["warnings"]);
+        let none = json!([]);
+        let spent = if theirs["spent"].is_null() {
+            &none
+        } else {
+            &theirs["spent"]
+        };
+        self.equal(Aspect::Cost, place, spent, &ours["spent"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! Kubernetes' own libraries, in a process of their own.
+
+use std::error::Error;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::cluster::{go, target};
+
+/// Builds the program, which Go does only as far as needed, and says where it is.
+///
+/// # Errors
+/// There is no Go, or it cannot be built.
+pub(super) fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let program = target(root).join("oracle/oracle");
+    let text = program
+        .to_str()
+        .ok_or("the target directory is not UTF-8")?;
+    go(
+        &root.join("e2e/oracle"),
+        &["build", "-trimpath", "-o", text, "."],
+    )?;
+    Ok(program)
+}
+
+/// A running oracle; ends when it is dropped.
+pub(super) struct Oracle {
+    process: Child,
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Oracle {
+    pub(super) fn start(program: &Path) -> Result<Self, Box<dyn Error>> {
+        let mut process = Command::new(program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("starting {}: {error}", program.display()))?;
+        let questions = process.stdin.take();
+        let answers = process.stdout.take().ok_or("the oracle has no output")?;
+        Ok(Self {
+            process,
+            questions,
+            answers: BufReader::new(answers),
+        })
+    }
+
+    /// Asks one question.
+    ///
+    /// # Errors
+    /// The oracle has ended, or did not understand.
+    pub(super) fn ask(&mut self, question: &Value) -> Result<Value, Box<dyn Error>> {
+        let questions = self.questions.as_mut().ok_or("the oracle has ended")?;
+        writeln!(questions, "{question}")?;
+        questions.flush()?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        let answer: Value = serde_json::from_str(&line)
+            .map_err(|error| format!("the oracle answered no JSON: {error}"))?;
+        if let Some(why) = answer.get("malformed").or_else(|| answer.get("panic")) {
+            return Err(format!("the oracle could not answer: {why}").into());
+        }
+        Ok(answer)
+    }
+}
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        // It ends with its input.
+        self.questions = None;
+        let _ = self.process.wait();
+    }
+}

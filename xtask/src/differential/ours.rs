@@ -1,0 +1,119 @@
+//! What our engine answers to a question, in the form of the oracle's answers.
+
+use std::sync::Arc;
+
+use fivespot_admission::crd::Crd;
+use fivespot_admission::policy::{Binding, Decision, Policies, Policy};
+use fivespot_admission::{FieldError, KubeVersion};
+use serde_json::{Map, Value, json};
+
+use super::world::{Asked, TestWorld};
+
+/// Answers a question.
+pub(super) fn answer(question: &Value) -> Value {
+    let version = KubeVersion::default();
+    let mut answer = Map::new();
+    let mut put = |name: &str, value: Value| answer.insert(name.to_owned(), value);
+    let given = &question["definition"];
+    if given.is_object() {
+        let crd = Crd::compile(given, version);
+        put("definition", json!({"errors": texts(crd.as_ref().err())}));
+        if let Ok(crd) = &crd {
+            put("costs", costs(crd));
+            let writes = list(&question["writes"]).iter();
+            put("writes", writes.map(|it| write(crd, it)).collect());
+        }
+    }
+    let (mut policies, mut bindings) = (Vec::new(), Vec::new());
+    let mut said = Vec::new();
+    for policy in list(&question["policies"]) {
+        let compiled = Policy::compile(policy, version);
+        said.push(json!({"errors": texts(compiled.as_ref().err())}));
+        // What is stored is compiled anew, in the newer dialect.
+        let stored = compiled.and_then(|_| Policy::stored(policy, version));
+        policies.extend(stored.ok().map(Arc::new));
+    }
+    put("policies", Value::Array(said));
+    let mut said = Vec::new();
+    for binding in list(&question["bindings"]) {
+        let compiled = Binding::compile(binding);
+        said.push(json!({"errors": texts(compiled.as_ref().err())}));
+        bindings.extend(compiled.ok().map(Arc::new));
+    }
+    put("bindings", Value::Array(said));
+    let policies = Policies::new(policies, bindings);
+    let world = TestWorld::new(question);
+    let decisions = list(&question["requests"]).iter().map(|request| {
+        let asked = Asked::new(request, question);
+        let equivalents = asked.equivalents();
+        decision(&policies.decide(&asked.request(&equivalents), &world))
+    });
+    put("decisions", decisions.collect());
+    Value::Object(answer)
+}
+
+pub(super) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn texts(errors: Option<&Vec<FieldError>>) -> Vec<String> {
+    errors
+        .into_iter()
+        .flatten()
+        .map(ToString::to_string)
+        .collect()
+}
+
+/// The estimates of the first version, by path.
+fn costs(crd: &Crd) -> Value {
+    let costs = crd
+        .versions()
+        .first()
+        .map(fivespot_admission::crd::CustomResource::rule_costs);
+    costs
+        .into_iter()
+        .flatten()
+        .map(|cost| json!({"path": cost.path, "once": cost.once, "total": cost.total()}))
+        .collect()
+}
+
+fn write(crd: &Crd, write: &Value) -> Value {
+    let mut object = write["object"].clone();
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    let version = version.rsplit('/').next().unwrap_or_default().to_owned();
+    let Some(resource) = crd.versions().iter().find(|it| it.name() == version) else {
+        return json!({"undecodable": "no such version"});
+    };
+    let unknown = resource.decode(&mut object);
+    let old = &write["oldObject"];
+    let verdict = match write["operation"].as_str() {
+        Some("UPDATE") => resource.update(&object, old),
+        Some("STATUS") => resource.update_status(&object, old),
+        _ => resource.create(&object),
+    };
+    json!({"unknown": unknown, "object": object, "errors": texts(Some(&verdict.errors)),
+        "warnings": verdict.warnings, "cost": verdict.cost})
+}
+
+fn decision(decision: &Decision) -> Value {
+    let spent: Vec<_> = decision
+        .evaluations
+        .iter()
+        .map(|it| json!({"policy": it.policy, "cost": it.cost}))
+        .collect();
+    let mut answer = json!({"denied": false, "warnings": decision.warnings,
+        "auditAnnotations": decision.audit_annotations, "spent": spent});
+    if let Some(denial) = decision.denied() {
+        let causes: Vec<_> = denial
+            .causes
+            .iter()
+            .map(|cause| cause.message.clone())
+            .collect();
+        answer["denied"] = json!(true);
+        answer["code"] = json!(denial.code);
+        answer["reason"] = json!(denial.reason);
+        answer["message"] = json!(denial.message);
+        answer["causes"] = json!(causes);
+    }
+    answer
+}
