@@ -22,5 +22,6 @@ mod pauses;
 mod speaks_both_contracts;
 mod spends_little;
 mod survives_restart_at_every_write;
+mod taints_the_node;
 mod tells_what_is_wrong;
 mod waits_for_its_cluster;

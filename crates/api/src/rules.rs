@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::scheduled_machine::ScheduledMachine;
 
+pub use predicate::is_reserved_taint_key;
 pub use table::RULES;
 
 /// One rule.

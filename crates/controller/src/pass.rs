@@ -170,7 +170,7 @@ fn note_success(shell: &Shell, key: &Key, plan: &Plan) {
     }
     shell.desk(key, |desk| {
         desk.memory.succeeded(&plan.actions);
-        if desk.memory.failure().is_none() {
+        if !desk.memory.is_failing() {
             desk.failures = 0;
         }
     });

@@ -30,6 +30,9 @@ pub enum Step {
     ExcludeDrain,
     /// Cordon the Node and leave our marker on it.
     CordonNode,
+    /// Put our taints on the Node and take those off that are not asked for any more, together
+    /// with the record of which are ours.
+    TaintNode,
     /// Evict one pod from the Node.
     EvictPod,
     /// Take our marker off the Node and let pods in again.
@@ -60,6 +63,7 @@ impl Step {
             | Self::CreateInfrastructure
             | Self::CreateMachine
             | Self::UpdateMachine
+            | Self::TaintNode
             | Self::UncordonNode => false,
         }
     }

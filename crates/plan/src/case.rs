@@ -73,8 +73,8 @@ impl<'a> Case<'a> {
 
     /// How this step failed, if it did and is not due again yet.
     pub(crate) fn failed_at(&self, step: Step) -> Option<crate::Cause> {
-        let failure = self.memory.failure()?;
-        (failure.step == step && failure.retry_at > self.now).then_some(failure.cause)
+        let failure = self.memory.failure(step)?;
+        (failure.retry_at > self.now).then_some(failure.cause)
     }
 
     /// Whether our Machine is to be replaced: a health check asks for it, or an object that it

@@ -21,14 +21,15 @@
 //! 6. If anything was written, start over at once. Else sleep until [`wake`](Plan::wake) or until
 //!    one of the objects changes.
 //!
-//! After a failure (step 4) the second plan holds back the failed step until it is due again, so
-//! that the pass goes on at step 5 and ends.
+//! After a failure (step 4) the second plan holds back the failed step until it is due again, and
+//! with it what depends on it, so that the pass goes on at step 5 and ends.
 //!
 //! # Layout
 //! - `resolve`: the raw spec becomes what is meant; nothing else reads raw strings
-//! - [`seen`], [`place`], [`memory`]: what goes in; [`action`], [`event`]: what comes out
+//! - [`seen`], [`node`], [`place`], [`memory`]: what goes in; [`action`], [`event`]: what comes out
 //! - `ladder`: which rung decides; `triple`: whose the objects are and what state they are in
-//! - `serve`, `leave`, `drain`, `machine`, `write`: one decision each
+//! - `serve`, `leave`, `drain`, `machine`, `taint`, `write`: one decision each; `hold`: what waits
+//!   after a failure
 //! - `status`, `finding`, `phase`: what is told to people, from the same facts
 //! - `hearsay`: what may be told on the word of caches
 
@@ -37,6 +38,7 @@
 pub mod action;
 pub mod event;
 pub mod memory;
+pub mod node;
 pub mod place;
 pub mod seen;
 
@@ -44,6 +46,7 @@ mod case;
 mod drain;
 mod finding;
 mod hearsay;
+mod hold;
 mod ladder;
 mod leave;
 mod machine;
@@ -53,6 +56,7 @@ mod resolve;
 mod serve;
 mod status;
 mod subject;
+mod taint;
 mod triple;
 mod write;
 
@@ -62,12 +66,13 @@ use jiff::{SignedDuration, Timestamp};
 pub use action::{Action, Call, Request, Side, Step, Target};
 pub use event::{Event, EventType};
 pub use memory::{Cause, Failure, Memory};
+pub use node::{Node, Pod, Taint};
 pub use place::Places;
-pub use seen::{Access, Fact, Freshness, Node, Pod, Seen, Sighting, Unknown, Workload};
+pub use seen::{Access, Fact, Freshness, Seen, Sighting, Unknown, Workload};
 
 use case::Case;
 use ladder::Rung;
-use outcome::{Commitment, Outcome, State};
+use outcome::{Outcome, State};
 use resolve::Wanted;
 use subject::Subject;
 use triple::Triple;
@@ -173,31 +178,14 @@ fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
 
 /// Puts a decision into a plan: what is held back after a failure, the status, the events.
 fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
-    let steps: Vec<_> = outcome.actions.iter().map(|action| action.step).collect();
-    // A failed step that is no longer called for is forgotten.
-    let failed = case.memory.failure().and_then(|failure| {
-        Some((
-            failure,
-            steps.iter().position(|step| *step == failure.step)?,
-        ))
-    });
-    if let Some((failure, place)) = failed
-        && failure.retry_at > case.now
-    {
-        outcome.actions.truncate(place);
-        outcome.wakes.push(failure.retry_at);
-        // What was done for a commitment is undone before the commitment ends.
-        if outcome.shutdown == Commitment::Clear {
-            outcome.shutdown = Commitment::Keep;
-        }
-    }
+    let failure = hold::back(case, &mut outcome);
     // The finalizers change the version that guards the status, which has to wait.
     let is_finalizing = outcome
         .actions
         .iter()
         .any(|action| matches!(action.step, Step::AddFinalizer | Step::RemoveFinalizer));
     let before = &case.subject.status;
-    let after = status::next(case, rung, &outcome, failed.map(|(failure, _)| failure));
+    let after = status::next(case, rung, &outcome, failure);
     let status = (!is_finalizing && after != *before).then_some(after);
     let wakes = outcome.wakes.iter().copied().chain(case.next_flip());
     let wake = wakes.filter(|due| *due > case.now).min();

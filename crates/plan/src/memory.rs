@@ -25,7 +25,7 @@ pub struct Memory {
     changed_at: Option<Timestamp>,
     generation: Option<i64>,
     refusals: BTreeMap<String, Refusal>,
-    failure: Option<Failure>,
+    failures: BTreeMap<Step, Failure>,
 }
 
 /// An eviction that was refused.
@@ -80,8 +80,8 @@ impl Memory {
         }
         let is_edited = self.generation != generation;
         self.generation = generation;
-        self.failure
-            .take_if(|failure| is_edited || after(failure.retry_at, STALE) < now);
+        self.failures
+            .retain(|_, failure| !is_edited && after(failure.retry_at, STALE) >= now);
         if let Some(pods) = seen.workload.pods.known() {
             self.refusals
                 .retain(|uid, _| pods.iter().any(|pod| pod.uid == *uid));
@@ -104,21 +104,24 @@ impl Memory {
 
     /// A step failed. The backoff behind `retry_at` is the caller's, who has the random numbers.
     pub fn failed(&mut self, failure: Failure) {
-        self.failure = Some(failure);
+        self.failures.insert(failure.step, failure);
     }
 
     /// All of `actions` were sent and succeeded.
     pub fn succeeded(&mut self, actions: &[Action]) {
-        let done =
-            |failure: &Failure| actions.iter().any(|action| action.step == failure.step);
-        if self.failure.as_ref().is_some_and(done) {
-            self.failure = None;
+        for action in actions {
+            self.failures.remove(&action.step);
         }
     }
 
-    /// The failure that is being waited out, if any.
-    pub fn failure(&self) -> Option<&Failure> {
-        self.failure.as_ref()
+    /// How a step failed last, if it did and has not succeeded since.
+    pub fn failure(&self, step: Step) -> Option<&Failure> {
+        self.failures.get(&step)
+    }
+
+    /// Whether some step has failed and not succeeded since.
+    pub fn is_failing(&self) -> bool {
+        !self.failures.is_empty()
     }
 
     /// The refusal of a pod's last eviction.
@@ -203,12 +206,28 @@ mod tests {
         memory.observe(Some(1), &seen, at(0));
         memory.failed(failure(at(10)));
         memory.observe(Some(1), &seen, at(70));
-        assert!(memory.failure().is_some());
+        assert!(memory.is_failing());
         memory.observe(Some(1), &seen, at(71));
-        assert!(memory.failure().is_none());
+        assert!(!memory.is_failing());
         memory.failed(failure(at(100)));
         memory.observe(Some(2), &seen, at(72));
-        assert!(memory.failure().is_none());
+        assert!(!memory.is_failing());
+    }
+
+    #[test]
+    fn each_step_has_a_failure_of_its_own() {
+        let mut memory = Memory::default();
+        memory.failed(failure(at(10)));
+        memory.failed(Failure {
+            step: Step::TaintNode,
+            ..failure(at(20))
+        });
+        assert_eq!(
+            memory.failure(Step::CreateMachine).unwrap().retry_at,
+            at(10)
+        );
+        assert_eq!(memory.failure(Step::TaintNode).unwrap().retry_at, at(20));
+        assert!(memory.failure(Step::EvictPod).is_none());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use fivespot_capi::Machine;
 use crate::case::Case;
 use crate::ladder::{Removal, Rung};
 use crate::outcome::State;
-use crate::{Failure, Step, serve};
+use crate::{Failure, Step, hold, serve};
 
 /// The phase, and `Ready` with the sentence that also is the status' message.
 pub(crate) fn summary(
@@ -17,7 +17,12 @@ pub(crate) fn summary(
     failure: Option<&Failure>,
 ) -> (Phase, Finding) {
     let (phase, is_ready, reason, message) = match failure {
-        Some(failure) => failed(failure),
+        Some(failure) if hold::binds(failure) => failed(failure),
+        Some(failure) => {
+            let (phase, is_ready, reason, message) = standing(case, rung, state);
+            let (_, _, _, trouble) = failed(failure);
+            (phase, is_ready, reason, format!("{message}; {trouble}"))
+        }
         None => standing(case, rung, state),
     };
     (
@@ -242,6 +247,7 @@ fn failed(failure: &Failure) -> Summary {
             "cannot delete the infrastructure object",
         ),
         Step::CordonNode => (Reason::NodeDrainFailed, "cannot cordon the Node"),
+        Step::TaintNode => (Reason::PatchFailed, "cannot taint the Node"),
         Step::EvictPod => (Reason::NodeDrainFailed, "cannot evict a pod"),
         Step::UncordonNode => (Reason::NodeDrainFailed, "cannot uncordon the Node"),
         Step::AddFinalizer | Step::RemoveFinalizer => (

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fivespot_api::condition::Reason;
 use fivespot_api::rules::{self, Violation};
 use fivespot_api::spec_hash::SpecHash;
-use fivespot_api::{InlineObject, ScheduleSpec, ScheduledMachine, name};
+use fivespot_api::{InlineObject, NodeTaint, ScheduleSpec, ScheduledMachine, name};
 use fivespot_capi::Reference;
 use fivespot_schedule::{Duration, Error, Schedule};
 use jiff::SignedDuration;
@@ -39,6 +39,8 @@ pub(crate) struct Wanted {
     pub(crate) leave: SignedDuration,
     /// The hash of what the objects are made from.
     pub(crate) hash: String,
+    /// The taints for the Node, or which rule they break.
+    pub(crate) taints: Result<Vec<NodeTaint>, String>,
     /// The first rule that the spec breaks outside of the schedule.
     pub(crate) fault: Option<String>,
 }
@@ -83,6 +85,10 @@ impl Wanted {
                 .min(grace.unwrap_or(USUAL_LEAVE))
                 .into(),
             hash: SpecHash::of(spec).to_string(),
+            taints: match broken(&others, "spec.nodeTaints") {
+                Some(fault) => Err(fault),
+                None => Ok(spec.node_taints.clone()),
+            },
             fault: others.first().map(ToString::to_string),
         }
     }
@@ -96,6 +102,14 @@ impl Blueprint {
             spec: inline.spec.clone(),
         }
     }
+}
+
+/// The first rule that is broken below a field.
+fn broken(violations: &[Violation], field: &str) -> Option<String> {
+    let mut below = violations.iter();
+    below
+        .find(|violation| violation.field.starts_with(field))
+        .map(ToString::to_string)
 }
 
 /// A timeout, cut to the longest allowed; none if it cannot be read.

@@ -1,7 +1,8 @@
 //! Everything that was gathered before a decision, including what could not be found out.
 
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
-use k8s_openapi::api::core::v1 as core;
+
+use crate::{Node, Pod};
 
 /// What was gathered about one ScheduledMachine, besides the object itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,93 +145,4 @@ pub enum Access {
         /// The error, for people.
         message: String,
     },
-}
-
-/// What is read of a Node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
-    /// Name.
-    pub name: String,
-    /// Uid; a Node of another uid is another Node.
-    pub uid: String,
-    /// The opaque version that guards a write.
-    pub resource_version: String,
-    /// The provider's identifier of the machine.
-    pub provider_id: Option<String>,
-    /// Whether it is cordoned, by whomever.
-    pub is_unschedulable: bool,
-    /// Whether it reports Ready; false also where that is unknown.
-    pub is_ready: bool,
-    /// The value of our cordon marker, if the Node bears one.
-    pub cordon_marker: Option<String>,
-}
-
-impl From<&core::Node> for Node {
-    /// Takes what is needed; what is absent reads as empty.
-    fn from(node: &core::Node) -> Self {
-        let spec = node.spec.as_ref();
-        let conditions = node
-            .status
-            .as_ref()
-            .and_then(|status| status.conditions.as_ref());
-        let annotations = node.metadata.annotations.as_ref();
-        Self {
-            name: node.metadata.name.clone().unwrap_or_default(),
-            uid: node.metadata.uid.clone().unwrap_or_default(),
-            resource_version: node.metadata.resource_version.clone().unwrap_or_default(),
-            provider_id: spec.and_then(|spec| spec.provider_id.clone()),
-            is_unschedulable: spec.and_then(|spec| spec.unschedulable).unwrap_or(false),
-            is_ready: conditions
-                .into_iter()
-                .flatten()
-                .any(|found| found.type_ == "Ready" && found.status == "True"),
-            cordon_marker: annotations.and_then(|all| {
-                all.get(fivespot_api::name::CORDONED_ANNOTATION).cloned()
-            }),
-        }
-    }
-}
-
-/// What is read of a pod on the Node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pod {
-    /// Namespace.
-    pub namespace: String,
-    /// Name.
-    pub name: String,
-    /// Uid; the precondition of its eviction.
-    pub uid: String,
-    /// Whether a DaemonSet controls it: it would be back at once.
-    pub is_of_daemon_set: bool,
-    /// Whether it mirrors a static pod of the kubelet, which no API call can remove.
-    pub is_mirror: bool,
-    /// Whether it has succeeded or failed.
-    pub is_finished: bool,
-    /// Whether it is already on its way out.
-    pub is_deleting: bool,
-}
-
-impl From<&core::Pod> for Pod {
-    /// Takes what is needed; what is absent reads as empty.
-    fn from(pod: &core::Pod) -> Self {
-        let meta = &pod.metadata;
-        let owners = meta.owner_references.iter().flatten();
-        let annotations = meta.annotations.as_ref();
-        let phase = pod
-            .status
-            .as_ref()
-            .and_then(|status| status.phase.as_deref());
-        Self {
-            namespace: meta.namespace.clone().unwrap_or_default(),
-            name: meta.name.clone().unwrap_or_default(),
-            uid: meta.uid.clone().unwrap_or_default(),
-            is_of_daemon_set: owners
-                .filter(|owner| owner.controller == Some(true))
-                .any(|owner| owner.kind == "DaemonSet"),
-            is_mirror: annotations
-                .is_some_and(|all| all.contains_key("kubernetes.io/config.mirror")),
-            is_finished: matches!(phase, Some("Succeeded" | "Failed")),
-            is_deleting: meta.deletion_timestamp.is_some(),
-        }
-    }
 }

@@ -10,7 +10,7 @@ use crate::memory::after;
 use crate::outcome::{Commitment, Outcome, Record, State};
 use crate::resolve::Blueprint;
 use crate::triple::{Part, Role, Slot};
-use crate::{Access, Action, finding, leave, machine, write};
+use crate::{Access, Action, finding, leave, machine, taint, write};
 
 /// How long until a Node that is not ready is looked at again, should nobody watch it.
 const RECHECK: SignedDuration = SignedDuration::from_secs(15);
@@ -35,7 +35,8 @@ pub(crate) fn tend(case: &Case<'_>) -> Outcome {
         });
     };
     let patch = write::patch_machine(machine, &machine::timeouts(case, machine));
-    Outcome::tell(State::Left).with(patch.into_iter().collect())
+    let taint = taint::action(case, machine).filter(|_| !machine.meta.is_deleting);
+    Outcome::tell(State::Left).with(patch.into_iter().chain(taint).collect())
 }
 
 /// Somebody deleted the Machine inside the window: it is made anew once everything is gone.
@@ -55,10 +56,13 @@ fn keep(case: &Case<'_>, machine: &Machine) -> Outcome {
         ..machine::timeouts(case, machine)
     };
     let marked = node.filter(|node| node.cordon_marker.is_some());
+    // Each write to the Node is guarded by its version: one at a time.
+    let taint = taint::action(case, machine).filter(|_| marked.is_none());
     let actions = write::patch_machine(machine, &patch)
         .into_iter()
         .chain(marked.map(write::uncordon))
         .chain(missing(case, machine))
+        .chain(taint)
         .collect();
     let mut outcome = Outcome {
         shutdown: Commitment::Clear,

@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::ladder::Rung;
 use crate::outcome::{Commitment, Outcome, State};
 use crate::triple::Part;
-use crate::{Failure, finding, machine, phase};
+use crate::{Failure, finding, machine, phase, taint};
 
 /// How many characters of a sentence the status repeats.
 const LONGEST_MESSAGE: usize = 1_024;
@@ -54,7 +54,27 @@ pub(crate) fn next(
     for found in findings.into_iter().flatten() {
         condition::set(conditions, found, case.subject.generation, case.now);
     }
+    if !matches!(outcome.state, State::Paused(_) | State::Blind { .. }) {
+        tell_taints(case, outcome, &mut status);
+    }
     status
+}
+
+/// What the Node bears of ours. What cannot be told now stays as it was told before.
+fn tell_taints(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatus) {
+    let Some(told) = taint::told(case, &outcome.actions) else {
+        return;
+    };
+    let conditions = &mut status.conditions;
+    match told.finding {
+        Some(found) => {
+            condition::set(conditions, found, case.subject.generation, case.now);
+        }
+        None => condition::remove(conditions, ConditionType::NodeTainted),
+    }
+    if let Some(applied) = told.applied {
+        status.applied_node_taints = applied;
+    }
 }
 
 /// The deadline in force, while the Machine that it is about exists.
@@ -77,6 +97,7 @@ fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatu
     } else {
         status.node_ref = None;
         status.provider_id = None;
+        status.applied_node_taints.clear();
         // It tells leftovers from an unfinished triple for as long as there may be any.
         if is_gone || outcome.record.is_some() {
             status.machine_ref = None;

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use crate::case::Case;
 use crate::resolve::Blueprint;
 use crate::subject::Subject;
+use crate::taint::Change;
 use crate::triple::Role;
-use crate::{Action, Call, Node, Pod, Request, Side, Step, Target};
+use crate::{Action, Call, Node, Pod, Request, Side, Step, Taint, Target};
 
 /// The value that tells our exclude annotations from those of others.
 pub(crate) const OUR_MARK: &str = name::FIELD_MANAGER;
@@ -167,22 +168,60 @@ pub(crate) fn delete_provider(role: Role, provider: &Provider) -> Action {
 
 /// Cordons the Node and leaves our marker on it.
 pub(crate) fn cordon(node: &Node, subject: &Subject) -> Action {
-    patch_node(node, Step::CordonNode, json!(subject.uid), json!(true))
+    patch_node(
+        node,
+        Step::CordonNode,
+        &json!({ name::CORDONED_ANNOTATION: subject.uid }),
+        &json!({ "unschedulable": true }),
+    )
 }
 
 /// Takes our marker off the Node and lets pods in again.
 pub(crate) fn uncordon(node: &Node) -> Action {
-    patch_node(node, Step::UncordonNode, Value::Null, Value::Null)
+    patch_node(
+        node,
+        Step::UncordonNode,
+        &json!({ name::CORDONED_ANNOTATION: null }),
+        &json!({ "unschedulable": null }),
+    )
 }
 
-fn patch_node(node: &Node, step: Step, marker: Value, unschedulable: Value) -> Action {
+/// Writes the taints and our record of them together: the list is atomic, so that everything in
+/// it is written back as it was read, and the version guards against whoever writes meanwhile.
+pub(crate) fn taint(node: &Node, change: &Change) -> Action {
+    let taints: Vec<Value> = change.taints.iter().map(taint_json).collect();
+    let record = if change.record.is_empty() {
+        Value::Null
+    } else {
+        json!(json!(change.record).to_string())
+    };
+    patch_node(
+        node,
+        Step::TaintNode,
+        &json!({ name::APPLIED_TAINTS_ANNOTATION: record }),
+        &json!({ "taints": taints }),
+    )
+}
+
+fn taint_json(taint: &Taint) -> Value {
+    let mut object = json!({ "key": taint.key, "effect": taint.effect });
+    if !taint.value.is_empty() {
+        object["value"] = json!(taint.value);
+    }
+    if let Some(time) = &taint.time_added {
+        object["timeAdded"] = json!(time);
+    }
+    object
+}
+
+fn patch_node(node: &Node, step: Step, annotations: &Value, spec: &Value) -> Action {
     let patch = json!({
         "metadata": {
             "uid": node.uid,
             "resourceVersion": node.resource_version,
-            "annotations": { name::CORDONED_ANNOTATION: marker },
+            "annotations": annotations,
         },
-        "spec": { "unschedulable": unschedulable },
+        "spec": spec,
     });
     let object = Reference::new("v1", "Node", &node.name);
     workload(

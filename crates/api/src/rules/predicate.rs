@@ -397,16 +397,20 @@ pub(super) fn is_taint_key(node: &Value, _: &Value) -> bool {
 }
 
 pub(super) fn is_not_reserved_for_taints(node: &Value, _: &Value) -> bool {
+    text(node, |key| !is_reserved_taint_key(key))
+}
+
+/// Whether a taint of that key is Kubernetes' or the operator's own, so that `spec.nodeTaints`
+/// cannot ask for it.
+pub fn is_reserved_taint_key(key: &str) -> bool {
     let reserved = [
         "5spot.finos.org",
         "kubernetes.io",
         "node.kubernetes.io",
         "node-role.kubernetes.io",
     ];
-    text(node, |key| {
-        key.split_once('/')
-            .is_none_or(|(prefix, _)| !reserved.contains(&prefix))
-    })
+    key.split_once('/')
+        .is_some_and(|(prefix, _)| reserved.contains(&prefix))
 }
 
 pub(super) fn is_name(node: &Value, _: &Value) -> bool {

@@ -66,6 +66,7 @@ fn step_line(taken: &StepTaken) -> String {
         Step::UpdateMachine => ("updated", "updating"),
         Step::ExcludeDrain => ("told Cluster API not to drain", "excluding from drain"),
         Step::CordonNode => ("cordoned", "cordoning"),
+        Step::TaintNode => ("set the taints of", "setting the taints of"),
         Step::EvictPod => ("evicted", "evicting"),
         Step::UncordonNode => ("uncordoned", "uncordoning"),
         Step::DeleteMachine | Step::DeleteBootstrap | Step::DeleteInfrastructure => {

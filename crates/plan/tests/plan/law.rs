@@ -117,7 +117,7 @@ proptest! {
                     prop_assert!(object.metadata.deletion_timestamp.is_none());
                 }
                 Step::AddFinalizer | Step::RemoveFinalizer => prop_assert_eq!(next.actions.len(), 1),
-                Step::CreateMachine | Step::UpdateMachine | Step::UncordonNode => {}
+                Step::CreateMachine | Step::UpdateMachine | Step::UncordonNode | Step::TaintNode => {}
             }
         }
         let evictions = next.actions.iter().filter(|action| action.step == Step::EvictPod);

@@ -12,6 +12,7 @@ mod law;
 mod leaving;
 mod scenario;
 mod table;
+mod taints;
 mod telling;
 mod trouble;
 mod world;

@@ -1,14 +1,15 @@
 //! Random facts, most of them plausible.
 
 use fivespot_api::{
-    Phase, ScheduledMachine, ScheduledMachineStatus, Shutdown, ShutdownReason, name,
+    NodeTaint, Phase, ScheduledMachine, ScheduledMachineStatus, Shutdown, ShutdownReason,
+    TaintEffect, name,
 };
 use fivespot_capi::{
     Condition, Contract, Machine, Meta, NodeLink, Owner, Provider, Reference, Truth, key,
 };
 use fivespot_plan::{
     Access, Cause, Fact, Failure, Freshness, Memory, Node, Pod, Seen, Sighting, Step,
-    Unknown, Workload,
+    Taint, Unknown, Workload,
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -178,8 +179,20 @@ fn workload() -> impl Strategy<Value = Workload> {
         },
         Access::Unauthorized { message },
     ]);
-    let node = any::<[bool; 4]>().prop_map(
-        |[is_ours, is_unschedulable, is_ready, is_marked]| Node {
+    let taint = select(vec![("a", "1"), ("a", "2"), ("b", ""), ("c", "")]);
+    let taint = taint.prop_map(|(key, value)| Taint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect: "NoSchedule".to_owned(),
+        time_added: None,
+    });
+    let record = select(vec![
+        "[]",
+        "nonsense",
+        r#"[{"key":"a","value":"1","effect":"NoSchedule"},{"key":"b","effect":"NoSchedule"}]"#,
+    ]);
+    let node = (any::<[bool; 4]>(), vec(taint, 0..3), option::of(record)).prop_map(
+        |([is_ours, is_unschedulable, is_ready, is_marked], taints, record)| Node {
             name: NAME.to_owned(),
             uid: "node-1".to_owned(),
             resource_version: "9".to_owned(),
@@ -187,6 +200,8 @@ fn workload() -> impl Strategy<Value = Workload> {
             is_unschedulable,
             is_ready,
             cordon_marker: is_marked.then(|| "sm-1".to_owned()),
+            taints,
+            applied_taints: record.map(str::to_owned),
         },
     );
     let pod = (0..30_u8, any::<[bool; 4]>()).prop_map(|(number, flags)| Pod {
@@ -305,12 +320,20 @@ pub(super) fn object() -> impl Strategy<Value = ScheduledMachine> {
         "",
     ]);
     let hours = select(vec![vec!["9-17"], vec!["0"], vec!["25"], vec![]]);
+    let taint = select(vec![("a", "1"), ("b", "2"), ("kubernetes.io/x", "")]);
+    let taints = taint.prop_map(|(key, value)| NodeTaint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect: TaintEffect::NoSchedule,
+    });
+    let taints = vec(taints, 0..3);
     (
         any::<[bool; 5]>(),
         timeouts,
         zones,
         hours,
         option::of(status()),
+        taints,
     )
         .prop_map(
             |(
@@ -319,6 +342,7 @@ pub(super) fn object() -> impl Strategy<Value = ScheduledMachine> {
                 zone,
                 hours,
                 status,
+                taints,
             )| {
                 let mut object = scheduled_machine();
                 object.metadata.finalizers =
@@ -335,6 +359,7 @@ pub(super) fn object() -> impl Strategy<Value = ScheduledMachine> {
                 object.spec.schedule.hours_of_day =
                     hours.into_iter().map(str::to_owned).collect();
                 object.spec.node_drain_timeout = timeout.into();
+                object.spec.node_taints = taints;
                 object.status = status;
                 object
             },
@@ -347,6 +372,7 @@ pub(super) fn memory() -> impl Strategy<Value = Memory> {
         Step::CreateBootstrap,
         Step::CreateMachine,
         Step::CordonNode,
+        Step::TaintNode,
         Step::EvictPod,
         Step::DeleteMachine,
         Step::RemoveFinalizer,

@@ -54,7 +54,8 @@ impl World {
             Step::AddFinalizer
             | Step::CreateMachine
             | Step::UpdateMachine
-            | Step::UncordonNode => {}
+            | Step::UncordonNode
+            | Step::TaintNode => {}
         }
         if action.step == Step::DeleteMachine {
             assert!(

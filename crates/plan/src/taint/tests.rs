@@ -1,0 +1,283 @@
+use fivespot_api::TaintEffect;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+
+fn ours(text: &str) -> NodeTaint {
+    let (key, rest) = text.split_once('=').unwrap();
+    let (value, effect) = rest.split_once(':').unwrap();
+    let effects = TaintEffect::ALL.into_iter();
+    NodeTaint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect: effects
+            .into_iter()
+            .find(|one| one.as_str() == effect)
+            .unwrap(),
+    }
+}
+
+fn there(text: &str) -> Taint {
+    let (taint, time) = match text.split_once('@') {
+        Some((taint, time)) => (taint, Some(time.to_owned())),
+        None => (text, None),
+    };
+    let taint = ours(taint);
+    Taint {
+        key: taint.key,
+        value: taint.value,
+        effect: taint.effect.as_str().to_owned(),
+        time_added: time,
+    }
+}
+
+fn shown(taint: &Taint) -> String {
+    let time = taint.time_added.as_ref().map(|time| format!("@{time}"));
+    format!(
+        "{}={}:{}{}",
+        taint.key,
+        taint.value,
+        taint.effect,
+        time.unwrap_or_default()
+    )
+}
+
+fn shown_ours(taint: &NodeTaint) -> String {
+    format!("{}={}:{}", taint.key, taint.value, taint.effect.as_str())
+}
+
+/// Asked for, on record, on the Node; and then: on the Node, on record, in conflict.
+type Row = ([&'static [&'static str]; 3], [&'static [&'static str]; 3]);
+
+#[test]
+fn only_what_is_on_record_is_changed_or_taken_away() {
+    let rows: &[Row] = &[
+        // Nothing is there: it is put there.
+        (
+            [
+                &["a=1:NoSchedule"],
+                &[],
+                &["x=y:NoExecute@2026-03-06T12:00:00Z"],
+            ],
+            [
+                &["x=y:NoExecute@2026-03-06T12:00:00Z", "a=1:NoSchedule"],
+                &["a=1:NoSchedule"],
+                &[],
+            ],
+        ),
+        // An admin was first, with the same value: it stays an admin's.
+        (
+            [&["a=1:NoSchedule"], &[], &["a=1:NoSchedule"]],
+            [&["a=1:NoSchedule"], &[], &["a=1:NoSchedule"]],
+        ),
+        // A conflict does not stop the others.
+        (
+            [
+                &["a=1:NoSchedule", "b=1:NoSchedule"],
+                &[],
+                &["a=2:NoSchedule"],
+            ],
+            [
+                &["a=2:NoSchedule", "b=1:NoSchedule"],
+                &["b=1:NoSchedule"],
+                &["a=1:NoSchedule"],
+            ],
+        ),
+        // The same key with another effect is another taint.
+        (
+            [&["a=1:NoSchedule"], &[], &["a=1:NoExecute"]],
+            [
+                &["a=1:NoExecute", "a=1:NoSchedule"],
+                &["a=1:NoSchedule"],
+                &[],
+            ],
+        ),
+        // The spec's value changes, and the taint keeps its place and its time.
+        (
+            [
+                &["a=2:NoSchedule"],
+                &["a=1:NoSchedule"],
+                &["a=1:NoSchedule@2026-03-06T12:00:00Z", "x=:NoSchedule"],
+            ],
+            [
+                &["a=2:NoSchedule@2026-03-06T12:00:00Z", "x=:NoSchedule"],
+                &["a=2:NoSchedule"],
+                &[],
+            ],
+        ),
+        // Somebody has changed the value of ours: not overwritten.
+        (
+            [
+                &["a=1:NoSchedule"],
+                &["a=1:NoSchedule"],
+                &["a=9:NoSchedule"],
+            ],
+            [
+                &["a=9:NoSchedule"],
+                &["a=1:NoSchedule"],
+                &["a=1:NoSchedule"],
+            ],
+        ),
+        // ... until the spec says the same.
+        (
+            [
+                &["a=9:NoSchedule"],
+                &["a=1:NoSchedule"],
+                &["a=9:NoSchedule"],
+            ],
+            [&["a=9:NoSchedule"], &["a=9:NoSchedule"], &[]],
+        ),
+        // Not asked for any more.
+        (
+            [
+                &[],
+                &["a=1:NoSchedule"],
+                &["a=1:NoSchedule", "x=:NoSchedule"],
+            ],
+            [&["x=:NoSchedule"], &[], &[]],
+        ),
+        // Not asked for any more, and changed by somebody: not removed.
+        (
+            [&[], &["a=1:NoSchedule"], &["a=9:NoSchedule"]],
+            [
+                &["a=9:NoSchedule"],
+                &["a=1:NoSchedule"],
+                &["a=1:NoSchedule"],
+            ],
+        ),
+        // Somebody has removed ours: back it comes, or off the record.
+        (
+            [
+                &["a=1:NoSchedule"],
+                &["a=1:NoSchedule", "b=1:NoExecute"],
+                &[],
+            ],
+            [&["a=1:NoSchedule"], &["a=1:NoSchedule"], &[]],
+        ),
+    ];
+    for (given, expected) in rows {
+        let [wanted, record, node] = given;
+        let wanted: Vec<_> = wanted.iter().map(|text| ours(text)).collect();
+        let record: Vec<_> = record.iter().map(|text| ours(text)).collect();
+        let node: Vec<_> = node.iter().map(|text| there(text)).collect();
+        let next = change(&wanted, &record, &node);
+        let found = [
+            next.taints.iter().map(shown).collect::<Vec<_>>(),
+            next.record.iter().map(shown_ours).collect(),
+            next.conflicts.iter().map(shown_ours).collect(),
+        ];
+        assert_eq!(&found.each_ref().map(Vec::as_slice), expected, "{given:?}");
+    }
+}
+
+#[test]
+fn a_record_that_claims_kubernetes_own_taints_is_not_believed() {
+    let node = |record: &str| Node {
+        name: "n".to_owned(),
+        uid: String::new(),
+        resource_version: String::new(),
+        provider_id: None,
+        is_unschedulable: false,
+        is_ready: true,
+        cordon_marker: None,
+        taints: Vec::new(),
+        applied_taints: Some(record.to_owned()),
+    };
+    let claimed = r#"[{"key":"node.kubernetes.io/unschedulable","effect":"NoSchedule"},
+                      {"key":"b","effect":"NoExecute"},{"key":"a","value":"1","effect":"NoExecute"},
+                      {"key":"a","value":"2","effect":"NoExecute"}]"#;
+    let read: Vec<_> = recorded(&node(claimed)).iter().map(shown_ours).collect();
+    assert_eq!(read, ["a=1:NoExecute", "b=:NoExecute"]);
+    assert!(recorded(&node("{}")).is_empty() && recorded(&node("not JSON")).is_empty());
+}
+
+fn taint() -> impl Strategy<Value = NodeTaint> {
+    let keys = select(vec!["a", "b", "example.com/c"]);
+    let values = select(vec!["", "1", "2"]);
+    (keys, values, select(TaintEffect::ALL.to_vec())).prop_map(|(key, value, effect)| {
+        NodeTaint {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            effect,
+        }
+    })
+}
+
+/// Taints of which no two are the same.
+fn taints() -> impl Strategy<Value = Vec<NodeTaint>> {
+    vec(taint(), 0..8).prop_map(|all| {
+        let mut distinct: Vec<NodeTaint> = Vec::new();
+        for taint in all {
+            if !distinct.iter().any(|known| is_same(known, &taint)) {
+                distinct.push(taint);
+            }
+        }
+        distinct
+    })
+}
+
+fn on_node() -> impl Strategy<Value = Vec<Taint>> {
+    let times = vec(any::<bool>(), 8);
+    (taints(), times).prop_map(|(taints, times)| {
+        let both = taints.into_iter().zip(times);
+        both.map(|(taint, is_timed)| Taint {
+            key: taint.key,
+            value: taint.value,
+            effect: taint.effect.as_str().to_owned(),
+            time_added: is_timed.then(|| "2026-03-06T12:00:00Z".to_owned()),
+        })
+        .collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_not_on_record_stays_as_it_is(
+        wanted in taints(), record in taints(), node in on_node(),
+    ) {
+        let next = change(&wanted, &record, &node);
+        let foreign = |taint: &&Taint| !record.iter().any(|ours| is_at(taint, ours));
+        let before: Vec<_> = node.iter().filter(foreign).collect();
+        let is_known = |taint: &&Taint| before.contains(taint);
+        let after: Vec<_> = next.taints.iter().filter(is_known).collect();
+        prop_assert_eq!(before, after);
+        for ours in &next.record {
+            let is_claimed = node.iter().filter(foreign).any(|taint| is_at(taint, ours));
+            prop_assert!(!is_claimed, "adopted {ours:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_there_and_ours_or_told_as_a_conflict(
+        wanted in taints(), record in taints(), node in on_node(),
+    ) {
+        let next = change(&wanted, &record, &node);
+        for want in &wanted {
+            let is_there = next.taints.iter().any(|taint| is_at(taint, want) && taint.value == want.value);
+            let is_ours = next.record.contains(want);
+            prop_assert!(is_there && is_ours || next.conflicts.contains(want));
+        }
+        for ours in &next.record {
+            prop_assert!(next.taints.iter().any(|taint| is_at(taint, ours)));
+        }
+    }
+
+    #[test]
+    fn once_written_nothing_is_left_to_write(
+        wanted in taints(), record in taints(), node in on_node(),
+    ) {
+        let next = change(&wanted, &record, &node);
+        let again = change(&wanted, &next.record, &next.taints);
+        prop_assert_eq!(&again, &next);
+    }
+
+    #[test]
+    fn an_empty_spec_leaves_nothing_of_ours_behind(record in taints(), node in on_node()) {
+        let next = change(&[], &record, &node);
+        prop_assert_eq!(next.record.len(), next.conflicts.len());
+        let is_ours = |taint: &&Taint| record.iter().any(|ours| is_at(taint, ours) && taint.value == ours.value);
+        prop_assert_eq!(next.taints.iter().filter(is_ours).count(), 0);
+    }
+}

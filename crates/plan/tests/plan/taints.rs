@@ -1,0 +1,196 @@
+//! The Node's taints over a machine's life.
+
+use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::{NodeTaint, Phase, TaintEffect, name};
+use fivespot_capi::Contract;
+use fivespot_plan::{Access, Cause, Memory, Step};
+use serde_json::{Value, json};
+
+use crate::world::{BEFORE, EVENING, NOON, World, in_service};
+
+fn taint(key: &str, value: &str) -> NodeTaint {
+    NodeTaint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect: TaintEffect::NoSchedule,
+    }
+}
+
+/// A world in which the machine is in service and asks for two taints.
+fn tainted(memory: &mut Memory) -> World {
+    let mut world = in_service(Contract::V1Beta2, memory);
+    world.edit(|sm| {
+        sm.spec.node_taints = vec![taint("team", "a"), taint("batch", "")];
+    });
+    world
+}
+
+fn said(world: &World) -> String {
+    let status = world.status();
+    let found = condition::find(&status.conditions, ConditionType::NodeTainted);
+    found.map_or_else(String::new, |found| {
+        format!("{} {}: {}", found.status, found.reason, found.message)
+    })
+}
+
+fn keys(world: &World) -> Vec<String> {
+    let taints = &world.get("Node").unwrap()["spec"]["taints"];
+    let taints = taints.as_array().into_iter().flatten();
+    taints
+        .map(|taint| taint["key"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn taints_come_with_readiness_follow_the_spec_and_go_with_it() {
+    let mut memory = Memory::default();
+    let mut world = tainted(&mut memory);
+    world.settle(&mut memory);
+    assert_eq!(keys(&world), ["team", "batch"]);
+    assert_eq!(
+        said(&world),
+        "True Applied: Node worker bears the 2 taints asked for"
+    );
+    assert_eq!(
+        world.get("Node").unwrap()["metadata"]["annotations"]
+            [name::APPLIED_TAINTS_ANNOTATION],
+        r#"[{"key":"batch","value":"","effect":"NoSchedule"},{"key":"team","value":"a","effect":"NoSchedule"}]"#,
+    );
+    assert_eq!(world.status().applied_node_taints.len(), 2);
+    assert_eq!(world.count("TaintNode"), 1, "both in one write");
+
+    world.edit(|sm| sm.spec.node_taints = vec![taint("team", "b")]);
+    world.settle(&mut memory);
+    assert_eq!(
+        world.get("Node").unwrap()["spec"]["taints"],
+        json!([{ "key": "team", "value": "b", "effect": "NoSchedule" }])
+    );
+    world.edit(|sm| sm.spec.node_taints.clear());
+    world.settle(&mut memory);
+    assert!(keys(&world).is_empty());
+    assert_eq!(said(&world), "");
+    assert!(world.status().applied_node_taints.is_empty());
+    let annotations = &world.get("Node").unwrap()["metadata"]["annotations"];
+    assert_eq!(annotations[name::APPLIED_TAINTS_ANNOTATION], Value::Null);
+}
+
+#[test]
+fn a_machine_tells_of_its_taints_from_beginning_to_end() {
+    let mut memory = Memory::default();
+    let mut world = World::new(Contract::V1Beta1, BEFORE);
+    world.edit(|sm| sm.spec.node_taints = vec![taint("team", "a")]);
+    world.settle(&mut memory);
+    assert_eq!(said(&world), "Unknown NoNodeYet: there is no Node");
+    world.run_until(&mut memory, NOON);
+    assert_eq!(
+        said(&world),
+        "True Applied: Node worker bears the taint asked for"
+    );
+    let ready =
+        |status: &str| json!({ "conditions": [{ "type": "Ready", "status": status }] });
+    world.get_mut("Node").unwrap()["status"] = ready("False");
+    world.edit(|sm| sm.spec.node_taints.push(taint("late", "")));
+    world.settle(&mut memory);
+    assert_eq!(
+        said(&world),
+        "False NodeNotReady: Node worker is not ready; it is tainted when it is"
+    );
+    world.get_mut("Node").unwrap()["status"] = ready("True");
+    world.access = Access::Unreachable {
+        message: "connection refused".to_owned(),
+    };
+    world.settle(&mut memory);
+    assert_eq!(
+        said(&world),
+        "Unknown NoNodeYet: Node worker cannot be read"
+    );
+    world.access = Access::Connected;
+    world.settle(&mut memory);
+    assert_eq!(
+        said(&world),
+        "True Applied: Node worker bears the 2 taints asked for"
+    );
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(said(&world), "Unknown NoNodeYet: there is no Node");
+    assert!(world.status().applied_node_taints.is_empty());
+}
+
+#[test]
+fn an_admins_taint_is_told_of_left_alone_and_taken_over_from_once_it_goes() {
+    let mut memory = Memory::default();
+    let mut world = tainted(&mut memory);
+    let theirs = json!([{ "key": "team", "value": "a", "effect": "NoSchedule",
+                          "timeAdded": "2026-03-01T00:00:00Z" }]);
+    world.get_mut("Node").unwrap()["spec"]["taints"] = theirs.clone();
+    world.settle(&mut memory);
+    assert_eq!(
+        said(&world),
+        "False TaintOwnershipConflict: left alone on Node worker, because somebody else has set \
+         it: team:NoSchedule; remove it from the Node or from spec.nodeTaints"
+    );
+    assert_eq!(keys(&world), ["team", "batch"]);
+    assert_eq!(world.get("Node").unwrap()["spec"]["taints"][0], theirs[0]);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    world.get_mut("Node").unwrap()["spec"]["taints"]
+        .as_array_mut()
+        .unwrap()
+        .remove(0);
+    world.settle(&mut memory);
+    assert!(said(&world).starts_with("True Applied"), "{}", said(&world));
+    assert_eq!(keys(&world), ["batch", "team"]);
+}
+
+#[test]
+fn a_taint_that_cannot_be_put_there_holds_up_nothing_and_is_tried_again() {
+    let mut memory = Memory::default();
+    let mut world = tainted(&mut memory);
+    world.failing = Some((Step::TaintNode, Cause::Forbidden));
+    world.edit(|sm| sm.spec.node_drain_timeout = "10m".to_owned());
+    world.settle(&mut memory);
+    assert_eq!(
+        said(&world),
+        "False PatchFailed: cannot taint Node worker: the API server refuses it"
+    );
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    assert_eq!(world.count("UpdateMachine"), 1);
+    world.failing = None;
+    world.run_until(&mut memory, "2026-03-06T12:01:00Z");
+    assert!(said(&world).starts_with("True Applied"), "{}", said(&world));
+}
+
+#[test]
+fn taints_that_no_rule_admits_are_not_put_anywhere() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.edit(|sm| {
+        sm.spec.node_taints = vec![taint("node.kubernetes.io/unreachable", "")];
+    });
+    world.settle(&mut memory);
+    assert!(
+        said(&world).starts_with("False InvalidSpec"),
+        "{}",
+        said(&world)
+    );
+    assert!(keys(&world).is_empty());
+}
+
+#[test]
+fn a_disabled_machine_keeps_being_tainted_and_a_paused_one_does_not() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.edit(|sm| {
+        sm.spec.schedule.enabled = false;
+        sm.spec.node_taints = vec![taint("team", "a")];
+    });
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Disabled));
+    assert_eq!(keys(&world), ["team"]);
+    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+    world.edit(|sm| sm.spec.node_taints.clear());
+    world.settle(&mut memory);
+    assert_eq!(keys(&world), ["team"]);
+    assert!(
+        said(&world).starts_with("True Applied"),
+        "as it was told before"
+    );
+}

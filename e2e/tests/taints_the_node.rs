@@ -1,0 +1,179 @@
+//! The Node bears the taints that the spec asks for, beside everybody else's.
+
+use fivespot_testkit::{
+    Cluster, condition, instant, machine_path, node_path, scheduled_machine,
+};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+const WITHIN: &str = "2026-03-06T15:00:00Z";
+
+fn tainted() -> Value {
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["nodeTaints"] = json!([
+        {"key": "workload", "value": "batch", "effect": "NoSchedule"},
+        {"key": "dedicated", "value": "ml", "effect": "NoExecute"},
+    ]);
+    worker
+}
+
+async fn ask_for(cluster: &Cluster, taints: Value) {
+    let patch = json!({"spec": {"nodeTaints": taints}});
+    cluster.patch(&machine_path("worker"), &patch).await;
+}
+
+/// The Node's taints as `key=value:effect`, in its order.
+async fn on_node(cluster: &Cluster) -> Vec<String> {
+    let node = cluster.get(&node_path("worker")).await.unwrap();
+    let taints = node["spec"]["taints"].as_array().cloned();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let taints = taints.unwrap_or_default().into_iter();
+    taints
+        .map(|taint| {
+            let [key, value, effect] =
+                ["key", "value", "effect"].map(|field| text(&taint[field]));
+            format!("{key}={value}:{effect}")
+        })
+        .collect()
+}
+
+async fn said(cluster: &Cluster) -> Value {
+    condition(&cluster.status("worker").await, "NodeTainted")
+}
+
+#[tokio::test]
+async fn a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&tainted()).await;
+    cluster.clock().quiet().await;
+    let both = ["workload=batch:NoSchedule", "dedicated=ml:NoExecute"];
+    assert_eq!(on_node(&cluster).await, both);
+    let status = cluster.status("worker").await;
+    assert_eq!(condition(&status, "NodeTainted")["reason"], "Applied");
+    assert_eq!(status["appliedNodeTaints"].as_array().unwrap().len(), 2);
+    let tainted = cluster.operator_told("nodes");
+    assert_eq!(tainted.len(), 1, "{tainted:?}");
+
+    let changed = json!([{"key": "workload", "value": "web", "effect": "NoSchedule"}]);
+    ask_for(&cluster, changed).await;
+    cluster.clock().quiet().await;
+    assert_eq!(on_node(&cluster).await, ["workload=web:NoSchedule"]);
+    ask_for(&cluster, json!([])).await;
+    cluster.clock().quiet().await;
+    assert_eq!(on_node(&cluster).await, [""; 0]);
+    assert_eq!(said(&cluster).await, Value::Null);
+    let status = cluster.status("worker").await;
+    assert_eq!(status.get("appliedNodeTaints"), None);
+    cluster.pass_to("2026-03-06T20:00:00Z").await;
+    assert_eq!(cluster.operator_told("nodes").len(), 3);
+}
+
+#[tokio::test]
+async fn a_taint_that_somebody_removes_comes_back_by_the_nodes_own_event() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&tainted()).await;
+    cluster.clock().quiet().await;
+    let before = cluster.clock().now();
+    let none = json!({"spec": {"taints": null}});
+    cluster.patch(&node_path("worker"), &none).await;
+    cluster.clock().quiet().await;
+    assert_eq!(on_node(&cluster).await.len(), 2);
+    assert_eq!(cluster.clock().now(), before, "without waiting");
+}
+
+#[tokio::test]
+async fn an_admins_taint_of_the_same_key_is_never_touched() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let theirs = json!({"key": "workload", "value": "batch", "effect": "NoSchedule",
+                        "timeAdded": "2026-03-01T00:00:00Z"});
+    let patch = json!({"spec": {"taints": [theirs]}});
+    cluster.patch(&node_path("worker"), &patch).await;
+    ask_for(&cluster, tainted()["spec"]["nodeTaints"].clone()).await;
+    cluster.clock().quiet().await;
+    let told = said(&cluster).await;
+    assert_eq!(
+        (&told["status"], &told["reason"]),
+        (&json!("False"), &json!("TaintOwnershipConflict"))
+    );
+    assert!(
+        told["message"]
+            .as_str()
+            .unwrap()
+            .contains("workload:NoSchedule")
+    );
+    assert_eq!(cluster.status("worker").await["phase"], "Active");
+    ask_for(&cluster, json!([])).await;
+    cluster.clock().quiet().await;
+    let node = cluster.get(&node_path("worker")).await.unwrap();
+    assert_eq!(node["spec"]["taints"], json!([theirs]));
+    assert_eq!(said(&cluster).await, Value::Null);
+}
+
+/// Toggles a taint as the node lifecycle controller does: read, change, write back guarded.
+async fn toggle(cluster: &Cluster, key: &str) {
+    loop {
+        let node = cluster.get(&node_path("worker")).await.unwrap();
+        let mut taints = node["spec"]["taints"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let before = taints.len();
+        taints.retain(|taint| taint["key"] != key);
+        if taints.len() == before {
+            taints.push(json!({"key": key, "effect": "NoExecute",
+                               "timeAdded": "2026-03-06T15:00:00Z"}));
+        }
+        let version = &node["metadata"]["resourceVersion"];
+        let patch =
+            json!({"metadata": {"resourceVersion": version}, "spec": {"taints": taints}});
+        if cluster
+            .try_patch(&node_path("worker"), &patch)
+            .await
+            .is_ok()
+        {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn taints_of_the_node_lifecycle_that_change_at_the_same_time_are_never_lost() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    for round in 0..40 {
+        let value = format!("v{round}");
+        let ours = json!([{"key": "workload", "value": value, "effect": "NoSchedule"}]);
+        let ours = if round % 5 == 4 { json!([]) } else { ours };
+        tokio::join!(
+            ask_for(&cluster, ours.clone()),
+            toggle(&cluster, "node.kubernetes.io/unreachable"),
+            toggle(&cluster, "node.kubernetes.io/disk-pressure"),
+        );
+        // Passes are bounded in number, each second.
+        cluster
+            .pass_until(cluster.within(SignedDuration::from_secs(1)))
+            .await;
+        let mut expected = Vec::new();
+        if round % 2 == 0 {
+            expected.push("node.kubernetes.io/disk-pressure=:NoExecute".to_owned());
+            expected.push("node.kubernetes.io/unreachable=:NoExecute".to_owned());
+        }
+        if ours != json!([]) {
+            expected.push(format!("workload={value}:NoSchedule"));
+        }
+        let mut found = on_node(&cluster).await;
+        found.sort();
+        assert_eq!(found, expected, "round {round}");
+        let node = cluster.get(&node_path("worker")).await.unwrap();
+        for taint in node["spec"]["taints"].as_array().into_iter().flatten() {
+            if taint["key"] != "workload" {
+                assert_eq!(taint["timeAdded"], "2026-03-06T15:00:00Z");
+            }
+        }
+    }
+}
