@@ -31,6 +31,11 @@ const ROOMS: &[Room] = &[
         is_pure: true,
     },
     Room {
+        name: "install",
+        may_use: &["api"],
+        is_pure: true,
+    },
+    Room {
         name: "cel",
         may_use: &[],
         is_pure: true,
@@ -86,6 +91,7 @@ const ROOMS: &[Room] = &[
             "plan",
             "clock",
             "controller",
+            "install",
             "apiserver",
             "sim",
         ],

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fivespot_api::crd;
 use fivespot_api::manifest::{GeneratedFile, Group};
+use fivespot_install::file;
 
 use crate::{Faults, builtin_schema, conformance};
 
@@ -54,6 +55,11 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
                 .map(|file| (PathBuf::from(group.directory()), file)),
         );
     }
+    for file in file::shipped_roles()? {
+        all.push((PathBuf::from(file::ROLES), file));
+    }
+    let pages = Group::Docs.directory();
+    all.push((PathBuf::from(pages), file::permission_page()));
     let schemas = GeneratedFile {
         path: builtin_schema::PATH.to_owned(),
         text: builtin_schema::generate(root)?,

@@ -39,6 +39,12 @@ pub const POLICY: &str = "scheduledmachine-validation";
 /// The name of its binding, in the denying and in the auditing form.
 pub const POLICY_BINDING: &str = "scheduledmachine-validation-binding";
 
+/// The name of the operator's ServiceAccount, Deployment and roles.
+pub const CONTROLLER: &str = "5spot-controller";
+/// Label on a ClusterRole whose rules the operator is given as well: for providers that
+/// `5spot generate rbac` does not know. The value is `true`.
+pub const AGGREGATE_LABEL: &str = "5spot.finos.org/aggregate-to-controller";
+
 /// The finalizer on a ScheduledMachine: dropped when everything it created is gone.
 pub const FINALIZER: &str = "5spot.finos.org/scheduledmachine";
 
@@ -86,6 +92,23 @@ pub const AGENT_FIELD_MANAGER: &str = "5spot-reclaim-agent";
 
 /// The key under which Cluster API's kubeconfig Secret holds the kubeconfig.
 pub const KUBECONFIG_SECRET_KEY: &str = "value";
+
+/// The labels of everything that the operator is installed from.
+///
+/// # Example
+/// ```
+/// use fivespot_api::name;
+/// assert_eq!(name::controller_labels()["app.kubernetes.io/component"], "controller");
+/// ```
+pub fn controller_labels() -> BTreeMap<String, String> {
+    [
+        ("app.kubernetes.io/name", "5spot"),
+        ("app.kubernetes.io/component", "controller"),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .collect()
+}
 
 /// The name of the bootstrap object, the infrastructure object and the Machine of a
 /// ScheduledMachine: its own.

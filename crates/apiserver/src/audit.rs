@@ -14,6 +14,8 @@ pub struct AuditEvent {
     pub at: Timestamp,
     /// The user name.
     pub user: String,
+    /// Whom the user asked to be taken for; empty for nobody.
+    pub impersonated: String,
     /// Discovery's word for resources (`get`, `list`, `create`…), else the HTTP method in
     /// lower case.
     pub verb: String,
@@ -59,7 +61,7 @@ impl AuditEvent {
                 object[key] = text.as_str().into();
             }
         }
-        json!({
+        let mut event = json!({
             "kind": "Event",
             "apiVersion": "audit.k8s.io/v1",
             "level": "Metadata",
@@ -71,7 +73,11 @@ impl AuditEvent {
             "responseStatus": {"code": self.code},
             "stageTimestamp": self.at.to_string(),
             "annotations": self.annotations,
-        })
+        });
+        if !self.impersonated.is_empty() {
+            event["impersonatedUser"] = json!({"username": self.impersonated});
+        }
+        event
     }
 }
 

@@ -206,14 +206,21 @@ fn admission() -> Vec<Resource> {
 }
 
 fn reviews() -> Vec<Resource> {
+    const RIGHTS: &str = "authorization.k8s.io";
+    const IDENTITY: &str = "authentication.k8s.io";
     [
-        ("SelfSubjectAccessReview", "selfsubjectaccessreviews"),
-        ("SubjectAccessReview", "subjectaccessreviews"),
+        (RIGHTS, "LocalSubjectAccessReview"),
+        (RIGHTS, "SelfSubjectAccessReview"),
+        (RIGHTS, "SelfSubjectRulesReview"),
+        (RIGHTS, "SubjectAccessReview"),
+        (IDENTITY, "SelfSubjectReview"),
+        (IDENTITY, "TokenReview"),
     ]
     .into_iter()
-    .map(|(kind, plural)| {
-        let mut row = Row::of("authorization.k8s.io", kind, plural).cluster();
+    .map(|(group, kind)| {
+        let mut row = Row::of(group, kind, &format!("{}s", kind.to_lowercase()));
         row.0.verbs = vec![Verb::Create];
+        row.0.namespaced = kind.starts_with("Local");
         row.done()
     })
     .collect()

@@ -5,33 +5,7 @@ use http::Method;
 use serde_json::Value;
 
 use crate::query::Query;
-
-/// Who asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct User {
-    /// The user name, such as `kubernetes-admin`.
-    pub name: String,
-    /// The groups; `system:authenticated` is not added.
-    pub groups: Vec<String>,
-}
-
-impl User {
-    /// Somebody in some groups.
-    pub fn new(name: &str, groups: &[&str]) -> Self {
-        Self {
-            name: name.to_owned(),
-            groups: groups.iter().map(|it| (*it).to_owned()).collect(),
-        }
-    }
-
-    /// The one who may do everything.
-    pub fn admin() -> Self {
-        Self::new(
-            "kubernetes-admin",
-            &["system:masters", "system:authenticated"],
-        )
-    }
-}
+use crate::user::User;
 
 /// A request as the verbs see it, whichever way it came.
 #[derive(Clone, Debug)]
@@ -45,6 +19,8 @@ pub(crate) struct Call {
     /// The `User-Agent` header.
     pub(crate) agent: String,
     pub(crate) user: User,
+    /// Who has asked to be taken for `user`, if that is somebody else.
+    pub(crate) impersonator: Option<User>,
     pub(crate) body: Payload,
     /// Whether a virtual clock has to wait for this caller: it does for those in the
     /// process and not for those behind a socket.

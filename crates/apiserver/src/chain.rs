@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::{
-    Binding, Decision, GroupVersionKind, GroupVersionResource, Operation, ParamKind,
-    Policies, Policy, Request, User, World,
+    self, Binding, Decision, GroupVersionKind, GroupVersionResource, Operation,
+    ParamKind, Policies, Policy, Request, User, World,
 };
 use serde_json::{Value, json};
 
+use crate::authorization::Authorizer;
 use crate::call::Call;
 use crate::meta;
 use crate::namespace;
@@ -149,8 +150,9 @@ impl Chain {
         let resource = &target.resource;
         let user = User {
             name: call.user.name.clone(),
+            uid: call.user.uid.clone(),
             groups: call.user.groups.clone(),
-            ..User::default()
+            extra: call.user.extra.clone(),
         };
         let others = equivalents(state, target);
         let equivalents: Vec<_> = others.iter().map(|it| names(it)).collect();
@@ -178,7 +180,7 @@ impl Chain {
                 .get(state.shelves.namespaces, &namespace)
                 .map(|it| &**it),
         };
-        self.decider.decide(&request, &Params(state))
+        self.decider.decide(&request, &Surroundings(state))
     }
 }
 
@@ -257,10 +259,10 @@ fn options(call: &Call, operation: Operation) -> Value {
     options
 }
 
-/// The objects that policies take their parameters from.
-struct Params<'a>(&'a State);
+/// Where policies take their parameters from, and whom they ask for rights.
+struct Surroundings<'a>(&'a State);
 
-impl Params<'_> {
+impl Surroundings<'_> {
     fn resource(&self, kind: &ParamKind) -> Option<&Arc<crate::resource::Resource>> {
         let (group, version) = kind
             .api_version
@@ -275,7 +277,7 @@ impl Params<'_> {
     }
 }
 
-impl World for Params<'_> {
+impl World for Surroundings<'_> {
     fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
         self.resource(kind).map(|it| it.namespaced)
     }
@@ -300,5 +302,9 @@ impl World for Params<'_> {
             .flatten()
             .map(|(_, it)| Value::clone(it))
             .collect()
+    }
+
+    fn authorizer(&self) -> Option<Arc<dyn policy::Authorizer>> {
+        Some(Arc::new(Authorizer(self.0.book.clone())))
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use fivespot_clock::{Busy, Clock};
 
+use crate::authorization;
 use crate::budget;
 use crate::collect;
 use crate::definition;
@@ -29,6 +30,8 @@ pub(crate) enum Chore {
     Namespace(String),
     /// Count a disruption budget's pods.
     Budget(Key),
+    /// Put the aggregated roles together.
+    Aggregate,
     /// Remove the events that are old enough.
     Expire,
     /// Remove the objects of a definition that is being deleted.
@@ -93,6 +96,7 @@ pub(crate) fn work(state: &mut State) -> bool {
         Chore::Dependents(uid) => collect::look_at_dependents(state, &uid),
         Chore::Namespace(name) => namespace::empty(state, &name),
         Chore::Budget(key) => budget::count(state, &key),
+        Chore::Aggregate => authorization::aggregate(state),
         Chore::Expire => expiry::forget(state),
         Chore::Definition(key) => definition::clean_up(state, &key),
     }
@@ -111,6 +115,12 @@ pub(crate) fn after(state: &mut State, change: &Arc<Change>) {
         budget::note_pod(state, change);
     } else if change.shelf == shelves.budgets && change.after.is_some() {
         state.chores.note(Chore::Budget(change.key.clone()));
+    }
+    if shelves.rights.contains(&change.shelf) {
+        Arc::make_mut(&mut state.book).take_in(change);
+        if change.shelf == shelves.cluster_roles {
+            state.chores.note(Chore::Aggregate);
+        }
     }
     if change.shelf == shelves.events && change.after.is_some() {
         let now = state.clock.now();

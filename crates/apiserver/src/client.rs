@@ -15,11 +15,12 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Content};
-use crate::call::{Call, Payload, User};
+use crate::call::{Call, Payload};
 use crate::hub::EventKind;
 use crate::query::Query;
 use crate::server::Server;
 use crate::status::Status;
+use crate::user::User;
 use crate::watch;
 
 /// A client for one user, without a wire between.
@@ -126,6 +127,7 @@ impl Client {
             content_type: "application/json".to_owned(),
             agent: self.user.name.clone(),
             user: self.user.clone(),
+            impersonator: None,
             body: Payload::Bytes(Bytes::new()),
             holds_clock: true,
         }

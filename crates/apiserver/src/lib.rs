@@ -19,12 +19,15 @@
 //! `state` stores it, `hub` tells watchers and `chore` notes what has to follow;
 //! `form` writes the answer.
 //!
-//! It is for development and tests. There are no roles: whoever has the token may do
-//! everything; and nothing survives the process.
+//! Who asks may do what roles and bindings allow, and members of `system:masters`
+//! everything.
+//!
+//! It is for development and tests, and nothing survives the process.
 
 mod answer;
 pub mod apply;
 mod audit;
+mod authorization;
 mod body;
 mod budget;
 pub mod builtin;
@@ -40,6 +43,7 @@ mod document;
 mod expiry;
 mod form;
 mod hub;
+mod impersonation;
 mod index;
 mod intake;
 mod kind;
@@ -52,6 +56,7 @@ mod query;
 mod random;
 mod registry;
 mod resource;
+mod review;
 mod route;
 mod selector;
 pub mod serve;
@@ -62,12 +67,12 @@ mod status;
 mod store;
 mod strict;
 pub mod table;
+mod user;
 mod verb;
 mod watch;
 
 pub use audit::{Audit, AuditEvent};
 pub use body::Body;
-pub use call::User;
 pub use chain::UnknownPlugin;
 pub use client::{Client, Delete, Items, Patch, Selector, Watch, WatchEvent};
 pub use credentials::Credentials;
@@ -78,3 +83,4 @@ pub use resource::{Column, GroupResource, Resource, Scale, Subresource, Verb};
 pub use server::{Options, Server};
 pub use service::InProcess;
 pub use status::{Cause, Details, Reason, Status};
+pub use user::User;

@@ -19,11 +19,11 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::body::Body;
-use crate::call::User;
 use crate::credentials::Credentials;
 use crate::server::Server;
 use crate::service::{refuse, respond};
 use crate::status::Status;
+use crate::user::User;
 
 /// How long a client may take for its handshake, and for the head of a request. An idle
 /// connection that is kept for a further HTTP/1 request ends with it too.
@@ -53,7 +53,7 @@ impl Server {
     /// then waits up to two seconds for requests that are being answered. Clients behind a
     /// socket never hold a virtual clock.
     ///
-    /// Health checks are answered without a token.
+    /// Without a token clients are `system:anonymous`, who may ask for health and version.
     ///
     /// # Errors
     /// The listener is not on a loopback address, or fails for good.
@@ -105,7 +105,7 @@ impl Server {
     }
 }
 
-/// Lets in who has the token.
+/// Finds out who asks.
 struct Door {
     server: Server,
     credentials: Credentials,
@@ -128,12 +128,10 @@ impl Door {
             let (scheme, token) = it.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
         });
-        if token.is_some_and(|it| self.credentials.accepts(it)) {
-            return Some(User::admin());
+        match token {
+            Some(token) => self.credentials.accepts(token).then(User::admin),
+            None => Some(User::anonymous()),
         }
-        let health = ["/healthz", "/livez", "/readyz"];
-        let anonymous = token.is_none() && health.contains(&request.uri().path());
-        anonymous.then(|| User::new("system:anonymous", &["system:unauthenticated"]))
     }
 }
 

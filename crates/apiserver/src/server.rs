@@ -4,22 +4,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_admission::KubeVersion;
 use fivespot_clock::Clock;
+use http::HeaderMap;
 use tokio::runtime::Handle;
 
 use crate::answer::Answer;
 use crate::audit::{Audit, AuditEvent};
+use crate::authorization::{self, bootstrap};
 use crate::builtin;
-use crate::call::{Call, User};
+use crate::call::Call;
 use crate::chain::{Chain, UnknownPlugin};
 use crate::chore;
 use crate::client::Client;
 use crate::document::Library;
+use crate::impersonation;
 use crate::namespace;
 use crate::registry::Registry;
 use crate::route::{self, Route};
 use crate::service::InProcess;
 use crate::state::{Start, State};
 use crate::status::Status;
+use crate::user::User;
 use crate::verb;
 
 /// A Kubernetes API server. Clones share one.
@@ -106,6 +110,8 @@ impl Server {
         for name in namespace::INITIAL {
             namespace::ensure(&mut state, name);
         }
+        bootstrap::install(&mut state);
+        while chore::work(&mut state) {}
         Ok(Self(Arc::new(Inner {
             state: Mutex::new(state),
             clock: options.clock,
@@ -161,9 +167,10 @@ impl Server {
     pub(crate) fn perform(&self, call: &Call) -> Result<Answer, Status> {
         let mut state = self.state();
         let route = route::find(&state.registry, &call.path);
-        let answer = match &route {
-            Route::Resource(target) => verb::perform(&mut state, call, target),
-            Route::Other => {
+        let answer = match (authorization::check(&state, call), &route) {
+            (Err(refused), _) => Err(refused),
+            (Ok(()), Route::Resource(target)) => verb::perform(&mut state, call, target),
+            (Ok(()), Route::Other) => {
                 let registry = state.registry.clone();
                 drop(state);
                 let answer = Ok(self.0.library.find(&registry, call));
@@ -179,6 +186,18 @@ impl Server {
         answer
     }
 
+    /// The user that a request's headers ask to be taken for.
+    ///
+    /// # Errors
+    /// 403 for one that `user` may not impersonate.
+    pub(crate) fn impersonated(
+        &self,
+        user: &User,
+        headers: &HeaderMap,
+    ) -> Result<Option<User>, Status> {
+        impersonation::wanted(&self.state(), user, headers)
+    }
+
     fn event(
         &self,
         call: &Call,
@@ -189,9 +208,14 @@ impl Server {
             Ok(answer) => (answer.code, answer.annotations.clone()),
             Err(status) => (status.code, std::collections::BTreeMap::new()),
         };
+        let (asker, impersonated) = match &call.impersonator {
+            Some(asker) => (asker, call.user.name.clone()),
+            None => (&call.user, String::new()),
+        };
         let mut event = AuditEvent {
             at: self.0.clock.now(),
-            user: call.user.name.clone(),
+            user: asker.name.clone(),
+            impersonated,
             verb: call.method.as_str().to_ascii_lowercase(),
             path: call.path.clone(),
             group: String::new(),

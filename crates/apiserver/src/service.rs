@@ -15,11 +15,12 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::answer::{Answer, Content};
 use crate::body::Body;
-use crate::call::{Call, Payload, User};
+use crate::call::{Call, Payload};
 use crate::form::{Form, WatchForm, Writer};
 use crate::query::Query;
 use crate::server::Server;
 use crate::status::Status;
+use crate::user::User;
 
 /// Most bytes of a request's body that are read: 3 MiB, as a real server's.
 pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -94,7 +95,10 @@ where
         }
     };
     let holds_clock = busy.is_some();
-    match understand(&head, body, user, holds_clock) {
+    let read = server
+        .impersonated(&user, &head.headers)
+        .and_then(|other| understand(&head, body, (user, other), holds_clock));
+    match read {
         Err(refused) => wire.response(refused.into(), busy),
         Ok((call, form)) => {
             let include = call.query.include_object.clone();
@@ -122,7 +126,7 @@ pub(crate) fn refuse(server: &Server, why: Status) -> Response<Body> {
 fn understand(
     head: &http::request::Parts,
     body: Bytes,
-    user: User,
+    (user, other): (User, Option<User>),
     holds_clock: bool,
 ) -> Result<(Call, Form), Status> {
     let text = |name: HeaderName| header(&head.headers, &name);
@@ -135,6 +139,10 @@ fn understand(
     } else {
         Form::negotiate(&accept)?
     };
+    let (user, impersonator) = match other {
+        Some(other) => (other, Some(user)),
+        None => (user, None),
+    };
     let call = Call {
         method: head.method.clone(),
         path,
@@ -143,6 +151,7 @@ fn understand(
         content_type: text(CONTENT_TYPE),
         agent: text(USER_AGENT),
         user,
+        impersonator,
         body: Payload::Bytes(body),
         holds_clock,
     };

@@ -8,6 +8,7 @@ use fivespot_admission::crd::Crd;
 use fivespot_clock::Clock;
 use serde_json::Value;
 
+use crate::authorization::Book;
 use crate::builtin::convert_event;
 use crate::chain::Chain;
 use crate::chore::{self, Chores};
@@ -34,6 +35,8 @@ pub(crate) struct State {
     pub(crate) chores: Chores,
     pub(crate) expiry: Expiry,
     pub(crate) chain: Chain,
+    /// The roles and bindings.
+    pub(crate) book: Arc<Book>,
     /// The compiled CustomResourceDefinitions by what they define.
     pub(crate) definitions: HashMap<GroupResource, Arc<Crd>>,
     pub(crate) shelves: Shelves,
@@ -51,12 +54,16 @@ pub(crate) struct Shelves {
     pub(crate) policies: Shelf,
     pub(crate) bindings: Shelf,
     pub(crate) events: Shelf,
+    pub(crate) cluster_roles: Shelf,
+    /// Roles and bindings, of clusters and of namespaces.
+    pub(crate) rights: [Shelf; 4],
 }
 
 impl Shelves {
     fn of(store: &mut Store) -> Self {
         let mut shelf = |group, plural| store.shelf(&GroupResource::new(group, plural));
         let admission = "admissionregistration.k8s.io";
+        let rights = crate::authorization::GROUP;
         Self {
             namespaces: shelf("", "namespaces"),
             pods: shelf("", "pods"),
@@ -65,6 +72,13 @@ impl Shelves {
             policies: shelf(admission, "validatingadmissionpolicies"),
             bindings: shelf(admission, "validatingadmissionpolicybindings"),
             events: shelf("", "events"),
+            cluster_roles: shelf(rights, "clusterroles"),
+            rights: [
+                shelf(rights, "clusterroles"),
+                shelf(rights, "clusterrolebindings"),
+                shelf(rights, "roles"),
+                shelf(rights, "rolebindings"),
+            ],
         }
     }
 }
@@ -95,6 +109,7 @@ impl State {
             expiry: Expiry::default(),
             random: Random::new(start.seed),
             chain: start.chain,
+            book: Arc::default(),
             definitions: HashMap::new(),
             shelves,
             kept: HashMap::new(),

@@ -12,6 +12,8 @@ mod update;
 mod watch;
 mod write;
 
+pub(crate) use write::invalid;
+
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::resource::Verb;

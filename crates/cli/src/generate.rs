@@ -1,23 +1,56 @@
 //! `5spot generate`: everything that is generated from the types and the rules.
 
+mod rbac;
+
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
+use clap::Subcommand;
 use fivespot_admission::KubeVersion;
 use fivespot_api::crd;
 use fivespot_api::manifest::{GeneratedFile, Group};
+use fivespot_install::file;
 
 use crate::{Failure, Outcome};
 
-/// Print, write or check the generated manifests and pages
+/// Print, write or check what is generated
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  5spot generate crd | kubectl apply -f -")]
 pub(crate) struct Args {
-    /// What to generate
+    #[command(subcommand)]
     what: What,
+}
 
+#[derive(Debug, Subcommand)]
+enum What {
+    /// The CustomResourceDefinition
+    #[command(after_help = "Example:\n  5spot generate crd | kubectl apply -f -")]
+    Crd(Definition),
+    /// The admission policy and its bindings
+    #[command(after_help = "Example:\n  5spot generate admission -o admission/\n  \
+                      kubectl apply -f admission/")]
+    Admission(Output),
+    Rbac(rbac::Args),
+    /// The reference pages
+    #[command(after_help = "Example:\n  5spot generate docs -o docs/reference")]
+    Docs(Output),
+}
+
+#[derive(Debug, clap::Args)]
+struct Definition {
+    #[command(flatten)]
+    output: Output,
+
+    /// The oldest Kubernetes that has to accept the CRD; below 1.30, updates of objects that
+    /// break a rule are refused more often
+    #[arg(long, value_name = "VERSION", default_value_t = shipped())]
+    kube_version: KubeVersion,
+}
+
+/// Where it goes.
+#[derive(Debug, clap::Args)]
+struct Output {
     /// Compare with the files that are there; print what would change, and exit with 1 if
     /// something would
     #[arg(long)]
@@ -27,46 +60,51 @@ pub(crate) struct Args {
     /// to compare with (default: the one in the source tree)
     #[arg(short = 'o', long = "output-dir", value_name = "DIR")]
     directory: Option<PathBuf>,
-
-    /// The oldest Kubernetes that has to accept the CRD; below 1.30, updates of objects that
-    /// break a rule are refused more often
-    #[arg(long, value_name = "VERSION", default_value_t = shipped())]
-    kube_version: KubeVersion,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum What {
-    /// The CustomResourceDefinition
-    Crd,
-    /// The admission policy and its bindings
-    Admission,
-    /// The reference pages
-    Docs,
-}
-
-impl From<What> for Group {
-    fn from(what: What) -> Self {
-        match what {
-            What::Crd => Self::Crd,
-            What::Admission => Self::Admission,
-            What::Docs => Self::Docs,
-        }
-    }
 }
 
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let group = Group::from(args.what);
-    let files = group
-        .files(args.kube_version.minor())
-        .map_err(|error| Failure::new(format!("generating {}", group.as_str()), error))?;
-    match (args.check, args.directory) {
-        (true, directory) => check(
-            out,
-            &directory.unwrap_or_else(|| group.directory().into()),
-            files,
-        ),
-        (false, Some(directory)) => write(out, &directory, &files),
-        (false, None) => print(out, &files),
+    let shipped = shipped().minor();
+    let (output, files, tree) = match args.what {
+        What::Crd(args) => {
+            let files = Group::Crd.files(args.kube_version.minor());
+            (args.output, files.map_err(failed)?, Group::Crd.directory())
+        }
+        What::Admission(output) => {
+            let files = Group::Admission.files(shipped);
+            (output, files.map_err(failed)?, Group::Admission.directory())
+        }
+        What::Rbac(args) => {
+            let files = args.files()?;
+            (args.output, files, file::ROLES)
+        }
+        What::Docs(output) => {
+            let mut pages = Group::Docs.files(shipped).map_err(failed)?;
+            pages.push(file::permission_page());
+            (output, pages, Group::Docs.directory())
+        }
+    };
+    output.deliver(out, files, tree)
+}
+
+fn failed(error: fivespot_api::manifest::Error) -> Failure {
+    Failure::new("generating", error)
+}
+
+impl Output {
+    /// Prints, writes or checks `files`, whose place in the source tree is `tree`.
+    fn deliver(
+        self,
+        out: &mut dyn Write,
+        files: Vec<GeneratedFile>,
+        tree: &str,
+    ) -> Result<Outcome, Failure> {
+        match (self.check, self.directory) {
+            (true, directory) => {
+                check(out, &directory.unwrap_or_else(|| tree.into()), files)
+            }
+            (false, Some(directory)) => write(out, &directory, &files),
+            (false, None) => print(out, &files),
+        }
     }
 }
 
@@ -96,9 +134,11 @@ fn write(
         Failure::new(format!("writing {}", path.display()), error)
             .remedy("check that the directory can be written to")
     };
-    fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
     for file in files {
         let path = directory.join(&file.path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
+        }
         fs::write(&path, &file.text).map_err(|error| failed(&path, error))?;
         writeln!(out, "wrote {}", path.display())?;
     }
@@ -154,6 +194,16 @@ mod tests {
         let (outcome, text) = generate(&["admission"]);
         assert_eq!(outcome, Outcome::Yes);
         assert_eq!(text.split("\n---\n").count(), 3);
+    }
+
+    #[test]
+    fn roles_name_the_chosen_provider_and_read_secrets_where_they_may() {
+        let (_, text) = generate(&["rbac", "--provider", "metal3", "--namespace", "a,b"]);
+        assert!(text.contains("metal3machines") && !text.contains("remotemachines"));
+        assert_eq!(text.matches("\nkind: Role\n").count(), 2);
+        let (_, workload) = generate(&["rbac", "--workload", "--workload-user", "jane"]);
+        assert!(workload.contains("- pods/eviction") && workload.contains("name: jane"));
+        assert!(!workload.contains("ServiceAccount"));
     }
 
     #[test]

@@ -29,7 +29,6 @@ mod memo;
 mod observe;
 mod options;
 mod pass;
-pub mod permission;
 mod port;
 mod queue;
 mod report;

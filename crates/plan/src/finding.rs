@@ -9,7 +9,7 @@ use crate::triple::{Part, Slot};
 use crate::{Access, Cause, Fact, Failure, Step, Unknown};
 
 /// The role that is to be extended where a permission is missing.
-const ROLE: &str = "5spot-controller";
+const ROLE: &str = fivespot_api::name::CONTROLLER;
 
 /// What keeps a triple from being made, the most fundamental thing first.
 pub(crate) fn obstacle(case: &Case<'_>) -> Option<(Reason, String)> {

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::{
-    admissionregistration::v1 as admission, authorization::v1 as authorization,
+    admissionregistration::v1 as admission, authentication::v1 as authentication,
+    authorization::v1 as authorization,
     coordination::v1 as coordination, core::v1 as core, events::v1 as events,
     policy::v1 as policy, rbac::v1 as rbac,
 };
@@ -64,6 +65,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         admission::ValidatingAdmissionPolicy, admission::ValidatingAdmissionPolicyBinding,
         admission::ValidatingWebhookConfiguration, admission::MutatingWebhookConfiguration,
         authorization::SelfSubjectAccessReview, authorization::SubjectAccessReview,
+        authorization::LocalSubjectAccessReview, authorization::SelfSubjectRulesReview,
+        authentication::TokenReview, authentication::SelfSubjectReview,
+        authentication::TokenRequest,
         meta::Status,
     );
     schemas.part::<meta::DeleteOptions>();

@@ -13,6 +13,7 @@ use crate::intake;
 use crate::kind;
 use crate::meta;
 use crate::resource::Resource;
+use crate::review;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::{Reason, Status};
@@ -25,7 +26,7 @@ pub(super) fn create(
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
     if kind::is_question(resource) {
-        return kind::reply(call, target);
+        return review::reply(state, call, target);
     }
     let shelf = state.shelf(resource);
     if definition::ending(state, shelf).is_some() {
@@ -73,6 +74,7 @@ pub(super) fn finish(
         };
         apply::tracked(resource, None, &mut draft.object, &writer);
     }
+    draft.confirm(state, call, &target)?;
     draft.validate(state, &target)?;
     draft.admit(state, call, &target)?;
     let key = Key::new(&target.namespace, &target.name);

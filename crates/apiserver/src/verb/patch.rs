@@ -6,6 +6,7 @@ use super::write::Draft;
 use super::{create, update};
 use crate::answer::Answer;
 use crate::apply::{self, Configuration, OnConflict, Writer};
+use crate::authorization::{self, Action};
 use crate::call::Call;
 use crate::intake;
 use crate::meta;
@@ -110,8 +111,18 @@ fn server_side_apply(
         );
         Err(Status::conflict(resource, &target.name, &why))
     } else {
+        may_create(state, call)?;
         create::finish(state, call, target, draft)
     }
+}
+
+/// An apply to what is not there is a creation, which is a right of its own.
+fn may_create(state: &State, call: &Call) -> Result<(), Status> {
+    let create = Action {
+        verb: "create".to_owned(),
+        ..Action::of(call)
+    };
+    authorization::demand(state, &call.user, &create)
 }
 
 /// Says what an applied configuration has that its kind does not know. The copy is thrown

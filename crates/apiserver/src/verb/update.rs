@@ -69,6 +69,7 @@ pub(super) fn finish(
         apply::tracked(resource, Some(&old), &mut draft.object, &writer);
     }
     count_generation(resource, &mut draft.object, &old);
+    draft.confirm(state, call, target)?;
     draft.validate(state, target)?;
     draft.admit(state, call, target)?;
     Ok(draft.commit(state, call, target))

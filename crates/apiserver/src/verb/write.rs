@@ -9,6 +9,7 @@ use fivespot_admission::policy::Operation;
 use serde_json::Value;
 
 use crate::answer::{Answer, Content};
+use crate::authorization;
 use crate::call::Call;
 use crate::intake;
 use crate::kind;
@@ -49,6 +50,20 @@ impl Draft {
         } else {
             Operation::Create
         }
+    }
+
+    /// Checks that the writer grants nothing that they do not hold.
+    ///
+    /// # Errors
+    /// 403 for a role or a binding that would.
+    pub(super) fn confirm(
+        &self,
+        state: &State,
+        call: &Call,
+        target: &Target,
+    ) -> Result<(), Status> {
+        let write = (&self.object, self.old.as_deref());
+        authorization::confirm(state, &call.user, target, write)
     }
 
     /// Checks the object against the rules of its kind.
@@ -158,7 +173,7 @@ impl Draft {
 }
 
 /// 422 with these errors.
-pub(super) fn invalid(resource: &Resource, name: &str, errors: &[FieldError]) -> Status {
+pub(crate) fn invalid(resource: &Resource, name: &str, errors: &[FieldError]) -> Status {
     let causes = errors.iter().map(|it| Cause::from(it.cause()));
     Status::invalid(resource, name, causes.collect())
 }

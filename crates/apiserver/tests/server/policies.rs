@@ -177,7 +177,7 @@ async fn every_request_is_on_record() {
         ..options()
     })
     .unwrap();
-    let jane = server.client_as(User::new("jane", &[]));
+    let jane = server.client_as(User::new("jane", &["system:masters"]));
     jane.create(MAPS, map("x")).await.unwrap();
     jane.get(&at("x")).await.unwrap();
     jane.get(&at("y")).await.unwrap_err();
@@ -187,4 +187,51 @@ async fn every_request_is_on_record() {
         ("jane get configmaps 404".to_owned(), false),
     ];
     assert_eq!(*heard.lock().unwrap(), expected);
+}
+
+/// A policy may ask what the user of a request may do.
+async fn asking(expression: &str) -> Server {
+    let server = server();
+    let client = server.client();
+    client.create(POLICIES, policy(expression)).await.unwrap();
+    client.create(BINDINGS, binding("Deny")).await.unwrap();
+    let role = json!({
+        "metadata": {"name": "writer"},
+        "rules": [{"verbs": ["create", "update"], "apiGroups": [""],
+            "resources": ["configmaps"]}],
+    });
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    client.create(roles, role).await.unwrap();
+    let bound = json!({
+        "metadata": {"name": "writer"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+            "name": "writer"},
+        "subjects": [{"kind": "User", "name": "jane"}],
+    });
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    client.create(bindings, bound).await.unwrap();
+    server
+}
+
+#[tokio::test]
+async fn a_policy_asks_the_roles_what_the_user_may_do() {
+    let admits = async |expression: &str, user: User| {
+        let client = asking(expression).await.client_as(user);
+        client.create(MAPS, map("x")).await.is_ok()
+    };
+    let jane = || User::new("jane", &[]);
+    let update = "authorizer.requestResource.check('update').allowed()";
+    assert!(admits(update, jane()).await);
+    let delete = "authorizer.requestResource.check('delete').allowed()";
+    assert!(!admits(delete, jane()).await);
+    assert!(admits(delete, User::admin()).await);
+    let secrets = "authorizer.group('').resource('secrets').namespace('default')\
+                   .check('get').allowed()";
+    assert!(!admits(secrets, jane()).await);
+    let account = "authorizer.serviceAccount('default', 'default')\
+                   .path('/openid/v1/jwks').check('get').allowed()";
+    assert!(admits(account, jane()).await);
+    let why = "authorizer.requestResource.check('update').reason() == 'RBAC: allowed by \
+               ClusterRoleBinding \"writer\" of ClusterRole \"writer\" to User \"jane\"'";
+    assert!(admits(why, jane()).await);
 }

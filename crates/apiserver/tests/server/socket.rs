@@ -76,14 +76,17 @@ async fn the_token_opens_the_door_and_nothing_else_does() {
     let bearer = format!("authorization: Bearer {token}\r\n");
     let right = get(&running, "/api/v1/nodes", &bearer).await;
     assert!(right.starts_with("HTTP/1.1 200"), "{right}");
-    for wrong in [
-        "",
-        "authorization: Bearer x\r\n",
-        "authorization: Basic eDp5\r\n",
-    ] {
-        let refused = get(&running, "/api/v1/nodes", wrong).await;
-        assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
-        assert!(refused.contains("\"reason\":\"Unauthorized\""), "{refused}");
+    let wrong = "authorization: Bearer x\r\n";
+    let refused = get(&running, "/api/v1/nodes", wrong).await;
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+    assert!(refused.contains("\"reason\":\"Unauthorized\""), "{refused}");
+    for none in ["", "authorization: Basic eDp5\r\n"] {
+        let refused = get(&running, "/api/v1/nodes", none).await;
+        assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+        assert!(
+            refused.contains("User \\\"system:anonymous\\\" cannot list"),
+            "{refused}"
+        );
     }
     assert!(
         get(&running, "/readyz", "")

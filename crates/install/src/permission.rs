@@ -1,5 +1,9 @@
 //! What the controller asks of the API servers: the table from which roles are made.
 
+use std::fmt::Write as _;
+
+use fivespot_api::manifest::PAGE_HEADER;
+
 /// Where a permission is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
@@ -7,6 +11,8 @@ pub enum Scope {
     Management,
     /// In the management cluster, cluster-wide.
     ManagementWide,
+    /// In the management cluster, in the operator's own namespace.
+    Home,
     /// In each workload cluster, as whoever the kubeconfig names.
     Workload,
 }
@@ -98,6 +104,12 @@ pub const PERMISSIONS: &[Permission] = &[
         "publish one event per transition",
     ),
     permission(
+        Scope::Home,
+        ("coordination.k8s.io", "leases"),
+        &["get", "list", "watch", "create", "update", "delete"],
+        "agree with other instances on who acts, by leader election or by shards",
+    ),
+    permission(
         Scope::ManagementWide,
         ("apiextensions.k8s.io", "customresourcedefinitions"),
         &["list", "watch"],
@@ -122,6 +134,46 @@ pub const PERMISSIONS: &[Permission] = &[
         "evict them, as disruption budgets allow",
     ),
 ];
+
+/// The reference page: every row, with what it is for. Cannot fail.
+pub(crate) fn page() -> String {
+    let mut page = format!(
+        "{PAGE_HEADER}# Permissions\n\n\
+         What the operator asks of the API servers, and nothing else. `5spot generate rbac` makes \
+         roles of it.\n"
+    );
+    for (scope, title) in [
+        (
+            Scope::Management,
+            "In the management cluster, in each namespace with ScheduledMachines",
+        ),
+        (
+            Scope::ManagementWide,
+            "In the management cluster, cluster-wide",
+        ),
+        (
+            Scope::Workload,
+            "In each workload cluster, as whoever the kubeconfig names",
+        ),
+    ] {
+        let _ = write!(
+            page,
+            "\n## {title}\n\n| group | resource | verbs | what for |\n|---|---|---|---|\n"
+        );
+        for row in PERMISSIONS.iter().filter(|row| row.scope == scope) {
+            let (group, resource) = match (row.group, row.resource) {
+                (PROVIDER, PROVIDER) => {
+                    ("of the provider", "each kind that a machine is made from")
+                }
+                ("", resource) => ("core", resource),
+                names => names,
+            };
+            let (verbs, why) = (row.verbs.join(", "), row.why);
+            let _ = writeln!(page, "| {group} | {resource} | {verbs} | {why} |");
+        }
+    }
+    page
+}
 
 #[cfg(test)]
 mod tests {

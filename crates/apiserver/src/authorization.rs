@@ -1,0 +1,127 @@
+//! Role-based access control: may somebody do something?
+//!
+//! Members of `system:masters` may do everything. Everybody else may do what the rules of
+//! the roles allow that are bound to them, as in Kubernetes' RBAC authorizer
+//! (plugin/pkg/auth/authorizer/rbac); nothing can be denied, only not allowed.
+
+mod action;
+mod aggregation;
+mod book;
+pub(crate) mod bootstrap;
+mod escalation;
+mod review;
+mod rule;
+mod variable;
+
+pub(crate) use action::Action;
+pub(crate) use aggregation::aggregate;
+pub(crate) use book::Book;
+pub(crate) use escalation::confirm;
+pub(crate) use review::reply;
+pub(crate) use variable::Authorizer;
+
+use crate::call::Call;
+use crate::state::State;
+use crate::status::{Details, Reason, Status};
+use crate::user::{MASTERS, User};
+
+/// The group of roles and bindings.
+pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// What the roles say to an action.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) allowed: bool,
+    /// Which binding allows it, or which roles were missing; often empty.
+    pub(crate) reason: String,
+}
+
+/// Decides whether `user` may do `action`.
+pub(crate) fn decide(book: &Book, user: &User, action: &Action) -> Decision {
+    if user.is_in(MASTERS) {
+        return Decision {
+            allowed: true,
+            reason: String::new(),
+        };
+    }
+    let mut missing = Vec::new();
+    for grant in book.grants(user, &action.namespace) {
+        match grant {
+            Ok(grant) if grant.rule.allows(action) => {
+                return Decision {
+                    allowed: true,
+                    reason: format!("RBAC: allowed by {}", grant.source()),
+                };
+            }
+            Ok(_) => {}
+            Err(error) => missing.push(error),
+        }
+    }
+    let reason = match aggregate_text(&missing) {
+        text if text.is_empty() => text,
+        text => format!("RBAC: {text}"),
+    };
+    Decision {
+        allowed: false,
+        reason,
+    }
+}
+
+/// Several errors as Kubernetes prints them in one; empty for none.
+fn aggregate_text(errors: &[String]) -> String {
+    let mut distinct: Vec<&str> = Vec::new();
+    for error in errors {
+        if !distinct.contains(&error.as_str()) {
+            distinct.push(error);
+        }
+    }
+    match distinct.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        many => format!("[{}]", many.join(", ")),
+    }
+}
+
+/// Lets a request pass that its user may make.
+///
+/// # Errors
+/// 403 in Kubernetes' words.
+pub(crate) fn check(state: &State, call: &Call) -> Result<(), Status> {
+    if call.user.is_in(MASTERS) {
+        return Ok(());
+    }
+    demand(state, &call.user, &Action::of(call))
+}
+
+/// Lets `user` do `action`.
+///
+/// # Errors
+/// 403 in Kubernetes' words.
+pub(crate) fn demand(state: &State, user: &User, action: &Action) -> Result<(), Status> {
+    let decision = decide(&state.book, user, action);
+    if decision.allowed {
+        return Ok(());
+    }
+    Err(refusal(user, action, &decision.reason))
+}
+
+fn refusal(user: &User, action: &Action, reason: &str) -> Status {
+    let mut why = action.refused_to(&user.name);
+    if !reason.is_empty() {
+        why = format!("{why}: {reason}");
+    }
+    let what = crate::resource::GroupResource::new(&action.group, &action.resource);
+    let message = if !action.is_about_resource() {
+        format!("forbidden: {why}")
+    } else if action.name.is_empty() {
+        format!("{what} is forbidden: {why}")
+    } else {
+        format!("{what} \"{}\" is forbidden: {why}", action.name)
+    };
+    Status::new(403, Reason::Forbidden, message).with_details(Details {
+        name: action.name.clone(),
+        group: action.group.clone(),
+        kind: action.resource.clone(),
+        ..Details::default()
+    })
+}

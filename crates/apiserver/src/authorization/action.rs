@@ -1,0 +1,203 @@
+//! What somebody wants to do, as far as roles can tell.
+
+use crate::call::Call;
+use crate::query::percent;
+
+/// An action on a resource, or on a path that is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Action {
+    pub(crate) verb: String,
+    pub(crate) namespace: String,
+    pub(crate) group: String,
+    pub(crate) resource: String,
+    pub(crate) subresource: String,
+    pub(crate) name: String,
+    /// Where no resource is asked for; empty else.
+    pub(crate) path: String,
+}
+
+impl Action {
+    /// Reads a request's method, path and field selector, and nothing else: what is not
+    /// served is refused before it is not found (k8s.io/apiserver's `RequestInfo`).
+    pub(crate) fn of(call: &Call) -> Self {
+        let parts: Vec<String> = call
+            .path
+            .split('/')
+            .filter(|it| !it.is_empty())
+            .map(percent)
+            .collect();
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let (group, rest) = match parts.as_slice() {
+            ["api", _, rest @ ..] if !rest.is_empty() => ("", rest),
+            ["apis", group, _, rest @ ..] if !rest.is_empty() => (*group, rest),
+            _ => {
+                return Self {
+                    verb: call.method.as_str().to_ascii_lowercase(),
+                    path: percent(&call.path),
+                    ..Self::default()
+                };
+            }
+        };
+        let (namespace, rest) = match rest {
+            ["namespaces", namespace, "status" | "finalize", ..] => (*namespace, rest),
+            ["namespaces", namespace, below @ ..] if !below.is_empty() => {
+                (*namespace, below)
+            }
+            ["namespaces", namespace] => (*namespace, rest),
+            _ => ("", rest),
+        };
+        let part = |index: usize| rest.get(index).copied().unwrap_or_default();
+        let mut action = Self {
+            verb: String::new(),
+            namespace: namespace.to_owned(),
+            group: group.to_owned(),
+            resource: part(0).to_owned(),
+            name: part(1).to_owned(),
+            subresource: part(2).to_owned(),
+            path: String::new(),
+        };
+        let collection = action.name.is_empty();
+        verb(call, collection).clone_into(&mut action.verb);
+        if matches!(action.verb.as_str(), "list" | "watch") && collection {
+            selected_name(&call.query.field_selector).clone_into(&mut action.name);
+        }
+        action
+    }
+
+    pub(crate) fn is_about_resource(&self) -> bool {
+        self.path.is_empty()
+    }
+
+    /// The resource with its subresource, as rules name it.
+    pub(crate) fn combined(&self) -> String {
+        if self.subresource.is_empty() {
+            self.resource.clone()
+        } else {
+            format!("{}/{}", self.resource, self.subresource)
+        }
+    }
+
+    /// Who cannot do what, in Kubernetes' words.
+    pub(super) fn refused_to(&self, user: &str) -> String {
+        let verb = &self.verb;
+        let text = if self.is_about_resource() {
+            let scope = if self.namespace.is_empty() {
+                "at the cluster scope".to_owned()
+            } else {
+                format!("in the namespace {:?}", self.namespace)
+            };
+            format!(
+                "User {user:?} cannot {verb} resource {:?} in API group {:?} {scope}",
+                self.combined(),
+                self.group
+            )
+        } else {
+            format!("User {user:?} cannot {verb} path {:?}", self.path)
+        };
+        text.replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;")
+    }
+}
+
+fn verb(call: &Call, collection: bool) -> &'static str {
+    match (call.method.as_str(), collection) {
+        ("GET" | "HEAD", true) if call.query.watch => "watch",
+        ("GET" | "HEAD", true) => "list",
+        ("GET" | "HEAD", false) => "get",
+        ("POST", _) => "create",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", true) => "deletecollection",
+        ("DELETE", false) => "delete",
+        _ => "",
+    }
+}
+
+/// The one object that a field selector leaves of a collection; empty for no such.
+fn selected_name(selector: &str) -> &str {
+    let found = selector.split(',').find_map(|part| {
+        let (field, value) = part.split_once('=')?;
+        (field == "metadata.name").then(|| value.trim_start_matches('='))
+    });
+    found
+        .filter(|it| !it.contains(['/', '%']))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::Method;
+
+    use super::*;
+    use crate::call::Payload;
+    use crate::query::Query;
+    use crate::user::User;
+
+    fn action(method: &str, target: &str) -> Action {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        Action::of(&Call {
+            method: Method::from_bytes(method.as_bytes()).unwrap(),
+            path: path.to_owned(),
+            query: Query::parse(query).unwrap(),
+            accept: String::new(),
+            content_type: String::new(),
+            agent: String::new(),
+            user: User::admin(),
+            impersonator: None,
+            body: Payload::Bytes(Bytes::new()),
+            holds_clock: false,
+        })
+    }
+
+    #[test]
+    fn methods_and_paths_become_what_roles_know() {
+        let rows = [
+            ("GET", "/api/v1/pods", "list pods /  @ "),
+            ("GET", "/api/v1/pods?watch=1", "watch pods /  @ "),
+            ("GET", "/api/v1/namespaces/a/pods/x", "get pods / x @ a"),
+            ("GET", "/api/v1/namespaces/a", "get namespaces / a @ a"),
+            (
+                "PUT",
+                "/api/v1/namespaces/a/status",
+                "update namespaces/status / a @ a",
+            ),
+            (
+                "POST",
+                "/api/v1/namespaces/a/pods/x/eviction",
+                "create pods/eviction / x @ a",
+            ),
+            (
+                "DELETE",
+                "/apis/g.io/v1/namespaces/a/things",
+                "deletecollection things /g.io  @ a",
+            ),
+            (
+                "GET",
+                "/apis/g.io/v1/things?fieldSelector=metadata.name%3Dx",
+                "list things /g.io x @ ",
+            ),
+        ];
+        for (method, target, expected) in rows {
+            let it = action(method, target);
+            let found = format!(
+                "{} {} /{} {} @ {}",
+                it.verb,
+                it.combined(),
+                it.group,
+                it.name,
+                it.namespace
+            );
+            assert_eq!(found, expected, "{method} {target}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_resource_is_a_path() {
+        for path in ["/api", "/api/v1", "/apis/g.io/v1", "/healthz", "/"] {
+            let found = action("GET", path);
+            assert_eq!((found.verb.as_str(), found.path.as_str()), ("get", path));
+        }
+    }
+}

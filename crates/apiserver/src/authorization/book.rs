@@ -1,0 +1,198 @@
+//! Roles and bindings, read once when they are written.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::rule::Rule;
+use crate::store::{Change, Key};
+use crate::user::User;
+
+/// Every role and binding; those without a namespace hold everywhere.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Book {
+    roles: BTreeMap<Key, Vec<Arc<Rule>>>,
+    bindings: BTreeMap<Key, Arc<Binding>>,
+}
+
+#[derive(Debug)]
+struct Binding {
+    key: Key,
+    role: RoleRef,
+    subjects: Vec<Subject>,
+}
+
+/// The role that a binding binds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RoleRef {
+    pub(crate) kind: String,
+    pub(crate) name: String,
+}
+
+#[derive(Debug)]
+struct Subject {
+    kind: String,
+    namespace: String,
+    name: String,
+}
+
+/// A rule that holds for somebody, and where it comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Grant {
+    binding: Arc<Binding>,
+    subject: usize,
+    pub(crate) rule: Arc<Rule>,
+}
+
+impl RoleRef {
+    pub(crate) fn read(binding: &Value) -> Self {
+        let text = |key: &str| {
+            let text = binding["roleRef"][key].as_str();
+            text.unwrap_or_default().to_owned()
+        };
+        Self {
+            kind: text("kind"),
+            name: text("name"),
+        }
+    }
+}
+
+impl Subject {
+    fn read(value: &Value) -> Self {
+        let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+        Self {
+            kind: text("kind"),
+            namespace: text("namespace"),
+            name: text("name"),
+        }
+    }
+
+    /// Whether this is `user`, for a binding in `namespace`.
+    fn is(&self, user: &User, namespace: &str) -> bool {
+        match self.kind.as_str() {
+            "User" => self.name == user.name,
+            "Group" => user.is_in(&self.name),
+            "ServiceAccount" => {
+                let own = match self.namespace.as_str() {
+                    "" => namespace,
+                    own => own,
+                };
+                !own.is_empty() && user.is_service_account(own, &self.name)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Book {
+    /// Takes a written role or binding in.
+    pub(crate) fn take_in(&mut self, change: &Change) {
+        let key = change.key.clone();
+        let is_role =
+            matches!(change.told["kind"].as_str(), Some("Role" | "ClusterRole"));
+        match (&change.after, is_role) {
+            (Some(role), true) => {
+                let rules = Rule::all_of(role).into_iter().map(Arc::new);
+                self.roles.insert(key, rules.collect());
+            }
+            (None, true) => {
+                self.roles.remove(&key);
+            }
+            (Some(binding), false) => {
+                let subjects = binding["subjects"].as_array().into_iter().flatten();
+                let binding = Binding {
+                    key: key.clone(),
+                    role: RoleRef::read(binding),
+                    subjects: subjects.map(Subject::read).collect(),
+                };
+                self.bindings.insert(key, Arc::new(binding));
+            }
+            (None, false) => {
+                self.bindings.remove(&key);
+            }
+        }
+    }
+
+    /// The rules of the role that a binding in `namespace` binds.
+    ///
+    /// # Errors
+    /// The words for a role that is missing.
+    pub(crate) fn rules(
+        &self,
+        role: &RoleRef,
+        namespace: &str,
+    ) -> Result<Vec<Arc<Rule>>, String> {
+        let (scope, word) = match role.kind.as_str() {
+            "Role" => (namespace, "role"),
+            "ClusterRole" => ("", "clusterrole"),
+            other => return Err(format!("unsupported role reference kind: {other:?}")),
+        };
+        let found = self.roles.get(&Key::new(scope, &role.name));
+        found
+            .cloned()
+            .ok_or_else(|| format!("{word}.{} \"{}\" not found", super::GROUP, role.name))
+    }
+
+    /// Every rule that holds for `user` in `namespace`, or everywhere if that is empty;
+    /// those that hold everywhere first. In between the words for roles that are missing.
+    pub(crate) fn grants<'a>(
+        &'a self,
+        user: &'a User,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = Result<Grant, String>> + use<'a> {
+        let scopes = [Some(""), Some(namespace).filter(|it| !it.is_empty())];
+        let bindings = scopes.into_iter().flatten().flat_map(|scope| {
+            let low = Bound::Included(Key::new(scope, ""));
+            let found = self.bindings.range((low, Bound::Unbounded));
+            found.take_while(move |(key, _)| &*key.namespace == scope)
+        });
+        bindings.flat_map(|(key, binding)| {
+            let found = binding
+                .subjects
+                .iter()
+                .position(|it| it.is(user, &key.namespace));
+            let Some(subject) = found else {
+                return Vec::new();
+            };
+            match self.rules(&binding.role, &key.namespace) {
+                Err(missing) => vec![Err(missing)],
+                Ok(rules) => rules
+                    .into_iter()
+                    .map(|rule| {
+                        Ok(Grant {
+                            binding: binding.clone(),
+                            subject,
+                            rule,
+                        })
+                    })
+                    .collect(),
+            }
+        })
+    }
+}
+
+impl Grant {
+    /// The binding that grants it, as reviews print it.
+    pub(crate) fn source(&self) -> String {
+        let Binding { key, role, .. } = &*self.binding;
+        let (kind, name) = if key.namespace.is_empty() {
+            ("ClusterRoleBinding", key.name.to_string())
+        } else {
+            ("RoleBinding", format!("{}/{}", key.name, key.namespace))
+        };
+        let to = match self.binding.subjects.get(self.subject) {
+            Some(it) if it.kind == "ServiceAccount" => {
+                let own = match it.namespace.as_str() {
+                    "" => &*key.namespace,
+                    own => own,
+                };
+                format!("{} {:?}", it.kind, format!("{}/{own}", it.name))
+            }
+            Some(it) => format!("{} {:?}", it.kind, it.name),
+            None => String::new(),
+        };
+        format!("{kind} {name:?} of {} {:?} to {to}", role.kind, role.name)
+    }
+}

@@ -1,0 +1,197 @@
+//! Nobody grants what they do not hold themselves.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::book::RoleRef;
+use super::rule::Rule;
+use super::{Action, GROUP, aggregate_text, decide};
+use crate::meta;
+use crate::route::Target;
+use crate::state::State;
+use crate::status::{Details, Reason, Status};
+use crate::user::{MASTERS, User};
+
+/// Refuses a role, or the binding of one, that would allow more than its writer may do;
+/// `escalate` and `bind` lift that (k8s.io/kubernetes/pkg/registry/rbac).
+///
+/// # Errors
+/// 403 that lists what the writer does not hold, 404 for a role that is missing.
+pub(crate) fn confirm(
+    state: &State,
+    user: &User,
+    target: &Target,
+    write: (&Value, Option<&Value>),
+) -> Result<(), Status> {
+    let (object, old) = write;
+    let resource = &target.resource;
+    if resource.storage.group != GROUP || user.is_in(MASTERS) {
+        return Ok(());
+    }
+    if old.is_some_and(|old| differs_in_housekeeping_alone(object, old)) {
+        return Ok(());
+    }
+    let asked = Asked {
+        state,
+        user,
+        target,
+        name: meta::name(object),
+    };
+    if resource.plural.ends_with("bindings") {
+        asked.binding(object)
+    } else {
+        asked.role(object, old)
+    }
+}
+
+fn differs_in_housekeeping_alone(object: &Value, old: &Value) -> bool {
+    let mut copy = object.clone();
+    for key in ["ownerReferences", "finalizers", "managedFields"] {
+        meta::copy(old, &mut copy, key);
+    }
+    copy == *old
+}
+
+struct Asked<'a> {
+    state: &'a State,
+    user: &'a User,
+    target: &'a Target,
+    name: &'a str,
+}
+
+impl Asked<'_> {
+    fn role(&self, role: &Value, old: Option<&Value>) -> Result<(), Status> {
+        let resource = &self.target.resource;
+        let escalate = Action {
+            verb: "escalate".to_owned(),
+            namespace: self.target.namespace.clone(),
+            group: GROUP.to_owned(),
+            resource: resource.plural.clone(),
+            name: self.target.name.clone(),
+            ..Action::default()
+        };
+        if decide(&self.state.book, self.user, &escalate).allowed {
+            return Ok(());
+        }
+        self.holds(&Rule::all_of(role))?;
+        let aggregates = |role: &Value| {
+            let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
+            selectors.is_some_and(|it| !it.is_empty())
+        };
+        if (aggregates(role) || old.is_some_and(aggregates))
+            && self.holds(&everything()).is_err()
+        {
+            let why = "must have cluster-admin privileges to use the aggregationRule";
+            return Err(Status::forbidden(resource, self.name, why));
+        }
+        Ok(())
+    }
+
+    fn binding(&self, binding: &Value) -> Result<(), Status> {
+        let role = RoleRef::read(binding);
+        let resource = match role.kind.as_str() {
+            "ClusterRole" => "clusterroles",
+            _ => "roles",
+        };
+        let group = binding["roleRef"]["apiGroup"].as_str().unwrap_or(GROUP);
+        let bind = Action {
+            verb: "bind".to_owned(),
+            namespace: self.target.namespace.clone(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            name: role.name.clone(),
+            ..Action::default()
+        };
+        if decide(&self.state.book, self.user, &bind).allowed {
+            return Ok(());
+        }
+        let rules = self.state.book.rules(&role, &self.target.namespace);
+        let rules = rules.map_err(|missing| {
+            Status::new(404, Reason::NotFound, missing).with_details(Details {
+                name: role.name.clone(),
+                group: GROUP.to_owned(),
+                kind: role.kind.to_lowercase(),
+                ..Details::default()
+            })
+        })?;
+        let rules: Vec<Rule> = rules.iter().map(|it| Rule::clone(it)).collect();
+        self.holds(&rules)
+    }
+
+    /// Checks that the user holds all that `rules` allow.
+    fn holds(&self, rules: &[Rule]) -> Result<(), Status> {
+        let mut held = Vec::new();
+        let mut errors = Vec::new();
+        let grants = self.state.book.grants(self.user, &self.target.namespace);
+        for grant in grants {
+            match grant {
+                Ok(grant) => held.push(grant.rule),
+                Err(error) => errors.push(error),
+            }
+        }
+        let parts = rules.iter().flat_map(Rule::parts);
+        let missing: Vec<Rule> = parts
+            .filter(|part| !held.iter().any(|it| it.covers(part)))
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let lines: BTreeSet<String> =
+            gathered(missing).iter().map(Rule::compact).collect();
+        let lines: Vec<String> = lines.into_iter().collect();
+        let groups: Vec<String> = self
+            .user
+            .groups
+            .iter()
+            .map(|it| format!("{it:?}"))
+            .collect();
+        let mut why = format!(
+            "user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently \
+             held:\n{}",
+            self.user.name,
+            groups.join(" "),
+            lines.join("\n")
+        );
+        if !errors.is_empty() {
+            why = format!("{why}; resolution errors: [{}]", aggregate_text(&errors));
+        }
+        Err(Status::forbidden(&self.target.resource, self.name, &why))
+    }
+}
+
+/// What cluster-admin may do.
+fn everything() -> [Rule; 2] {
+    let all = || vec!["*".to_owned()];
+    [
+        Rule {
+            verbs: all(),
+            groups: all(),
+            resources: all(),
+            ..Rule::default()
+        },
+        Rule {
+            verbs: all(),
+            paths: all(),
+            ..Rule::default()
+        },
+    ]
+}
+
+/// Puts the verbs of parts about one resource and name together.
+fn gathered(parts: Vec<Rule>) -> Vec<Rule> {
+    let mut all: Vec<Rule> = Vec::new();
+    for part in parts {
+        let same = all.iter_mut().find(|it| {
+            it.paths.is_empty()
+                && part.paths.is_empty()
+                && (&it.groups, &it.resources, &it.names)
+                    == (&part.groups, &part.resources, &part.names)
+        });
+        match same {
+            Some(found) => found.verbs.extend(part.verbs),
+            None => all.push(part),
+        }
+    }
+    all
+}

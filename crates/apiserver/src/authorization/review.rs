@@ -1,0 +1,208 @@
+//! Questions about rights, answered and not stored.
+
+use fivespot_admission::FieldError;
+use serde_json::{Map, Value, json};
+
+use super::{Action, Decision, aggregate_text, decide};
+use crate::call::Call;
+use crate::route::Target;
+use crate::state::State;
+use crate::status::Status;
+use crate::user::{MASTERS, User};
+
+/// Answers a review of `authorization.k8s.io` by filling in its status.
+///
+/// # Errors
+/// 422 for a question that is none, 400 for one about another namespace.
+pub(crate) fn reply(
+    state: &State,
+    call: &Call,
+    target: &Target,
+    review: &mut Value,
+) -> Result<(), Status> {
+    let kind = target.resource.kind.as_str();
+    if kind == "SelfSubjectRulesReview" {
+        return rules(state, call, review);
+    }
+    let errors = errors(kind, review);
+    if !errors.is_empty() {
+        return Err(crate::verb::invalid(&target.resource, "", &errors));
+    }
+    if kind == "LocalSubjectAccessReview" && said_namespace(review) != target.namespace {
+        return Err(Status::bad_request(format!(
+            "spec.resourceAttributes.namespace must match namespace: {}",
+            target.namespace
+        )));
+    }
+    let user = if kind == "SelfSubjectAccessReview" {
+        call.user.clone()
+    } else {
+        user_of(&review["spec"])
+    };
+    let decision = decide(&state.book, &user, &action_of(&review["spec"]));
+    review["status"] = status(&decision);
+    Ok(())
+}
+
+fn said_namespace(review: &Value) -> &str {
+    review["metadata"]["namespace"].as_str().unwrap_or_default()
+}
+
+fn status(decision: &Decision) -> Value {
+    let mut status = json!({"allowed": decision.allowed});
+    if !decision.reason.is_empty() {
+        status["reason"] = decision.reason.as_str().into();
+    }
+    status
+}
+
+fn user_of(spec: &Value) -> User {
+    let text = |key: &str| spec[key].as_str().unwrap_or_default().to_owned();
+    let texts = |value: &Value| -> Vec<String> {
+        let all = value.as_array().into_iter().flatten();
+        all.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let extra = spec["extra"].as_object().into_iter().flatten();
+    User {
+        name: text("user"),
+        uid: text("uid"),
+        groups: texts(&spec["groups"]),
+        extra: extra.map(|(key, it)| (key.clone(), texts(it))).collect(),
+    }
+}
+
+fn action_of(spec: &Value) -> Action {
+    let text = |part: &str, key: &str| {
+        let text = spec[part][key].as_str();
+        text.unwrap_or_default().to_owned()
+    };
+    if spec["resourceAttributes"].is_object() {
+        let text = |key| text("resourceAttributes", key);
+        return Action {
+            verb: text("verb"),
+            namespace: text("namespace"),
+            group: text("group"),
+            resource: text("resource"),
+            subresource: text("subresource"),
+            name: text("name"),
+            path: String::new(),
+        };
+    }
+    let path = text("nonResourceAttributes", "path");
+    Action {
+        verb: text("nonResourceAttributes", "verb"),
+        // A path that is left out is no resource either.
+        path: if path.is_empty() {
+            "/".to_owned()
+        } else {
+            path
+        },
+        ..Action::default()
+    }
+}
+
+/// What is wrong with a question (pkg/apis/authorization/validation).
+fn errors(kind: &str, review: &Value) -> Vec<FieldError> {
+    let spec = &review["spec"];
+    let there = |key: &str| spec.get(key).is_some_and(Value::is_object);
+    let mut errors = Vec::new();
+    match (there("resourceAttributes"), there("nonResourceAttributes")) {
+        (true, true) => errors.push(FieldError::invalid(
+            "spec.nonResourceAttributes",
+            spec["nonResourceAttributes"].clone(),
+            "cannot be specified in combination with resourceAttributes",
+        )),
+        (false, false) => errors.push(FieldError::invalid(
+            "spec.resourceAttributes",
+            Value::Null,
+            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+        )),
+        _ => {}
+    }
+    let groups = spec["groups"].as_array().map_or(0, Vec::len);
+    let user = spec["user"].as_str().unwrap_or_default();
+    if kind != "SelfSubjectAccessReview" && user.is_empty() && groups == 0 {
+        let detail = "at least one of user or group must be specified";
+        errors.push(FieldError::invalid("spec.user", json!(""), detail));
+    }
+    let local = kind == "LocalSubjectAccessReview";
+    let meta: Map<String, Value> = review["metadata"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| *key != "managedFields" && !(local && *key == "namespace"))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    if !meta.is_empty() {
+        let detail = if local {
+            "must be empty except for namespace"
+        } else {
+            "must be empty"
+        };
+        errors.push(FieldError::invalid("metadata", meta.into(), detail));
+    }
+    if local {
+        errors.extend(local_errors(review));
+    }
+    errors
+}
+
+fn local_errors(review: &Value) -> Vec<FieldError> {
+    let spec = &review["spec"];
+    let mut errors = Vec::new();
+    if spec["resourceAttributes"].is_object() {
+        let said = spec["resourceAttributes"]["namespace"].as_str();
+        let said = said.unwrap_or_default();
+        if said != said_namespace(review) {
+            errors.push(FieldError::invalid(
+                "spec.resourceAttributes.namespace",
+                said.into(),
+                "must match metadata.namespace",
+            ));
+        }
+    }
+    if spec["nonResourceAttributes"].is_object() {
+        errors.push(FieldError::invalid(
+            "spec.nonResourceAttributes",
+            spec["nonResourceAttributes"].clone(),
+            "disallowed on this kind of request",
+        ));
+    }
+    errors
+}
+
+/// Lists what the asking user may do in a namespace.
+fn rules(state: &State, call: &Call, review: &mut Value) -> Result<(), Status> {
+    let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
+    if namespace.is_empty() {
+        return Err(Status::bad_request("no namespace on request"));
+    }
+    let (mut resources, mut paths, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+    if call.user.is_in(MASTERS) {
+        let all = json!(["*"]);
+        resources.push(json!({"verbs": all, "apiGroups": all, "resources": all}));
+        paths.push(json!({"verbs": all, "nonResourceURLs": all}));
+    }
+    for grant in state.book.grants(&call.user, namespace) {
+        match grant {
+            Err(error) => errors.push(error),
+            Ok(grant) if grant.rule.paths.is_empty() => {
+                resources.push(grant.rule.to_value());
+            }
+            Ok(grant) => paths.push(grant.rule.to_value()),
+        }
+    }
+    let mut status = json!({
+        "resourceRules": resources,
+        "nonResourceRules": paths,
+        "incomplete": false,
+    });
+    if !errors.is_empty() {
+        status["evaluationError"] = aggregate_text(&errors).into();
+    }
+    // The real answer repeats nothing of the question.
+    review["metadata"] = json!({});
+    review["spec"] = json!({});
+    review["status"] = status;
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! One rule of a role.
+
+use serde_json::{Map, Value, json};
+
+use super::action::Action;
+
+/// What a rule allows; `*` stands for all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) verbs: Vec<String>,
+    pub(crate) groups: Vec<String>,
+    pub(crate) resources: Vec<String>,
+    /// Empty for every name.
+    pub(crate) names: Vec<String>,
+    pub(crate) paths: Vec<String>,
+}
+
+impl Rule {
+    /// Reads a `PolicyRule`; what is malformed is missing.
+    pub(crate) fn read(value: &Value) -> Self {
+        let texts = |key: &str| {
+            let all = value[key].as_array().into_iter().flatten();
+            all.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        Self {
+            verbs: texts("verbs"),
+            groups: texts("apiGroups"),
+            resources: texts("resources"),
+            names: texts("resourceNames"),
+            paths: texts("nonResourceURLs"),
+        }
+    }
+
+    /// The rules of a role.
+    pub(crate) fn all_of(role: &Value) -> Vec<Self> {
+        let all = role["rules"].as_array().into_iter().flatten();
+        all.map(Self::read).collect()
+    }
+
+    /// As a `PolicyRule`, or a rule of a review: what is empty is left out.
+    pub(crate) fn to_value(&self) -> Value {
+        let mut fields = Map::new();
+        for (key, texts) in [
+            ("verbs", &self.verbs),
+            ("apiGroups", &self.groups),
+            ("resources", &self.resources),
+            ("resourceNames", &self.names),
+            ("nonResourceURLs", &self.paths),
+        ] {
+            if !texts.is_empty() {
+                fields.insert(key.to_owned(), json!(texts));
+            }
+        }
+        Value::Object(fields)
+    }
+
+    pub(crate) fn allows(&self, action: &Action) -> bool {
+        let one_of =
+            |all: &[String], one: &str| all.iter().any(|it| it == "*" || it == one);
+        if !one_of(&self.verbs, &action.verb) {
+            return false;
+        }
+        if !action.is_about_resource() {
+            return self.paths.iter().any(|it| reaches(it, &action.path));
+        }
+        let named = self.names.is_empty() || self.names.contains(&action.name);
+        named && one_of(&self.groups, &action.group) && self.is_about(action)
+    }
+
+    fn is_about(&self, action: &Action) -> bool {
+        let combined = action.combined();
+        self.resources.iter().any(|it| {
+            let everywhere = it.strip_prefix("*/");
+            it == "*"
+                || *it == combined
+                || !action.subresource.is_empty()
+                    && everywhere == Some(action.subresource.as_str())
+        })
+    }
+
+    /// The rule in parts of one group, resource, verb and name (or path and verb) each.
+    pub(super) fn parts(&self) -> Vec<Self> {
+        let mut parts = Vec::new();
+        let one = |text: &String| vec![text.clone()];
+        let names: Vec<Vec<String>> = if self.names.is_empty() {
+            vec![Vec::new()]
+        } else {
+            self.names.iter().map(one).collect()
+        };
+        for group in &self.groups {
+            for resource in &self.resources {
+                for verb in &self.verbs {
+                    parts.extend(names.iter().map(|names| Self {
+                        verbs: one(verb),
+                        groups: one(group),
+                        resources: one(resource),
+                        names: names.clone(),
+                        paths: Vec::new(),
+                    }));
+                }
+            }
+        }
+        for path in &self.paths {
+            parts.extend(self.verbs.iter().map(|verb| Self {
+                verbs: one(verb),
+                paths: one(path),
+                ..Self::default()
+            }));
+        }
+        parts
+    }
+
+    /// Whether whoever has this rule has all that `part` allows.
+    pub(super) fn covers(&self, part: &Self) -> bool {
+        let all = |have: &[String], want: &[String]| {
+            have.iter().any(|it| it == "*") || want.iter().all(|it| have.contains(it))
+        };
+        let resource = |want: &String| {
+            let below = want.split_once('/').map(|(_, it)| format!("*/{it}"));
+            self.resources.contains(want)
+                || below.is_some_and(|it| self.resources.contains(&it))
+        };
+        let resources = self.resources.iter().any(|it| it == "*")
+            || part.resources.iter().all(resource);
+        let names = self.names.is_empty()
+            || !part.names.is_empty()
+                && part.names.iter().all(|it| self.names.contains(it));
+        let path = |want: &String| self.paths.iter().any(|have| reaches(have, want));
+        all(&self.verbs, &part.verbs)
+            && all(&self.groups, &part.groups)
+            && resources
+            && names
+            && part.paths.iter().all(path)
+    }
+
+    /// The rule as refusals print it.
+    pub(super) fn compact(&self) -> String {
+        let list = |texts: &[String]| {
+            let quoted: Vec<String> = texts.iter().map(|it| format!("{it:?}")).collect();
+            format!("[{}]", quoted.join(" "))
+        };
+        let parts: Vec<String> = [
+            ("APIGroups", &self.groups),
+            ("Resources", &self.resources),
+            ("NonResourceURLs", &self.paths),
+            ("ResourceNames", &self.names),
+            ("Verbs", &self.verbs),
+        ]
+        .iter()
+        .filter(|(_, texts)| !texts.is_empty())
+        .map(|(name, texts)| format!("{name}:{}", list(texts)))
+        .collect();
+        format!("{{{}}}", parts.join(", "))
+    }
+}
+
+/// Whether a path of a rule, which may end in a star, takes another in.
+fn reaches(pattern: &str, path: &str) -> bool {
+    let open = pattern.ends_with('*');
+    pattern == path || open && path.starts_with(pattern.trim_end_matches('*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(text: &str) -> Rule {
+        Rule::read(&serde_saphyr::from_str(text).unwrap())
+    }
+
+    fn action(verb: &str, combined: &str, name: &str) -> Action {
+        let (resource, subresource) = combined.split_once('/').unwrap_or((combined, ""));
+        Action {
+            verb: verb.to_owned(),
+            resource: resource.to_owned(),
+            subresource: subresource.to_owned(),
+            name: name.to_owned(),
+            ..Action::default()
+        }
+    }
+
+    #[test]
+    fn a_rule_allows_what_it_names_and_nothing_else() {
+        let pods = rule("{verbs: [get], apiGroups: [''], resources: [pods, '*/scale']}");
+        assert!(pods.allows(&action("get", "pods", "x")));
+        assert!(pods.allows(&action("get", "things/scale", "x")));
+        assert!(!pods.allows(&action("get", "pods/status", "x")));
+        assert!(!pods.allows(&action("list", "pods", "")));
+        assert!(!pods.allows(&action("get", "scale", "x")));
+        let one = rule(
+            "{verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: [x]}",
+        );
+        assert!(one.allows(&action("delete", "pods/status", "x")));
+        assert!(!one.allows(&action("delete", "pods", "y")));
+        assert!(!one.allows(&action("list", "pods", "")));
+    }
+
+    #[test]
+    fn a_path_with_a_star_reaches_what_is_below() {
+        let rule = rule("{verbs: [get], nonResourceURLs: [/healthz, /api/*]}");
+        let path = |path: &str| Action {
+            verb: "get".to_owned(),
+            path: path.to_owned(),
+            ..Action::default()
+        };
+        assert!(rule.allows(&path("/healthz")));
+        assert!(rule.allows(&path("/api/v1")));
+        assert!(!rule.allows(&path("/healthz/ping")));
+        assert!(!rule.allows(&path("/apis")));
+    }
+
+    #[test]
+    fn only_what_is_held_whole_is_covered() {
+        let rows = [
+            ("{verbs: ['*'], apiGroups: ['*'], resources: ['*']}", true),
+            (
+                "{verbs: [get, list], apiGroups: [''], resources: [pods]}",
+                true,
+            ),
+            ("{verbs: [get], apiGroups: [''], resources: [pods]}", false),
+            (
+                "{verbs: [get, list], apiGroups: [''], resources: [pods], resourceNames: [x]}",
+                false,
+            ),
+            (
+                "{verbs: [get, list], apiGroups: [apps], resources: [pods]}",
+                false,
+            ),
+        ];
+        let wanted = rule("{verbs: [list], apiGroups: [''], resources: [pods]}");
+        for (held, covers) in rows {
+            assert_eq!(rule(held).covers(&wanted), covers, "{held}");
+        }
+    }
+}

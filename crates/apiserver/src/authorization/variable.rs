@@ -1,0 +1,56 @@
+//! The `authorizer` of admission policies.
+
+use std::sync::Arc;
+
+use fivespot_admission::policy::{self, Access, Permission, Target};
+
+use super::{Action, Book, decide};
+use crate::user::User;
+
+/// Answers policies from the roles as they were when the request began.
+#[derive(Clone, Debug)]
+pub(crate) struct Authorizer(pub(crate) Arc<Book>);
+
+impl policy::Authorizer for Authorizer {
+    fn authorize(&self, access: &Access<'_>) -> Result<Permission, String> {
+        let user = User {
+            name: access.user.name.clone(),
+            uid: access.user.uid.clone(),
+            groups: access.user.groups.clone(),
+            extra: access.user.extra.clone(),
+        };
+        let decision = decide(&self.0, &user, &action(access));
+        Ok(Permission {
+            allowed: decision.allowed,
+            reason: decision.reason,
+        })
+    }
+}
+
+fn action(access: &Access<'_>) -> Action {
+    let verb = access.verb.to_owned();
+    match access.target {
+        Target::Path(path) => Action {
+            verb,
+            path: path.to_owned(),
+            ..Action::default()
+        },
+        // Roles cannot tell by selectors.
+        Target::Resource {
+            group,
+            resource,
+            subresource,
+            namespace,
+            name,
+            ..
+        } => Action {
+            verb,
+            namespace: namespace.to_owned(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            subresource: subresource.to_owned(),
+            name: name.to_owned(),
+            path: String::new(),
+        },
+    }
+}

@@ -1,0 +1,159 @@
+//! Acting as somebody else: the `Impersonate-*` headers.
+
+use std::collections::BTreeMap;
+
+use http::HeaderMap;
+
+use crate::authorization::{self, Action};
+use crate::query::percent;
+use crate::state::State;
+use crate::status::Status;
+use crate::user::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User, service_account};
+
+const USER: &str = "impersonate-user";
+const GROUP: &str = "impersonate-group";
+const UID: &str = "impersonate-uid";
+const EXTRA: &str = "impersonate-extra-";
+
+/// One thing that somebody wants to pass for.
+struct Part {
+    kind: &'static str,
+    namespace: String,
+    name: String,
+    /// The key of an extra value.
+    key: String,
+}
+
+/// The user that the headers ask to be taken for; `None` without such headers.
+///
+/// # Errors
+/// 400 for groups without a user, 403 for what `user` may not impersonate.
+pub(crate) fn wanted(
+    state: &State,
+    user: &User,
+    headers: &HeaderMap,
+) -> Result<Option<User>, Status> {
+    let parts = parts(headers);
+    if parts.is_empty() {
+        return Ok(None);
+    }
+    let named = |it: &Part| matches!(it.kind, "User" | "ServiceAccount");
+    if !parts.iter().any(named) {
+        let listed: Vec<String> = parts.iter().map(Part::printed).collect();
+        return Err(Status::bad_request(format!(
+            "requested [{}] without impersonating a user",
+            listed.join(" ")
+        )));
+    }
+    for part in &parts {
+        authorization::demand(state, user, &part.action())?;
+    }
+    Ok(Some(made_of(&parts)))
+}
+
+fn parts(headers: &HeaderMap) -> Vec<Part> {
+    let texts = |name: &str| -> Vec<String> {
+        let all = headers.get_all(name).iter();
+        all.filter_map(|it| it.to_str().ok())
+            .map(str::to_owned)
+            .collect()
+    };
+    let one = |name: &str| texts(name).into_iter().next().filter(|it| !it.is_empty());
+    let part = |kind, name: String| Part {
+        kind,
+        namespace: String::new(),
+        name,
+        key: String::new(),
+    };
+    let mut parts = Vec::new();
+    if let Some(user) = one(USER) {
+        parts.push(match service_account(&user) {
+            Some((namespace, name)) => Part {
+                namespace: namespace.to_owned(),
+                ..part("ServiceAccount", name.to_owned())
+            },
+            None => part("User", user),
+        });
+    }
+    parts.extend(texts(GROUP).into_iter().map(|it| part("Group", it)));
+    for name in headers.keys() {
+        if let Some(key) = name.as_str().strip_prefix(EXTRA) {
+            parts.extend(texts(name.as_str()).into_iter().map(|it| Part {
+                key: percent(key),
+                ..part("UserExtra", it)
+            }));
+        }
+    }
+    parts.extend(one(UID).map(|it| part("UID", it)));
+    parts
+}
+
+fn made_of(parts: &[Part]) -> User {
+    let mut user = User::default();
+    let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let groups_said = parts.iter().any(|it| it.kind == "Group");
+    for part in parts {
+        match part.kind {
+            "ServiceAccount" => {
+                let account = User::service_account(&part.namespace, &part.name);
+                user.name = account.name;
+                if !groups_said {
+                    user.groups = account.groups;
+                }
+            }
+            "User" => user.name.clone_from(&part.name),
+            "Group" => user.groups.push(part.name.clone()),
+            "UID" => user.uid.clone_from(&part.name),
+            _ => {
+                let values = extra.entry(part.key.clone()).or_default();
+                values.push(part.name.clone());
+            }
+        }
+    }
+    user.extra = extra;
+    let (own, other) = if user.name == ANONYMOUS {
+        (UNAUTHENTICATED, UNAUTHENTICATED)
+    } else {
+        (AUTHENTICATED, UNAUTHENTICATED)
+    };
+    if !user.is_in(own) && !user.is_in(other) {
+        user.groups.push(own.to_owned());
+    }
+    user
+}
+
+impl Part {
+    fn action(&self) -> Action {
+        let (group, resource) = match self.kind {
+            "ServiceAccount" => ("", "serviceaccounts"),
+            "User" => ("", "users"),
+            "Group" => ("", "groups"),
+            "UID" => ("authentication.k8s.io", "uids"),
+            _ => ("authentication.k8s.io", "userextras"),
+        };
+        Action {
+            verb: "impersonate".to_owned(),
+            namespace: self.namespace.clone(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            subresource: self.key.clone(),
+            name: self.name.clone(),
+            path: String::new(),
+        }
+    }
+
+    /// As Go prints an object reference.
+    fn printed(&self) -> String {
+        let Self {
+            kind,
+            namespace,
+            name,
+            key,
+        } = self;
+        let version = match *kind {
+            "UserExtra" | "UID" => "authentication.k8s.io/v1",
+            _ => "",
+        };
+        format!("{{{kind} {namespace} {name}  {version}  {key}}}")
+    }
+}

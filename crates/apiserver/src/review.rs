@@ -1,0 +1,63 @@
+//! Questions that are posted like objects, answered and not stored.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Content};
+use crate::apply::{self, Writer};
+use crate::authorization;
+use crate::call::Call;
+use crate::intake;
+use crate::meta;
+use crate::route::Target;
+use crate::state::State;
+use crate::status::Status;
+
+/// Answers a question about rights or identities with itself and a status.
+///
+/// # Errors
+/// 400 and 422 for a question that is none.
+pub(crate) fn reply(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<Answer, Status> {
+    let resource = &target.resource;
+    let body = intake::object(call)?;
+    let mut review = body.value;
+    intake::check_kind(resource, &mut review)?;
+    if resource.namespaced && meta::namespace(&review).is_empty() {
+        meta::set(&mut review, "namespace", target.namespace.as_str());
+    }
+    let asked = (call.query.field_validation, body.repeated.as_slice());
+    let warnings = intake::settle(state, resource, &mut review, asked)?;
+    meta::fields(&mut review).shift_remove("status");
+    if resource.group == "authorization.k8s.io" {
+        track(state, call, target, &mut review);
+        authorization::reply(state, call, target, &mut review)?;
+    } else {
+        match resource.kind.as_str() {
+            "SelfSubjectReview" => {
+                review["metadata"] = json!({"creationTimestamp": state.now()});
+                review["status"] = json!({"userInfo": call.user.to_value()});
+            }
+            _ => return Err(Status::method_not_allowed()),
+        }
+    }
+    let content = Content::Object(resource.clone(), Arc::new(review));
+    let mut answer = Answer::new(201, content);
+    answer.warnings = warnings;
+    Ok(answer)
+}
+
+/// Records the fields' manager, as for everything that is posted.
+fn track(state: &State, call: &Call, target: &Target, review: &mut Value) {
+    let manager = call.manager();
+    let writer = Writer {
+        manager: &manager,
+        subresource: "",
+        now: state.clock.now(),
+    };
+    apply::tracked(&target.resource, None, review, &writer);
+}

@@ -1,0 +1,97 @@
+//! Acting as somebody else is a right like others.
+
+use std::sync::{Arc, Mutex};
+
+use fivespot_apiserver::{Audit, Options, Server, User};
+use http::Request;
+use http_body_util::Full;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::fixture::{options, read, server};
+
+const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+
+/// Status code and answer to the question who one is.
+async fn who(server: &Server, user: User, headers: &[(&str, &str)]) -> (u16, Value) {
+    let mut request = Request::builder()
+        .method("POST")
+        .uri(WHO)
+        .header("content-type", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Full::new("{}".into())).unwrap();
+    let response = server.in_process_as(user).oneshot(request).await.unwrap();
+    let (code, text) = read(response).await;
+    (code, serde_json::from_str(&text).unwrap())
+}
+
+#[tokio::test]
+async fn an_administrator_may_be_anybody() {
+    let headers = [
+        ("impersonate-user", "bob"),
+        ("impersonate-group", "team"),
+        ("impersonate-uid", "7"),
+        ("impersonate-extra-scopes", "a"),
+        ("impersonate-extra-example.com%2fkey", "b"),
+    ];
+    let (code, review) = who(&server(), User::admin(), &headers).await;
+    assert_eq!(code, 201);
+    assert_eq!(
+        review["status"]["userInfo"],
+        json!({
+            "username": "bob",
+            "uid": "7",
+            "groups": ["team", "system:authenticated"],
+            "extra": {"scopes": ["a"], "example.com/key": ["b"]},
+        })
+    );
+    let account = [("impersonate-user", "system:serviceaccount:tools:bot")];
+    let (_, review) = who(&server(), User::admin(), &account).await;
+    assert_eq!(
+        review["status"]["userInfo"]["groups"],
+        json!([
+            "system:serviceaccounts",
+            "system:serviceaccounts:tools",
+            "system:authenticated"
+        ])
+    );
+}
+
+#[tokio::test]
+async fn others_are_told_whom_they_cannot_be() {
+    let alice = || User::new("alice", &["system:authenticated"]);
+    let (code, told) = who(&server(), alice(), &[("impersonate-user", "bob")]).await;
+    assert_eq!(code, 403);
+    assert_eq!(
+        told["message"],
+        "users \"bob\" is forbidden: User \"alice\" cannot impersonate resource \"users\" in \
+         API group \"\" at the cluster scope"
+    );
+    let group = [("impersonate-group", "system:masters")];
+    let (code, told) = who(&server(), alice(), &group).await;
+    assert_eq!(code, 400);
+    assert_eq!(
+        told["message"],
+        "requested [{Group  system:masters    }] without impersonating a user"
+    );
+}
+
+#[tokio::test]
+async fn the_record_names_both() {
+    let heard: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+    let log = heard.clone();
+    let audit = Audit::new(move |event| {
+        let names = (event.user.clone(), event.impersonated.clone());
+        log.lock().unwrap().push(names);
+    });
+    let server = Server::new(Options {
+        audit: Some(audit),
+        ..options()
+    })
+    .unwrap();
+    who(&server, User::admin(), &[("impersonate-user", "bob")]).await;
+    let names = ("kubernetes-admin".to_owned(), "bob".to_owned());
+    assert_eq!(*heard.lock().unwrap(), [names]);
+}

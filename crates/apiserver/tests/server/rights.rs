@@ -1,0 +1,352 @@
+//! Who may do what is a matter of roles and bindings, in Kubernetes' words.
+
+use fivespot_apiserver::{Client, Patch, Reason, Selector, Server, Status, User};
+use serde_json::{Value, json};
+
+use crate::fixture::{MAPS, at, map, server};
+
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+const LOCAL_ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+const LOCAL_BINDINGS: &str =
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1";
+
+fn alice() -> User {
+    User::new("alice", &["team", "system:authenticated"])
+}
+
+fn role(name: &str, rules: Value) -> Value {
+    json!({"metadata": {"name": name}, "rules": rules})
+}
+
+fn rule(verbs: &[&str], resource: &str) -> Value {
+    json!({"verbs": verbs, "apiGroups": [""], "resources": [resource]})
+}
+
+fn binding(name: &str, kind: &str, role: &str, subject: Value) -> Value {
+    json!({
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+        "subjects": [subject],
+    })
+}
+
+fn group(name: &str) -> Value {
+    json!({"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": name})
+}
+
+fn user(name: &str) -> Value {
+    json!({"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": name})
+}
+
+/// Allows everybody of a group what `rules` say, everywhere.
+async fn grant(server: &Server, to: &str, rules: Value) {
+    let admin = server.client();
+    let name = format!("for-{to}");
+    admin.create(ROLES, role(&name, rules)).await.unwrap();
+    let bound = binding(&name, "ClusterRole", &name, group(to));
+    admin.create(BINDINGS, bound).await.unwrap();
+}
+
+async fn refused(client: &Client, path: &str) -> Status {
+    client.list(path, &Selector::default()).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn who_has_no_role_is_told_what_they_cannot_do() {
+    let client = server().client_as(alice());
+    let told = refused(&client, MAPS).await;
+    assert_eq!((told.code, told.reason), (403, Reason::Forbidden));
+    assert_eq!(
+        told.message,
+        "configmaps is forbidden: User \"alice\" cannot list resource \"configmaps\" in API \
+         group \"\" in the namespace \"default\""
+    );
+    let told = refused(&client, "/apis/example.com/v1/things").await;
+    assert_eq!(
+        told.message,
+        "things.example.com is forbidden: User \"alice\" cannot list resource \"things\" in \
+         API group \"example.com\" at the cluster scope"
+    );
+    let told = client.get("/api/v1/nodes/a/status").await.unwrap_err();
+    assert_eq!(
+        told.message,
+        "nodes \"a\" is forbidden: User \"alice\" cannot get resource \"nodes/status\" in API \
+         group \"\" at the cluster scope"
+    );
+    let told = client.get("/metrics").await.unwrap_err();
+    assert_eq!(
+        told.message,
+        "forbidden: User \"alice\" cannot get path \"/metrics\""
+    );
+    assert_eq!(told.details, Some(Box::default()));
+}
+
+#[tokio::test]
+async fn everybody_may_discover_and_the_anonymous_only_ask_for_health() {
+    let server = server();
+    server.client_as(alice()).get("/apis").await.unwrap();
+    let nobody =
+        server.client_as(User::new("system:anonymous", &["system:unauthenticated"]));
+    nobody.get("/version").await.unwrap();
+    assert_eq!(
+        nobody.get("/apis").await.unwrap_err().message,
+        "forbidden: User \"system:anonymous\" cannot get path \"/apis\""
+    );
+}
+
+#[tokio::test]
+async fn a_role_bound_in_a_namespace_holds_in_that_namespace() {
+    let server = server();
+    let admin = server.client();
+    let reader = role("reader", json!([rule(&["list"], "configmaps")]));
+    admin.create(LOCAL_ROLES, reader).await.unwrap();
+    let account = json!({"kind": "ServiceAccount", "name": "bot"});
+    let bound = binding("bots", "Role", "reader", account);
+    admin.create(LOCAL_BINDINGS, bound).await.unwrap();
+    let bot = server.client_as(User::service_account("default", "bot"));
+    bot.list(MAPS, &Selector::default()).await.unwrap();
+    refused(&bot, "/api/v1/configmaps").await;
+    refused(&bot, "/api/v1/namespaces/kube-system/configmaps").await;
+    let other = server.client_as(User::service_account("kube-system", "bot"));
+    refused(&other, MAPS).await;
+    admin
+        .delete(
+            &format!("{LOCAL_BINDINGS}/bots"),
+            &fivespot_apiserver::Delete::default(),
+        )
+        .await
+        .unwrap();
+    refused(&bot, MAPS).await;
+}
+
+#[tokio::test]
+async fn a_rule_with_names_allows_those_objects_alone() {
+    let server = server();
+    let admin = server.client();
+    for name in ["a", "b"] {
+        admin.create(MAPS, map(name)).await.unwrap();
+    }
+    let mut one = rule(&["get", "list", "watch"], "configmaps");
+    one["resourceNames"] = json!(["a"]);
+    grant(&server, "team", json!([one])).await;
+    let client = server.client_as(alice());
+    client.get(&at("a")).await.unwrap();
+    assert_eq!(client.get(&at("b")).await.unwrap_err().code, 403);
+    refused(&client, MAPS).await;
+    let chosen = client
+        .list(MAPS, &Selector::fields("metadata.name=a"))
+        .await;
+    assert_eq!(chosen.unwrap().items.len(), 1);
+}
+
+#[tokio::test]
+async fn applying_what_is_not_there_needs_the_right_to_create() {
+    let server = server();
+    grant(&server, "team", json!([rule(&["patch"], "configmaps")])).await;
+    let client = server.client_as(alice());
+    let apply = || Patch::Apply {
+        body: map("x"),
+        manager: "m".to_owned(),
+        force: false,
+    };
+    let told = client.patch(&at("x"), apply()).await.unwrap_err();
+    assert_eq!(
+        told.message,
+        "configmaps \"x\" is forbidden: User \"alice\" cannot create resource \"configmaps\" \
+         in API group \"\" in the namespace \"default\""
+    );
+    server.client().create(MAPS, map("x")).await.unwrap();
+    client.patch(&at("x"), apply()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_binding_to_a_missing_role_is_named_in_the_refusal() {
+    let server = server();
+    let bound = binding("b", "ClusterRole", "gone", user("alice"));
+    server.client().create(BINDINGS, bound).await.unwrap();
+    let told = refused(&server.client_as(alice()), MAPS).await;
+    assert_eq!(
+        told.message,
+        "configmaps is forbidden: User \"alice\" cannot list resource \"configmaps\" in API \
+         group \"\" in the namespace \"default\": RBAC: \
+         clusterrole.rbac.authorization.k8s.io \"gone\" not found"
+    );
+}
+
+#[tokio::test]
+async fn nobody_grants_more_than_they_hold() {
+    let server = server();
+    let rbac = json!({"verbs": ["*"], "apiGroups": ["rbac.authorization.k8s.io"],
+        "resources": ["*"], "resourceNames": []});
+    let mut held = rbac.clone();
+    held["verbs"] = json!(["create", "update", "patch", "get"]);
+    grant(&server, "team", json!([held, rule(&["get"], "pods")])).await;
+    let client = server.client_as(alice());
+    let within = role("within", json!([rule(&["get"], "pods")]));
+    client.create(ROLES, within).await.unwrap();
+    let beyond = role(
+        "beyond",
+        json!([
+            rule(&["get", "list", "watch"], "pods"),
+            rule(&["get"], "secrets")
+        ]),
+    );
+    let told = client.create(ROLES, beyond).await.unwrap_err();
+    assert_eq!(
+        told.message,
+        "clusterroles.rbac.authorization.k8s.io \"beyond\" is forbidden: user \"alice\" \
+         (groups=[\"team\" \"system:authenticated\"]) is attempting to grant RBAC \
+         permissions not currently held:\n\
+         {APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"list\" \"watch\"]}\n\
+         {APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\"]}"
+    );
+    let wide = Patch::Merge(json!({"rules": [rule(&["get"], "secrets")]}));
+    let told = client.patch(&format!("{ROLES}/within"), wide).await;
+    assert_eq!(told.unwrap_err().code, 403);
+    let bound = binding("b", "ClusterRole", "view", user("alice"));
+    let told = client.create(BINDINGS, bound).await.unwrap_err();
+    assert!(
+        told.message.starts_with(
+            "clusterrolebindings.rbac.authorization.k8s.io \"b\" is forbidden: user \
+             \"alice\" (groups="
+        ),
+        "{}",
+        told.message
+    );
+    let bound = binding("b", "ClusterRole", "gone", user("alice"));
+    let told = client.create(BINDINGS, bound).await.unwrap_err();
+    assert_eq!(
+        (told.code, told.message.as_str()),
+        (
+            404,
+            "clusterrole.rbac.authorization.k8s.io \"gone\" not found"
+        )
+    );
+}
+
+#[tokio::test]
+async fn bind_and_escalate_lift_that() {
+    let server = server();
+    let rbac = json!({"verbs": ["create", "bind", "escalate"],
+        "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["*"]});
+    grant(&server, "team", json!([rbac])).await;
+    let client = server.client_as(alice());
+    let wide = role("wide", json!([rule(&["*"], "secrets")]));
+    client.create(ROLES, wide).await.unwrap();
+    let bound = binding("b", "ClusterRole", "wide", user("alice"));
+    client.create(BINDINGS, bound).await.unwrap();
+    client
+        .list("/api/v1/secrets", &Selector::default())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn roles_are_put_together_by_their_labels() {
+    let server = server();
+    let admin = server.client();
+    let view = admin.get(&format!("{ROLES}/view")).await.unwrap();
+    assert!(view["rules"].to_string().contains("configmaps"));
+    let admins = admin.get(&format!("{ROLES}/admin")).await.unwrap();
+    for part in ["configmaps", "secrets", "rolebindings"] {
+        assert!(admins["rules"].to_string().contains(part), "{part}");
+    }
+    let mut things = role("things", json!([rule(&["get"], "things")]));
+    things["metadata"]["labels"] =
+        json!({"rbac.authorization.k8s.io/aggregate-to-view": "true"});
+    admin.create(ROLES, things).await.unwrap();
+    server.clock().quiet().await;
+    let admins = admin.get(&format!("{ROLES}/admin")).await.unwrap();
+    assert!(admins["rules"].to_string().contains("things"));
+}
+
+/// The status of a review that `client` posts.
+async fn review(client: &Client, plural: &str, spec: Value) -> Value {
+    let path = format!("{REVIEWS}/{plural}");
+    let answer = client.create(&path, json!({ "spec": spec })).await.unwrap();
+    answer["status"].clone()
+}
+
+#[tokio::test]
+async fn reviews_say_what_is_allowed_and_why() {
+    let server = server();
+    grant(&server, "team", json!([rule(&["get"], "pods")])).await;
+    let client = server.client_as(alice());
+    let may = |verb: &str| json!({"resourceAttributes": {"verb": verb, "resource": "pods", "namespace": "a"}});
+    let why = "RBAC: allowed by ClusterRoleBinding \"for-team\" of ClusterRole \"for-team\" \
+               to Group \"team\"";
+    let own = "selfsubjectaccessreviews";
+    assert_eq!(
+        review(&client, own, may("get")).await,
+        json!({"allowed": true, "reason": why})
+    );
+    assert_eq!(
+        review(&client, own, may("list")).await,
+        json!({"allowed": false})
+    );
+    assert_eq!(
+        review(&server.client(), own, may("list")).await,
+        json!({"allowed": true})
+    );
+    let mut of_others = may("get");
+    of_others["user"] = "bob".into();
+    of_others["groups"] = json!(["team"]);
+    let told = review(&server.client(), "subjectaccessreviews", of_others.clone()).await;
+    assert_eq!(told["allowed"], true);
+    let path = format!("{REVIEWS}/subjectaccessreviews");
+    let told = client.create(&path, json!({"spec": of_others})).await;
+    assert_eq!(told.unwrap_err().code, 403);
+    let nothing = json!({"spec": {"user": "bob"}});
+    let told = server.client().create(&path, nothing).await.unwrap_err();
+    assert_eq!(
+        told.message,
+        "SubjectAccessReview.authorization.k8s.io \"\" is invalid: spec.resourceAttributes: \
+         Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must \
+         be specified"
+    );
+}
+
+#[tokio::test]
+async fn a_local_review_is_about_its_own_namespace() {
+    let client = server().client();
+    let path = "/apis/authorization.k8s.io/v1/namespaces/a/localsubjectaccessreviews";
+    let ask = |namespace: &str| {
+        json!({"spec": {"user": "bob", "resourceAttributes":
+            {"verb": "get", "resource": "pods", "namespace": namespace}}})
+    };
+    let answer = client.create(path, ask("a")).await.unwrap();
+    assert_eq!(answer["status"]["allowed"], false);
+    let told = client.create(path, ask("b")).await.unwrap_err();
+    assert_eq!(
+        told.message,
+        "LocalSubjectAccessReview.authorization.k8s.io \"\" is invalid: \
+         spec.resourceAttributes.namespace: Invalid value: \"b\": must match \
+         metadata.namespace"
+    );
+}
+
+#[tokio::test]
+async fn a_rules_review_lists_what_its_asker_may_do() {
+    let server = server();
+    grant(&server, "team", json!([rule(&["get"], "pods")])).await;
+    let client = server.client_as(alice());
+    let status = review(
+        &client,
+        "selfsubjectrulesreviews",
+        json!({"namespace": "a"}),
+    )
+    .await;
+    assert_eq!(status["incomplete"], false);
+    let pods = rule(&["get"], "pods");
+    assert!(status["resourceRules"].as_array().unwrap().contains(&pods));
+    assert!(
+        status["nonResourceRules"]
+            .to_string()
+            .contains("/openapi/*")
+    );
+    let path = format!("{REVIEWS}/selfsubjectrulesreviews");
+    let told = client.create(&path, json!({"spec": {}})).await.unwrap_err();
+    assert_eq!(told.message, "no namespace on request");
+}

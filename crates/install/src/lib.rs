@@ -1,0 +1,13 @@
+//! What a cluster is given so that the operator can run in it.
+//!
+//! - [`permission`]: what the operator asks of the API servers, row by row, and what for
+//! - [`provider`]: the kinds of bootstrap and infrastructure objects that have a name here
+//! - [`role`]: the roles and bindings made of both
+//! - [`file`](mod@file): what is made, as files
+//!
+//! Pure: no client, no clock, no I/O.
+
+pub mod file;
+pub mod permission;
+pub mod provider;
+pub mod role;
