@@ -98,6 +98,7 @@ fn core() -> Vec<Resource> {
         ]),
         Row::of("", "ServiceAccount", "serviceaccounts")
             .short(&["sa"])
+            .sub(&[Subresource::Token])
             .columns(&[("Secrets", "string", 0), AGE]),
         Row::of("", "Event", "events")
             .short(&["ev"])

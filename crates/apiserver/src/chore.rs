@@ -13,6 +13,7 @@ use crate::authorization;
 use crate::budget;
 use crate::collect;
 use crate::definition;
+use crate::endowment;
 use crate::expiry;
 use crate::meta;
 use crate::namespace;
@@ -30,6 +31,8 @@ pub(crate) enum Chore {
     Namespace(String),
     /// Count a disruption budget's pods.
     Budget(Key),
+    /// Give a namespace what every one has.
+    Endow(String),
     /// Put the aggregated roles together.
     Aggregate,
     /// Remove the events that are old enough.
@@ -96,6 +99,7 @@ pub(crate) fn work(state: &mut State) -> bool {
         Chore::Dependents(uid) => collect::look_at_dependents(state, &uid),
         Chore::Namespace(name) => namespace::empty(state, &name),
         Chore::Budget(key) => budget::count(state, &key),
+        Chore::Endow(name) => endowment::give(state, &name),
         Chore::Aggregate => authorization::aggregate(state),
         Chore::Expire => expiry::forget(state),
         Chore::Definition(key) => definition::clean_up(state, &key),
@@ -115,6 +119,9 @@ pub(crate) fn after(state: &mut State, change: &Arc<Change>) {
         budget::note_pod(state, change);
     } else if change.shelf == shelves.budgets && change.after.is_some() {
         state.chores.note(Chore::Budget(change.key.clone()));
+    }
+    if let Some(namespace) = endowment::concerned(state, change) {
+        state.chores.note(Chore::Endow(namespace));
     }
     if shelves.rights.contains(&change.shelf) {
         Arc::make_mut(&mut state.book).take_in(change);

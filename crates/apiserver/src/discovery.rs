@@ -271,6 +271,7 @@ pub(crate) fn response_kind<'a>(
         Subresource::Scale(_) => ("autoscaling", "v1", "Scale"),
         Subresource::Eviction => ("policy", "v1", "Eviction"),
         Subresource::Binding => ("", "v1", "Binding"),
+        Subresource::Token => ("authentication.k8s.io", "v1", "TokenRequest"),
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::answer::{Answer, Content};
 use crate::call::Call;
 use crate::discovery::{self, Form};
+use crate::identity::{ISSUER, TokenKey};
 use crate::meta;
 use crate::openapi::Documents;
 use crate::registry::Registry;
@@ -17,13 +18,15 @@ use crate::status::Status;
 #[derive(Debug)]
 pub(crate) struct Library {
     kube: KubeVersion,
+    keys: TokenKey,
     schemas: Mutex<Option<(u64, Arc<Documents>)>>,
 }
 
 impl Library {
-    pub(crate) fn new(kube: KubeVersion) -> Self {
+    pub(crate) fn new(kube: KubeVersion, keys: TokenKey) -> Self {
         Self {
             kube,
+            keys,
             schemas: Mutex::new(None),
         }
     }
@@ -43,6 +46,8 @@ impl Library {
             ["apis", group, version] => {
                 plain(discovery::version(registry, group, version))
             }
+            [".well-known", "openid-configuration"] => Some((Form::Plain, issuer())),
+            ["openid", "v1", "jwks"] => return self.published_keys(),
             ["openapi", "v3", path @ ..] => {
                 return self.schema(registry, &path.join("/"));
             }
@@ -62,6 +67,20 @@ impl Library {
                 body: meta::json(&value),
             },
         )
+    }
+
+    /// What others check the tokens of service accounts with.
+    fn published_keys(&self) -> Answer {
+        match self.keys.published() {
+            Ok(keys) => Answer::new(
+                200,
+                Content::Document {
+                    content_type: "application/jwk-set+json".to_owned(),
+                    body: meta::json(&keys),
+                },
+            ),
+            Err(error) => Status::internal(error).into(),
+        }
     }
 
     fn release(&self) -> String {
@@ -109,6 +128,16 @@ impl Library {
             }
         }
     }
+}
+
+fn issuer() -> serde_json::Value {
+    json!({
+        "issuer": ISSUER,
+        "jwks_uri": format!("{ISSUER}/openid/v1/jwks"),
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    })
 }
 
 fn plain(found: Option<serde_json::Value>) -> Option<(Form, serde_json::Value)> {

@@ -217,6 +217,9 @@ pub enum Subresource {
     Binding,
     /// `finalize` of a namespace: update only.
     Finalize,
+    /// `token` of a service account: create only, an `authentication.k8s.io/v1`
+    /// TokenRequest.
+    Token,
 }
 
 impl Subresource {
@@ -228,6 +231,7 @@ impl Subresource {
             Self::Eviction => "eviction",
             Self::Binding => "binding",
             Self::Finalize => "finalize",
+            Self::Token => "token",
         }
     }
 
@@ -235,7 +239,7 @@ impl Subresource {
     pub fn verbs(&self) -> &'static [Verb] {
         match self {
             Self::Status | Self::Scale(_) => &[Verb::Get, Verb::Patch, Verb::Update],
-            Self::Eviction | Self::Binding => &[Verb::Create],
+            Self::Eviction | Self::Binding | Self::Token => &[Verb::Create],
             Self::Finalize => &[Verb::Update],
         }
     }

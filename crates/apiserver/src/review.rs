@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::answer::{Answer, Content};
 use crate::apply::{self, Writer};
 use crate::authorization;
 use crate::call::Call;
+use crate::identity;
 use crate::intake;
 use crate::meta;
 use crate::route::Target;
@@ -37,13 +38,7 @@ pub(crate) fn reply(
         track(state, call, target, &mut review);
         authorization::reply(state, call, target, &mut review)?;
     } else {
-        match resource.kind.as_str() {
-            "SelfSubjectReview" => {
-                review["metadata"] = json!({"creationTimestamp": state.now()});
-                review["status"] = json!({"userInfo": call.user.to_value()});
-            }
-            _ => return Err(Status::method_not_allowed()),
-        }
+        identity::reply(state, call, target, &mut review)?;
     }
     let content = Content::Object(resource.clone(), Arc::new(review));
     let mut answer = Answer::new(201, content);

@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::AUTHORIZATION;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -21,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::body::Body;
 use crate::credentials::Credentials;
 use crate::server::Server;
-use crate::service::{refuse, respond};
+use crate::service::{bearer_token, refuse, respond};
 use crate::status::Status;
 use crate::user::User;
 
@@ -49,8 +48,8 @@ pub enum Error {
 }
 
 impl Server {
-    /// Serves clients that bring the token of `credentials`, over TLS, until `stop` ends;
-    /// then waits up to two seconds for requests that are being answered. Clients behind a
+    /// Serves clients over TLS until `stop` ends: an administrator with the token of
+    /// `credentials`, service accounts with theirs. Then waits up to two seconds for requests that are being answered. Clients behind a
     /// socket never hold a virtual clock.
     ///
     /// Without a token clients are `system:anonymous`, who may ask for health and version.
@@ -114,23 +113,16 @@ struct Door {
 impl Door {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         match self.user(&request) {
-            Some(user) => respond(&self.server, user, request, None).await,
-            None => refuse(&self.server, Status::unauthorized()),
+            Ok(user) => respond(&self.server, user, request, None).await,
+            Err(refused) => refuse(&self.server, refused),
         }
     }
 
-    fn user(&self, request: &Request<Incoming>) -> Option<User> {
-        let header = request
-            .headers()
-            .get(AUTHORIZATION)
-            .and_then(|it| it.to_str().ok());
-        let token = header.and_then(|it| {
-            let (scheme, token) = it.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
-        match token {
-            Some(token) => self.credentials.accepts(token).then(User::admin),
-            None => Some(User::anonymous()),
+    fn user(&self, request: &Request<Incoming>) -> Result<User, Status> {
+        match bearer_token(request.headers()) {
+            None => Ok(User::anonymous()),
+            Some(token) if self.credentials.accepts(token) => Ok(User::admin()),
+            Some(token) => self.server.authenticate(token),
         }
     }
 }

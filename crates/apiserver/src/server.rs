@@ -16,6 +16,7 @@ use crate::chain::{Chain, UnknownPlugin};
 use crate::chore;
 use crate::client::Client;
 use crate::document::Library;
+use crate::identity::{self, TokenKey};
 use crate::impersonation;
 use crate::namespace;
 use crate::registry::Registry;
@@ -75,6 +76,11 @@ pub struct Options {
     pub history: usize,
     /// Hears of every request.
     pub audit: Option<Audit>,
+    /// Signs the tokens of service accounts; without one, one is made when it is needed.
+    pub token_key: Option<TokenKey>,
+    /// The certificate that clients check the server against, PEM; every namespace has it
+    /// in a ConfigMap `kube-root-ca.crt`. Without one there is no such map.
+    pub authority: Option<String>,
 }
 
 impl Options {
@@ -88,6 +94,8 @@ impl Options {
             disable_plugins: Vec::new(),
             history: 16_384,
             audit: None,
+            token_key: None,
+            authority: None,
         }
     }
 }
@@ -99,6 +107,8 @@ impl Server {
     /// A plugin was named that is not known.
     pub fn new(options: Options) -> Result<Self, UnknownPlugin> {
         let chain = Chain::new(&options.enable_plugins, &options.disable_plugins)?;
+        let token_key = options.token_key.unwrap_or_else(TokenKey::late);
+        let library = Library::new(options.kube, token_key.clone());
         let mut state = State::new(Start {
             clock: options.clock.clone(),
             kube: options.kube,
@@ -106,6 +116,8 @@ impl Server {
             history: options.history,
             chain,
             registry: Registry::new(builtin::resources()),
+            token_key,
+            authority: options.authority.map(Arc::from),
         });
         for name in namespace::INITIAL {
             namespace::ensure(&mut state, name);
@@ -116,7 +128,7 @@ impl Server {
             state: Mutex::new(state),
             clock: options.clock,
             audit: options.audit,
-            library: Library::new(options.kube),
+            library,
         })))
     }
 
@@ -184,6 +196,22 @@ impl Server {
         drop(state);
         self.attend();
         answer
+    }
+
+    /// The user whose token this is: a service account, in its groups and with what its
+    /// token is bound to.
+    ///
+    /// # Errors
+    /// 401 for a token that is not, or no longer, accepted.
+    pub fn authenticate(&self, token: &str) -> Result<User, Status> {
+        let audiences = [identity::ISSUER.to_owned()];
+        match identity::bearer(&self.state(), token, &audiences) {
+            Ok(bearer) => Ok(bearer.user),
+            Err(why) => {
+                tracing::debug!(why, "token refused");
+                Err(Status::unauthorized())
+            }
+        }
     }
 
     /// The user that a request's headers ask to be taken for.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use fivespot_clock::Busy;
 use http::header::{
-    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
 };
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -27,7 +27,8 @@ pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A [`Server`] as a tower service for one user, for whoever lives in the same process.
+/// A [`Server`] as a tower service for one user, for whoever lives in the same process. A
+/// request that brings a bearer token is its service account's.
 ///
 /// A virtual clock stands still from the call until the response's body has been read or
 /// dropped; see [`Body`] for watches.
@@ -60,8 +61,21 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let busy = self.server.clock().busy();
         let (server, user) = (self.server.clone(), self.user.clone());
-        Box::pin(async move { Ok(respond(&server, user, request, Some(busy)).await) })
+        Box::pin(async move {
+            let bearer = bearer_token(request.headers());
+            match bearer.map_or(Ok(user), |token| server.authenticate(token)) {
+                Ok(user) => Ok(respond(&server, user, request, Some(busy)).await),
+                Err(refused) => Ok(refuse(&server, refused)),
+            }
+        })
     }
+}
+
+/// The token of an `Authorization: Bearer` header.
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// Reads a request, has it answered, and puts the answer into its form.

@@ -14,6 +14,7 @@ use crate::chain::Chain;
 use crate::chore::{self, Chores};
 use crate::expiry::Expiry;
 use crate::hub::Hub;
+use crate::identity::TokenKey;
 use crate::index::Index;
 use crate::meta;
 use crate::random::Random;
@@ -37,6 +38,9 @@ pub(crate) struct State {
     pub(crate) chain: Chain,
     /// The roles and bindings.
     pub(crate) book: Arc<Book>,
+    pub(crate) token_key: TokenKey,
+    /// The certificate of the server's authority, if clients need one; PEM.
+    pub(crate) authority: Option<Arc<str>>,
     /// The compiled CustomResourceDefinitions by what they define.
     pub(crate) definitions: HashMap<GroupResource, Arc<Crd>>,
     pub(crate) shelves: Shelves,
@@ -54,6 +58,8 @@ pub(crate) struct Shelves {
     pub(crate) policies: Shelf,
     pub(crate) bindings: Shelf,
     pub(crate) events: Shelf,
+    pub(crate) accounts: Shelf,
+    pub(crate) maps: Shelf,
     pub(crate) cluster_roles: Shelf,
     /// Roles and bindings, of clusters and of namespaces.
     pub(crate) rights: [Shelf; 4],
@@ -72,6 +78,8 @@ impl Shelves {
             policies: shelf(admission, "validatingadmissionpolicies"),
             bindings: shelf(admission, "validatingadmissionpolicybindings"),
             events: shelf("", "events"),
+            accounts: shelf("", "serviceaccounts"),
+            maps: shelf("", "configmaps"),
             cluster_roles: shelf(rights, "clusterroles"),
             rights: [
                 shelf(rights, "clusterroles"),
@@ -92,6 +100,8 @@ pub(crate) struct Start {
     pub(crate) history: usize,
     pub(crate) chain: Chain,
     pub(crate) registry: Registry,
+    pub(crate) token_key: TokenKey,
+    pub(crate) authority: Option<Arc<str>>,
 }
 
 impl State {
@@ -110,6 +120,8 @@ impl State {
             random: Random::new(start.seed),
             chain: start.chain,
             book: Arc::default(),
+            token_key: start.token_key,
+            authority: start.authority,
             definitions: HashMap::new(),
             shelves,
             kept: HashMap::new(),

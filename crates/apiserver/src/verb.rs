@@ -16,6 +16,7 @@ pub(crate) use write::invalid;
 
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::identity;
 use crate::resource::Verb;
 use crate::route::Target;
 use crate::state::State;
@@ -43,6 +44,7 @@ pub(crate) fn perform(
         Verb::Create => match target.subresource.as_str() {
             "eviction" => evict::evict(state, call, target),
             "binding" => evict::bind(state, call, target),
+            "token" => identity::issue(state, call, target),
             _ => create::create(state, call, target),
         },
         Verb::Update => update::update(state, call, target),

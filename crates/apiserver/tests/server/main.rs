@@ -14,5 +14,6 @@ mod objects;
 mod policies;
 mod rights;
 mod socket;
+mod tokens;
 mod watching;
 mod wire;

@@ -36,9 +36,9 @@ pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
     let story = Arc::new(Story::on_stdout());
     let objects = load::read(&args.apply)?;
     let clock = clock(&args);
-    let server = server(&args, clock.clone())?;
     let credentials = Credentials::generate()
         .map_err(|error| Failure::new("making the server's credentials", error))?;
+    let server = server(&args, clock.clone(), &credentials)?;
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
         Failure::new(format!("listening on {}", args.listen), error)
             .remedy("choose another address with --listen, or port 0 for a free one")
@@ -116,9 +116,14 @@ fn clock(args: &Args) -> Clock {
     }
 }
 
-fn server(args: &Args, clock: Clock) -> Result<Server, Failure> {
+fn server(
+    args: &Args,
+    clock: Clock,
+    credentials: &Credentials,
+) -> Result<Server, Failure> {
     let mut options = fivespot_apiserver::Options::new(clock);
     options.kube = args.kube_version;
+    options.authority = Some(credentials.authority_pem().to_owned());
     options
         .enable_plugins
         .clone_from(&args.enable_admission_plugins);

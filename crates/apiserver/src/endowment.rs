@@ -1,0 +1,73 @@
+//! What every namespace is given: a service account, and the authority of the server's
+//! certificate for those who want to check it.
+
+use serde_json::{Value, json};
+
+use crate::apply::{self, Writer};
+use crate::meta;
+use crate::resource::GroupResource;
+use crate::state::State;
+use crate::store::{Change, Key};
+
+/// The service account that is used where none is named.
+const ACCOUNT: &str = "default";
+/// The config map with the certificate of the server's authority.
+const AUTHORITY: &str = "kube-root-ca.crt";
+
+/// Whether a write makes it necessary to look after a namespace: a new one, or one that
+/// has lost what it was given. Returns the namespace's name.
+pub(crate) fn concerned(state: &State, change: &Change) -> Option<String> {
+    let key = &change.key;
+    if change.shelf == state.shelves.namespaces {
+        return change.before.is_none().then(|| key.name.to_string());
+    }
+    let given = change.shelf == state.shelves.accounts && *key.name == *ACCOUNT
+        || change.shelf == state.shelves.maps && *key.name == *AUTHORITY;
+    (given && change.after.is_none()).then(|| key.namespace.to_string())
+}
+
+/// Gives a namespace what it lacks, unless it is on its way out.
+pub(crate) fn give(state: &mut State, namespace: &str) {
+    let found = state.get(state.shelves.namespaces, &Key::new("", namespace));
+    if found.is_none_or(|it| meta::is_deleting(it)) {
+        return;
+    }
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"name": ACCOUNT, "namespace": namespace}});
+    ensure(state, account);
+    if let Some(authority) = state.authority.clone() {
+        let note = "Contains a CA bundle that can be used to verify the kube-apiserver when \
+                    using internal endpoints such as the internal service IP or \
+                    kubernetes.default.svc. No other usage is guaranteed across \
+                    distributions of Kubernetes clusters.";
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": AUTHORITY, "namespace": namespace,
+                "annotations": {"kubernetes.io/description": note}},
+            "data": {"ca.crt": *authority}});
+        ensure(state, map);
+    }
+}
+
+fn ensure(state: &mut State, mut object: Value) {
+    let plural = match object["kind"].as_str() {
+        Some("ConfigMap") => "configmaps",
+        _ => "serviceaccounts",
+    };
+    let Some(resource) = state.registry.find("", "v1", plural).cloned() else {
+        return;
+    };
+    let shelf = state.store.shelf(&GroupResource::new("", plural));
+    let key = Key::new(meta::namespace(&object), meta::name(&object));
+    if state.get(shelf, &key).is_some() {
+        return;
+    }
+    meta::set(&mut object, "uid", state.random.uid());
+    meta::set(&mut object, "creationTimestamp", state.now());
+    let writer = Writer {
+        manager: "kube-controller-manager",
+        subresource: "",
+        now: state.clock.now(),
+    };
+    apply::tracked(&resource, None, &mut object, &writer);
+    state.put(shelf, object);
+}

@@ -1,0 +1,66 @@
+//! Tokens of service accounts: made, checked, and reviewed.
+
+mod claim;
+mod key;
+mod request;
+mod review;
+
+pub use key::{KeyError, TokenKey};
+pub(crate) use request::issue;
+pub(crate) use review::reply;
+
+use claim::Claims;
+
+use crate::state::State;
+use crate::user::User;
+
+/// Who issues the tokens, and whom they are for unless something else is asked for.
+pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+
+/// Whose a token is, and for which of the asked audiences.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bearer {
+    pub(crate) user: User,
+    pub(crate) audiences: Vec<String>,
+}
+
+/// Finds out whose token this is.
+///
+/// # Errors
+/// Why it is not, or no longer, accepted for one of `audiences`.
+pub(crate) fn bearer(
+    state: &State,
+    token: &str,
+    audiences: &[String],
+) -> Result<Bearer, String> {
+    let payload = state
+        .token_key
+        .opened(token)
+        .ok_or("invalid bearer token")?;
+    let claims = Claims::read(&payload);
+    let own = claims.audiences.iter().filter(|it| audiences.contains(it));
+    let own: Vec<String> = own.cloned().collect();
+    let reason = if claims.issuer != ISSUER {
+        Err(format!("token issuer {:?} is invalid", claims.issuer))
+    } else if own.is_empty() {
+        Err(format!(
+            "token audiences {} is invalid for the target audiences {}",
+            listed(&claims.audiences),
+            listed(audiences)
+        ))
+    } else {
+        claims.valid_user(state)
+    };
+    match reason {
+        Ok(user) => Ok(Bearer {
+            user,
+            audiences: own,
+        }),
+        Err(why) => Err(format!("[invalid bearer token, {why}]")),
+    }
+}
+
+fn listed(texts: &[String]) -> String {
+    let quoted: Vec<String> = texts.iter().map(|it| format!("{it:?}")).collect();
+    format!("[{}]", quoted.join(" "))
+}

@@ -1,0 +1,180 @@
+//! The key that signs tokens.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _,
+    UnparsedPublicKey,
+};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+/// Longest token that is looked at, in bytes.
+const LONGEST: usize = 16 * 1024;
+
+/// A key for signing tokens with ES256 (RFC 7518). Clones share it.
+#[derive(Clone)]
+pub struct TokenKey(Arc<OnceLock<Pair>>);
+
+struct Pair {
+    key: EcdsaKeyPair,
+    document: Vec<u8>,
+}
+
+/// A key could not be made, or what should be one is none.
+#[derive(Debug, thiserror::Error)]
+#[error("the key that signs tokens could not be {0}")]
+pub struct KeyError(&'static str);
+
+impl TokenKey {
+    /// A key that is made when it is needed first.
+    pub(crate) fn late() -> Self {
+        Self(Arc::default())
+    }
+
+    /// A new key.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    pub fn generate() -> Result<Self, KeyError> {
+        let key = Self::late();
+        key.pair()?;
+        Ok(key)
+    }
+
+    /// The key of a PKCS #8 document, as [`pkcs8`](Self::pkcs8) gives it.
+    ///
+    /// # Errors
+    /// The bytes are no key on the curve P-256.
+    pub fn from_pkcs8(document: &[u8]) -> Result<Self, KeyError> {
+        let pair = read(document.to_vec()).ok_or(KeyError("read"))?;
+        let key = Self::late();
+        // Nobody else has it yet.
+        let _ = key.0.set(pair);
+        Ok(key)
+    }
+
+    /// The key as a PKCS #8 document, to be kept where only its owner can read it.
+    ///
+    /// # Errors
+    /// There is no key yet and the system has no randomness.
+    pub fn pkcs8(&self) -> Result<&[u8], KeyError> {
+        Ok(&self.pair()?.document)
+    }
+
+    fn pair(&self) -> Result<&Pair, KeyError> {
+        if let Some(pair) = self.0.get() {
+            return Ok(pair);
+        }
+        let random = SystemRandom::new();
+        let made =
+            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random);
+        let document = made.map_err(|_| KeyError("made"))?;
+        let pair = read(document.as_ref().to_vec()).ok_or(KeyError("made"))?;
+        Ok(self.0.get_or_init(|| pair))
+    }
+
+    /// A token (JWT) of these claims.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    pub(crate) fn sealed(&self, claims: &Value) -> Result<String, KeyError> {
+        let pair = self.pair()?;
+        let header = json!({"alg": "ES256", "kid": pair.id()});
+        let head = URL_SAFE_NO_PAD.encode(header.to_string());
+        let body = URL_SAFE_NO_PAD.encode(claims.to_string());
+        let text = format!("{head}.{body}");
+        let signed = pair.key.sign(&SystemRandom::new(), text.as_bytes());
+        let signature = signed.map_err(|_| KeyError("used"))?;
+        Ok(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)))
+    }
+
+    /// The claims of a token that this key has signed.
+    pub(crate) fn opened(&self, token: &str) -> Option<Value> {
+        if token.len() > LONGEST {
+            return None;
+        }
+        let (text, signature) = token.rsplit_once('.')?;
+        let (head, body) = text.split_once('.')?;
+        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
+        let header: Value = serde_json::from_slice(&decode(head)?).ok()?;
+        if header["alg"] != "ES256" {
+            return None;
+        }
+        let public = self.0.get()?.key.public_key().as_ref().to_vec();
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, public)
+            .verify(text.as_bytes(), &decode(signature)?)
+            .ok()?;
+        serde_json::from_slice(&decode(body)?).ok()
+    }
+
+    /// The public half as a JSON Web Key Set (RFC 7517).
+    ///
+    /// # Errors
+    /// There is no key yet and the system has no randomness.
+    pub(crate) fn published(&self) -> Result<Value, KeyError> {
+        let pair = self.pair()?;
+        // An uncompressed point: a 4, then both coordinates of 32 bytes.
+        let point = pair.key.public_key().as_ref();
+        let coordinate = |from: usize| {
+            URL_SAFE_NO_PAD.encode(point.get(from..from + 32).unwrap_or_default())
+        };
+        Ok(json!({"keys": [{
+            "use": "sig", "kty": "EC", "kid": pair.id(), "crv": "P-256", "alg": "ES256",
+            "x": coordinate(1), "y": coordinate(33),
+        }]}))
+    }
+}
+
+impl Pair {
+    fn id(&self) -> String {
+        URL_SAFE_NO_PAD.encode(Sha256::digest(self.key.public_key().as_ref()))
+    }
+}
+
+fn read(document: Vec<u8>) -> Option<Pair> {
+    let random = SystemRandom::new();
+    let key =
+        EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &document, &random);
+    key.ok().map(|key| Pair { key, document })
+}
+
+impl fmt::Debug for TokenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenKey")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_key_has_signed_is_opened() {
+        let key = TokenKey::generate().unwrap();
+        let claims = json!({"sub": "a"});
+        let token = key.sealed(&claims).unwrap();
+        assert_eq!(key.opened(&token), Some(claims));
+        assert_eq!(TokenKey::generate().unwrap().opened(&token), None);
+        let (rest, signature) = token.rsplit_once('.').unwrap();
+        let (head, _) = rest.split_once('.').unwrap();
+        let other = URL_SAFE_NO_PAD.encode(json!({"sub": "b"}).to_string());
+        assert_eq!(key.opened(&format!("{head}.{other}.{signature}")), None);
+        let none = URL_SAFE_NO_PAD.encode(json!({"alg": "none"}).to_string());
+        assert_eq!(key.opened(&format!("{none}.{other}.")), None);
+        assert_eq!(key.opened("x"), None);
+    }
+
+    #[test]
+    fn a_key_that_was_kept_opens_what_it_signed_before() {
+        let key = TokenKey::generate().unwrap();
+        let token = key.sealed(&json!({"sub": "a"})).unwrap();
+        let kept = TokenKey::from_pkcs8(key.pkcs8().unwrap()).unwrap();
+        assert!(kept.opened(&token).is_some());
+        assert!(TokenKey::from_pkcs8(b"x").is_err());
+    }
+}

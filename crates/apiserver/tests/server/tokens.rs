@@ -1,0 +1,276 @@
+//! Tokens of service accounts: issued, accepted, reviewed, and void when what they are
+//! bound to has gone.
+
+use fivespot_apiserver::{Client, Delete, Options, Reason, Server, TokenKey};
+use fivespot_clock::Clock;
+use http::Request;
+use http_body_util::Full;
+use serde_json::{Value, json};
+
+use crate::fixture::{MAPS, map, options, read, send, server};
+
+const ACCOUNT: &str = "/api/v1/namespaces/default/serviceaccounts/default";
+const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+
+async fn request(client: &Client, spec: Value) -> Value {
+    let path = format!("{ACCOUNT}/token");
+    let answer = client.create(&path, json!({ "spec": spec })).await;
+    Value::clone(&answer.unwrap())
+}
+
+async fn token(client: &Client, spec: Value) -> String {
+    let answer = request(client, spec).await;
+    answer["status"]["token"].as_str().unwrap().to_owned()
+}
+
+/// A server with a node, and a token of the default account that is bound to it.
+async fn on_a_node() -> (Server, String) {
+    let server = server();
+    let client = server.client();
+    let node = json!({"metadata": {"name": "n1"}});
+    client.create("/api/v1/nodes", node).await.unwrap();
+    let bound =
+        json!({"boundObjectRef": {"apiVersion": "v1", "kind": "Node", "name": "n1"}});
+    let token = token(&client, bound).await;
+    (server, token)
+}
+
+#[tokio::test]
+async fn every_namespace_has_a_default_account() {
+    let server = server();
+    let client = server.client();
+    client.get(ACCOUNT).await.unwrap();
+    let space = json!({"metadata": {"name": "new"}});
+    client.create("/api/v1/namespaces", space).await.unwrap();
+    server.clock().quiet().await;
+    let path = "/api/v1/namespaces/new/serviceaccounts/default";
+    client.get(path).await.unwrap();
+    client.delete(path, &Delete::default()).await.unwrap();
+    server.clock().quiet().await;
+    client.get(path).await.unwrap();
+    client
+        .delete("/api/v1/namespaces/new", &Delete::default())
+        .await
+        .unwrap();
+    server.clock().quiet().await;
+    assert_eq!(client.get(path).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
+async fn every_namespace_has_the_authority_that_the_server_was_given() {
+    let server = Server::new(Options {
+        authority: Some("PEM".to_owned()),
+        ..options()
+    })
+    .unwrap();
+    let path = "/api/v1/namespaces/kube-system/configmaps/kube-root-ca.crt";
+    let map = server.client().get(path).await.unwrap();
+    assert_eq!(map["data"]["ca.crt"], "PEM");
+}
+
+#[tokio::test]
+async fn a_token_makes_its_bearer_the_account() {
+    let server = server();
+    let asked = json!({"audiences": [], "expirationSeconds": 600});
+    let answer = request(&server.client(), asked).await;
+    assert_eq!(answer["kind"], "TokenRequest");
+    assert_eq!(answer["metadata"]["name"], "default");
+    assert_eq!(
+        answer["status"]["expirationTimestamp"],
+        "2026-03-06T21:40:00Z"
+    );
+    let token = answer["status"]["token"].as_str().unwrap();
+    let user = server.authenticate(token).unwrap();
+    assert_eq!(user.name, "system:serviceaccount:default:default");
+    assert_eq!(user.uid, answer["metadata"]["uid"]);
+    assert_eq!(
+        user.groups,
+        [
+            "system:serviceaccounts",
+            "system:serviceaccounts:default",
+            "system:authenticated"
+        ]
+    );
+    let refused = server.client_as(user).create(MAPS, map("x")).await;
+    assert_eq!(refused.unwrap_err().reason, Reason::Forbidden);
+}
+
+#[tokio::test]
+async fn a_request_that_brings_a_token_is_its_bearers() {
+    let (server, token) = on_a_node().await;
+    let ask = |token: String| {
+        Request::builder()
+            .method("POST")
+            .uri("/apis/authentication.k8s.io/v1/selfsubjectreviews")
+            .header("authorization", format!("Bearer {token}"))
+            .body(Full::new("{}".into()))
+            .unwrap()
+    };
+    let (code, text) = read(send(&server, ask(token)).await).await;
+    assert_eq!(code, 201);
+    let review: Value = serde_json::from_str(&text).unwrap();
+    let info = &review["status"]["userInfo"];
+    assert_eq!(info["username"], "system:serviceaccount:default:default");
+    let extra = &info["extra"];
+    assert_eq!(
+        extra["authentication.kubernetes.io/node-name"],
+        json!(["n1"])
+    );
+    assert!(extra["authentication.kubernetes.io/node-uid"][0].is_string());
+    let (code, _) = read(send(&server, ask("x".to_owned())).await).await;
+    assert_eq!(code, 401);
+}
+
+#[tokio::test]
+async fn a_policy_sees_the_node_that_a_token_is_bound_to() {
+    let (server, token) = on_a_node().await;
+    let admin = server.client();
+    let admission = "/apis/admissionregistration.k8s.io/v1";
+    let expression = "request.userInfo.extra[?'authentication.kubernetes.io/node-name']\
+                      .orValue([]) == [object.data.node]";
+    let policy = json!({
+        "metadata": {"name": "own-node"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+                "operations": ["CREATE"], "resources": ["configmaps"]}]},
+            "validations": [{"expression": expression}],
+        },
+    });
+    let path = format!("{admission}/validatingadmissionpolicies");
+    admin.create(&path, policy).await.unwrap();
+    let binding = json!({"metadata": {"name": "b"},
+        "spec": {"policyName": "own-node", "validationActions": ["Deny"]}});
+    let path = format!("{admission}/validatingadmissionpolicybindings");
+    admin.create(&path, binding).await.unwrap();
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+    let edit = json!({
+        "metadata": {"name": "edit"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+            "name": "edit"},
+        "subjects": [{"kind": "ServiceAccount", "name": "default"}],
+    });
+    admin.create(bindings, edit).await.unwrap();
+    let client = server.client_as(server.authenticate(&token).unwrap());
+    for (node, admitted) in [("n1", true), ("n2", false)] {
+        let mut map = map(node);
+        map["data"]["node"] = node.into();
+        let answer = client.create(MAPS, map).await;
+        assert_eq!(answer.is_ok(), admitted, "{node}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_void_when_what_it_is_bound_to_has_gone() {
+    let (server, token) = on_a_node().await;
+    server.authenticate(&token).unwrap();
+    let client = server.client();
+    client
+        .delete("/api/v1/nodes/n1", &Delete::default())
+        .await
+        .unwrap();
+    assert_eq!(server.authenticate(&token).unwrap_err().code, 401);
+}
+
+#[tokio::test]
+async fn a_token_ends_with_its_time_on_the_servers_clock() {
+    let server = server();
+    let token = token(&server.client(), json!({"expirationSeconds": 600})).await;
+    let clock: &Clock = server.clock();
+    clock
+        .advance_to("2026-03-06T21:40:30Z".parse().unwrap())
+        .await;
+    server.authenticate(&token).unwrap();
+    clock
+        .advance_to("2026-03-06T21:41:01Z".parse().unwrap())
+        .await;
+    server.authenticate(&token).unwrap_err();
+}
+
+#[tokio::test]
+async fn a_request_for_an_impossible_token_is_refused() {
+    let client = server().client();
+    let path = format!("{ACCOUNT}/token");
+    let rows = [
+        (
+            json!({"expirationSeconds": 5}),
+            "TokenRequest.authentication.k8s.io \"\" is invalid: spec.expirationSeconds: \
+             Invalid value: 5: may not specify a duration less than 10 minutes",
+        ),
+        (
+            json!({"boundObjectRef": {"apiVersion": "v1", "kind": "Node", "name": "n"}}),
+            "nodes \"n\" not found",
+        ),
+        (
+            json!({"boundObjectRef": {"apiVersion": "v1", "kind": "ConfigMap", "name": "n"}}),
+            "cannot bind token to object of type /v1, Kind=ConfigMap",
+        ),
+    ];
+    for (spec, told) in rows {
+        let refused = client.create(&path, json!({ "spec": spec })).await;
+        assert_eq!(refused.unwrap_err().message, told);
+    }
+}
+
+#[tokio::test]
+async fn a_review_says_whose_a_token_is() {
+    let server = server();
+    let client = server.client();
+    let token = token(&client, json!({"audiences": ["vault"]})).await;
+    let review = async |token: &str, audiences: Value| {
+        let spec = json!({"token": token, "audiences": audiences});
+        let answer = client.create(REVIEWS, json!({ "spec": spec })).await;
+        answer.unwrap()["status"].clone()
+    };
+    let status = review(&token, json!(["vault", "other"])).await;
+    assert_eq!(status["authenticated"], true);
+    assert_eq!(status["audiences"], json!(["vault"]));
+    assert_eq!(
+        status["user"]["username"],
+        "system:serviceaccount:default:default"
+    );
+    assert_eq!(
+        review(&token, json!([])).await,
+        json!({"user": {}, "error": "[invalid bearer token, token audiences [\"vault\"] is \
+            invalid for the target audiences \
+            [\"https://kubernetes.default.svc.cluster.local\"]]"})
+    );
+    assert_eq!(
+        review("x", json!([])).await,
+        json!({"user": {}, "error": "invalid bearer token"})
+    );
+    // A token for others does not open our own door.
+    server.authenticate(&token).unwrap_err();
+}
+
+#[tokio::test]
+async fn tokens_are_accepted_by_a_server_with_the_same_key() {
+    let key = TokenKey::generate().unwrap();
+    let with = |key: &TokenKey| {
+        Server::new(Options {
+            token_key: Some(key.clone()),
+            ..options()
+        })
+        .unwrap()
+    };
+    let first = with(&key);
+    let token = token(&first.client(), json!({})).await;
+    // The same seed gives the account the same uid.
+    let kept = TokenKey::from_pkcs8(key.pkcs8().unwrap()).unwrap();
+    with(&kept).authenticate(&token).unwrap();
+    server().authenticate(&token).unwrap_err();
+}
+
+#[tokio::test]
+async fn the_keys_that_check_tokens_are_published() {
+    let client = server().client();
+    let issuer = client
+        .get("/.well-known/openid-configuration")
+        .await
+        .unwrap();
+    assert_eq!(
+        issuer["issuer"],
+        "https://kubernetes.default.svc.cluster.local"
+    );
+    let keys = client.get("/openid/v1/jwks").await.unwrap();
+    assert_eq!(keys["keys"][0]["crv"], "P-256");
+}
