@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fivespot_api::crd;
 use fivespot_api::manifest::{GeneratedFile, Group};
+use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
 use crate::{Faults, builtin_schema, conformance};
@@ -47,19 +48,16 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
 /// Every generated file, with its directory below the root.
 fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
     let mut all = Vec::new();
-    for group in Group::ALL {
-        let files = group.files(crd::SHIPPED_MINOR)?;
-        all.extend(
-            files
-                .into_iter()
-                .map(|file| (PathBuf::from(group.directory()), file)),
-        );
+    for file in file::manifests(&Settings::default())? {
+        all.push((PathBuf::from(file::DEPLOY), file));
     }
-    for file in file::shipped_roles()? {
-        all.push((PathBuf::from(file::ROLES), file));
+    for file in file::chart()? {
+        all.push((PathBuf::from(file::CHART), file));
     }
     let pages = Group::Docs.directory();
-    all.push((PathBuf::from(pages), file::permission_page()));
+    let mut written = Group::Docs.files(crd::SHIPPED_MINOR)?;
+    written.push(file::permission_page());
+    all.extend(written.into_iter().map(|page| (PathBuf::from(pages), page)));
     let schemas = GeneratedFile {
         path: builtin_schema::PATH.to_owned(),
         text: builtin_schema::generate(root)?,

@@ -1,6 +1,9 @@
 //! `5spot generate`: everything that is generated from the types and the rules.
 
+mod completions;
+mod manifests;
 mod rbac;
+mod reference;
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -32,6 +35,22 @@ enum What {
                       kubectl apply -f admission/")]
     Admission(Output),
     Rbac(rbac::Args),
+    /// All that a management cluster is given: definition, policy, roles, operator
+    ///
+    /// Prints one stream of documents. With --output-dir, writes them in folders as well, as they
+    /// are under deploy/ in the source tree.
+    #[command(
+        after_help = "Example:\n  5spot generate manifests --image registry.example/5spot:0.1.0 \\\n    \
+                      --namespace team-a | kubectl apply --server-side -f -"
+    )]
+    Manifests(manifests::Args),
+    /// The Helm chart
+    #[command(after_help = "Example:\n  5spot generate chart -o chart\n  \
+                      helm install 5spot ./chart -n 5spot-system --create-namespace")]
+    Chart(Output),
+    /// What a shell needs to complete the words of this command line
+    #[command(after_help = "Example:\n  source <(5spot generate completions bash)")]
+    Completions(completions::Args),
     /// The reference pages
     #[command(after_help = "Example:\n  5spot generate docs -o docs/reference")]
     Docs(Output),
@@ -77,9 +96,19 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             let files = args.files()?;
             (args.output, files, file::ROLES)
         }
+        What::Manifests(args) => {
+            let files = args.files()?;
+            (args.output, files, file::DEPLOY)
+        }
+        What::Chart(output) => {
+            let files = file::chart().map_err(failed)?;
+            (output, files, file::CHART)
+        }
+        What::Completions(args) => return completions::run(&args, out),
         What::Docs(output) => {
             let mut pages = Group::Docs.files(shipped).map_err(failed)?;
             pages.push(file::permission_page());
+            pages.push(reference::page(crate::command()));
             (output, pages, Group::Docs.directory())
         }
     };
@@ -91,6 +120,11 @@ fn failed(error: fivespot_api::manifest::Error) -> Failure {
 }
 
 impl Output {
+    /// Whether it goes to standard output.
+    fn is_printed(&self) -> bool {
+        !self.check && self.directory.is_none()
+    }
+
     /// Prints, writes or checks `files`, whose place in the source tree is `tree`.
     fn deliver(
         self,

@@ -22,7 +22,7 @@ mod version;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub(crate) use failure::{Failure, Outcome};
 pub(crate) use output::Format;
@@ -77,6 +77,11 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Generate(args) => generate::run(args, out),
         Command::Version(args) => version::run(args, out),
     }
+}
+
+/// Every command with its words, for what is generated of them.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Prints what clap has to say: help and version to standard output, the rest to

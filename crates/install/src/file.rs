@@ -1,13 +1,19 @@
 //! What is made, as files.
 
-use fivespot_api::manifest::{Error, GeneratedFile};
+use fivespot_api::crd;
+use fivespot_api::manifest::{self, Error, GeneratedFile, Group};
 use serde_json::Value;
 
-use crate::role::{Reach, Rights};
-use crate::{permission, role};
+use crate::controller::Settings;
+use crate::role::{self, Reach, Rights};
+use crate::{chart, permission};
 
+/// The directory of everything that is applied, in the source tree.
+pub const DEPLOY: &str = "deploy";
 /// The directory of the roles in the source tree.
 pub const ROLES: &str = "deploy/rbac";
+/// The directory of the Helm chart in the source tree.
+pub const CHART: &str = "deploy/chart";
 
 /// The user that the shipped role for workload clusters is bound to.
 pub const WORKLOAD_USER: &str = fivespot_api::name::CONTROLLER;
@@ -52,12 +58,71 @@ pub fn shipped_roles() -> Result<Vec<GeneratedFile>, Error> {
     Ok(files)
 }
 
+/// All that a management cluster is given, in one file: `kubectl apply -f install.yaml`.
+///
+/// # Errors
+/// None is known; the YAML emitter could refuse.
+pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
+    let mut documents = vec![settings.namespace()];
+    documents.extend(manifest::installed(crd::SHIPPED_MINOR));
+    documents.extend(settings.rights.management());
+    documents.extend(settings.rights.kubeconfigs());
+    documents.extend(settings.workload());
+    GeneratedFile::manifest("install.yaml", "manifests", &documents)
+}
+
+/// What is below `deploy/`, the chart excepted: `install.yaml`, and its parts in folders.
+///
+/// # Errors
+/// None is known; the YAML emitter could refuse.
+pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
+    let mut files = vec![install(settings)?];
+    for group in [Group::Crd, Group::Admission] {
+        files.extend(below(group.directory(), group.files(crd::SHIPPED_MINOR)?));
+    }
+    let roles = if *settings == Settings::default() {
+        shipped_roles()?
+    } else {
+        roles(&settings.rights)?
+    };
+    files.extend(below(ROLES, roles));
+    let namespace = [settings.namespace()];
+    for (path, documents) in [
+        ("controller/namespace.yaml", namespace.as_slice()),
+        ("controller/controller.yaml", &settings.workload()),
+    ] {
+        files.push(GeneratedFile::manifest(path, "manifests", documents)?);
+    }
+    Ok(files)
+}
+
+/// The Helm chart.
+///
+/// # Errors
+/// None is known; the YAML emitter could refuse.
+pub fn chart() -> Result<Vec<GeneratedFile>, Error> {
+    chart::files()
+}
+
 /// The reference page of permissions.
 pub fn permission_page() -> GeneratedFile {
     GeneratedFile {
         path: "permissions.md".to_owned(),
         text: permission::page(),
     }
+}
+
+/// The files of a directory of the source tree, named from [`DEPLOY`] on.
+fn below(directory: &str, files: Vec<GeneratedFile>) -> Vec<GeneratedFile> {
+    let folder = directory
+        .strip_prefix(DEPLOY)
+        .unwrap_or(directory)
+        .trim_start_matches('/');
+    let renamed = files.into_iter().map(|file| GeneratedFile {
+        path: format!("{folder}/{}", file.path),
+        ..file
+    });
+    renamed.collect()
 }
 
 fn roles_in(path: &str, documents: &[Value]) -> Result<GeneratedFile, Error> {

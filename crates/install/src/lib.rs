@@ -3,10 +3,13 @@
 //! - [`permission`]: what the operator asks of the API servers, row by row, and what for
 //! - [`provider`]: the kinds of bootstrap and infrastructure objects that have a name here
 //! - [`role`]: the roles and bindings made of both
+//! - [`controller`]: the Deployment and what stands around it
 //! - [`file`](mod@file): what is made, as files
 //!
 //! Pure: no client, no clock, no I/O.
 
+mod chart;
+pub mod controller;
 pub mod file;
 pub mod permission;
 pub mod provider;

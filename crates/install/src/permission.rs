@@ -152,15 +152,26 @@ pub(crate) fn page() -> String {
             "In the management cluster, cluster-wide",
         ),
         (
+            Scope::Home,
+            "In the management cluster, in the operator's own namespace",
+        ),
+        (
             Scope::Workload,
             "In each workload cluster, as whoever the kubeconfig names",
         ),
     ] {
+        let mut rows = PERMISSIONS
+            .iter()
+            .filter(|row| row.scope == scope)
+            .peekable();
+        if rows.peek().is_none() {
+            continue;
+        }
         let _ = write!(
             page,
             "\n## {title}\n\n| group | resource | verbs | what for |\n|---|---|---|---|\n"
         );
-        for row in PERMISSIONS.iter().filter(|row| row.scope == scope) {
+        for row in rows {
             let (group, resource) = match (row.group, row.resource) {
                 (PROVIDER, PROVIDER) => {
                     ("of the provider", "each kind that a machine is made from")

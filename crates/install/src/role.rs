@@ -49,30 +49,42 @@ impl Default for Rights {
 }
 
 impl Rights {
-    /// What the operator may do in the management cluster, Secrets excepted: roles first, then
-    /// their bindings. Cannot fail.
+    /// What the operator may do in the management cluster, Secrets excepted: each role with its
+    /// bindings. Cannot fail.
     pub fn management(&self) -> Vec<Value> {
-        let provider_rules = self.providers.iter().flat_map(|it| it.resources.iter());
-        let own = cluster_role(
-            name::CONTROLLER,
-            &rules(Scope::Management, provider_rules.copied()),
-        );
-        let wide_name = format!("{}-definitions", name::CONTROLLER);
-        let wide = cluster_role(
-            &wide_name,
-            &rules(Scope::ManagementWide, std::iter::empty()),
-        );
-        let others = aggregate();
-        let others_name = text(&others, "/metadata/name").to_owned();
-        let mut all = vec![own, wide, others];
+        let mut all = vec![own_role()];
         all.extend(self.bindings(name::CONTROLLER, &self.reach));
-        all.extend(self.bindings(&wide_name, &Reach::Everywhere));
-        all.extend(self.bindings(&others_name, &self.reach));
-        if self.is_workload_cluster {
-            all.extend(workload_role());
-            all.extend(self.bindings(&workload_name(), &Reach::Everywhere));
+        for provider in &self.providers {
+            all.push(provider_role(provider));
+            all.extend(self.bindings(&provider_name(provider), &self.reach));
         }
+        all.push(others_role());
+        all.extend(self.bindings(&others_name(), &self.reach));
+        all.push(definitions_role());
+        all.extend(self.bindings(&definitions_name(), &Reach::Everywhere));
+        if self.is_workload_cluster {
+            all.extend(self.own_nodes());
+        }
+        all.extend(self.at_home());
         all
+    }
+
+    /// The right to deal with the Nodes of the management cluster itself.
+    pub(crate) fn own_nodes(&self) -> Vec<Value> {
+        let mut all = vec![workload_role()];
+        all.extend(self.bindings(&workload_name(), &Reach::Everywhere));
+        all
+    }
+
+    /// What the operator may do in its own namespace. Nothing where the table has no such row.
+    pub(crate) fn at_home(&self) -> Vec<Value> {
+        let rules = rules(Scope::Home);
+        if rules.is_empty() {
+            return Vec::new();
+        }
+        let role = role_in(&self.home, name::CONTROLLER, &rules);
+        let binding = self.binding(("Role", name::CONTROLLER), Some(&self.home));
+        vec![role, binding]
     }
 
     /// The right to read the Secrets in which Cluster API keeps kubeconfigs: a Role and its
@@ -89,20 +101,15 @@ impl Rights {
             Reach::Only(namespaces) => namespaces
                 .iter()
                 .flat_map(|namespace| {
-                    let made = json!({
-                        "apiVersion": RBAC,
-                        "kind": "Role",
-                        "metadata": metadata(&role, Some(namespace)),
-                        "rules": rules,
-                    });
-                    [made, self.binding(("Role", &role), Some(namespace))]
+                    let binding = self.binding(("Role", &role), Some(namespace));
+                    [role_in(namespace, &role, &rules), binding]
                 })
                 .collect(),
         }
     }
 
     /// Binds a ClusterRole to the operator's ServiceAccount.
-    fn bindings(&self, role: &str, reach: &Reach) -> Vec<Value> {
+    pub(crate) fn bindings(&self, role: &str, reach: &Reach) -> Vec<Value> {
         match reach {
             Reach::Everywhere => vec![self.binding(("ClusterRole", role), None)],
             Reach::Only(namespaces) => namespaces
@@ -134,8 +141,7 @@ impl Rights {
 /// What the operator needs in a workload cluster, for whoever the kubeconfig names: the
 /// documents to apply there.
 pub fn workload(user: &str) -> Vec<Value> {
-    let mut all = workload_role();
-    all.push(json!({
+    let binding = json!({
         "apiVersion": RBAC,
         "kind": "ClusterRoleBinding",
         "metadata": metadata(&workload_name(), None),
@@ -149,28 +155,73 @@ pub fn workload(user: &str) -> Vec<Value> {
             "kind": "User",
             "name": user,
         }],
-    }));
-    all
+    });
+    vec![workload_role(), binding]
+}
+
+/// What the operator does to objects of Cluster API and of its own, provider or not.
+pub(crate) fn own_role() -> Value {
+    cluster_role(name::CONTROLLER, &rules(Scope::Management))
+}
+
+/// What the operator does to the objects of one provider.
+pub(crate) fn provider_role(provider: &Provider) -> Value {
+    let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (group, plural) in provider.resources {
+        groups.entry(group).or_default().insert(plural);
+    }
+    let rows = PERMISSIONS.iter().filter(|row| row.resource == PROVIDER);
+    let rules: Vec<Value> = rows
+        .flat_map(|row| {
+            let of_group = |(group, plurals): (&&str, _)| rule(group, plurals, row.verbs);
+            groups.iter().map(of_group).collect::<Vec<Value>>()
+        })
+        .collect();
+    cluster_role(&provider_name(provider), &rules)
+}
+
+/// A ClusterRole without rules of its own: Kubernetes fills it from those with the label.
+pub(crate) fn others_role() -> Value {
+    json!({
+        "apiVersion": RBAC,
+        "kind": "ClusterRole",
+        "metadata": metadata(&others_name(), None),
+        "aggregationRule": {
+            "clusterRoleSelectors": [{"matchLabels": {name::AGGREGATE_LABEL: "true"}}],
+        },
+    })
+}
+
+pub(crate) fn definitions_role() -> Value {
+    cluster_role(&definitions_name(), &rules(Scope::ManagementWide))
+}
+
+fn workload_role() -> Value {
+    cluster_role(&workload_name(), &rules(Scope::Workload))
+}
+
+pub(crate) fn provider_name(provider: &Provider) -> String {
+    format!("{}-{}", name::CONTROLLER, provider.name)
+}
+
+pub(crate) fn others_name() -> String {
+    format!("{}-providers", name::CONTROLLER)
+}
+
+pub(crate) fn definitions_name() -> String {
+    format!("{}-definitions", name::CONTROLLER)
 }
 
 fn workload_name() -> String {
     format!("{}-workload", name::CONTROLLER)
 }
 
-fn workload_role() -> Vec<Value> {
-    let rules = rules(Scope::Workload, std::iter::empty());
-    vec![cluster_role(&workload_name(), &rules)]
-}
-
-/// A ClusterRole without rules of its own: Kubernetes fills it from those with the label.
-fn aggregate() -> Value {
+fn role_in(namespace: &str, role: &str, rules: &[Value]) -> Value {
     json!({
         "apiVersion": RBAC,
-        "kind": "ClusterRole",
-        "metadata": metadata(&format!("{}-providers", name::CONTROLLER), None),
-        "aggregationRule": {
-            "clusterRoleSelectors": [{"matchLabels": {name::AGGREGATE_LABEL: "true"}}],
-        },
+        "kind": "Role",
+        "metadata": metadata(role, Some(namespace)),
+        "rules": rules,
     })
 }
 
@@ -183,27 +234,13 @@ fn cluster_role(role: &str, rules: &[Value]) -> Value {
     })
 }
 
-/// The rules of one scope, Secrets excepted. The row that stands for providers' objects becomes
-/// one rule for each of their groups.
-fn rules(
-    scope: Scope,
-    providers: impl Iterator<Item = (&'static str, &'static str)>,
-) -> Vec<Value> {
-    let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (group, plural) in providers {
-        groups.entry(group).or_default().insert(plural);
-    }
-    let rows = PERMISSIONS.iter().filter(|row| row.scope == scope);
-    rows.filter(|row| !is_secret(row))
-        .flat_map(|row| {
-            if row.resource == PROVIDER {
-                let of_group =
-                    |(group, plurals): (&&str, _)| rule(group, plurals, row.verbs);
-                groups.iter().map(of_group).collect()
-            } else {
-                vec![rule(row.group, &BTreeSet::from([row.resource]), row.verbs)]
-            }
-        })
+/// The rules of one scope; of those in the management cluster what is not the same in every
+/// installation, Secrets and providers' objects, excepted.
+fn rules(scope: Scope) -> Vec<Value> {
+    PERMISSIONS
+        .iter()
+        .filter(|row| row.scope == scope && !is_secret(row) && row.resource != PROVIDER)
+        .map(|row| rule(row.group, &BTreeSet::from([row.resource]), row.verbs))
         .collect()
 }
 
@@ -223,7 +260,7 @@ fn rule(group: &str, resources: &BTreeSet<&str>, verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 
-fn metadata(name: &str, namespace: Option<&str>) -> Value {
+pub(crate) fn metadata(name: &str, namespace: Option<&str>) -> Value {
     let labels = name::controller_labels();
     match namespace {
         Some(namespace) => {
@@ -231,13 +268,6 @@ fn metadata(name: &str, namespace: Option<&str>) -> Value {
         }
         None => json!({"name": name, "labels": labels}),
     }
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

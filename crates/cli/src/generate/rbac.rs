@@ -28,6 +28,21 @@ pub(super) struct Args {
     #[command(flatten)]
     pub(super) output: Output,
 
+    #[command(flatten)]
+    rights: Chosen,
+
+    /// Print the role for a workload cluster instead: what the user of the kubeconfig needs there
+    #[arg(long, conflicts_with_all = ["provider", "namespace", "cluster_wide_secrets", "node_access"])]
+    workload: bool,
+
+    /// The user whom the kubeconfig of a workload cluster names
+    #[arg(long, value_name = "NAME", default_value = file::WORKLOAD_USER, requires = "workload")]
+    workload_user: String,
+}
+
+/// What the operator is to be allowed.
+#[derive(Debug, clap::Args)]
+pub(super) struct Chosen {
     /// The providers whose objects machines are made from
     #[arg(
         long,
@@ -58,14 +73,6 @@ pub(super) struct Args {
     /// The namespace that the operator runs in
     #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
     operator_namespace: String,
-
-    /// Print the role for a workload cluster instead: what the user of the kubeconfig needs there
-    #[arg(long, conflicts_with_all = ["provider", "namespace", "cluster_wide_secrets", "node_access"])]
-    workload: bool,
-
-    /// The user whom the kubeconfig of a workload cluster names
-    #[arg(long, value_name = "NAME", default_value = file::WORKLOAD_USER, requires = "workload")]
-    workload_user: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -86,6 +93,16 @@ impl Args {
         if self.workload {
             return file::workload_roles(&self.workload_user).map_err(failed);
         }
+        file::roles(&self.rights.rights()?).map_err(failed)
+    }
+}
+
+impl Chosen {
+    /// The rights that were chosen.
+    ///
+    /// # Errors
+    /// A namespace whose name none can have.
+    pub(super) fn rights(&self) -> Result<Rights, Failure> {
         for name in self.namespace.iter().chain([&self.operator_namespace]) {
             if !is_dns_label(name) {
                 return Err(Failure::new(
@@ -95,10 +112,6 @@ impl Args {
                 .remedy("use lower-case letters, digits and hyphens, at most 63"));
             }
         }
-        file::roles(&self.rights()).map_err(failed)
-    }
-
-    fn rights(&self) -> Rights {
         let named: BTreeSet<String> = self.namespace.iter().cloned().collect();
         let providers: BTreeSet<&str> =
             self.provider.iter().map(String::as_str).collect();
@@ -106,7 +119,7 @@ impl Args {
             .iter()
             .filter_map(|name| provider::named(name))
             .collect();
-        Rights {
+        Ok(Rights {
             home: self.operator_namespace.clone(),
             providers,
             reach: if self.confine {
@@ -120,7 +133,7 @@ impl Args {
                 Reach::Only(named)
             },
             is_workload_cluster: self.node_access == Access::Management,
-        }
+        })
     }
 }
 

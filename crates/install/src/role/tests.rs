@@ -78,7 +78,12 @@ fn the_roles_allow_the_table_and_nothing_else() {
     };
     let mut documents = rights.management();
     documents.extend(rights.kubeconfigs());
-    let scopes = [Scope::Management, Scope::ManagementWide, Scope::Workload];
+    let scopes = [
+        Scope::Management,
+        Scope::ManagementWide,
+        Scope::Home,
+        Scope::Workload,
+    ];
     let providers: Vec<_> = PROVIDERS.iter().collect();
     assert_eq!(allowed(&documents), table(&scopes, &providers));
 }
@@ -117,7 +122,12 @@ fn a_confined_operator_is_bound_cluster_wide_to_definitions_alone() {
     );
     assert_eq!(
         names(&documents, "RoleBinding"),
-        ["a/5spot-controller", "a/5spot-controller-providers"]
+        [
+            "a/5spot-controller",
+            "a/5spot-controller-k0smotron",
+            "a/5spot-controller-providers",
+            "5spot-system/5spot-controller"
+        ]
     );
 }
 

@@ -1,0 +1,46 @@
+//! `5spot generate manifests`: the operator, ready to be applied.
+
+use std::num::NonZeroU32;
+
+use fivespot_api::manifest::GeneratedFile;
+use fivespot_install::controller::Settings;
+use fivespot_install::file;
+
+use super::rbac::Chosen;
+use super::{Output, failed};
+use crate::Failure;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) output: Output,
+
+    /// The image of the operator, with 5spot as its entry point
+    #[arg(long, value_name = "IMAGE", default_value_t = Settings::default().image)]
+    image: String,
+
+    /// How many instances there are; one of them acts, the others stand by
+    #[arg(long, value_name = "NUMBER", default_value = "2")]
+    replicas: NonZeroU32,
+
+    #[command(flatten)]
+    rights: Chosen,
+}
+
+impl Args {
+    /// The files that the words ask for: one to print, all of them for a directory.
+    ///
+    /// # Errors
+    /// A namespace whose name none can have.
+    pub(super) fn files(&self) -> Result<Vec<GeneratedFile>, Failure> {
+        let settings = Settings {
+            rights: self.rights.rights()?,
+            image: self.image.clone(),
+            replicas: self.replicas.get(),
+        };
+        if self.output.is_printed() {
+            return Ok(vec![file::install(&settings).map_err(failed)?]);
+        }
+        file::manifests(&settings).map_err(failed)
+    }
+}

@@ -1,0 +1,144 @@
+//! The reference page of this command line, made of the same words as its help.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, Command};
+use fivespot_api::manifest::{GeneratedFile, PAGE_HEADER};
+
+const INTRODUCTION: &str = "\
+# The command line
+
+`5spot`, or `kubectl 5spot` where it is on the PATH as `kubectl-5spot`. Every command prints this
+with `-h`.
+
+Exit codes: 0, the answer is yes; 1, the answer is no; 2, there is no answer (wrong words, a file
+that cannot be read, a cluster that does not answer). Errors go to standard error as
+`error: <what>: <why>; <what to do>`.
+";
+
+/// The page. Cannot fail.
+pub(super) fn page(root: Command) -> GeneratedFile {
+    // Makes what is said the same at any width of the terminal.
+    let mut root = root.term_width(100);
+    root.build();
+    let mut text = format!("{PAGE_HEADER}{INTRODUCTION}");
+    for command in root.get_subcommands() {
+        section(&mut text, command, 2);
+    }
+    GeneratedFile {
+        path: "cli.md".to_owned(),
+        text,
+    }
+}
+
+fn section(text: &mut String, command: &Command, level: usize) {
+    if command.is_hide_set() || command.get_name() == "help" {
+        return;
+    }
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    let _ = write!(text, "\n{} {name}\n\n", "#".repeat(level));
+    let about = command.get_long_about().or(command.get_about());
+    if let Some(about) = about {
+        let _ = write!(text, "{about}\n\n");
+    }
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ");
+    let _ = write!(text, "```console\n$ {usage}\n```\n");
+    let mut words = command
+        .get_arguments()
+        .filter(|word| is_shown(word))
+        .peekable();
+    if words.peek().is_some() {
+        text.push('\n');
+    }
+    for word in words {
+        item(text, word);
+    }
+    if let Some(examples) = command.get_after_help() {
+        let examples = examples.to_string();
+        let (title, lines) = examples.split_once('\n').unwrap_or(("", &examples));
+        let _ = write!(text, "\n{title}\n\n```sh\n");
+        for line in lines.lines() {
+            let _ = writeln!(text, "{}", line.strip_prefix("  ").unwrap_or(line));
+        }
+        text.push_str("```\n");
+    }
+    for inner in command.get_subcommands() {
+        section(text, inner, level + 1);
+    }
+}
+
+fn is_shown(word: &Arg) -> bool {
+    !word.is_hide_set() && !matches!(word.get_id().as_str(), "help" | "version")
+}
+
+/// One word: how it is written, what it means, and what it is unless it is given.
+fn item(text: &mut String, word: &Arg) {
+    let mut forms = Vec::new();
+    forms.extend(word.get_short().map(|short| format!("-{short}")));
+    forms.extend(word.get_long().map(|long| format!("--{long}")));
+    let values: Vec<String> = word
+        .get_value_names()
+        .filter(|_| word.get_action().takes_values())
+        .unwrap_or_default()
+        .iter()
+        .map(|name| format!("<{name}>"))
+        .collect();
+    let form = [forms.join(", "), values.join(" ")];
+    let form: Vec<&str> = form.iter().map(String::as_str).collect();
+    let _ = write!(text, "- `{}`", form.join(" ").trim());
+    if let Some(help) = word.get_help() {
+        let help = help.to_string();
+        let _ = write!(text, ": {}", help.replace('\n', " "));
+    }
+    let choices = word.get_possible_values();
+    if !choices.is_empty() && word.get_action().takes_values() {
+        let names: Vec<String> = choices
+            .iter()
+            .filter(|choice| !choice.is_hide_set())
+            .map(|choice| format!("`{}`", choice.get_name()))
+            .collect();
+        let _ = write!(text, "; one of {}", names.join(", "));
+    }
+    let defaults = word.get_default_values();
+    if !defaults.is_empty() && word.get_action().takes_values() {
+        let defaults: Vec<_> = defaults.iter().map(|it| it.to_string_lossy()).collect();
+        let _ = write!(text, " (default: `{}`)", defaults.join(","));
+    }
+    if let Some(variable) = word.get_env() {
+        let _ = write!(text, "; also `${}`", variable.to_string_lossy());
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::page;
+
+    #[test]
+    fn the_page_in_the_source_tree_is_what_the_commands_say() {
+        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+        let page = page(crate::command());
+        let found = fs::read_to_string(tree.join(&page.path)).ok();
+        let difference = page.difference(found.as_deref());
+        let remedy =
+            "cargo run -p fivespot-cli --bin 5spot -- generate docs -o docs/reference";
+        assert_eq!(difference, None, "run `{remedy}`");
+    }
+
+    #[test]
+    fn every_command_says_how_it_is_used_by_example() {
+        fn check(command: &clap::Command) {
+            for inner in command.get_subcommands() {
+                let help = inner.get_after_help().map(ToString::to_string);
+                let help = help.unwrap_or_default();
+                assert!(help.contains("Example"), "{}", inner.get_name());
+                check(inner);
+            }
+        }
+        check(&crate::command());
+    }
+}

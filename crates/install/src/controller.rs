@@ -1,0 +1,235 @@
+//! The operator itself: its namespace, its Deployment and what stands around it.
+
+use fivespot_api::name;
+use serde_json::{Value, json};
+
+use crate::role::{Reach, Rights, metadata};
+
+/// The port of the metrics.
+pub const METRICS_PORT: u16 = 8080;
+/// The port of the probes.
+pub const HEALTH_PORT: u16 = 8081;
+/// The ports on which API servers usually listen.
+const API_SERVER_PORTS: [u16; 2] = [443, 6443];
+/// The namespace from which metrics may be read.
+const MONITORING_NAMESPACE: &str = "monitoring";
+/// The user and the group of the process: of nobody.
+const NOBODY: u32 = 65532;
+
+/// The operator in one management cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// What it may do, and in which namespace it runs.
+    pub rights: Rights,
+    /// The image with `5spot` as its entry point.
+    pub image: String,
+    /// How many instances there are; one of them acts, the others stand by.
+    pub replicas: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rights: Rights::default(),
+            image: format!("5spot:{}", env!("CARGO_PKG_VERSION")),
+            replicas: 2,
+        }
+    }
+}
+
+impl Settings {
+    fn object(&self, (version, kind): (&str, &str), name: &str) -> Value {
+        json!({
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": metadata(name, Some(&self.rights.home)),
+        })
+    }
+
+    /// The namespace, which takes no pod that could do harm to its node.
+    pub fn namespace(&self) -> Value {
+        let mut labels = name::controller_labels();
+        labels.remove("app.kubernetes.io/component");
+        for mode in ["enforce", "audit", "warn"] {
+            labels.insert(
+                format!("pod-security.kubernetes.io/{mode}"),
+                "restricted".to_owned(),
+            );
+        }
+        json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": self.rights.home, "labels": labels},
+        })
+    }
+
+    /// The identity to which the roles are bound. Its token is mounted where a pod asks for it.
+    pub fn service_account(&self) -> Value {
+        let mut account = self.object(("v1", "ServiceAccount"), name::CONTROLLER);
+        account["automountServiceAccountToken"] = false.into();
+        account
+    }
+
+    /// The operator.
+    pub fn deployment(&self) -> Value {
+        let mut deployment = self.object(("apps/v1", "Deployment"), name::CONTROLLER);
+        let labels = name::controller_labels();
+        deployment["spec"] = json!({
+            "replicas": self.replicas,
+            "selector": {"matchLabels": labels},
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
+            },
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "serviceAccountName": name::CONTROLLER,
+                    "automountServiceAccountToken": true,
+                    "enableServiceLinks": false,
+                    "nodeSelector": {"kubernetes.io/os": "linux"},
+                    "topologySpreadConstraints": [{
+                        "maxSkew": 1,
+                        "topologyKey": "kubernetes.io/hostname",
+                        "whenUnsatisfiable": "ScheduleAnyway",
+                        "labelSelector": {"matchLabels": labels},
+                    }],
+                    "securityContext": {
+                        "runAsNonRoot": true,
+                        "runAsUser": NOBODY,
+                        "runAsGroup": NOBODY,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "containers": [self.container()],
+                },
+            },
+        });
+        deployment
+    }
+
+    fn container(&self) -> Value {
+        let field = |name: &str, path: &str| json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}});
+        let probe = |path: &str, failures: u32| {
+            json!({
+                "httpGet": {"path": path, "port": "health"},
+                "periodSeconds": 10,
+                "timeoutSeconds": 5,
+                "failureThreshold": failures,
+            })
+        };
+        json!({
+            "name": "controller",
+            "image": self.image,
+            "imagePullPolicy": "IfNotPresent",
+            "args": self.arguments(),
+            "env": [
+                field("POD_NAME", "metadata.name"),
+                field("POD_NAMESPACE", "metadata.namespace"),
+            ],
+            "ports": [
+                {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+                {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
+            ],
+            "livenessProbe": probe("/healthz", 3),
+            "readinessProbe": probe("/readyz", 2),
+            "resources": {
+                "requests": {"cpu": "50m", "memory": "64Mi"},
+                "limits": {"cpu": "500m", "memory": "256Mi"},
+            },
+            "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "privileged": false,
+                "readOnlyRootFilesystem": true,
+                "capabilities": {"drop": ["ALL"]},
+            },
+        })
+    }
+
+    /// The words after `5spot` with which the operator is started.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut words: Vec<String> = ["controller", "--enable-leader-election"]
+            .map(str::to_owned)
+            .into();
+        if let Reach::Only(namespaces) = &self.rights.reach {
+            let named: Vec<&str> = namespaces.iter().map(String::as_str).collect();
+            words.push(format!("--namespaces={}", named.join(",")));
+        }
+        if self.rights.is_workload_cluster {
+            words.push("--node-access=management".to_owned());
+        }
+        words
+    }
+
+    /// Where metrics are read. Older Kubernetes takes no name of a Service that begins with a
+    /// digit.
+    pub fn service(&self) -> Value {
+        let mut service = self.object(("v1", "Service"), "controller-metrics");
+        service["spec"] = json!({
+            "selector": name::controller_labels(),
+            "ports": [{
+                "name": "metrics",
+                "port": METRICS_PORT,
+                "targetPort": "metrics",
+                "protocol": "TCP",
+            }],
+        });
+        service
+    }
+
+    /// While nodes are drained, one instance stays.
+    pub fn disruption_budget(&self) -> Value {
+        let mut budget =
+            self.object(("policy/v1", "PodDisruptionBudget"), name::CONTROLLER);
+        budget["spec"] = json!({
+            "maxUnavailable": 1,
+            "selector": {"matchLabels": name::controller_labels()},
+        });
+        budget
+    }
+
+    /// Nothing goes in or out of the namespace, but what the operator needs: name resolution,
+    /// API servers, its probes, and its metrics from the namespace `monitoring`.
+    ///
+    /// Policies add up: another one may allow more, such as an API server on another port.
+    pub fn network_policies(&self) -> Vec<Value> {
+        let version = ("networking.k8s.io/v1", "NetworkPolicy");
+        let mut nothing = self.object(version, "deny-all");
+        nothing["spec"] = json!({
+            "podSelector": {},
+            "policyTypes": ["Ingress", "Egress"],
+        });
+        let port =
+            |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
+        let api_servers = API_SERVER_PORTS.map(|number| port("TCP", number));
+        let mut needed = self.object(version, name::CONTROLLER);
+        needed["spec"] = json!({
+            "podSelector": {"matchLabels": name::controller_labels()},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [
+                {
+                    "from": [{"namespaceSelector": {"matchLabels": {
+                        "kubernetes.io/metadata.name": MONITORING_NAMESPACE,
+                    }}}],
+                    "ports": [port("TCP", METRICS_PORT)],
+                },
+                {"ports": [port("TCP", HEALTH_PORT)]},
+            ],
+            "egress": [
+                {
+                    "to": [{"namespaceSelector": {}}],
+                    "ports": [port("UDP", 53), port("TCP", 53)],
+                },
+                {"ports": api_servers},
+            ],
+        });
+        vec![nothing, needed]
+    }
+
+    /// Everything above.
+    pub fn workload(&self) -> Vec<Value> {
+        let mut all = vec![self.service_account(), self.deployment(), self.service()];
+        all.push(self.disruption_budget());
+        all.extend(self.network_policies());
+        all
+    }
+}

@@ -1,0 +1,317 @@
+//! What is shipped, checked rule by rule against the hardening guides: the restricted Pod
+//! Security Standard, the Kubernetes guide of NSA and CISA, and section 5 of the CIS benchmark.
+//! Each test lists what breaks its rule.
+
+use fivespot_install::controller::Settings;
+use fivespot_install::{file, provider, role};
+use serde_json::{Value, json};
+
+/// Every document of `install.yaml`.
+fn documents() -> Vec<Value> {
+    let settings = Settings::default();
+    let mut all = vec![settings.namespace()];
+    all.extend(settings.rights.management());
+    all.extend(settings.workload());
+    all
+}
+
+/// The roles of every provider, with all rights there are.
+fn widest_roles() -> Vec<Value> {
+    let rights = role::Rights {
+        providers: provider::PROVIDERS.iter().collect(),
+        kubeconfigs: role::Reach::Everywhere,
+        is_workload_cluster: true,
+        ..role::Rights::default()
+    };
+    let mut all = rights.management();
+    all.extend(rights.kubeconfigs());
+    all.extend(role::workload("someone"));
+    all
+}
+
+fn of_kind(kind: &str) -> Vec<Value> {
+    let found: Vec<Value> = documents()
+        .into_iter()
+        .filter(|it| it["kind"] == kind)
+        .collect();
+    assert!(!found.is_empty(), "no {kind}");
+    found
+}
+
+fn pods() -> Vec<Value> {
+    let deployments = of_kind("Deployment");
+    deployments
+        .iter()
+        .map(|it| it["spec"]["template"].clone())
+        .collect()
+}
+
+fn containers() -> Vec<Value> {
+    let lists = pods()
+        .into_iter()
+        .map(|pod| pod["spec"]["containers"].clone());
+    let all: Vec<Value> = lists
+        .flat_map(|list| list.as_array().cloned().unwrap_or_default())
+        .collect();
+    assert!(!all.is_empty(), "no container");
+    all
+}
+
+fn rules() -> Vec<Value> {
+    let lists = widest_roles().into_iter().map(|it| it["rules"].clone());
+    let all: Vec<Value> = lists
+        .flat_map(|list| list.as_array().cloned().unwrap_or_default())
+        .collect();
+    assert!(!all.is_empty(), "no rule");
+    all
+}
+
+/// Whether any of `lists` in `rule` has one of `words`.
+fn has_any(rule: &Value, lists: &[&str], words: &[&str]) -> bool {
+    lists.iter().any(|list| {
+        let entries = rule[*list].as_array().cloned().unwrap_or_default();
+        let mut entries = entries.iter().filter_map(Value::as_str);
+        entries.any(|entry| words.contains(&entry))
+    })
+}
+
+/// Fails with what breaks the rule.
+fn none(broken_by: Vec<Value>) {
+    assert_eq!(broken_by, Vec::<Value>::new());
+}
+
+fn pods_where(is_broken: impl Fn(&Value) -> bool) {
+    none(
+        pods()
+            .into_iter()
+            .filter(|it| is_broken(&it["spec"]))
+            .collect(),
+    );
+}
+
+fn containers_where(is_broken: impl Fn(&Value) -> bool) {
+    none(containers().into_iter().filter(is_broken).collect());
+}
+
+fn rules_where(is_broken: impl Fn(&Value) -> bool) {
+    none(rules().into_iter().filter(is_broken).collect());
+}
+
+#[test]
+fn no_pod_shares_anything_with_its_node() {
+    let shared = ["hostNetwork", "hostPID", "hostIPC", "volumes"];
+    pods_where(|pod| shared.iter().any(|field| pod.get(field).is_some()));
+    containers_where(|it| it["ports"].to_string().contains("hostPort"));
+}
+
+#[test]
+fn no_process_runs_as_root() {
+    pods_where(|pod| {
+        let context = &pod["securityContext"];
+        context["runAsNonRoot"] != true
+            || context["runAsUser"].as_u64().is_none_or(|it| it == 0)
+            || context["runAsGroup"].as_u64().is_none_or(|it| it == 0)
+    });
+}
+
+#[test]
+fn no_process_gains_privileges() {
+    containers_where(|it| {
+        let context = &it["securityContext"];
+        context["allowPrivilegeEscalation"] != false || context["privileged"] != false
+    });
+}
+
+#[test]
+fn every_capability_is_dropped_and_none_added() {
+    containers_where(|it| {
+        it["securityContext"]["capabilities"] != json!({"drop": ["ALL"]})
+    });
+}
+
+#[test]
+fn system_calls_are_filtered() {
+    pods_where(|pod| {
+        pod["securityContext"]["seccompProfile"]["type"] != "RuntimeDefault"
+    });
+}
+
+#[test]
+fn file_systems_cannot_be_written_to() {
+    containers_where(|it| it["securityContext"]["readOnlyRootFilesystem"] != true);
+}
+
+#[test]
+fn resources_are_asked_for_and_limited() {
+    containers_where(|it| {
+        ["requests", "limits"].iter().any(|which| {
+            let amounts = &it["resources"][*which];
+            amounts["cpu"].is_null() || amounts["memory"].is_null()
+        })
+    });
+}
+
+#[test]
+fn containers_are_probed_for_life_and_for_readiness_differently() {
+    containers_where(|it| {
+        let path = |probe: &str| it[probe]["httpGet"]["path"].clone();
+        path("livenessProbe") != "/healthz" || path("readinessProbe") != "/readyz"
+    });
+}
+
+#[test]
+fn images_are_of_a_version() {
+    containers_where(|it| {
+        let image = it["image"].as_str().unwrap_or_default();
+        let (_, tag) = image.split_once(':').unwrap_or_default();
+        tag.is_empty() || tag == "latest"
+    });
+}
+
+#[test]
+fn no_container_is_given_a_secret() {
+    containers_where(|it| {
+        it["env"].to_string().contains("secretKeyRef") || it.get("envFrom").is_some()
+    });
+}
+
+#[test]
+fn tokens_are_mounted_only_where_the_api_is_talked_to() {
+    let accounts = of_kind("ServiceAccount");
+    let open = accounts
+        .into_iter()
+        .filter(|it| it["automountServiceAccountToken"] != false);
+    none(open.collect());
+    pods_where(|pod| {
+        pod["automountServiceAccountToken"] != true
+            || pod["serviceAccountName"] != "5spot-controller"
+    });
+}
+
+#[test]
+fn the_namespace_takes_restricted_pods_only() {
+    for namespace in of_kind("Namespace") {
+        let level =
+            &namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"];
+        assert_eq!(level, "restricted");
+    }
+}
+
+#[test]
+fn nothing_is_in_the_default_namespace() {
+    let lost = documents()
+        .into_iter()
+        .filter(|it| it["metadata"]["namespace"] == "default")
+        .collect();
+    none(lost);
+}
+
+#[test]
+fn traffic_is_denied_unless_it_is_allowed() {
+    let policies = of_kind("NetworkPolicy");
+    let denies_all = json!({"podSelector": {}, "policyTypes": ["Ingress", "Egress"]});
+    assert!(policies.iter().any(|it| it["spec"] == denies_all));
+    let without_ports = policies
+        .iter()
+        .flat_map(|it| [&it["spec"]["ingress"], &it["spec"]["egress"]])
+        .filter_map(Value::as_array)
+        .flatten()
+        .filter(|rule| rule["ports"].as_array().is_none_or(Vec::is_empty))
+        .cloned()
+        .collect();
+    none(without_ports);
+}
+
+#[test]
+fn a_disruption_leaves_an_instance_and_lets_nodes_drain() {
+    let replicas = of_kind("Deployment")[0]["spec"]["replicas"]
+        .as_u64()
+        .unwrap();
+    for budget in of_kind("PodDisruptionBudget") {
+        let gone = budget["spec"]["maxUnavailable"].as_u64().unwrap();
+        assert!(0 < gone && gone < replicas);
+    }
+}
+
+#[test]
+fn selectors_select_the_operator_s_pods() {
+    let labels = pods()[0]["metadata"]["labels"].clone();
+    let pick = |kind: &str, pointer: &str| {
+        let found = of_kind(kind);
+        let selector = found
+            .iter()
+            .find_map(|it| it.pointer(pointer).filter(|it| *it != &json!({})).cloned());
+        assert_eq!(selector.unwrap(), labels, "{kind}");
+    };
+    pick("Deployment", "/spec/selector/matchLabels");
+    pick("Service", "/spec/selector");
+    pick("PodDisruptionBudget", "/spec/selector/matchLabels");
+    pick("NetworkPolicy", "/spec/podSelector/matchLabels");
+}
+
+#[test]
+fn instances_keep_apart_and_agree_on_who_acts() {
+    pods_where(|pod| {
+        pod["topologySpreadConstraints"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+    });
+    containers_where(|it| !has_any(it, &["args"], &["--enable-leader-election"]));
+}
+
+#[test]
+fn no_role_has_a_wildcard() {
+    rules_where(|it| has_any(it, &["apiGroups", "resources", "verbs"], &["*"]));
+    rules_where(|it| it.get("nonResourceURLs").is_some());
+}
+
+#[test]
+fn no_role_lets_its_bearer_become_more_than_it_is() {
+    rules_where(|it| has_any(it, &["verbs"], &["escalate", "bind", "impersonate"]));
+    rules_where(|it| has_any(it, &["apiGroups"], &["rbac.authorization.k8s.io"]));
+    let ways_in = [
+        "pods/exec",
+        "pods/attach",
+        "pods/portforward",
+        "pods/ephemeralcontainers",
+        "nodes/proxy",
+        "serviceaccounts/token",
+    ];
+    rules_where(|it| has_any(it, &["resources"], &ways_in));
+}
+
+#[test]
+fn no_role_creates_pods_or_whole_collections_of_deletions() {
+    rules_where(|it| {
+        has_any(it, &["resources"], &["pods"]) && has_any(it, &["verbs"], &["create"])
+    });
+    rules_where(|it| has_any(it, &["verbs"], &["deletecollection"]));
+}
+
+#[test]
+fn secrets_are_never_written_and_not_read_by_default() {
+    let verbs = ["create", "update", "patch", "delete"];
+    rules_where(|it| {
+        has_any(it, &["resources"], &["secrets"]) && has_any(it, &["verbs"], &verbs)
+    });
+    let text = file::install(&Settings::default()).unwrap().text;
+    assert!(!text.contains("- secrets\n"));
+}
+
+#[test]
+fn nobody_anonymous_or_everybody_is_bound() {
+    let broad = [
+        "system:anonymous",
+        "system:unauthenticated",
+        "system:authenticated",
+    ];
+    let bound = widest_roles()
+        .into_iter()
+        .filter(|it| {
+            broad
+                .iter()
+                .any(|name| it["subjects"].to_string().contains(name))
+        })
+        .collect();
+    none(bound);
+}
