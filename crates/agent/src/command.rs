@@ -1,0 +1,316 @@
+//! The command line of `5spot-reclaim-agent`.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use http::HeaderValue;
+use http::header::USER_AGENT;
+use jiff::Timestamp;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use crate::detect::{Means, told};
+use crate::node::{Identity, OwnNode};
+use crate::proc::Proc;
+use crate::run::{Agent, run};
+use crate::{doctor, once};
+
+const USUAL_LOG: &str = "info,kube=warn,hyper=warn,tower=warn";
+
+/// Who the agent is in the audit log of an API server.
+const USER: &str = concat!("5spot-reclaim-agent/", env!("CARGO_PKG_VERSION"));
+
+/// Watch the processes of a node, and ask for the machine back when a listed program runs.
+///
+/// The programs are listed in the ConfigMap reclaim-agent-NODE of the namespace 5spot-system,
+/// which the operator writes from spec.killIfCommands. The request is three annotations on
+/// the Node; the operator does the rest.
+#[derive(Debug, Parser)]
+#[command(
+    name = "5spot-reclaim-agent",
+    version,
+    after_help = "Examples:
+  5spot-reclaim-agent --node-name worker-1
+  5spot-reclaim-agent --dry-run --config reclaim.toml
+  5spot-reclaim-agent doctor --node-name worker-1"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// The Node that this host is
+    #[arg(long, env = "NODE_NAME", value_name = "NAME", global = true)]
+    node_name: Option<String>,
+    /// Where the host's /proc is mounted
+    #[arg(
+        long,
+        env = "RECLAIM_PROC_ROOT",
+        value_name = "DIR",
+        default_value = "/proc",
+        global = true
+    )]
+    proc_root: PathBuf,
+    /// The file that says which machine this is
+    #[arg(
+        long,
+        env = "MACHINE_ID_PATH",
+        value_name = "FILE",
+        default_value = "/etc/machine-id",
+        global = true
+    )]
+    machine_id_path: PathBuf,
+    /// Write to the Node without comparing machine ids
+    #[arg(
+        long,
+        env = "SKIP_HOST_ID_CHECK",
+        default_value_t = false,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set,
+        value_name = "true|false",
+        global = true
+    )]
+    skip_host_id_check: bool,
+    /// How processes are seen
+    #[arg(
+        long,
+        env = "RECLAIM_DETECTION",
+        value_enum,
+        default_value_t,
+        global = true
+    )]
+    detection: Means,
+    /// Look once, ask for the machine back if a listed program runs, and end
+    #[arg(long)]
+    oneshot: bool,
+    /// Look once, print what would match, write nothing, and end
+    #[arg(long)]
+    dry_run: bool,
+    /// With --dry-run: a configuration to try, instead of the node's own
+    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    config: Option<PathBuf>,
+    /// The kubeconfig to use; otherwise the pod's service account, $KUBECONFIG, ~/.kube/config
+    #[arg(long, value_name = "PATH", global = true)]
+    kubeconfig: Option<PathBuf>,
+    /// The form of the log on standard error
+    #[arg(
+        long,
+        value_enum,
+        env = "RUST_LOG_FORMAT",
+        default_value_t,
+        global = true
+    )]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+enum Command {
+    /// Say which means of detection there are on this host, and why not the others
+    Doctor,
+}
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum LogFormat {
+    /// One JSON object a line.
+    #[default]
+    Json,
+    /// For people.
+    Text,
+}
+
+/// Why a command could not be carried out: what was done, why it failed, what to do.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    what: String,
+    why: String,
+    remedy: &'static str,
+}
+
+impl Failure {
+    pub(crate) fn new(
+        what: impl Into<String>,
+        why: &dyn std::error::Error,
+        remedy: &'static str,
+    ) -> Self {
+        Self {
+            what: what.into(),
+            why: told(why),
+            remedy,
+        }
+    }
+
+    /// Everything but the word `error`.
+    pub(crate) fn words(&self) -> String {
+        format!("{}: {}; {}", self.what, self.why, self.remedy)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::new("writing", &error, "check where standard output goes")
+    }
+}
+
+/// What a command answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Yes,
+    No,
+}
+
+/// Runs `5spot-reclaim-agent`: exit code 0 for done, 1 for "no", 2 for what could not be done.
+pub fn main() -> ExitCode {
+    let args = Args::parse();
+    start_log(args.log_format);
+    // Everything is one task; a second thread would have nothing to do.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(perform(&args, &mut io::stdout().lock())),
+        Err(error) => Err(Failure::new("starting", &error, "try again")),
+    };
+    match outcome {
+        Ok(Outcome::Yes) => ExitCode::SUCCESS,
+        Ok(Outcome::No) => ExitCode::from(1),
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "error: {}", failure.words());
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn start_log(format: LogFormat) {
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(USUAL_LOG));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr);
+    let colours = io::stderr().is_terminal();
+    match format {
+        LogFormat::Json => log.json().init(),
+        LogFormat::Text => log.with_ansi(colours).init(),
+    }
+}
+
+async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let proc = Proc::open(&args.proc_root).map_err(|error| {
+        let what = format!("reading {}", args.proc_root.display());
+        Failure::new(what, &error, "name the host's /proc with --proc-root")
+    })?;
+    if let Some(Command::Doctor) = args.command {
+        let node = match &args.node_name {
+            None => None,
+            Some(name) => Some(args.own_node(name).await),
+        };
+        return Ok(doctor::examine(&proc, node, out).await?);
+    }
+    if let Some(path) = &args.config {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let what = format!("reading {}", path.display());
+            Failure::new(what, &error, "name a reclaim.toml with --config")
+        })?;
+        let config = once::parse(&text)?;
+        return once::print(&proc, &config, out);
+    }
+    let node = args.own_node(args.named()?).await?;
+    if args.dry_run {
+        let config = once::read(&node).await?;
+        return once::print(&proc, &config, out);
+    }
+    if args.oneshot {
+        return once::ask(&node, &proc, now, out).await;
+    }
+    let agent = Agent {
+        node,
+        proc,
+        means: args.detection,
+        now,
+    };
+    work(agent).await
+}
+
+async fn work(agent: Agent) -> Result<Outcome, Failure> {
+    let listening = |kind| {
+        signal(kind)
+            .map_err(|error| Failure::new("listening for signals", &error, "try again"))
+    };
+    let (mut terminate, mut interrupt) = (
+        listening(SignalKind::terminate())?,
+        listening(SignalKind::interrupt())?,
+    );
+    let stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(version, node = agent.node.name, "agent started");
+    run(agent, stop).await.map_err(|error| {
+        let remedy = "5spot-reclaim-agent doctor says what this host allows";
+        Failure::new("watching this node", &error, remedy)
+    })?;
+    tracing::info!("agent stopped");
+    Ok(Outcome::Yes)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the clock; everything else is given the instant"
+)]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+impl Args {
+    fn named(&self) -> Result<&str, Failure> {
+        let name = self.node_name.as_deref().filter(|name| !name.is_empty());
+        name.ok_or_else(|| Failure {
+            what: "--node-name".to_owned(),
+            why: "is missing".to_owned(),
+            remedy: "name the Node that this host is, or set NODE_NAME",
+        })
+    }
+
+    async fn own_node(&self, name: &str) -> Result<OwnNode, Failure> {
+        let failed = |error: &dyn std::error::Error| {
+            let remedy = "give the pod a service account, or name a --kubeconfig";
+            Failure::new("finding the cluster", error, remedy)
+        };
+        let mut config = match &self.kubeconfig {
+            None => Config::infer().await.map_err(|error| failed(&error))?,
+            Some(path) => {
+                let kubeconfig =
+                    Kubeconfig::read_from(path).map_err(|error| failed(&error))?;
+                let options = KubeConfigOptions::default();
+                Config::from_custom_kubeconfig(kubeconfig, &options)
+                    .await
+                    .map_err(|error| failed(&error))?
+            }
+        };
+        // What is retried, and when, is decided where it is known what for.
+        config.default_retry = false;
+        config
+            .headers
+            .push((USER_AGENT, HeaderValue::from_static(USER)));
+        let client = Client::try_from(config).map_err(|error| failed(&error))?;
+        Ok(OwnNode {
+            client,
+            name: name.to_owned(),
+            identity: if self.skip_host_id_check {
+                Identity::Unchecked
+            } else {
+                Identity::File(self.machine_id_path.clone())
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use super::{Args, Outcome, perform};
+
+/// A directory that looks like `/proc` and has a configuration beside it.
+struct Fake(PathBuf);
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Fake {
+    fn new(name: &str, config: &str) -> Self {
+        let name = format!("5spot-agent-command-{name}-{}", std::process::id());
+        let fake = Self(std::env::temp_dir().join(name));
+        let processes: [(u32, &str, &str, u32); 4] = [
+            (2, "kthreadd", "", 2_129_984),
+            (40, "steam", "/usr/games/steam\0--token=secret\0", 4_194_560),
+            (
+                41,
+                "java",
+                "/usr/bin/java\0-jar\0/opt/idea.jar\0",
+                4_194_560,
+            ),
+            (42, "bash", "-bash\0", 4_194_560),
+        ];
+        for (pid, comm, cmdline, flags) in processes {
+            let directory = fake.0.join("proc").join(pid.to_string());
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join("comm"), format!("{comm}\n")).unwrap();
+            fs::write(directory.join("cmdline"), cmdline).unwrap();
+            let stat = format!(
+                "{pid} ({comm}) S 1 1 1 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n"
+            );
+            fs::write(directory.join("stat"), stat).unwrap();
+        }
+        fs::write(fake.0.join("reclaim.toml"), config).unwrap();
+        fake
+    }
+
+    /// What a command line prints, or how it fails, with the directory called DIR.
+    fn told(&self, words: &[&str]) -> String {
+        let root = self.0.join("proc");
+        let config = self.0.join("reclaim.toml");
+        let given = words.iter().map(|word| match *word {
+            "reclaim.toml" => config.display().to_string(),
+            word => word.to_owned(),
+        });
+        let own = ["--proc-root".to_owned(), root.display().to_string()];
+        let root = (!words.contains(&"--proc-root")).then_some(own);
+        let words = ["5spot-reclaim-agent".to_owned()]
+            .into_iter()
+            .chain(root.into_iter().flatten())
+            .chain(given);
+        let args = Args::try_parse_from(words).unwrap();
+        let mut out = Vec::new();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let outcome = runtime.block_on(perform(&args, &mut out));
+        let text = match outcome {
+            Ok(Outcome::Yes) => String::from_utf8(out).unwrap(),
+            Ok(Outcome::No) => {
+                format!("{}exit code 1\n", String::from_utf8(out).unwrap())
+            }
+            Err(failure) => format!("error: {}\n", failure.words()),
+        };
+        text.replace(&self.0.display().to_string(), "DIR")
+    }
+}
+
+#[test]
+fn the_help_says_what_the_agent_does_and_every_flag() {
+    insta::assert_snapshot!(Args::command().term_width(90).render_long_help());
+}
+
+#[test]
+fn a_dry_run_prints_what_would_match_and_no_argument_of_it() {
+    let config = "match_commands = [\"steam\", \"idea.jar\"]\n\
+                  match_argv_substrings = [\"steam\", \"idea.jar\"]\n";
+    let fake = Fake::new("dry-run", config);
+    let told = fake.told(&["--dry-run", "--config", "reclaim.toml"]);
+    // The order is that of the directory.
+    let mut lines: Vec<&str> = told.lines().collect();
+    lines.sort_unstable();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+         40  steam  matches "steam" by comm
+         41  java  matches "idea.jar" by command line
+    2 processes match 2 patterns; nothing was written
+    "#);
+}
+
+#[test]
+fn a_dry_run_without_a_match_says_so() {
+    let fake = Fake::new("no-match", "match_commands = [\"chess\"]");
+    insta::assert_snapshot!(
+        fake.told(&["--dry-run", "--config", "reclaim.toml"]),
+        @"0 processes match 1 pattern; nothing was written"
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_told_with_the_reason_and_a_remedy() {
+    let fake = Fake::new("refused", "match_commands = [\"\"]");
+    insta::assert_snapshot!(
+        fake.told(&["--dry-run", "--config", "reclaim.toml"]),
+        @"error: reading the configuration: match_commands[0]: must not be empty; correct it"
+    );
+    insta::assert_snapshot!(
+        fake.told(&["--dry-run", "--config", "/nowhere/reclaim.toml"]),
+        @"error: reading /nowhere/reclaim.toml: No such file or directory (os error 2); name a reclaim.toml with --config"
+    );
+    insta::assert_snapshot!(
+        fake.told(&["--proc-root", "/nowhere/proc"]),
+        @"error: reading /nowhere/proc: No such file or directory (os error 2); name the host's /proc with --proc-root"
+    );
+    insta::assert_snapshot!(
+        fake.told(&["--node-name", ""]),
+        @"error: --node-name: is missing; name the Node that this host is, or set NODE_NAME"
+    );
+    insta::assert_snapshot!(
+        fake.told(&["--node-name", "worker-1", "--kubeconfig", "/nowhere/kubeconfig"]),
+        @r#"error: finding the cluster: failed to read kubeconfig from '"/nowhere/kubeconfig"': No such file or directory (os error 2); give the pod a service account, or name a --kubeconfig"#
+    );
+}
+
+#[test]
+fn a_value_of_the_environment_switches_the_machine_id_check_as_a_flag_does() {
+    let check = |words: &[&str]| {
+        let words = ["5spot-reclaim-agent"].iter().chain(words);
+        Args::try_parse_from(words).unwrap().skip_host_id_check
+    };
+    assert!(!check(&[]));
+    assert!(check(&["--skip-host-id-check"]));
+    assert!(check(&["--skip-host-id-check=true"]));
+    assert!(!check(&["--skip-host-id-check=false"]));
+    assert!(!check(&["--skip-host-id-check=false", "doctor"]));
+}
+
+#[test]
+fn the_doctor_says_that_a_proc_without_kernel_threads_is_not_the_hosts() {
+    let fake = Fake::new("doctor", "");
+    fs::remove_dir_all(fake.0.join("proc/2")).unwrap();
+    let told = fake.told(&["doctor"]);
+    // The first line is about the kernel that the test runs on.
+    let lines: Vec<&str> = told.lines().skip(1).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    /proc           no  3 processes, and no kernel thread among them: this is not the host's /proc; set hostPID: true, or name it with --proc-root
+    detection: none: matching needs the host's /proc
+    exit code 1
+    ");
+}

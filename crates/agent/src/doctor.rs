@@ -1,0 +1,150 @@
+//! `5spot-reclaim-agent doctor`: what this host and this cluster allow, and why not the rest.
+
+use std::io::{self, Write};
+
+use fivespot_api::name::reclaim_config_map;
+
+use crate::command::{Failure, Outcome};
+use crate::config::Config;
+use crate::connector::Connector;
+use crate::detect::told;
+use crate::node::OwnNode;
+use crate::proc::Proc;
+use crate::run::{config_maps, text_of};
+
+/// One line of the answer.
+struct Finding {
+    of: &'static str,
+    is_fine: bool,
+    words: String,
+}
+
+/// Examines, and prints what was found. "No" if the agent could not do its work.
+pub(crate) async fn examine(
+    proc: &Proc,
+    node: Option<Result<OwnNode, Failure>>,
+    out: &mut dyn Write,
+) -> io::Result<Outcome> {
+    let events = events().await;
+    let processes = processes(proc);
+    let (by_events, by_scan) = (events.is_fine, processes.is_fine);
+    let mut findings = vec![events, processes];
+    let mut can_write = true;
+    match node {
+        None => {}
+        Some(Err(failure)) => {
+            can_write = false;
+            findings.push(Finding {
+                of: "cluster",
+                is_fine: false,
+                words: failure.words(),
+            });
+        }
+        Some(Ok(node)) => {
+            let found = [own_node(&node).await, config(&node).await];
+            can_write = found.iter().all(|finding| finding.is_fine);
+            findings.extend(found);
+        }
+    }
+    for Finding { of, is_fine, words } in &findings {
+        let verdict = if *is_fine { "ok" } else { "no" };
+        writeln!(out, "{of:<15} {verdict}  {words}")?;
+    }
+    let means = match (by_scan, by_events) {
+        (false, _) => "none: matching needs the host's /proc",
+        (true, true) => "process events, after one scan of /proc",
+        (true, false) => "scans of /proc at poll_interval_ms",
+    };
+    writeln!(out, "detection: {means}")?;
+    Ok(if by_scan && can_write {
+        Outcome::Yes
+    } else {
+        Outcome::No
+    })
+}
+
+async fn events() -> Finding {
+    let (is_fine, words) = match Connector::subscribe().await {
+        Ok(_) => (true, "the kernel tells which processes start".to_owned()),
+        Err(refused) => (false, told(&refused)),
+    };
+    Finding {
+        of: "process events",
+        is_fine,
+        words,
+    }
+}
+
+fn processes(proc: &Proc) -> Finding {
+    let (mut named, mut kernel) = (0_u32, 0_u32);
+    let mut read = || -> io::Result<()> {
+        for pid in proc.pids()? {
+            let Some(process) = proc.process(pid) else {
+                continue;
+            };
+            match process.names() {
+                None => {}
+                Some(names) if names.is_bare() => kernel += 1,
+                Some(_) => named += 1,
+            }
+        }
+        Ok(())
+    };
+    let (is_fine, words) = match read() {
+        Err(error) => (false, told(&error)),
+        Ok(()) if kernel == 0 => (
+            false,
+            format!(
+                "{named} processes, and no kernel thread among them: this is not the host's \
+                 /proc; set hostPID: true, or name it with --proc-root"
+            ),
+        ),
+        Ok(()) => (
+            true,
+            format!("{named} processes, and {kernel} kernel threads, which never match"),
+        ),
+    };
+    Finding {
+        of: "/proc",
+        is_fine,
+        words,
+    }
+}
+
+async fn own_node(node: &OwnNode) -> Finding {
+    let (is_fine, words) = match node.check().await {
+        Ok(()) => (true, format!("{} is this machine", node.name)),
+        Err(error) => (false, told(&error)),
+    };
+    Finding {
+        of: "node",
+        is_fine,
+        words,
+    }
+}
+
+async fn config(node: &OwnNode) -> Finding {
+    let name = reclaim_config_map(&node.name);
+    let (is_fine, words) = match config_maps(node).get_opt(&name).await {
+        Err(error) => (false, told(&error)),
+        Ok(None) => (
+            true,
+            format!("there is no ConfigMap {name}: nothing is looked for"),
+        ),
+        Ok(Some(config_map)) => {
+            match Config::parse(text_of(&config_map).unwrap_or_default()) {
+                Err(rejected) => (false, rejected.why),
+                Ok(config) => {
+                    let number = config.patterns.texts().len();
+                    let plural = if number == 1 { "" } else { "s" };
+                    (true, format!("{number} pattern{plural}, {}", config.hash))
+                }
+            }
+        }
+    };
+    Finding {
+        of: "configuration",
+        is_fine,
+        words,
+    }
+}

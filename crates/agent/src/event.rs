@@ -1,0 +1,130 @@
+//! The kernel's process connector, as bytes: what is sent to subscribe, and what comes back.
+//!
+//! A datagram is a netlink header, a connector header and one `proc_event`, all in the
+//! machine's own byte order. Whatever is not of that form is no event.
+
+use crate::proc::Pid;
+
+/// The connector that speaks of processes, `CN_IDX_PROC` and `CN_VAL_PROC`.
+const PROCESSES: [u32; 2] = [1, 1];
+
+/// The netlink header: length, type, flags, sequence, sender.
+const NETLINK_HEADER: usize = 16;
+/// The connector header: index, value, sequence, acknowledgement, length, flags.
+const CONNECTOR_HEADER: usize = 20;
+/// What precedes the particulars of a `proc_event`: what, processor, instant.
+const EVENT_HEADER: usize = 16;
+
+/// `NLMSG_DONE`, the type of every message of a connector.
+const DONE: u16 = 3;
+/// `PROC_CN_MCAST_LISTEN`.
+const LISTEN: u32 = 1;
+
+const ANSWER: u32 = 0;
+const FORK: u32 = 0x1;
+const EXEC: u32 = 0x2;
+const COMM: u32 = 0x200;
+const EXIT: u32 = 0x8000_0000;
+
+/// The events by which a process comes to be called something: what a kernel that can (6.6 and
+/// later) is asked to send, so that it keeps the rest to itself.
+pub(crate) const NAMING: u32 = FORK | EXEC | COMM;
+
+/// What the kernel tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A process has been split off another, of whose names it has copies.
+    Forked(Pid),
+    /// A process has begun to run a program.
+    Started(Pid),
+    /// A process has changed its `comm`.
+    Renamed(Pid),
+    /// A process has ended.
+    Ended(Pid),
+    /// The kernel answers the subscription with this acknowledgement: 0, or an error number.
+    Answered {
+        /// One more than what the subscription bore.
+        acknowledgement: u32,
+        /// Zero if it was accepted.
+        error: u32,
+    },
+    /// Something else, of threads, users or sessions.
+    Other,
+}
+
+/// The datagram that asks for events, those of `filter` only where the kernel understands that;
+/// the answer bears `mark` plus one.
+pub fn subscription(mark: u32, filter: Option<u32>) -> Vec<u8> {
+    let mut wish = LISTEN.to_ne_bytes().to_vec();
+    wish.extend(filter.into_iter().flat_map(u32::to_ne_bytes));
+    let length = NETLINK_HEADER + CONNECTOR_HEADER + wish.len();
+    let mut datagram = Vec::with_capacity(length);
+    datagram.extend(u32::try_from(length).unwrap_or(u32::MAX).to_ne_bytes());
+    datagram.extend(DONE.to_ne_bytes());
+    // No flags, no sequence, no sender: the kernel fills in what it needs.
+    datagram.extend([0; 10]);
+    for word in [PROCESSES[0], PROCESSES[1], mark, mark] {
+        datagram.extend(word.to_ne_bytes());
+    }
+    datagram.extend(u16::try_from(wish.len()).unwrap_or(u16::MAX).to_ne_bytes());
+    datagram.extend([0; 2]);
+    datagram.extend(wish);
+    datagram
+}
+
+/// The events of a datagram; what is not an event is left out.
+pub fn events(mut datagram: &[u8]) -> Vec<Event> {
+    let mut found = Vec::with_capacity(1);
+    while let Some(length) =
+        word(datagram, 0).and_then(|length| usize::try_from(length).ok())
+    {
+        if length < NETLINK_HEADER {
+            break;
+        }
+        let Some(message) = datagram.get(NETLINK_HEADER..length) else {
+            break;
+        };
+        found.extend(event(message));
+        datagram = datagram
+            .get(length.next_multiple_of(4)..)
+            .unwrap_or_default();
+    }
+    found
+}
+
+/// The event behind a connector header.
+fn event(message: &[u8]) -> Option<Event> {
+    if [word(message, 0)?, word(message, 4)?] != PROCESSES {
+        return None;
+    }
+    let body = message.get(CONNECTOR_HEADER..)?;
+    let particular = |index: usize| word(body, EVENT_HEADER + 4 * index);
+    // A process is told from a thread by its number being its group's.
+    let process = |first: usize, event: fn(Pid) -> Event| {
+        let (thread, process) = (particular(first)?, particular(first + 1)?);
+        Some(if thread == process {
+            event(process)
+        } else {
+            Event::Other
+        })
+    };
+    match word(body, 0)? {
+        ANSWER => Some(Event::Answered {
+            acknowledgement: word(message, 12)?,
+            error: particular(0)?,
+        }),
+        FORK => process(2, Event::Forked),
+        EXEC => process(0, Event::Started),
+        COMM => process(0, Event::Renamed),
+        EXIT => process(0, Event::Ended),
+        _ => Some(Event::Other),
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use super::{Event, NAMING, events, subscription};
+
+/// A datagram as a kernel 6.18 on a little-endian machine sends it.
+fn recorded(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text
+        .bytes()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .collect();
+    let pair =
+        |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.chunks(2).map(pair).collect()
+}
+
+const HEADERS: &str = "4c000000 0300 0000 022f0000 00000000
+    01000000 01000000 022f0000 00000000 2800 0000";
+
+const ANSWERED: &str = "4c000000 0300 0000 012f0000 00000000
+    01000000 01000000 07000000 08000000 2800 0000
+    00000000 01000000 e8197d3991000000 00000000 00000000 00000000 00000000 00000000 00000000";
+
+fn with(particulars: &str) -> Vec<u8> {
+    recorded(&format!("{HEADERS} {particulars}"))
+}
+
+#[test]
+fn what_a_kernel_was_recorded_to_send_is_understood() {
+    let rows = [
+        (
+            "01000000 01000000 5ae97d3991000000 c2790000 c2790000 f3790000 f3790000 00000000 00000000",
+            Event::Forked(0x79f3),
+        ),
+        (
+            "02000000 01000000 29fa823991000000 f3790000 f3790000 00000000 00000000 00000000 00000000",
+            Event::Started(0x79f3),
+        ),
+        (
+            "00020000 01000000 29fa823991000000 f3790000 f3790000 73746561 6d000000 00000000 00000000",
+            Event::Renamed(0x79f3),
+        ),
+        (
+            "00000080 01000000 a7cc8c3991000000 f3790000 f3790000 00000000 11000000 c2790000 c2790000",
+            Event::Ended(0x79f3),
+        ),
+    ];
+    for (particulars, event) in rows {
+        assert_eq!(events(&with(particulars)), [event]);
+    }
+    assert_eq!(
+        events(&recorded(ANSWERED)),
+        [Event::Answered {
+            acknowledgement: 8,
+            error: 0
+        }]
+    );
+}
+
+#[test]
+fn threads_are_no_processes() {
+    for particulars in [
+        // A thread is made, a thread is renamed, a thread ends.
+        "01000000 01000000 390a5eee6a000000 3c000000 01000000 fb520000 40440000 00000000 00000000",
+        "00020000 01000000 29fa823991000000 fb520000 40440000 73746561 6d000000 00000000 00000000",
+        "00000080 00000000 21b8de3c91000000 a3790000 a1790000 00000000 ffffffff 00000000 00000000",
+    ] {
+        assert_eq!(events(&with(particulars)), [Event::Other], "{particulars}");
+    }
+}
+
+#[test]
+fn several_messages_in_one_datagram_are_several_events() {
+    let one = with(
+        "02000000 01000000 29fa823991000000 f3790000 f3790000 00000000 00000000 00000000 00000000",
+    );
+    let both = [one.clone(), one].concat();
+    assert_eq!(events(&both), [Event::Started(0x79f3); 2]);
+}
+
+#[test]
+fn no_datagram_however_cut_or_changed_is_more_than_no_event() {
+    let whole = recorded(ANSWERED);
+    for length in 0..whole.len() {
+        let found = events(&whole[..length]);
+        assert!(found.is_empty(), "{length} bytes: {found:?}");
+    }
+    for at in 0..whole.len() {
+        for value in [0, 1, 0x7f, 0xff] {
+            let mut changed = whole.clone();
+            changed[at] = value;
+            assert!(events(&changed).len() <= 1, "byte {at} = {value}");
+        }
+    }
+    let elsewhere =
+        recorded(&ANSWERED.replacen("01000000 01000000", "01000000 02000000", 1));
+    assert_eq!(events(&elsewhere), []);
+}
+
+#[test]
+fn a_subscription_is_as_long_as_it_says_with_a_filter_and_without() {
+    for (filter, length) in [(None, 40), (Some(NAMING), 44)] {
+        let datagram = subscription(7, filter);
+        assert_eq!(datagram.len(), length);
+        assert_eq!(datagram[0..4], u32::try_from(length).unwrap().to_ne_bytes());
+        assert_eq!(
+            datagram[32..34],
+            u16::try_from(length - 36).unwrap().to_ne_bytes()
+        );
+    }
+}

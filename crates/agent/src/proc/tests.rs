@@ -1,0 +1,36 @@
+use super::{Standing, standing};
+
+#[test]
+fn a_name_with_brackets_blanks_and_line_breaks_does_not_confuse_what_follows() {
+    let numbers = "S 1 1 1 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4242 1 2";
+    for name in ["sh", "a b", ") S 9 (", "x\n)", "(((", ""] {
+        let line = format!("17 ({name}) {numbers}");
+        assert_eq!(
+            standing(line.as_bytes()),
+            Some(Standing {
+                is_kernel_thread: false,
+                has_ended: false,
+                started: 4242
+            }),
+            "{name:?}"
+        );
+    }
+}
+
+#[test]
+fn kernel_threads_and_the_ended_are_told_by_their_flags_and_state() {
+    let line = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0";
+    assert!(standing(line.as_bytes()).unwrap().is_kernel_thread);
+    let line = "9 (x) Z 0 0 0 0 -1 4194564 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0";
+    assert!(standing(line.as_bytes()).unwrap().has_ended);
+}
+
+#[test]
+fn a_line_that_ends_early_says_nothing() {
+    let whole = "2 (k) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1";
+    assert!(standing(whole.as_bytes()).is_some());
+    for length in 0..whole.len() {
+        assert_eq!(standing(&whole.as_bytes()[..length]), None, "{length}");
+    }
+    assert_eq!(standing(b"2 (k) S \xff"), None);
+}

@@ -1,0 +1,402 @@
+//! The agent and an API server: configuration in, annotations out.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fivespot_agent::detect::Means;
+use fivespot_agent::node::{Identity, OwnNode};
+use fivespot_agent::run::{Agent, run};
+use fivespot_api::reclaim::{agent_config, config_hash};
+use fivespot_apiserver::{
+    Audit, AuditEvent, Client, Delete, Options, Patch, Selector, Server, User,
+};
+use fivespot_clock::Clock;
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::fake::Fake;
+use crate::program::unique;
+
+const NODE: &str = "/api/v1/nodes/worker-1";
+const CONFIG_MAPS: &str = "/api/v1/namespaces/5spot-system/configmaps";
+const CONFIG_MAP: &str =
+    "/api/v1/namespaces/5spot-system/configmaps/reclaim-agent-worker-1";
+const AGENT: &str = "system:serviceaccount:5spot-system:5spot-reclaim-agent";
+
+/// Long enough for any machine; what takes this long will not come.
+const NEVER: Duration = Duration::from_mins(2);
+
+/// A server with one Node, and an agent on it that sees the processes of a directory.
+struct Stage {
+    server: Server,
+    log: Arc<Mutex<Vec<AuditEvent>>>,
+    fake: Fake,
+    machine_id: PathBuf,
+    agent: Option<JoinHandle<()>>,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if let Some(agent) = self.agent.take() {
+            agent.abort();
+        }
+        let _ = fs::remove_file(&self.machine_id);
+    }
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
+        let heard = log.clone();
+        let mut options = Options::new(Clock::system());
+        options.audit = Some(Audit::new(move |event| {
+            heard.lock().unwrap().push(event.clone());
+        }));
+        let server = Server::new(options).unwrap();
+        let machine_id = std::env::temp_dir().join(unique("5spot-agent-machine-id-"));
+        fs::write(&machine_id, "c0ffee\n").unwrap();
+        let stage = Self {
+            server,
+            log,
+            fake: Fake::new(),
+            machine_id,
+            agent: None,
+        };
+        let namespace = json!({"metadata": {"name": "5spot-system"}});
+        stage
+            .client()
+            .create("/api/v1/namespaces", namespace)
+            .await
+            .unwrap();
+        let node = json!({"metadata": {"name": "worker-1"}});
+        stage.client().create("/api/v1/nodes", node).await.unwrap();
+        stage.is_machine("c0ffee").await;
+        stage
+    }
+
+    fn client(&self) -> Client {
+        self.server.client()
+    }
+
+    async fn is_machine(&self, id: &str) {
+        let status = json!({"status": {"nodeInfo": {"machineID": id}}});
+        let path = format!("{NODE}/status");
+        self.client()
+            .patch(&path, Patch::Merge(status))
+            .await
+            .unwrap();
+    }
+
+    /// Puts `text` where the operator puts the agent's configuration.
+    async fn configure(&self, text: &str) {
+        let config_map = json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "reclaim-agent-worker-1", "namespace": "5spot-system"},
+            "data": {"reclaim.toml": text},
+        });
+        let patch = Patch::Apply {
+            body: config_map,
+            manager: "test".to_owned(),
+            force: true,
+        };
+        self.client().patch(CONFIG_MAP, patch).await.unwrap();
+    }
+
+    fn start_agent(&mut self) {
+        let user = User::new(AGENT, &["system:serviceaccounts"]);
+        let service = self.server.in_process_as(user);
+        let agent = Agent {
+            node: OwnNode {
+                client: kube::Client::new(service, "default"),
+                name: "worker-1".to_owned(),
+                identity: Identity::File(self.machine_id.clone()),
+            },
+            proc: self.fake.proc(),
+            means: Means::Scan,
+            now: || "2026-03-06T22:50:00Z".parse().unwrap(),
+        };
+        self.agent = Some(tokio::spawn(async move {
+            run(agent, std::future::pending()).await.unwrap();
+        }));
+    }
+
+    /// Waits until the annotations of the Node are such, and returns them without the prefix.
+    async fn wait_for(&self, holds: impl Fn(&Value) -> bool) -> Value {
+        let selector = Selector::fields("metadata.name=worker-1");
+        let list = self
+            .client()
+            .list("/api/v1/nodes", &selector)
+            .await
+            .unwrap();
+        let mut found = annotations(&list.items[0]);
+        let events = self
+            .client()
+            .watch("/api/v1/nodes", &selector, &list.version);
+        let mut events = events.unwrap();
+        while !holds(&found) {
+            let event = tokio::time::timeout(NEVER, events.next()).await;
+            let event = event.unwrap_or_else(|_| panic!("still {found}")).unwrap();
+            found = annotations(&event.unwrap().object);
+        }
+        found
+    }
+
+    async fn wait_for_report(&self, report: &str) {
+        self.wait_for(|found| found["reclaim-agent"] == report)
+            .await;
+    }
+
+    async fn wait_for_request(&self) -> Value {
+        self.wait_for(|found| found["reclaim-requested"] == "true")
+            .await
+    }
+
+    /// Takes the request away as the operator does.
+    async fn clear(&self) {
+        self.annotate(&json!({
+            "5spot.finos.org/reclaim-requested": null,
+            "5spot.finos.org/reclaim-reason": null,
+            "5spot.finos.org/reclaim-requested-at": null,
+        }))
+        .await;
+    }
+
+    async fn annotate(&self, annotations: &Value) {
+        let patch = json!({"metadata": {"annotations": annotations}});
+        self.client()
+            .patch(NODE, Patch::Merge(patch))
+            .await
+            .unwrap();
+    }
+
+    /// How often the agent has asked for a change.
+    fn writes(&self) -> usize {
+        let log = self.log.lock().unwrap();
+        let own = log
+            .iter()
+            .filter(|event| event.user == AGENT && event.is_write());
+        own.count()
+    }
+
+    /// Waits until the agent has read its Node `times` in all.
+    async fn wait_for_reads(&self, times: usize) {
+        let reads = || {
+            let log = self.log.lock().unwrap();
+            let is_read =
+                |event: &&AuditEvent| event.user == AGENT && event.verb == "get";
+            log.iter().filter(is_read).count()
+        };
+        while reads() < times {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn annotations(node: &Value) -> Value {
+    let found = node["metadata"]["annotations"].as_object();
+    let found = found.into_iter().flatten().map(|(key, value)| {
+        (
+            key.trim_start_matches("5spot.finos.org/").to_owned(),
+            value.clone(),
+        )
+    });
+    found.collect::<serde_json::Map<_, _>>().into()
+}
+
+fn meaning(commands: &[&str]) -> String {
+    let commands: Vec<String> = commands.iter().map(|name| (*name).to_owned()).collect();
+    agent_config(&commands).replace("poll_interval_ms = 250", "poll_interval_ms = 5")
+}
+
+fn accepted(text: &str) -> String {
+    format!("{} ok", config_hash(text))
+}
+
+#[tokio::test]
+async fn a_listed_program_is_answered_by_three_annotations_and_the_report() {
+    let mut stage = Stage::set().await;
+    let text = meaning(&["steam"]);
+    stage.configure(&text).await;
+    stage.start_agent();
+    stage.wait_for_report(&accepted(&text)).await;
+    stage.fake.start(7, "steam");
+    assert_eq!(
+        stage.wait_for_request().await,
+        json!({
+            "reclaim-agent": accepted(&text),
+            "reclaim-requested": "true",
+            "reclaim-reason": "process-match: steam",
+            "reclaim-requested-at": "2026-03-06T22:50:00.000Z",
+        })
+    );
+    assert_eq!(stage.writes(), 2);
+}
+
+#[tokio::test]
+async fn a_program_that_runs_when_the_agent_starts_is_answered_with_the_report_in_one_write()
+ {
+    let mut stage = Stage::set().await;
+    stage.configure(&meaning(&["steam"])).await;
+    stage.fake.start(7, "steam");
+    stage.start_agent();
+    stage.wait_for_request().await;
+    assert!(stage.writes() <= 2, "{}", stage.writes());
+}
+
+#[tokio::test]
+async fn an_agent_that_is_started_again_writes_nothing_that_stands_already() {
+    let mut stage = Stage::set().await;
+    let text = meaning(&["steam"]);
+    stage.configure(&text).await;
+    stage.fake.start(7, "steam");
+    stage
+        .annotate(&json!({
+            "5spot.finos.org/reclaim-agent": accepted(&text),
+            "5spot.finos.org/reclaim-requested": "true",
+            "5spot.finos.org/reclaim-reason": "process-match: other",
+        }))
+        .await;
+    stage.start_agent();
+    // Then the program ends, the request is taken away, and another starts: that is asked for,
+    // and is the first thing that was written.
+    stage.fake.end(7);
+    stage.clear().await;
+    stage.fake.start(8, "steam");
+    let found = stage.wait_for_request().await;
+    assert_eq!(found["reclaim-reason"], "process-match: steam");
+    assert_eq!(stage.writes(), 1);
+}
+
+#[tokio::test]
+async fn a_request_that_is_taken_away_while_the_program_runs_is_made_again() {
+    let mut stage = Stage::set().await;
+    stage.configure(&meaning(&["steam"])).await;
+    stage.start_agent();
+    stage.fake.start(7, "steam");
+    for _ in 0..3 {
+        stage.wait_for_request().await;
+        stage.clear().await;
+    }
+    stage.wait_for_request().await;
+}
+
+#[tokio::test]
+async fn an_edit_is_taken_while_the_agent_runs() {
+    let mut stage = Stage::set().await;
+    let text = meaning(&["steam"]);
+    stage.configure(&text).await;
+    stage.fake.start(7, "idea");
+    stage.start_agent();
+    stage.wait_for_report(&accepted(&text)).await;
+    let text = meaning(&["steam", "idea"]);
+    stage.configure(&text).await;
+    let found = stage.wait_for_request().await;
+    assert_eq!(found["reclaim-reason"], "process-match: idea");
+    stage.wait_for_report(&accepted(&text)).await;
+}
+
+#[tokio::test]
+async fn a_bad_edit_is_reported_and_the_last_good_configuration_stays() {
+    let mut stage = Stage::set().await;
+    let good = meaning(&["steam"]);
+    stage.configure(&good).await;
+    stage.start_agent();
+    stage.wait_for_report(&accepted(&good)).await;
+    let bad = "match_commands = [\"idea\"]\npoll_interval_ms = 0";
+    stage.configure(bad).await;
+    stage
+        .wait_for_report(&format!(
+            "{} rejected: poll_interval_ms: must be between 1 and 60000, not 0",
+            config_hash(bad)
+        ))
+        .await;
+    stage.fake.start(6, "idea");
+    stage.fake.start(7, "steam");
+    let found = stage.wait_for_request().await;
+    assert_eq!(found["reclaim-reason"], "process-match: steam");
+}
+
+#[tokio::test]
+async fn a_configuration_without_its_key_is_a_rejected_one() {
+    let mut stage = Stage::set().await;
+    let config_map = json!({"metadata": {"name": "reclaim-agent-worker-1"}});
+    stage
+        .client()
+        .create(CONFIG_MAPS, config_map)
+        .await
+        .unwrap();
+    stage.start_agent();
+    let found = stage
+        .wait_for(|found| found["reclaim-agent"].is_string())
+        .await;
+    let report = found["reclaim-agent"].as_str().unwrap();
+    assert!(
+        report.ends_with(" rejected: the ConfigMap has no key reclaim.toml"),
+        "{report}"
+    );
+}
+
+#[tokio::test]
+async fn without_a_configuration_nothing_is_looked_for_and_no_report_stands() {
+    let mut stage = Stage::set().await;
+    let text = meaning(&["steam"]);
+    stage.configure(&text).await;
+    stage.start_agent();
+    stage.wait_for_report(&accepted(&text)).await;
+    stage
+        .client()
+        .delete(CONFIG_MAP, &Delete::default())
+        .await
+        .unwrap();
+    stage
+        .wait_for(|found| found["reclaim-agent"].is_null())
+        .await;
+    stage.fake.start(7, "steam");
+    let text = meaning(&["idea"]);
+    stage.configure(&text).await;
+    stage.wait_for_report(&accepted(&text)).await;
+    stage.fake.start(8, "idea");
+    let found = stage.wait_for_request().await;
+    assert_eq!(found["reclaim-reason"], "process-match: idea");
+}
+
+#[tokio::test]
+async fn a_node_of_another_machine_is_not_written_until_it_is_this_one() {
+    let mut stage = Stage::set().await;
+    stage.is_machine("decaf").await;
+    stage.configure(&meaning(&["steam"])).await;
+    stage.fake.start(7, "steam");
+    stage.start_agent();
+    stage.wait_for_reads(1).await;
+    assert_eq!(stage.writes(), 0);
+    stage.is_machine("").await;
+    stage.wait_for_reads(2).await;
+    assert_eq!(stage.writes(), 0);
+    stage.is_machine("c0ffee").await;
+    stage.wait_for_request().await;
+}
+
+#[tokio::test]
+async fn a_node_that_comes_later_is_waited_for() {
+    let mut stage = Stage::set().await;
+    let text = meaning(&["steam"]);
+    stage.configure(&text).await;
+    stage
+        .client()
+        .delete(NODE, &Delete::default())
+        .await
+        .unwrap();
+    stage.fake.start(7, "steam");
+    stage.start_agent();
+    let node = json!({
+        "metadata": {"name": "worker-1"},
+        "status": {"nodeInfo": {"machineID": "c0ffee"}},
+    });
+    stage.client().create("/api/v1/nodes", node).await.unwrap();
+    stage.is_machine("c0ffee").await;
+    stage.wait_for_request().await;
+}

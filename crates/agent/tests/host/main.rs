@@ -1,0 +1,13 @@
+//! The agent with real processes, and with an API server.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod asking;
+mod fake;
+mod program;
+mod running;

@@ -1,0 +1,260 @@
+//! Processes that really run, seen by events and by scans.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use fivespot_agent::config::Config;
+use fivespot_agent::connector::Connector;
+use fivespot_agent::detect::{Detection, Means};
+use fivespot_agent::pattern::By;
+use fivespot_agent::proc::Proc;
+use fivespot_agent::sight::Sighting;
+
+use crate::program::{Program, Running, called, containing, unique};
+
+/// Long enough for any machine; what takes this long will not come.
+const NEVER: Duration = Duration::from_mins(2);
+
+fn proc() -> Proc {
+    Proc::open(Path::new("/proc")).unwrap()
+}
+
+/// The means that this host allows. Says so where the kernel does not tell.
+async fn means() -> Vec<Means> {
+    match Connector::subscribe().await {
+        Ok(_) => vec![Means::Events, Means::Scan],
+        Err(refused) => {
+            eprintln!("NOT TESTED with process events, by scans only: {refused}");
+            vec![Means::Scan]
+        }
+    }
+}
+
+async fn next(detection: &mut Detection, config: &Config) -> Sighting {
+    let next = tokio::time::timeout(NEVER, detection.next(config));
+    next.await.expect("nothing was seen").unwrap()
+}
+
+/// What is seen of processes that are meant by `config`, first when `start` has run.
+async fn first_seen(
+    means: Means,
+    config: &Config,
+    start: impl FnOnce() -> Running,
+) -> (Running, Sighting) {
+    let mut detection = Detection::begin(proc(), means).await.unwrap();
+    let nothing = Config::parse("match_commands = [\"nothing is called this\"]").unwrap();
+    // Looks through /proc, so that what is seen later was not there before.
+    let patience = tokio::time::timeout(Duration::ZERO, detection.next(&nothing)).await;
+    assert!(patience.is_err());
+    let running = start();
+    let sighting = next(&mut detection, config).await;
+    (running, sighting)
+}
+
+#[tokio::test]
+async fn a_program_is_seen_when_it_starts() {
+    for means in means().await {
+        let name = unique("five");
+        let program = Program::copy("cat", &name);
+        let start = || program.run::<&str>(&[]);
+        let (running, sighting) = first_seen(means, &called(&name), start).await;
+        assert_eq!(sighting.pid, running.pid());
+        assert_eq!((sighting.pattern, sighting.by), (name, By::Comm));
+        assert!(sighting.started.is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_runs_already_is_seen_by_the_scan_at_the_start() {
+    for means in means().await {
+        let name = unique("five");
+        let program = Program::copy("cat", &name);
+        let running = program.run::<&str>(&[]);
+        let mut detection = Detection::begin(proc(), means).await.unwrap();
+        let sighting = next(&mut detection, &called(&name)).await;
+        assert_eq!(sighting.pid, running.pid());
+    }
+}
+
+#[tokio::test]
+async fn what_is_meant_from_now_on_is_looked_for_among_what_runs() {
+    for means in means().await {
+        let name = unique("five");
+        let program = Program::copy("cat", &name);
+        let start = || program.run::<&str>(&[]);
+        let (first, _) = first_seen(means, &called(&name), start).await;
+        let other = unique("five");
+        let program = Program::copy("cat", &other);
+        let mut detection = Detection::begin(proc(), means).await.unwrap();
+        next(&mut detection, &called(&name)).await;
+        drop(first);
+        let running = program.run::<&str>(&[]);
+        detection.rescan();
+        let sighting = next(&mut detection, &called(&other)).await;
+        assert_eq!(sighting.pid, running.pid());
+    }
+}
+
+#[tokio::test]
+async fn a_name_beyond_fifteen_bytes_is_seen_of_a_program_and_of_a_script() {
+    for means in means().await {
+        let name = unique("a-program-with-a-long-name-");
+        let program = Program::copy("cat", &name);
+        let start = || program.run::<&str>(&[]);
+        let (running, sighting) = first_seen(means, &called(&name), start).await;
+        assert_eq!((sighting.pid, sighting.by), (running.pid(), By::Comm));
+
+        let name = unique("a-script-with-a-long-name-");
+        let script = Program::script("read line", &name);
+        let start = || script.run::<&str>(&[]);
+        let (running, sighting) = first_seen(means, &called(&name), start).await;
+        assert_eq!(sighting.pid, running.pid());
+    }
+}
+
+#[tokio::test]
+async fn a_long_name_that_only_begins_like_the_pattern_is_another_program() {
+    let stem = unique("a-long-name-");
+    let other = Program::copy("cat", &format!("{stem}-one"));
+    let meant = Program::copy("cat", &format!("{stem}-two"));
+    for means in means().await {
+        let _other = other.run::<&str>(&[]);
+        let config = called(&format!("{stem}-two"));
+        let start = || meant.run::<&str>(&[]);
+        let (running, sighting) = first_seen(means, &config, start).await;
+        assert_eq!(sighting.pid, running.pid());
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_renames_itself_is_seen_under_its_new_name() {
+    for means in means().await {
+        let name = unique("re");
+        let script = format!("printf {name} > /proc/$$/comm; read line");
+        let start = || Running::start(Command::new("sh").args(["-c", &script]));
+        let (running, sighting) = first_seen(means, &called(&name), start).await;
+        assert_eq!((sighting.pid, sighting.by), (running.pid(), By::Comm));
+    }
+}
+
+#[tokio::test]
+async fn a_program_under_another_first_argument_is_seen_by_that() {
+    use std::os::unix::process::CommandExt as _;
+    for means in means().await {
+        let name = unique("first");
+        let start = || Running::start(Command::new("cat").arg0(format!("/opt/{name}")));
+        let (running, sighting) = first_seen(means, &called(&name), start).await;
+        assert_eq!((sighting.pid, sighting.by), (running.pid(), By::Program));
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_are_empty_or_no_text_are_looked_through() {
+    for means in means().await {
+        let part = unique("part");
+        let arguments = [
+            OsStr::from_bytes(b"-c"),
+            OsStr::from_bytes(b"read line"),
+            OsStr::from_bytes(b"\xff\xfe\x80"),
+            OsStr::from_bytes(b""),
+            OsStr::from_bytes(b""),
+            OsStr::new(&part),
+            OsStr::from_bytes(b"\xc3"),
+        ];
+        let start = || Running::start(Command::new("sh").args(arguments));
+        let config = containing(&format!("  {part} "));
+        let (running, sighting) = first_seen(means, &config, start).await;
+        assert_eq!(
+            (sighting.pid, sighting.by),
+            (running.pid(), By::CommandLine)
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_agent_itself_never_matches() {
+    let own = std::env::args().next().unwrap();
+    let own = Path::new(&own).file_name().unwrap().to_str().unwrap();
+    // A process of this test's own name, beside it.
+    let program = Program::copy("cat", own);
+    let running = program.run::<&str>(&[]);
+    for means in means().await {
+        let mut detection = Detection::begin(proc(), means).await.unwrap();
+        let sighting = next(&mut detection, &called(own)).await;
+        assert_eq!(sighting.pid, running.pid());
+    }
+}
+
+#[tokio::test]
+async fn one_among_a_thousand_processes_is_found() {
+    let crowd = Program::copy("cat", &unique("crowd"));
+    let running: Vec<Running> = (0..1000).map(|_| crowd.run::<&str>(&[])).collect();
+    for means in means().await {
+        let name = unique("five");
+        let program = Program::copy("cat", &name);
+        let start = || program.run::<&str>(&[]);
+        let (one, sighting) = first_seen(means, &called(&name), start).await;
+        assert_eq!(sighting.pid, one.pid());
+    }
+    drop(running);
+}
+
+#[tokio::test]
+async fn a_program_of_five_milliseconds_is_seen_by_the_event_of_its_start() {
+    if let Err(refused) = Connector::subscribe().await {
+        eprintln!("NOT TESTED, needs process events: {refused}");
+        return;
+    }
+    let name = unique("five");
+    let program = Program::copy("sleep", &name);
+    let mut detection = Detection::begin(proc(), Means::Events).await.unwrap();
+    // It stays readable until it is reaped, so that a busy machine makes no difference.
+    let mut running = program.run(&["0.005"]);
+    let sighting = next(&mut detection, &called(&name)).await;
+    assert_eq!(sighting.pid, running.pid());
+    running.end();
+}
+
+#[tokio::test]
+async fn a_number_that_is_given_again_is_not_taken_for_the_process_that_had_it() {
+    const LAST: &str = "/proc/sys/kernel/ns_last_pid";
+    let name = unique("five");
+    let program = Program::copy("cat", &name);
+    let proc = proc();
+    let mut first = program.run::<&str>(&[]);
+    let pid = first.pid();
+    let opened = proc.process(pid).unwrap();
+    // The kernel lets the parent go on before it has given the child its name.
+    while opened.names().unwrap().comm() != name.as_bytes() {
+        tokio::task::yield_now().await;
+    }
+    let started = opened.standing().unwrap().started;
+    first.end();
+    assert_eq!(opened.names(), None);
+    // Any process of the machine may be given the number instead; all the better.
+    let mut others = Vec::new();
+    let other = loop {
+        if let Err(error) = fs::write(LAST, (pid - 1).to_string()) {
+            eprintln!("NOT TESTED, needs CAP_CHECKPOINT_RESTORE for {LAST}: {error}");
+            return;
+        }
+        others.push(Running::start(Command::new("cat").arg("-")));
+        if let Some(other) = proc.process(pid) {
+            break other;
+        }
+    };
+    assert_eq!(
+        opened.names(),
+        None,
+        "the old one is gone, whoever has its number"
+    );
+    assert_eq!(opened.standing(), None);
+    if let (Some(names), Some(standing)) = (other.names(), other.standing()) {
+        assert_ne!(names.comm(), name.as_bytes());
+        assert!(standing.started >= started);
+    }
+}
