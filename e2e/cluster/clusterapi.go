@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,41 +20,85 @@ import (
 var providerDefinitions string
 
 // startClusterAPI defines Cluster API's kinds and those of the stand-in provider, starts
-// the core manager and returns when it is ready.
+// the core manager and returns when it is ready, with the newest contract that it speaks.
 //
 // The definitions are without their conversion webhook: all objects are written in the
 // version in which they are stored.
-func startClusterAPI(ctx context.Context, family *family, k *kubernetes, programs string) error {
+func startClusterAPI(ctx context.Context, family *family, k *kubernetes, programs string) (contract, error) {
 	files, err := filepath.Glob(filepath.Join(programs, "crds", "*.yaml"))
 	if err != nil {
-		return err
+		return "", err
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("no definitions in %s", filepath.Join(programs, "crds"))
+		return "", fmt.Errorf("no definitions in %s", filepath.Join(programs, "crds"))
 	}
-	documents := strings.Split(providerDefinitions, "\n---\n")
+	contract := older
+	var all []*unstructured.Unstructured
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return err
+			return "", err
 		}
-		documents = append(documents, string(content))
+		definition, err := parse(string(content))
+		if err != nil {
+			return "", err
+		}
+		if definition.GetName() == "machines."+clusterGroup && serves(definition, newer) {
+			contract = newer
+		}
+		all = append(all, definition)
 	}
-	for _, document := range documents {
-		if err := define(ctx, k, document); err != nil {
-			return err
+	for _, document := range strings.Split(providerDefinitions, "\n---\n") {
+		definition, err := parse(document)
+		if err != nil {
+			return "", err
+		}
+		if contract == older {
+			forget(definition, newer)
+		}
+		all = append(all, definition)
+	}
+	for _, definition := range all {
+		if err := define(ctx, k, definition); err != nil {
+			return "", err
 		}
 	}
-	return startManager(ctx, family, k, programs)
+	return contract, startManager(ctx, family, k, programs, contract)
+}
+
+func parse(document string) (*unstructured.Unstructured, error) {
+	definition := &unstructured.Unstructured{}
+	return definition, yaml.Unmarshal([]byte(document), &definition.Object)
+}
+
+// versions of a kind, as its definition lists them.
+func versions(definition *unstructured.Unstructured) []any {
+	all, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	return all
+}
+
+// serves says whether a definition has a version that is served.
+func serves(definition *unstructured.Unstructured, version contract) bool {
+	return slices.ContainsFunc(versions(definition), func(each any) bool {
+		fields, _ := each.(object)
+		return fields["name"] == string(version) && fields["served"] == true
+	})
+}
+
+// forget takes a version out of a definition, and stores objects in the one that is left.
+func forget(definition *unstructured.Unstructured, version contract) {
+	left := slices.DeleteFunc(versions(definition), func(each any) bool {
+		fields, _ := each.(object)
+		return fields["name"] == string(version)
+	})
+	if fields, is := left[0].(object); is {
+		fields["storage"] = true
+	}
+	_ = unstructured.SetNestedSlice(definition.Object, left, "spec", "versions")
 }
 
 // define creates a CustomResourceDefinition and waits until its kind is served.
-func define(ctx context.Context, k *kubernetes, document string) error {
-	var content object
-	if err := yaml.Unmarshal([]byte(document), &content); err != nil {
-		return err
-	}
-	definition := &unstructured.Unstructured{Object: content}
+func define(ctx context.Context, k *kubernetes, definition *unstructured.Unstructured) error {
 	unstructured.RemoveNestedField(definition.Object, "spec", "conversion")
 	name := definition.GetName()
 	labels := definition.GetLabels()
@@ -61,8 +106,12 @@ func define(ctx context.Context, k *kubernetes, document string) error {
 		labels = map[string]string{}
 	}
 	// By these, Cluster API finds the versions of a kind that fit its contracts.
-	labels["cluster.x-k8s.io/v1beta1"] = "v1beta1"
-	labels["cluster.x-k8s.io/v1beta2"] = "v1beta2"
+	for _, contract := range []contract{older, newer} {
+		delete(labels, "cluster.x-k8s.io/"+string(contract))
+		if serves(definition, contract) {
+			labels["cluster.x-k8s.io/"+string(contract)] = string(contract)
+		}
+	}
 	definition.SetLabels(labels)
 	if _, err := k.client.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("defining %s: %w", name, err)
@@ -80,7 +129,7 @@ func define(ctx context.Context, k *kubernetes, document string) error {
 	return fmt.Errorf("defining %s: the watch ended before it was established", name)
 }
 
-func startManager(ctx context.Context, family *family, k *kubernetes, programs string) error {
+func startManager(ctx context.Context, family *family, k *kubernetes, programs string, contract contract) error {
 	ports, err := freePorts(3)
 	if err != nil {
 		return err
@@ -95,17 +144,20 @@ func startManager(ctx context.Context, family *family, k *kubernetes, programs s
 	if err != nil {
 		return err
 	}
-	manager, err := family.start(filepath.Join(programs, "cluster-api-core"),
-		[]string{"POD_NAMESPACE=capi-system"},
-		"--kubeconfig="+kubeconfig,
+	arguments := []string{
+		"--kubeconfig=" + kubeconfig,
 		"--leader-elect=false",
-		"--webhook-port="+port(ports[0]),
-		"--webhook-cert-dir="+webhook.directory,
-		"--health-addr=127.0.0.1:"+port(ports[1]),
-		"--diagnostics-address=127.0.0.1:"+port(ports[2]),
+		"--webhook-port=" + port(ports[0]),
+		"--webhook-cert-dir=" + webhook.directory,
+		"--health-addr=127.0.0.1:" + port(ports[1]),
+		"--diagnostics-address=127.0.0.1:" + port(ports[2]),
 		"--insecure-diagnostics",
-		"--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
-	)
+	}
+	if contract == newer {
+		arguments = append(arguments, "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields")
+	}
+	program := filepath.Join(programs, "cluster-api-core")
+	manager, err := family.start(program, []string{"POD_NAMESPACE=capi-system"}, arguments...)
 	if err != nil {
 		return err
 	}

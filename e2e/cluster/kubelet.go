@@ -20,8 +20,10 @@ const (
 // join registers the Node of a host that is provisioned.
 func (s *standIns) join(ctx context.Context, machine *unstructured.Unstructured) error {
 	provider := text(machine, "spec", "providerID")
-	provisioned := isTrue(machine, "status", "initialization", "infrastructureProvisioned")
-	name := machine.GetName()
+	provisioned := isTrue(machine, "status", "initialization", "infrastructureProvisioned") ||
+		isTrue(machine, "status", "infrastructureReady")
+	// Named like a host in its domain: Nodes have no namespace, and those of two must not meet.
+	name := machine.GetName() + "." + machine.GetNamespace()
 	if isDeleting(machine) || provider == "" || !provisioned || s.seen(nodes, "", name) != nil {
 		return nil
 	}
@@ -30,7 +32,7 @@ func (s *standIns) join(ctx context.Context, machine *unstructured.Unstructured)
 		"metadata": object{
 			"name":        name,
 			"labels":      object{"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
-			"annotations": object{machineOf: machine.GetNamespace() + "/" + name},
+			"annotations": object{machineOf: machine.GetNamespace() + "/" + machine.GetName()},
 		},
 		"spec": object{"providerID": provider},
 	})

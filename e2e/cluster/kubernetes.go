@@ -150,6 +150,8 @@ func (k *kubernetes) startServer(ctx context.Context, family *family, programs s
 		"--authorization-mode=RBAC",
 		"--audit-policy-file="+policy,
 		"--audit-log-path="+filepath.Join(k.state, "audit.log"),
+		// In megabytes: the whole of a run is in one file.
+		"--audit-log-maxsize=4096",
 	)
 	if err != nil {
 		return err

@@ -10,12 +10,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -25,6 +27,21 @@ type binaries struct {
 	kubernetes string
 	// clusterAPI holds the core manager and, in crds, its definitions.
 	clusterAPI string
+}
+
+// tell writes down what runs, by the folders that it comes from.
+func (b binaries) tell(path string) error {
+	version := func(directory, prefix string) string {
+		return strings.TrimPrefix(filepath.Base(directory), prefix)
+	}
+	text, err := json.Marshal(map[string]string{
+		"kubernetes": version(b.kubernetes, "kubernetes-"),
+		"clusterAPI": version(b.clusterAPI, "cluster-api-"),
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
 }
 
 func main() {
@@ -73,14 +90,18 @@ func run(state string, from binaries) error {
 	defer kubernetes.etcd.Close()
 	// Deferred calls run backwards: the children end before the etcd that they write to.
 	defer family.stop()
-	if err := startClusterAPI(ctx, family, kubernetes, from.clusterAPI); err != nil {
+	contract, err := startClusterAPI(ctx, family, kubernetes, from.clusterAPI)
+	if err != nil {
 		return fmt.Errorf("starting Cluster API: %w", err)
 	}
-	standIns, err := startStandIns(ctx, kubernetes)
+	standIns, err := startStandIns(ctx, kubernetes, contract)
 	if err != nil {
 		return fmt.Errorf("starting the stand-ins: %w", err)
 	}
 	defer standIns.Wait()
+	if err := from.tell(filepath.Join(state, "versions.json")); err != nil {
+		return err
+	}
 	fmt.Println("ready")
 	select {
 	case <-ctx.Done():

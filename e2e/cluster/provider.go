@@ -22,9 +22,9 @@ func (s *standIns) provideControlPlane(ctx context.Context, cluster *unstructure
 		return nil
 	}
 	namespace, name := cluster.GetNamespace(), cluster.GetName()
-	if s.seen(controlPlanes, namespace, name) == nil {
-		if err := s.create(ctx, controlPlanes, object{
-			"apiVersion": controlPlaneGroup + "/v1beta2", "kind": "K0smotronControlPlane",
+	if s.seen(s.controlPlanes, namespace, name) == nil {
+		if err := s.create(ctx, s.controlPlanes, object{
+			"apiVersion": s.controlPlanes.GroupVersion().String(), "kind": "K0smotronControlPlane",
 			"metadata": object{"name": name, "namespace": namespace, "labels": object{clusterName: name}},
 		}); err != nil {
 			return err
@@ -42,8 +42,8 @@ func (s *standIns) provideControlPlane(ctx context.Context, cluster *unstructure
 	if text(cluster, "spec", "controlPlaneRef", "name") != "" {
 		return nil
 	}
-	return s.patch(ctx, clusters, cluster, object{"spec": object{
-		"controlPlaneRef":      object{"apiGroup": controlPlaneGroup, "kind": "K0smotronControlPlane", "name": name},
+	return s.patch(ctx, s.clusters, cluster, object{"spec": object{
+		"controlPlaneRef":      s.contract.reference(controlPlaneGroup, "K0smotronControlPlane", namespace, name),
 		"controlPlaneEndpoint": object{"host": "127.0.0.1", "port": 6443},
 	}})
 }
@@ -53,9 +53,11 @@ func (s *standIns) initialise(ctx context.Context, controlPlane *unstructured.Un
 	if isDeleting(controlPlane) || isTrue(controlPlane, "status", "externalManagedControlPlane") {
 		return nil
 	}
-	return s.patch(ctx, controlPlanes, controlPlane, object{"status": object{
+	return s.patch(ctx, s.controlPlanes, controlPlane, object{"status": object{
 		"externalManagedControlPlane": true,
-		"initialization":              object{"controlPlaneInitialized": true},
+		// By these the older contract knows it, by the third the newer one.
+		"ready": true, "initialized": true,
+		"initialization": object{"controlPlaneInitialized": true},
 	}}, "status")
 }
 
@@ -77,8 +79,9 @@ func (s *standIns) bootstrap(ctx context.Context, config *unstructured.Unstructu
 	}); err != nil {
 		return err
 	}
-	return s.patch(ctx, bootstraps, config, object{"status": object{
+	return s.patch(ctx, s.bootstraps, config, object{"status": object{
 		"dataSecretName": name,
+		"ready":          true,
 		"initialization": object{"dataSecretCreated": true},
 	}}, "status")
 }
@@ -93,29 +96,31 @@ func (s *standIns) provision(ctx context.Context, host *unstructured.Unstructure
 		if isDeleting(host) {
 			return nil
 		}
-		return s.patch(ctx, infrastructures, host, object{"metadata": object{"finalizers": append(finalizers, hostFinalizer)}})
+		return s.patch(ctx, s.infrastructures, host, object{"metadata": object{"finalizers": append(finalizers, hostFinalizer)}})
 	}
-	machine := s.seen(machines, host.GetNamespace(), controllingMachine(host))
+	machine := s.seen(s.machines, host.GetNamespace(), controllingMachine(host))
 	if machine == nil || text(machine, "spec", "bootstrap", "dataSecretName") == "" {
 		return nil
 	}
 	if isDeleting(host) {
 		left := slices.DeleteFunc(slices.Clone(finalizers), func(each string) bool { return each == hostFinalizer })
-		return s.patch(ctx, infrastructures, host, object{"metadata": object{"finalizers": left}})
+		return s.patch(ctx, s.infrastructures, host, object{"metadata": object{"finalizers": left}})
 	}
 	address := text(host, "spec", "address")
 	if address == "" {
 		address = "127.0.0.1"
 	}
 	if text(host, "spec", "providerID") == "" {
-		id := fmt.Sprintf("remote-machine://%s:22", address)
-		return s.patch(ctx, infrastructures, host, object{"spec": object{"providerID": id}})
+		// Two namespaces may each have a host of that address.
+		id := fmt.Sprintf("remote-machine://%s.%s:22", address, host.GetNamespace())
+		return s.patch(ctx, s.infrastructures, host, object{"spec": object{"providerID": id}})
 	}
 	if isTrue(host, "status", "initialization", "provisioned") {
 		return nil
 	}
-	return s.patch(ctx, infrastructures, host, object{"status": object{
+	return s.patch(ctx, s.infrastructures, host, object{"status": object{
 		"addresses":      []any{object{"type": "InternalIP", "address": address}},
+		"ready":          true,
 		"initialization": object{"provisioned": true},
 	}}, "status")
 }

@@ -19,12 +19,41 @@ var (
 	secrets         = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	clusters        = schema.GroupVersionResource{Group: clusterGroup, Version: "v1beta2", Resource: "clusters"}
-	machines        = schema.GroupVersionResource{Group: clusterGroup, Version: "v1beta2", Resource: "machines"}
-	bootstraps      = schema.GroupVersionResource{Group: bootstrapGroup, Version: "v1beta2", Resource: "k0sworkerconfigs"}
-	infrastructures = schema.GroupVersionResource{Group: infrastructureGroup, Version: "v1beta2", Resource: "remotemachines"}
-	controlPlanes   = schema.GroupVersionResource{Group: controlPlaneGroup, Version: "v1beta2", Resource: "k0smotroncontrolplanes"}
 )
+
+// contract is the version in which Cluster API and its providers speak to each other.
+type contract string
+
+const (
+	older contract = "v1beta1"
+	newer contract = "v1beta2"
+)
+
+// resources of Cluster API and its providers, in the version of a contract.
+type resources struct {
+	clusters, machines, bootstraps, infrastructures, controlPlanes schema.GroupVersionResource
+}
+
+func (c contract) resources() resources {
+	of := func(group, resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: group, Version: string(c), Resource: resource}
+	}
+	return resources{
+		clusters:        of(clusterGroup, "clusters"),
+		machines:        of(clusterGroup, "machines"),
+		bootstraps:      of(bootstrapGroup, "k0sworkerconfigs"),
+		infrastructures: of(infrastructureGroup, "remotemachines"),
+		controlPlanes:   of(controlPlaneGroup, "k0smotroncontrolplanes"),
+	}
+}
+
+// reference names an object of the same namespace as a contract has it.
+func (c contract) reference(group, kind, namespace, name string) object {
+	if c == older {
+		return object{"apiVersion": group + "/" + string(c), "kind": kind, "namespace": namespace, "name": name}
+	}
+	return object{"apiGroup": group, "kind": kind, "name": name}
+}
 
 // object is short for what is written so often here.
 type object = map[string]any

@@ -26,6 +26,8 @@ import (
 // decided from something out of date is refused by the server, and the event of what
 // overtook it leads back here.
 type standIns struct {
+	resources
+	contract  contract
 	client    dynamic.Interface
 	informers dynamicinformer.DynamicSharedInformerFactory
 	// workload is the kubeconfig by which the clusters' nodes are reached: this very server.
@@ -40,18 +42,20 @@ type step struct {
 	take     func(*standIns, context.Context, *unstructured.Unstructured) error
 }
 
-var steps = []step{
-	{clusters, (*standIns).provideControlPlane},
-	{controlPlanes, (*standIns).initialise},
-	{bootstraps, (*standIns).bootstrap},
-	{infrastructures, (*standIns).provision},
-	{machines, (*standIns).join},
-	{nodes, (*standIns).becomeReady},
-	{pods, (*standIns).runPod},
+func (r resources) steps() []step {
+	return []step{
+		{r.clusters, (*standIns).provideControlPlane},
+		{r.controlPlanes, (*standIns).initialise},
+		{r.bootstraps, (*standIns).bootstrap},
+		{r.infrastructures, (*standIns).provision},
+		{r.machines, (*standIns).join},
+		{nodes, (*standIns).becomeReady},
+		{pods, (*standIns).runPod},
+	}
 }
 
 // startStandIns returns once they have seen what there is; they end with the context.
-func startStandIns(ctx context.Context, k *kubernetes) (*sync.WaitGroup, error) {
+func startStandIns(ctx context.Context, k *kubernetes, contract contract) (*sync.WaitGroup, error) {
 	config, err := k.config("workload-admin", "system:masters")
 	if err != nil {
 		return nil, err
@@ -61,6 +65,8 @@ func startStandIns(ctx context.Context, k *kubernetes) (*sync.WaitGroup, error) 
 		return nil, err
 	}
 	s := &standIns{
+		resources: contract.resources(),
+		contract:  contract,
 		client:    k.client,
 		informers: dynamicinformer.NewDynamicSharedInformerFactory(k.client, 0),
 		workload:  string(workload),
@@ -78,7 +84,7 @@ func startStandIns(ctx context.Context, k *kubernetes) (*sync.WaitGroup, error) 
 		UpdateFunc: func(any, any) { note() },
 		DeleteFunc: func(any) { note() },
 	}
-	for _, step := range steps {
+	for _, step := range s.steps() {
 		if _, err := s.informers.ForResource(step.resource).Informer().AddEventHandler(handler); err != nil {
 			return nil, err
 		}
@@ -113,7 +119,7 @@ func (s *standIns) run(ctx context.Context, changed <-chan struct{}) {
 // round takes every step for every object. It says whether none failed.
 func (s *standIns) round(ctx context.Context) bool {
 	clean := true
-	for _, step := range steps {
+	for _, step := range s.steps() {
 		all, err := s.informers.ForResource(step.resource).Lister().List(labels.Everything())
 		if err != nil {
 			return false

@@ -8,6 +8,16 @@ use fivespot_testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(an_edited_schedule_ends_the_drain),
+    promise!(a_window_that_opens_again_ends_the_drain_on_the_second),
+    promise!(a_node_that_somebody_else_cordoned_stays_cordoned),
+    promise!(a_machine_that_is_being_deleted_goes_and_another_comes),
+];
+
 /// A worker whose last pod may not be evicted, at its window's closing time.
 async fn held_at_closing(worker: &Value) -> (Cluster, Operator, Value) {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
@@ -26,17 +36,18 @@ async fn held_at_closing(worker: &Value) -> (Cluster, Operator, Value) {
 }
 
 async fn assert_in_service(cluster: &Cluster, machine: &Value) {
-    let status = cluster.status("worker").await;
-    assert_eq!(status["phase"], "Active", "{status:#}");
-    assert_eq!(status.get("shutdown"), None);
-    assert_eq!(status["machineRef"]["uid"], *machine);
+    let is_in_service = |object: &Value| {
+        let status = &object["status"];
+        status["phase"] == "Active" && status.get("shutdown").is_none()
+    };
+    let worker = cluster.soon(&machine_path("worker"), is_in_service).await;
+    assert_eq!(worker["status"]["machineRef"]["uid"], *machine);
     let [_, _, path] = cluster.triple("worker");
     let found = cluster.get(&path).await.unwrap();
     assert_eq!(found["metadata"]["uid"], *machine);
     assert_eq!(found["metadata"].get("deletionTimestamp"), None);
 }
 
-#[tokio::test]
 async fn an_edited_schedule_ends_the_drain() {
     let (cluster, _operator, machine) =
         held_at_closing(&scheduled_machine("worker")).await;
@@ -45,7 +56,7 @@ async fn an_edited_schedule_ends_the_drain() {
     assert_eq!(node["spec"]["unschedulable"], true);
     let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
     cluster.patch(&machine_path("worker"), &longer).await;
-    cluster.clock().quiet().await;
+    cluster.settle().await;
     assert_in_service(&cluster, &machine).await;
     let node = cluster.get(&node_path("worker")).await.unwrap();
     assert_eq!(node["spec"].get("unschedulable"), None);
@@ -62,7 +73,6 @@ async fn an_edited_schedule_ends_the_drain() {
     );
 }
 
-#[tokio::test]
 async fn a_window_that_opens_again_ends_the_drain_on_the_second() {
     let mut worker = scheduled_machine("worker");
     worker["spec"]["schedule"] = json!({"cron": "50-59/2 22 * * *", "duration": "1m"});
@@ -79,7 +89,6 @@ async fn a_window_that_opens_again_ends_the_drain_on_the_second() {
     assert_eq!(node["spec"].get("unschedulable"), None);
 }
 
-#[tokio::test]
 async fn a_node_that_somebody_else_cordoned_stays_cordoned() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
@@ -93,14 +102,13 @@ async fn a_node_that_somebody_else_cordoned_stays_cordoned() {
     assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
     let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
     cluster.patch(&machine_path("worker"), &longer).await;
-    cluster.clock().quiet().await;
+    cluster.settle().await;
     assert_in_service(&cluster, &active["status"]["machineRef"]["uid"]).await;
     let node = cluster.get(&node_path("worker")).await.unwrap();
     assert_eq!(node["spec"]["unschedulable"], true);
     assert_eq!(cluster.operator_told("nodes"), [""; 0]);
 }
 
-#[tokio::test]
 async fn a_machine_that_is_being_deleted_goes_and_another_comes() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();

@@ -1,11 +1,20 @@
 //! What is edited while a machine runs waits for its next one, except what must not wait.
 
 use fivespot_testkit::{Cluster, condition, instant, machine_path, scheduled_machine};
-use serde_json::json;
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew),
+    promise!(another_kind_of_infrastructure_leaves_the_old_one_to_be_removed),
+    promise!(a_drain_timeout_is_told_cluster_api_at_once),
+    promise!(a_grace_that_is_edited_during_a_drain_may_shorten_it_and_never_lengthens_it),
+];
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 
-#[tokio::test]
 async fn an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
@@ -30,15 +39,16 @@ async fn an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew() {
     assert_eq!(kept["spec"]["address"], "worker.example");
 
     cluster.pass_to("2026-03-09T13:01:00Z").await;
-    let status = cluster.status("worker").await;
-    assert_eq!(condition(&status, "Ready")["reason"], "MachineRunning");
+    let is_running = |object: &Value| {
+        condition(&object["status"], "Ready")["reason"] == "MachineRunning"
+    };
+    cluster.soon(&machine_path("worker"), is_running).await;
     let made = cluster.get(&infrastructure).await.unwrap();
     assert_eq!(made["spec"]["address"], "other.example");
     let made = cluster.get(&machine).await.unwrap();
     assert_eq!(made["metadata"]["labels"]["team"], "a");
 }
 
-#[tokio::test]
 async fn another_kind_of_infrastructure_leaves_the_old_one_to_be_removed() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
@@ -57,22 +67,20 @@ async fn another_kind_of_infrastructure_leaves_the_old_one_to_be_removed() {
     assert_eq!(references["reason"], "KindNotServed", "{status:#}");
 }
 
-#[tokio::test]
 async fn a_drain_timeout_is_told_cluster_api_at_once() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let edit = json!({"spec": {"nodeDrainTimeout": "90s"}});
     cluster.patch(&machine_path("worker"), &edit).await;
-    cluster.clock().quiet().await;
+    cluster.settle().await;
     let [_, _, machine] = cluster.triple("worker");
     let patched = cluster.get(&machine).await.unwrap();
-    assert_eq!(patched["spec"]["deletion"]["nodeDrainTimeoutSeconds"], 90);
+    assert_eq!(cluster.drain_timeout(&patched).as_secs(), 90);
     let ready = condition(&cluster.status("worker").await, "Ready");
     assert_eq!(ready["reason"], "MachineRunning");
 }
 
-#[tokio::test]
 async fn a_grace_that_is_edited_during_a_drain_may_shorten_it_and_never_lengthens_it() {
     for (edited, ends) in [
         ("2m", "2026-03-06T23:02:00Z"),
@@ -89,6 +97,7 @@ async fn a_grace_that_is_edited_during_a_drain_may_shorten_it_and_never_lengthen
         }});
         cluster.patch(&machine_path("worker"), &edit).await;
         let [_, _, path] = cluster.triple("worker");
+        cluster.hold(&path).await;
         let limit = instant("2026-03-06T23:10:00Z");
         cluster
             .wait_for(&path, limit, |machine| {

@@ -5,7 +5,17 @@ use fivespot_testkit::{
     Cluster, Tally, cluster_object, condition, instant, machine_path, path_of,
     scheduled_machine,
 };
-use serde_json::json;
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(though_the_window_has_closed),
+    promise!(though_the_kill_switch_was_set),
+    promise!(though_the_scheduled_machine_was_deleted),
+    promise!(though_the_cluster_is_gone),
+];
 
 /// What happens between two operators.
 #[derive(Clone, Copy, Debug)]
@@ -39,12 +49,12 @@ impl Meanwhile {
     }
 }
 
-/// Lets an operator die after its `limit`-th write of an opening; says whether it did.
-async fn dies_after(limit: usize, meanwhile: Meanwhile) -> bool {
+/// Lets an operator die after its `writes`-th write of an opening; says whether it did.
+async fn dies_after(writes: usize, meanwhile: Meanwhile) -> bool {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
-    cluster.apply(&cluster_object(cluster.contract())).await;
+    cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
-    let tally = Tally::up_to(limit);
+    let tally = Tally::up_to(writes);
     let doomed = cluster.operator_through(tally.clone());
     let has_died = tokio::select! {
         () = cluster.pass_to("2026-03-06T15:05:00Z") => false,
@@ -55,6 +65,32 @@ async fn dies_after(limit: usize, meanwhile: Meanwhile) -> bool {
     meanwhile.happen(&cluster).await;
     let _heir = cluster.operator();
     cluster.pass_to("2026-03-06T23:15:00Z").await;
+    let limit = instant("2026-03-07T12:00:00Z");
+    match meanwhile {
+        Meanwhile::Closes => {
+            cluster.wait_for_phase("worker", "Inactive", limit).await;
+        }
+        Meanwhile::IsKilled => {
+            cluster.wait_for_phase("worker", "Terminated", limit).await;
+            let [.., machine] = cluster.triple("worker");
+            cluster.wait_until_gone(&machine, limit).await;
+        }
+        Meanwhile::IsDeleted => {
+            cluster
+                .wait_until_gone(&machine_path("worker"), limit)
+                .await;
+        }
+        Meanwhile::LosesItsCluster => {
+            let is_decided = |object: &Value| {
+                let status = &object["status"];
+                status["phase"] == "Inactive"
+                    || condition(status, "Ready")["reason"] == "RemovalStalled"
+            };
+            cluster
+                .wait_for(&machine_path("worker"), limit, is_decided)
+                .await;
+        }
+    }
     let status = cluster.status("worker").await;
     let mut hangs = false;
     for path in cluster.triple("worker") {
@@ -64,11 +100,15 @@ async fn dies_after(limit: usize, meanwhile: Meanwhile) -> bool {
         // A provider does not let go of its object without a Machine and a Cluster.
         assert!(
             matches!(meanwhile, Meanwhile::LosesItsCluster),
-            "{meanwhile:?}, died after {limit}: {left:#}"
+            "{meanwhile:?}, died after {writes}: {left:#}"
         );
         let ready = condition(&status, "Ready");
-        assert_eq!(ready["reason"], "RemovalStalled", "died after {limit}");
-        assert_ne!(left["metadata"].get("deletionTimestamp"), None);
+        assert_eq!(ready["reason"], "RemovalStalled", "died after {writes}");
+        assert_ne!(
+            left["metadata"].get("deletionTimestamp"),
+            None,
+            "died after {writes}: {left:#}"
+        );
         hangs = true;
     }
     match meanwhile {
@@ -92,22 +132,18 @@ async fn at_every_write(meanwhile: Meanwhile) {
     assert!(limit > 5, "an opening takes more writes than {limit}");
 }
 
-#[tokio::test]
 async fn though_the_window_has_closed() {
     at_every_write(Meanwhile::Closes).await;
 }
 
-#[tokio::test]
 async fn though_the_kill_switch_was_set() {
     at_every_write(Meanwhile::IsKilled).await;
 }
 
-#[tokio::test]
 async fn though_the_scheduled_machine_was_deleted() {
     at_every_write(Meanwhile::IsDeleted).await;
 }
 
-#[tokio::test]
 async fn though_the_cluster_is_gone() {
     at_every_write(Meanwhile::LosesItsCluster).await;
 }

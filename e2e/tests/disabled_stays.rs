@@ -1,18 +1,28 @@
 //! A schedule that is switched off creates nothing and takes nothing away.
 
 use fivespot_testkit::{
-    BEFORE_CLOSING, Cluster, cluster_object, condition, instant, machine_path, node_path,
+    BEFORE_CLOSING, Cluster, condition, instant, machine_path, node_path,
     scheduled_machine,
 };
 use serde_json::{Value, json};
 
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_machine_that_is_there_stays_beyond_its_window_and_leaves_when_enabled),
+    promise!(enabled_again_inside_the_window_it_is_the_same_machine),
+    promise!(nothing_is_created_for_a_disabled_schedule),
+    promise!(a_machine_deleted_by_hand_comes_back_only_where_the_schedule_is_enabled),
+    promise!(a_commitment_to_leave_is_kept_though_the_schedule_is_disabled),
+];
+
 async fn enable(cluster: &Cluster, enabled: bool) {
     let patch = json!({"spec": {"schedule": {"enabled": enabled}}});
     cluster.patch(&machine_path("worker"), &patch).await;
-    cluster.clock().quiet().await;
+    cluster.settle().await;
 }
 
-#[tokio::test]
 async fn a_machine_that_is_there_stays_beyond_its_window_and_leaves_when_enabled() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
@@ -37,7 +47,6 @@ async fn a_machine_that_is_there_stays_beyond_its_window_and_leaves_when_enabled
     cluster.wait_for_phase("worker", "Inactive", limit).await;
 }
 
-#[tokio::test]
 async fn enabled_again_inside_the_window_it_is_the_same_machine() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
@@ -45,19 +54,18 @@ async fn enabled_again_inside_the_window_it_is_the_same_machine() {
     enable(&cluster, false).await;
     cluster.pass_to("2026-03-06T16:00:00Z").await;
     enable(&cluster, true).await;
-    let status = cluster.status("worker").await;
-    assert_eq!(status["phase"], "Active");
+    let is_active = |object: &Value| object["status"]["phase"] == "Active";
+    let again = cluster.soon(&machine_path("worker"), is_active).await;
     assert_eq!(
-        status["machineRef"]["uid"],
+        again["status"]["machineRef"]["uid"],
         active["status"]["machineRef"]["uid"]
     );
 }
 
-#[tokio::test]
 async fn nothing_is_created_for_a_disabled_schedule() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
-    cluster.apply(&cluster_object(cluster.contract())).await;
+    cluster.add_cluster().await;
     let mut worker = scheduled_machine("worker");
     worker["spec"]["schedule"]["enabled"] = json!(false);
     cluster.apply(&worker).await;
@@ -68,7 +76,6 @@ async fn nothing_is_created_for_a_disabled_schedule() {
     }
 }
 
-#[tokio::test]
 async fn a_machine_deleted_by_hand_comes_back_only_where_the_schedule_is_enabled() {
     for enabled in [false, true] {
         let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
@@ -77,17 +84,18 @@ async fn a_machine_deleted_by_hand_comes_back_only_where_the_schedule_is_enabled
         enable(&cluster, enabled).await;
         let [_, _, path] = cluster.triple("worker");
         cluster.delete(&path).await;
+        let before = &active["status"]["machineRef"]["uid"];
+        let has_gone = |machine: &Value| machine["metadata"]["uid"] != *before;
+        cluster.soon(&path, has_gone).await;
+        if enabled {
+            cluster.soon(&path, |machine| !machine.is_null()).await;
+        }
         cluster.pass_to("2026-03-06T15:05:00Z").await;
         let again = cluster.get(&path).await.unwrap_or(Value::Null);
         assert_eq!(again.is_null(), !enabled, "{again:#}");
-        assert_ne!(
-            again["metadata"]["uid"],
-            active["status"]["machineRef"]["uid"]
-        );
     }
 }
 
-#[tokio::test]
 async fn a_commitment_to_leave_is_kept_though_the_schedule_is_disabled() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();

@@ -8,6 +8,25 @@ use fivespot_testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(the_second_eviction_waits_for_the_replacement_and_the_machine_for_both)
+        .on_embedded_alone(
+            "has `sim` replace pods, and tells the steps of everybody in order",
+        ),
+    promise!(
+        a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_longer
+    ),
+    promise!(pods_that_nobody_can_move_are_not_waited_for),
+    promise!(a_pod_that_comes_during_the_drain_is_drained_too),
+    promise!(a_machine_without_a_node_goes_at_once).on_embedded_alone(
+        "needs a host that takes seconds of the operator's time to join",
+    ),
+    promise!(a_grace_of_nothing_waits_for_nobody),
+];
+
 const BUSINESS_HOURS: &str = include_str!("../../examples/business-hours.yaml");
 const BUSINESS_HOURS_WORKER: &str = "business-hours-worker";
 const EXCLUDE_DRAIN: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
@@ -44,7 +63,6 @@ fn steps(cluster: &Cluster) -> Vec<String> {
     steps
 }
 
-#[tokio::test]
 async fn the_second_eviction_waits_for_the_replacement_and_the_machine_for_both() {
     let cluster = Cluster::start(instant("2026-03-06T21:30:00Z")).await;
     let _operator = cluster.operator();
@@ -118,7 +136,6 @@ async fn the_second_eviction_waits_for_the_replacement_and_the_machine_for_both(
     assert_eq!(replacement["spec"]["nodeName"], "sim-node-0");
 }
 
-#[tokio::test]
 async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_longer() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
@@ -128,15 +145,18 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
 
+    let [_, _, machine] = cluster.triple("worker");
+    cluster.hold(&machine).await;
+
     cluster.pass_to("2026-03-06T23:02:59Z").await;
     assert_eq!(cluster.operator_told("machines").len(), 1, "it was created");
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "ShuttingDown");
     assert!(
-        status["message"]
-            .as_str()
-            .unwrap()
-            .contains("default/only is held back"),
+        status["message"].as_str().unwrap().contains(&format!(
+            "{}/only is held back",
+            cluster.namespace("default")
+        )),
         "{status:#}"
     );
     cluster.pass_to("2026-03-06T23:03:00Z").await;
@@ -147,11 +167,11 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
             "2026-03-06T23:03:00Z delete worker 200",
         ]
     );
-    let [_, _, machine] = cluster.triple("worker");
-    let machine = cluster.get(&machine).await.unwrap();
-    let annotations = &machine["metadata"]["annotations"];
-    assert!(annotations.get(EXCLUDE_DRAIN).is_some(), "{machine:#}");
-    assert!(annotations.get(EXCLUDE_DETACH).is_some(), "{machine:#}");
+    let going = cluster.get(&machine).await.unwrap();
+    let annotations = &going["metadata"]["annotations"];
+    assert!(annotations.get(EXCLUDE_DRAIN).is_some(), "{going:#}");
+    assert!(annotations.get(EXCLUDE_DETACH).is_some(), "{going:#}");
+    cluster.release(&machine).await;
     cluster
         .wait_for_phase("worker", "Inactive", instant("2026-03-06T23:04:00Z"))
         .await;
@@ -160,14 +180,14 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
     assert!(evictions.iter().all(|eviction| eviction.ends_with(" 429")));
 }
 
-#[tokio::test]
 async fn pods_that_nobody_can_move_are_not_waited_for() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let mut of_daemon_set = pod("of-daemon-set", "log", "worker");
     of_daemon_set["metadata"]["ownerReferences"] = json!([{
-        "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "log", "uid": "a-b-c",
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "log",
+        "uid": cluster.daemon_set("log").await,
         "controller": true,
     }]);
     let mut mirror = pod("mirror", "proxy", "worker");
@@ -195,30 +215,26 @@ async fn pods_that_nobody_can_move_are_not_waited_for() {
     }
 }
 
-#[tokio::test]
 async fn a_pod_that_comes_during_the_drain_is_drained_too() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("first", "worker").await;
+    cluster.hold_last_pod().await;
     cluster.pass_to(CLOSING).await;
-    cluster.apply(&pod("second", "shop", "worker")).await;
-    cluster
-        .wait_for_phase("worker", "Inactive", instant("2026-03-06T23:05:00Z"))
-        .await;
-    let evicted: Vec<String> = cluster.operator_told("pods/eviction");
-    assert!(evicted[0].ends_with("create first 201"), "{evicted:?}");
-    assert!(evicted[1].ends_with("create second 201"), "{evicted:?}");
+    cluster.apply(&pod("second", "log", "worker")).await;
+    let limit = instant("2026-03-06T23:04:00Z");
+    cluster.wait_until_gone(&pod_path("second"), limit).await;
+    let told = cluster.operator_told("pods/eviction");
+    let is_evicted = |pod: &str| told.iter().any(|line| line.ends_with(pod));
+    assert!(is_evicted("create second 201"), "{told:?}");
+    assert!(!is_evicted("create first 201"), "{told:?}");
 }
 
-#[tokio::test]
 async fn a_machine_without_a_node_goes_at_once() {
     let cluster = Cluster::start(instant("2026-03-06T22:59:57Z")).await;
     let _operator = cluster.operator();
-    let contract = cluster.contract();
-    cluster
-        .apply(&fivespot_testkit::cluster_object(contract))
-        .await;
+    cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
     cluster.pass_to(CLOSING).await;
     assert_eq!(
@@ -234,7 +250,6 @@ async fn a_machine_without_a_node_goes_at_once() {
     assert_eq!(cluster.operator_told("nodes"), [""; 0]);
 }
 
-#[tokio::test]
 async fn a_grace_of_nothing_waits_for_nobody() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
@@ -246,7 +261,8 @@ async fn a_grace_of_nothing_waits_for_nobody() {
     let [_, _, machine] = cluster.triple("worker");
     let created = cluster.get(&machine).await.unwrap();
     // To Cluster API nought means no limit.
-    assert_eq!(created["spec"]["deletion"]["nodeDrainTimeoutSeconds"], 1);
+    assert_eq!(cluster.drain_timeout(&created).as_secs(), 1);
+    cluster.hold(&machine).await;
 
     cluster.pass_to(CLOSING).await;
     let deleted = cluster.get(&machine).await.unwrap();
@@ -254,7 +270,8 @@ async fn a_grace_of_nothing_waits_for_nobody() {
     let annotations = &deleted["metadata"]["annotations"];
     assert!(annotations.get(EXCLUDE_DRAIN).is_some(), "{deleted:#}");
     assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
+    cluster.release(&machine).await;
     cluster
-        .wait_for_phase("worker", "Inactive", instant("2026-03-06T23:00:30Z"))
+        .wait_for_phase("worker", "Inactive", instant("2026-03-06T23:02:00Z"))
         .await;
 }

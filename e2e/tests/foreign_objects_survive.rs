@@ -2,11 +2,23 @@
 //! deleted.
 
 use fivespot_testkit::{
-    Cluster, cluster_object, condition, instant, machine_path, scheduled_machine,
+    Cluster, Contract, condition, instant, machine_path, scheduled_machine,
 };
 use serde_json::{Value, json};
 
-fn foreign(kind: &str) -> Value {
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_foreign_bootstrap_object),
+    promise!(a_foreign_infrastructure_object),
+    promise!(a_foreign_machine),
+    promise!(a_label_of_ours_alone_makes_nothing_ours),
+    promise!(once_the_name_is_free_the_machine_comes),
+];
+
+fn foreign(cluster: &Cluster, kind: &str) -> Value {
+    let machines = format!("cluster.x-k8s.io/{}", cluster.contract().version());
     let (version, spec) = match kind {
         "K0sWorkerConfig" => ("bootstrap.cluster.x-k8s.io/v1beta1", json!({})),
         "RemoteMachine" => (
@@ -14,14 +26,21 @@ fn foreign(kind: &str) -> Value {
             json!({"address": "elsewhere.example", "port": 22}),
         ),
         _ => (
-            "cluster.x-k8s.io/v1beta2",
+            machines.as_str(),
             json!({
                 "clusterName": "production-cluster",
                 "bootstrap": {"dataSecretName": "by-hand"},
-                "infrastructureRef": {
-                    "apiGroup": "infrastructure.cluster.x-k8s.io",
-                    "kind": "RemoteMachine",
-                    "name": "elsewhere",
+                "infrastructureRef": match cluster.contract() {
+                    Contract::V1Beta1 => json!({
+                        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+                        "kind": "RemoteMachine",
+                        "name": "elsewhere",
+                    }),
+                    Contract::V1Beta2 => json!({
+                        "apiGroup": "infrastructure.cluster.x-k8s.io",
+                        "kind": "RemoteMachine",
+                        "name": "elsewhere",
+                    }),
                 },
             }),
         ),
@@ -47,13 +66,22 @@ fn writes_to(cluster: &Cluster, path: &str) -> Vec<String> {
 async fn survives(kind: &str, own: usize) {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
-    cluster.apply(&cluster_object(cluster.contract())).await;
-    cluster.apply(&foreign(kind)).await;
-    cluster.clock().quiet().await;
+    cluster.add_cluster().await;
+    cluster.apply(&foreign(&cluster, kind)).await;
     let paths = cluster.triple("worker");
+    if kind == "Machine" {
+        let is_adopted =
+            |machine: &Value| machine["metadata"]["ownerReferences"].is_array();
+        cluster.soon(&paths[own], is_adopted).await;
+    }
+    cluster.settle().await;
     let before = cluster.get(&paths[own]).await.unwrap();
 
     cluster.apply(&scheduled_machine("worker")).await;
+    let is_taken = |object: &Value| {
+        condition(&object["status"], "ReferencesValid")["reason"] == "NameTaken"
+    };
+    cluster.soon(&machine_path("worker"), is_taken).await;
     cluster.pass_to("2026-03-06T16:00:00Z").await;
     let status = cluster.status("worker").await;
     let references = condition(&status, "ReferencesValid");
@@ -84,44 +112,40 @@ async fn survives(kind: &str, own: usize) {
     );
 }
 
-#[tokio::test]
 async fn a_foreign_bootstrap_object() {
     survives("K0sWorkerConfig", 0).await;
 }
 
-#[tokio::test]
 async fn a_foreign_infrastructure_object() {
     survives("RemoteMachine", 1).await;
 }
 
-#[tokio::test]
 async fn a_foreign_machine() {
     survives("Machine", 2).await;
 }
 
-#[tokio::test]
 async fn a_label_of_ours_alone_makes_nothing_ours() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
-    cluster.apply(&cluster_object(cluster.contract())).await;
-    let mut claimed = foreign("K0sWorkerConfig");
+    cluster.add_cluster().await;
+    let mut claimed = foreign(&cluster, "K0sWorkerConfig");
     claimed["metadata"]["labels"] = json!({
         "5spot.finos.org/scheduled-machine": "worker",
         "5spot.finos.org/scheduled-machine-uid": "somebody-else",
     });
     cluster.apply(&claimed).await;
     cluster.apply(&scheduled_machine("worker")).await;
-    cluster.clock().quiet().await;
-    let status = cluster.status("worker").await;
-    assert_eq!(condition(&status, "ReferencesValid")["reason"], "NameTaken");
+    let is_taken = |object: &Value| {
+        condition(&object["status"], "ReferencesValid")["reason"] == "NameTaken"
+    };
+    cluster.soon(&machine_path("worker"), is_taken).await;
 }
 
-#[tokio::test]
 async fn once_the_name_is_free_the_machine_comes() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
-    cluster.apply(&cluster_object(cluster.contract())).await;
-    cluster.apply(&foreign("K0sWorkerConfig")).await;
+    cluster.add_cluster().await;
+    cluster.apply(&foreign(&cluster, "K0sWorkerConfig")).await;
     cluster.apply(&scheduled_machine("worker")).await;
     cluster.pass_to("2026-03-06T15:10:00Z").await;
     let [bootstrap, ..] = cluster.triple("worker");

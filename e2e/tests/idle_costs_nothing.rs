@@ -1,14 +1,24 @@
 //! A machine outside its window costs no request: the operator sleeps until the next edge.
 
-use fivespot_testkit::{Cluster, cluster_object, instant, scheduled_machine};
+use fivespot_testkit::{Cluster, instant, scheduled_machine};
 use serde_json::json;
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_day_of_a_thousand_machines_causes_requests_at_the_edges_alone)
+        .on_embedded_alone(
+            "plays a whole day of a thousand machines and dates every request",
+        ),
+    promise!(a_machine_in_service_causes_no_request_until_its_window_closes),
+];
 
 const IDLE: usize = 999;
 
-#[tokio::test]
 async fn a_day_of_a_thousand_machines_causes_requests_at_the_edges_alone() {
     let cluster = Cluster::start(instant("2026-03-06T23:10:00Z")).await;
-    cluster.apply(&cluster_object(cluster.contract())).await;
+    cluster.add_cluster().await;
     for number in 0..IDLE {
         let idle = scheduled_machine(&format!("idle-{number}"));
         cluster.create(&idle).await.unwrap();
@@ -47,7 +57,6 @@ async fn a_day_of_a_thousand_machines_causes_requests_at_the_edges_alone() {
     assert!((9..30).contains(&writes), "{writes} writes");
 }
 
-#[tokio::test]
 async fn a_machine_in_service_causes_no_request_until_its_window_closes() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();

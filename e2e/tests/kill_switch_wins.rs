@@ -6,46 +6,60 @@ use fivespot_testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(an_active_machine_goes_at_once_and_comes_back_when_the_switch_is_released),
+    promise!(a_machine_that_is_leaving_goes_at_once),
+    promise!(a_machine_that_cluster_api_is_draining_goes_at_once),
+    promise!(a_disabled_machine_and_a_deleted_one_go_at_once_too),
+];
+
+const EXCLUSIONS: [&str; 2] = [
+    "machine.cluster.x-k8s.io/exclude-node-draining",
+    "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach",
+];
+
 /// An Active worker whose last pod may not be evicted.
 async fn held(cluster: &Cluster) -> Value {
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
+    let [_, _, machine] = cluster.triple("worker");
+    cluster.hold(&machine).await;
     active
 }
 
 async fn set_kill_switch(cluster: &Cluster, is_set: bool) {
     let patch = json!({"spec": {"killSwitch": is_set}});
     cluster.patch(&machine_path("worker"), &patch).await;
-    cluster.clock().quiet().await;
+    cluster.settle().await;
 }
 
-async fn assert_going_without_drain(cluster: &Cluster) {
+/// Waits until the worker's Machine goes without a drain, and returns where it is held.
+async fn goes_without_drain(cluster: &Cluster) -> String {
     let [_, _, path] = cluster.triple("worker");
-    let machine = cluster.get(&path).await.unwrap();
-    assert_ne!(machine["metadata"]["deletionTimestamp"], Value::Null);
-    let annotations = machine["metadata"]["annotations"].as_object().unwrap();
-    for exclude in [
-        "exclude-node-draining",
-        "exclude-wait-for-node-volume-detach",
-    ] {
-        assert!(
-            annotations.contains_key(&format!("machine.cluster.x-k8s.io/{exclude}")),
-            "{machine:#}"
-        );
-    }
+    let is_going = |machine: &Value| {
+        let meta = &machine["metadata"];
+        let annotations = &meta["annotations"];
+        !meta["deletionTimestamp"].is_null()
+            && EXCLUSIONS.iter().all(|key| annotations.get(key).is_some())
+    };
+    cluster.soon(&path, is_going).await;
+    path
 }
 
-#[tokio::test]
 async fn an_active_machine_goes_at_once_and_comes_back_when_the_switch_is_released() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     let active = held(&cluster).await;
     set_kill_switch(&cluster, true).await;
-    assert_going_without_drain(&cluster).await;
+    let held = goes_without_drain(&cluster).await;
     assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
+    cluster.release(&held).await;
 
-    let limit = instant("2026-03-06T15:02:00Z");
+    let limit = instant("2026-03-06T15:05:00Z");
     let killed = cluster.wait_for_phase("worker", "Terminated", limit).await;
     for path in cluster.triple("worker") {
         assert_eq!(cluster.get(&path).await, None);
@@ -74,7 +88,6 @@ async fn an_active_machine_goes_at_once_and_comes_back_when_the_switch_is_releas
     );
 }
 
-#[tokio::test]
 async fn a_machine_that_is_leaving_goes_at_once() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
@@ -82,15 +95,15 @@ async fn a_machine_that_is_leaving_goes_at_once() {
     cluster.pass_to("2026-03-06T23:01:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
     set_kill_switch(&cluster, true).await;
-    assert_going_without_drain(&cluster).await;
+    let held = goes_without_drain(&cluster).await;
     let shutdown = &cluster.status("worker").await["shutdown"];
     assert_eq!(shutdown["reason"], "KillSwitch");
     assert_eq!(shutdown["deadline"], "2026-03-06T23:00:00Z");
-    let limit = instant("2026-03-06T23:02:00Z");
+    cluster.release(&held).await;
+    let limit = instant("2026-03-06T23:05:00Z");
     cluster.wait_for_phase("worker", "Terminated", limit).await;
 }
 
-#[tokio::test]
 async fn a_machine_that_cluster_api_is_draining_goes_at_once() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
@@ -100,12 +113,12 @@ async fn a_machine_that_cluster_api_is_draining_goes_at_once() {
     cluster.pass_to("2026-03-06T22:52:00Z").await;
     assert!(cluster.get(&path).await.is_some(), "the budget holds it");
     set_kill_switch(&cluster, true).await;
-    assert_going_without_drain(&cluster).await;
-    let limit = instant("2026-03-06T22:53:00Z");
+    let held = goes_without_drain(&cluster).await;
+    cluster.release(&held).await;
+    let limit = instant("2026-03-06T22:56:00Z");
     cluster.wait_for_phase("worker", "Terminated", limit).await;
 }
 
-#[tokio::test]
 async fn a_disabled_machine_and_a_deleted_one_go_at_once_too() {
     let disable = json!({"spec": {"schedule": {"enabled": false}}});
     for is_deleted in [false, true] {
@@ -119,8 +132,9 @@ async fn a_disabled_machine_and_a_deleted_one_go_at_once_too() {
         }
         cluster.pass_to("2026-03-06T15:02:00Z").await;
         set_kill_switch(&cluster, true).await;
-        assert_going_without_drain(&cluster).await;
-        let limit = instant("2026-03-06T15:03:00Z");
+        let held = goes_without_drain(&cluster).await;
+        cluster.release(&held).await;
+        let limit = instant("2026-03-06T15:06:00Z");
         let [_, _, path] = cluster.triple("worker");
         cluster.wait_until_gone(&path, limit).await;
     }

@@ -1,22 +1,35 @@
 //! The real kubectl works as it does against any API server, and shows machines readably.
 
 mod session;
-mod shows;
+pub(crate) mod shows;
 
 use fivespot_testkit::{machine_path, scheduled_machine};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
+pub(crate) use session::is_there;
+
 use session::Session;
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(apply_says_what_it_changed).with_kubectl(),
+    promise!(apply_on_the_server_names_those_it_conflicts_with).with_kubectl(),
+    promise!(patch_annotate_and_label_change_what_they_say).with_kubectl(),
+    promise!(a_watch_shows_a_window_opening).with_kubectl(),
+    promise!(wait_ends_when_what_it_waits_for_has_come).with_kubectl(),
+    promise!(cordon_and_uncordon_reach_the_node).with_kubectl(),
+    promise!(delete_waits_until_the_machine_has_left).with_kubectl(),
+    promise!(what_is_wrong_is_refused_in_the_words_of_the_rules).with_kubectl(),
+];
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 const BEFORE_OPENING: &str = "2026-03-06T13:59:00Z";
 
-#[tokio::test]
 async fn apply_says_what_it_changed() {
-    let Some(session) = Session::with_worker(WITHIN).await else {
-        return;
-    };
+    let session = Session::with_worker(WITHIN).await;
     let mut worker = scheduled_machine("worker");
     worker["spec"]["priority"] = json!(60);
     assert_snapshot!(
@@ -36,11 +49,8 @@ async fn apply_says_what_it_changed() {
     assert_eq!(stored["spec"]["priority"], 50);
 }
 
-#[tokio::test]
 async fn apply_on_the_server_names_those_it_conflicts_with() {
-    let Some(session) = Session::start(WITHIN).await else {
-        return;
-    };
+    let session = Session::start(WITHIN).await;
     let mut worker = scheduled_machine("worker");
     worker["spec"]["priority"] = json!(60);
     let alice = "apply --server-side --field-manager=alice";
@@ -72,11 +82,8 @@ async fn apply_on_the_server_names_those_it_conflicts_with() {
     );
 }
 
-#[tokio::test]
 async fn patch_annotate_and_label_change_what_they_say() {
-    let Some(session) = Session::with_worker(WITHIN).await else {
-        return;
-    };
+    let session = Session::with_worker(WITHIN).await;
     let merge = r#"{"spec":{"nodeDrainTimeout":"2m"}}"#;
     let json =
         r#"[{"op":"replace","path":"/spec/schedule/hoursOfDay","value":["8-17"]}]"#;
@@ -111,11 +118,8 @@ async fn patch_annotate_and_label_change_what_they_say() {
     "#);
 }
 
-#[tokio::test]
 async fn a_watch_shows_a_window_opening() {
-    let Some(session) = Session::with_worker(BEFORE_OPENING).await else {
-        return;
-    };
+    let session = Session::with_worker(BEFORE_OPENING).await;
     let mut watch = session
         .watching("get sm worker -w", "scheduledmachines")
         .await;
@@ -141,11 +145,8 @@ async fn a_watch_shows_a_window_opening() {
     );
 }
 
-#[tokio::test]
 async fn wait_ends_when_what_it_waits_for_has_come() {
-    let Some(session) = Session::with_worker(BEFORE_OPENING).await else {
-        return;
-    };
+    let session = Session::with_worker(BEFORE_OPENING).await;
     let pending = "wait --for=jsonpath={.status.phase}=Pending sm/worker --timeout=60s";
     let wait = session.watching(pending, "scheduledmachines").await;
     session.cluster.pass_to("2026-03-06T14:00:00Z").await;
@@ -160,11 +161,8 @@ async fn wait_ends_when_what_it_waits_for_has_come() {
     );
 }
 
-#[tokio::test]
 async fn cordon_and_uncordon_reach_the_node() {
-    let Some(session) = Session::with_worker(WITHIN).await else {
-        return;
-    };
+    let session = Session::with_worker(WITHIN).await;
     session.cluster.pass_to("2026-03-06T15:01:00Z").await;
     assert_snapshot!(session.kubectl("cordon worker").await, @"node/worker cordoned");
     let words = "get node worker -o jsonpath={.spec.unschedulable}";
@@ -173,11 +171,8 @@ async fn cordon_and_uncordon_reach_the_node() {
     assert_snapshot!(session.kubectl(words).await, @"");
 }
 
-#[tokio::test]
 async fn delete_waits_until_the_machine_has_left() {
-    let Some(session) = Session::with_worker(WITHIN).await else {
-        return;
-    };
+    let session = Session::with_worker(WITHIN).await;
     session.cluster.pass_to("2026-03-06T15:01:00Z").await;
     let delete = session
         .watching("delete sm worker", "scheduledmachines")
@@ -192,11 +187,8 @@ async fn delete_waits_until_the_machine_has_left() {
     );
 }
 
-#[tokio::test]
 async fn what_is_wrong_is_refused_in_the_words_of_the_rules() {
-    let Some(session) = Session::start(WITHIN).await else {
-        return;
-    };
+    let session = Session::start(WITHIN).await;
     let examples = "examples/admission";
     let apply = async |file: &str| {
         session

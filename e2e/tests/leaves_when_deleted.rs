@@ -5,19 +5,31 @@ use fivespot_testkit::{
     BEFORE_CLOSING, Cluster, cluster_object, instant, machine_path, node_path, pod_path,
     scheduled_machine,
 };
-use serde_json::json;
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(in_the_background),
+    promise!(in_the_foreground),
+    promise!(even_where_orphans_were_asked_for),
+    promise!(one_without_a_machine_is_gone_at_once),
+    promise!(a_namespace_that_is_deleted_takes_its_machine_along),
+];
 
 async fn leaves_with(propagation: &str) {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
+    cluster.hold_last_pod().await;
     let options = json!({"propagationPolicy": propagation});
     cluster.delete_with(&machine_path("worker"), &options).await;
-    cluster.clock().quiet().await;
-    let leaving = cluster.get(&machine_path("worker")).await.unwrap();
-    assert_eq!(leaving["status"]["phase"], "ShuttingDown", "{leaving:#}");
+    let is_leaving = |object: &Value| object["status"]["phase"] == "ShuttingDown";
+    let leaving = cluster.soon(&machine_path("worker"), is_leaving).await;
     assert_eq!(leaving["status"]["shutdown"]["reason"], "Deleted");
+    cluster.release_last_pod().await;
 
     let limit = instant("2026-03-06T22:55:00Z");
     cluster
@@ -28,7 +40,11 @@ async fn leaves_with(propagation: &str) {
     }
     assert_eq!(cluster.get(&node_path("worker")).await, None);
     assert_eq!(cluster.get(&pod_path("only")).await, None);
-    assert_eq!(cluster.operator_told("pods/eviction").len(), 1);
+    let evictions = cluster.operator_told("pods/eviction");
+    assert!(
+        evictions.last().unwrap().ends_with("create only 201"),
+        "{evictions:?}"
+    );
 
     // The finalizer is the last thing to go.
     let requests = cluster.requests();
@@ -46,40 +62,35 @@ async fn leaves_with(propagation: &str) {
     }
 }
 
-#[tokio::test]
 async fn in_the_background() {
     leaves_with("Background").await;
 }
 
-#[tokio::test]
 async fn in_the_foreground() {
     leaves_with("Foreground").await;
 }
 
-#[tokio::test]
 async fn even_where_orphans_were_asked_for() {
     leaves_with("Orphan").await;
 }
 
-#[tokio::test]
 async fn one_without_a_machine_is_gone_at_once() {
     let cluster = Cluster::start(instant("2026-03-07T12:00:00Z")).await;
     let _operator = cluster.operator();
     cluster.apply(&scheduled_machine("worker")).await;
-    cluster.clock().quiet().await;
-    cluster.delete(&machine_path("worker")).await;
-    cluster.clock().quiet().await;
-    assert_eq!(cluster.get(&machine_path("worker")).await, None);
+    let worker = machine_path("worker");
+    let is_settled = |object: &Value| object["status"]["phase"] == "Inactive";
+    cluster.soon(&worker, is_settled).await;
+    let before = cluster.clock().now();
+    cluster.delete(&worker).await;
+    cluster.wait_until_gone(&worker, before).await;
 }
 
-#[tokio::test]
 async fn a_namespace_that_is_deleted_takes_its_machine_along() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    cluster.add_namespace("team-a").await;
     let _operator = cluster.operator();
     let elsewhere = |path: &str| path.replace("/default/", "/team-a/");
-    cluster
-        .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}))
-        .await;
     for mut object in [
         cluster_object(cluster.contract()),
         scheduled_machine("worker"),

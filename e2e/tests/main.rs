@@ -1,6 +1,30 @@
 //! What the product promises, one file each, driven through the Kubernetes API alone.
+//!
+//! Every promise is kept on two backends. `cargo test -p e2e` plays all of them on the
+//! embedded server with a simulated Cluster API; with `E2E_BACKEND=kubernetes`, they are
+//! played on the real ones that `cargo xtask cluster up` has started. The operator is in this
+//! process on both, with a clock that the promise moves.
+//!
+//! # Adding a promise
+//!
+//! A promise is an async function without arguments in the file of its subject, named as
+//! a sentence, and a row in the file's `PROMISES`: `promise!(its_name)`. A new file is a `mod`
+//! and a row in `ALL`, both below. It starts a [`Cluster`](fivespot_testkit::Cluster), asks
+//! it through paths and objects, and panics when it is broken. What makes it hold on both
+//! backends:
+//!
+//! - It says namespace `default`, Cluster `production-cluster` and Node `worker` wherever it is,
+//!   and lets the cluster translate; what is *answered* is compared with
+//!   `cluster.node_name("worker")` and `cluster.namespace("default")`.
+//! - What must come is waited for with `wait_for`, up to a limit on the operator's clock. What
+//!   must not come is looked for after `pass_to` or `settle`.
+//! - Only the embedded backend has exact instants for what Cluster API does, `sim`'s
+//!   annotations, and the requests of others than the operator. A promise that cannot do
+//!   without says so in its row, `.on_embedded_alone("why")`; that is printed, and recorded.
+//! - One that changes the definition or the policy, which all share, is `.disruptive()`.
 
 #![expect(
+    clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a test that cannot go on has failed"
@@ -19,9 +43,43 @@ mod kubectl;
 mod leaves_when_deleted;
 mod opens_on_time;
 mod pauses;
+mod promise;
+mod run;
 mod speaks_both_contracts;
 mod spends_little;
 mod survives_restart_at_every_write;
 mod taints_the_node;
 mod tells_what_is_wrong;
 mod waits_for_its_cluster;
+
+use std::process::ExitCode;
+
+use promise::Promise;
+
+/// Every promise.
+const ALL: &[&[Promise]] = &[
+    admits_exactly_the_table::PROMISES,
+    cancels_when_it_reopens::PROMISES,
+    changes_wait_for_the_next_window::PROMISES,
+    clears_up_what_was_half_made::PROMISES,
+    disabled_stays::PROMISES,
+    drains_before_delete::PROMISES,
+    foreign_objects_survive::PROMISES,
+    idle_costs_nothing::PROMISES,
+    kill_switch_wins::PROMISES,
+    kubectl::PROMISES,
+    kubectl::shows::PROMISES,
+    leaves_when_deleted::PROMISES,
+    opens_on_time::PROMISES,
+    pauses::PROMISES,
+    speaks_both_contracts::PROMISES,
+    spends_little::PROMISES,
+    survives_restart_at_every_write::PROMISES,
+    taints_the_node::PROMISES,
+    tells_what_is_wrong::PROMISES,
+    waits_for_its_cluster::PROMISES,
+];
+
+fn main() -> ExitCode {
+    run::all(ALL.concat())
+}

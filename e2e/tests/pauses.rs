@@ -7,17 +7,26 @@ use fivespot_testkit::{
 };
 use serde_json::{Value, json};
 
-const PAUSED: &str = "cluster.x-k8s.io/paused";
-const CLUSTER: &str =
-    "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters/production-cluster";
+use crate::promise::{Promise, promise};
 
-/// Pauses at `path` before the window closes, and asks for everything at once.
-async fn is_left_alone(path: &str, pause: &Value, resume: &Value) {
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(with_a_paused_scheduled_machine),
+    promise!(with_a_paused_cluster),
+    promise!(with_a_paused_machine),
+    promise!(a_window_that_opens_while_paused_makes_a_machine_afterwards),
+];
+
+const PAUSED: &str = "cluster.x-k8s.io/paused";
+
+/// Pauses at a path before the window closes, and asks for everything at once.
+async fn is_left_alone(path: impl Fn(&Cluster) -> String, pause: &Value, resume: &Value) {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let path = path(&cluster);
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
-    cluster.patch(path, pause).await;
-    cluster.clock().quiet().await;
+    cluster.patch(&path, pause).await;
+    cluster.settle().await;
     let before = cluster.operator_writes().len();
 
     cluster.pass_to("2026-03-06T23:30:00Z").await;
@@ -44,7 +53,7 @@ async fn is_left_alone(path: &str, pause: &Value, resume: &Value) {
         (&json!("False"), &json!("Paused"))
     );
 
-    cluster.patch(path, resume).await;
+    cluster.patch(&path, resume).await;
     let limit = instant("2026-03-07T00:01:00Z");
     cluster
         .wait_until_gone(&machine_path("worker"), limit)
@@ -58,31 +67,25 @@ fn annotated(value: &Value) -> Value {
     json!({"metadata": {"annotations": {PAUSED: value}}})
 }
 
-#[tokio::test]
 async fn with_a_paused_scheduled_machine() {
-    let path = machine_path("worker");
-    is_left_alone(&path, &annotated(&json!("")), &annotated(&Value::Null)).await;
-}
-
-#[tokio::test]
-async fn with_a_paused_cluster() {
-    let paused = |paused: bool| json!({"spec": {"paused": paused}});
-    is_left_alone(CLUSTER, &paused(true), &paused(false)).await;
-}
-
-#[tokio::test]
-async fn with_a_paused_machine() {
-    let path = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines/worker";
+    let path = |_: &Cluster| machine_path("worker");
     is_left_alone(path, &annotated(&json!("")), &annotated(&Value::Null)).await;
 }
 
-#[tokio::test]
+async fn with_a_paused_cluster() {
+    let paused = |paused: bool| json!({"spec": {"paused": paused}});
+    is_left_alone(Cluster::cluster_path, &paused(true), &paused(false)).await;
+}
+
+async fn with_a_paused_machine() {
+    let path = |cluster: &Cluster| cluster.triple("worker")[2].clone();
+    is_left_alone(path, &annotated(&json!("")), &annotated(&Value::Null)).await;
+}
+
 async fn a_window_that_opens_while_paused_makes_a_machine_afterwards() {
     let cluster = Cluster::start(instant("2026-03-06T13:59:00Z")).await;
     let _operator = cluster.operator();
-    cluster
-        .apply(&fivespot_testkit::cluster_object(cluster.contract()))
-        .await;
+    cluster.add_cluster().await;
     let mut worker = scheduled_machine("worker");
     worker["metadata"]["annotations"] = json!({PAUSED: ""});
     cluster.apply(&worker).await;

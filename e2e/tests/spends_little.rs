@@ -1,12 +1,18 @@
 //! A machine's day costs the API server few requests: what is merely told comes from watches,
 //! and everything is read anew only before something begins or ends.
 
-use fivespot_testkit::{AuditEvent, Cluster, cluster_object, instant, scheduled_machine};
+use fivespot_testkit::{AuditEvent, Cluster, instant, scheduled_machine};
 
-#[tokio::test]
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] =
+    &[promise!(everything_is_read_anew_five_times_a_day)
+        .on_embedded_alone("counts every read of a whole day")];
+
 async fn everything_is_read_anew_five_times_a_day() {
     let cluster = Cluster::start(instant("2026-03-06T12:00:00Z")).await;
-    cluster.apply(&cluster_object(cluster.contract())).await;
+    cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
     let _operator = cluster.operator();
     cluster.pass_to("2026-03-06T13:00:00Z").await;

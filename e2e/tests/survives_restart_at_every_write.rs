@@ -2,11 +2,24 @@
 //! what it would have brought about undisturbed: nothing double, nothing orphaned.
 
 use fivespot_testkit::{
-    Cluster, Tally, cluster_object, instant, machine_path, pod, pod_path,
-    scheduled_machine,
+    Cluster, Tally, instant, machine_path, pod, pod_path, scheduled_machine,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// Why a real cluster is spared these.
+const DAYS: &str = "plays a day per write and compares whole worlds at equal instants";
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(while_a_window_opens).on_embedded_alone(DAYS),
+    promise!(while_a_window_closes).on_embedded_alone(DAYS),
+    promise!(while_a_closing_is_cancelled).on_embedded_alone(DAYS),
+    promise!(while_a_machine_is_deleted).on_embedded_alone(DAYS),
+    promise!(while_the_kill_switch_takes_a_machine_out).on_embedded_alone(DAYS),
+];
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -46,7 +59,7 @@ async fn play_with_every_crash(
 ) {
     let mut day = Day(instant("2026-03-09T00:00:00Z"));
     let cluster = Cluster::start(day.0).await;
-    cluster.apply(&cluster_object(cluster.contract())).await;
+    cluster.add_cluster().await;
     let undisturbed = play(
         &cluster,
         day,
@@ -217,7 +230,6 @@ async fn bring_up(cluster: &Cluster, day: Day, pods: &[&str]) {
     cluster.pass_until(day.at("21:55")).await;
 }
 
-#[tokio::test]
 async fn while_a_window_opens() {
     let nothing = async |_: &Cluster, _: Day| {};
     play_with_every_crash(nothing, async |cluster, day| {
@@ -229,7 +241,6 @@ async fn while_a_window_opens() {
     .await;
 }
 
-#[tokio::test]
 async fn while_a_window_closes() {
     let prepare = async |cluster: &Cluster, day| {
         bring_up(cluster, day, &["first", "second"]).await;
@@ -241,7 +252,6 @@ async fn while_a_window_closes() {
     .await;
 }
 
-#[tokio::test]
 async fn while_a_closing_is_cancelled() {
     let prepare = async |cluster: &Cluster, day| bring_up(cluster, day, &["only"]).await;
     play_with_every_crash(prepare, async |cluster, day| {
@@ -255,7 +265,6 @@ async fn while_a_closing_is_cancelled() {
     .await;
 }
 
-#[tokio::test]
 async fn while_a_machine_is_deleted() {
     let prepare = async |cluster: &Cluster, day| {
         bring_up(cluster, day, &["first", "second"]).await;
@@ -268,7 +277,6 @@ async fn while_a_machine_is_deleted() {
     .await;
 }
 
-#[tokio::test]
 async fn while_the_kill_switch_takes_a_machine_out() {
     let prepare = async |cluster: &Cluster, day| bring_up(cluster, day, &["only"]).await;
     play_with_every_crash(prepare, async |cluster, day| {

@@ -6,6 +6,16 @@ use fivespot_testkit::{
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied),
+    promise!(a_taint_that_somebody_removes_comes_back_by_the_nodes_own_event),
+    promise!(an_admins_taint_of_the_same_key_is_never_touched),
+    promise!(taints_of_the_node_lifecycle_that_change_at_the_same_time_are_never_lost),
+];
+
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 
 fn tainted() -> Value {
@@ -22,9 +32,8 @@ async fn ask_for(cluster: &Cluster, taints: Value) {
     cluster.patch(&machine_path("worker"), &patch).await;
 }
 
-/// The Node's taints as `key=value:effect`, in its order.
-async fn on_node(cluster: &Cluster) -> Vec<String> {
-    let node = cluster.get(&node_path("worker")).await.unwrap();
+/// A Node's taints as `key=value:effect`, in its order.
+fn taints_of(node: &Value) -> Vec<String> {
     let taints = node["spec"]["taints"].as_array().cloned();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let taints = taints.unwrap_or_default().into_iter();
@@ -37,53 +46,65 @@ async fn on_node(cluster: &Cluster) -> Vec<String> {
         .collect()
 }
 
+/// Waits until the Node bears these taints and no others, in whatever order, with none of the
+/// operator's time passing; returns the Node.
+async fn come_to(cluster: &Cluster, expected: &[&str]) -> Value {
+    let now = cluster.clock().now();
+    let are_there = |node: &Value| {
+        let mut taints = taints_of(node);
+        taints.sort();
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        taints == expected
+    };
+    cluster.wait_for(&node_path("worker"), now, are_there).await
+}
+
 async fn said(cluster: &Cluster) -> Value {
     condition(&cluster.status("worker").await, "NodeTainted")
 }
 
-#[tokio::test]
 async fn a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&tainted()).await;
-    cluster.clock().quiet().await;
     let both = ["workload=batch:NoSchedule", "dedicated=ml:NoExecute"];
-    assert_eq!(on_node(&cluster).await, both);
-    let status = cluster.status("worker").await;
-    assert_eq!(condition(&status, "NodeTainted")["reason"], "Applied");
+    come_to(&cluster, &both).await;
+    let is_told = |object: &Value| {
+        condition(&object["status"], "NodeTainted")["reason"] == "Applied"
+    };
+    let told = cluster.soon(&machine_path("worker"), is_told).await;
+    let status = &told["status"];
     assert_eq!(status["appliedNodeTaints"].as_array().unwrap().len(), 2);
     let tainted = cluster.operator_told("nodes");
     assert_eq!(tainted.len(), 1, "{tainted:?}");
 
     let changed = json!([{"key": "workload", "value": "web", "effect": "NoSchedule"}]);
     ask_for(&cluster, changed).await;
-    cluster.clock().quiet().await;
-    assert_eq!(on_node(&cluster).await, ["workload=web:NoSchedule"]);
+    come_to(&cluster, &["workload=web:NoSchedule"]).await;
     ask_for(&cluster, json!([])).await;
-    cluster.clock().quiet().await;
-    assert_eq!(on_node(&cluster).await, [""; 0]);
-    assert_eq!(said(&cluster).await, Value::Null);
+    come_to(&cluster, &[]).await;
+    let is_silent =
+        |object: &Value| condition(&object["status"], "NodeTainted").is_null();
+    cluster.soon(&machine_path("worker"), is_silent).await;
     let status = cluster.status("worker").await;
     assert_eq!(status.get("appliedNodeTaints"), None);
     cluster.pass_to("2026-03-06T20:00:00Z").await;
     assert_eq!(cluster.operator_told("nodes").len(), 3);
 }
 
-#[tokio::test]
 async fn a_taint_that_somebody_removes_comes_back_by_the_nodes_own_event() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&tainted()).await;
-    cluster.clock().quiet().await;
-    let before = cluster.clock().now();
+    let both = ["workload=batch:NoSchedule", "dedicated=ml:NoExecute"];
+    come_to(&cluster, &both).await;
+    cluster.settle().await;
     let none = json!({"spec": {"taints": null}});
     cluster.patch(&node_path("worker"), &none).await;
-    cluster.clock().quiet().await;
-    assert_eq!(on_node(&cluster).await.len(), 2);
-    assert_eq!(cluster.clock().now(), before, "without waiting");
+    come_to(&cluster, &both).await;
 }
 
-#[tokio::test]
 async fn an_admins_taint_of_the_same_key_is_never_touched() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
@@ -93,12 +114,12 @@ async fn an_admins_taint_of_the_same_key_is_never_touched() {
     let patch = json!({"spec": {"taints": [theirs]}});
     cluster.patch(&node_path("worker"), &patch).await;
     ask_for(&cluster, tainted()["spec"]["nodeTaints"].clone()).await;
-    cluster.clock().quiet().await;
+    let is_told = |object: &Value| {
+        condition(&object["status"], "NodeTainted")["reason"] == "TaintOwnershipConflict"
+    };
+    cluster.soon(&machine_path("worker"), is_told).await;
     let told = said(&cluster).await;
-    assert_eq!(
-        (&told["status"], &told["reason"]),
-        (&json!("False"), &json!("TaintOwnershipConflict"))
-    );
+    assert_eq!(told["status"], "False");
     assert!(
         told["message"]
             .as_str()
@@ -107,10 +128,11 @@ async fn an_admins_taint_of_the_same_key_is_never_touched() {
     );
     assert_eq!(cluster.status("worker").await["phase"], "Active");
     ask_for(&cluster, json!([])).await;
-    cluster.clock().quiet().await;
+    let is_silent =
+        |object: &Value| condition(&object["status"], "NodeTainted").is_null();
+    cluster.soon(&machine_path("worker"), is_silent).await;
     let node = cluster.get(&node_path("worker")).await.unwrap();
     assert_eq!(node["spec"]["taints"], json!([theirs]));
-    assert_eq!(said(&cluster).await, Value::Null);
 }
 
 /// Toggles a taint as the node lifecycle controller does: read, change, write back guarded.
@@ -140,7 +162,6 @@ async fn toggle(cluster: &Cluster, key: &str) {
     }
 }
 
-#[tokio::test]
 async fn taints_of_the_node_lifecycle_that_change_at_the_same_time_are_never_lost() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
@@ -160,16 +181,14 @@ async fn taints_of_the_node_lifecycle_that_change_at_the_same_time_are_never_los
             .await;
         let mut expected = Vec::new();
         if round % 2 == 0 {
-            expected.push("node.kubernetes.io/disk-pressure=:NoExecute".to_owned());
-            expected.push("node.kubernetes.io/unreachable=:NoExecute".to_owned());
+            expected.push("node.kubernetes.io/disk-pressure=:NoExecute");
+            expected.push("node.kubernetes.io/unreachable=:NoExecute");
         }
+        let own = format!("workload={value}:NoSchedule");
         if ours != json!([]) {
-            expected.push(format!("workload={value}:NoSchedule"));
+            expected.push(&own);
         }
-        let mut found = on_node(&cluster).await;
-        found.sort();
-        assert_eq!(found, expected, "round {round}");
-        let node = cluster.get(&node_path("worker")).await.unwrap();
+        let node = come_to(&cluster, &expected).await;
         for taint in node["spec"]["taints"].as_array().into_iter().flatten() {
             if taint["key"] != "workload" {
                 assert_eq!(taint["timeAdded"], "2026-03-06T15:00:00Z");

@@ -1,12 +1,21 @@
 //! Nothing is created for a Cluster that is missing, going or not initialised; when it is
 //! there, the machine comes by itself.
 
-use fivespot_testkit::{Cluster, cluster_object, condition, instant, scheduled_machine};
+use fivespot_testkit::{
+    Cluster, cluster_object, condition, instant, machine_path, scheduled_machine,
+};
 use serde_json::{Value, json};
 
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_cluster_that_is_missing),
+    promise!(a_cluster_that_is_not_initialised),
+    promise!(a_cluster_that_is_being_deleted_takes_its_machine_along_and_gets_no_other),
+];
+
 const CONTROL_PLANE: &str = "sim.5spot.finos.org/control-plane";
-const CLUSTER: &str =
-    "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters/production-cluster";
 
 async fn assert_waits(cluster: &Cluster, reason: &str) {
     let status = cluster.status("worker").await;
@@ -19,19 +28,17 @@ async fn assert_waits(cluster: &Cluster, reason: &str) {
     }
 }
 
-#[tokio::test]
 async fn a_cluster_that_is_missing() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     cluster.apply(&scheduled_machine("worker")).await;
     cluster.pass_to("2026-03-06T16:00:00Z").await;
     assert_waits(&cluster, "ClusterNotFound").await;
-    cluster.apply(&cluster_object(cluster.contract())).await;
+    cluster.add_cluster().await;
     let limit = instant("2026-03-06T16:01:00Z");
     cluster.wait_for_phase("worker", "Active", limit).await;
 }
 
-#[tokio::test]
 async fn a_cluster_that_is_not_initialised() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
@@ -42,25 +49,25 @@ async fn a_cluster_that_is_not_initialised() {
     cluster.pass_to("2026-03-06T16:00:00Z").await;
     assert_waits(&cluster, "ClusterNotReady").await;
     let patch = json!({"metadata": {"annotations": {CONTROL_PLANE: Value::Null}}});
-    cluster.patch(CLUSTER, &patch).await;
+    cluster.patch(&cluster.cluster_path(), &patch).await;
     let limit = instant("2026-03-06T16:01:00Z");
     cluster.wait_for_phase("worker", "Active", limit).await;
 }
 
-#[tokio::test]
 async fn a_cluster_that_is_being_deleted_takes_its_machine_along_and_gets_no_other() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
-    cluster.delete(CLUSTER).await;
-    cluster.clock().quiet().await;
-    let status = cluster.status("worker").await;
-    assert_eq!(
-        condition(&status, "ReferencesValid")["reason"],
-        "ClusterDeleting"
-    );
-    let limit = instant("2026-03-06T15:01:00Z");
-    cluster.wait_until_gone(CLUSTER, limit).await;
+    let path = cluster.cluster_path();
+    cluster.hold(&path).await;
+    cluster.delete(&path).await;
+    let is_told = |object: &Value| {
+        condition(&object["status"], "ReferencesValid")["reason"] == "ClusterDeleting"
+    };
+    cluster.soon(&machine_path("worker"), is_told).await;
+    cluster.release(&path).await;
+    let limit = instant("2026-03-06T15:05:00Z");
+    cluster.wait_until_gone(&path, limit).await;
     cluster.pass_to("2026-03-06T15:30:00Z").await;
     assert_waits(&cluster, "ClusterNotFound").await;
 }

@@ -12,10 +12,40 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The minor of Kubernetes that runs unless another is asked for.
-pub(crate) const KUBERNETES: &str = "1.36";
-/// Where a Cluster API is pinned, a folder of `e2e/cluster`.
-const CLUSTER_API: &str = "cluster-api-1.14";
+/// The minor versions of what runs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Versions {
+    kubernetes: String,
+    cluster_api: String,
+}
+
+impl Default for Versions {
+    fn default() -> Self {
+        Self {
+            kubernetes: "1.36".to_owned(),
+            cluster_api: "1.14".to_owned(),
+        }
+    }
+}
+
+impl Versions {
+    /// Reads `--kubernetes 1.30` and `--cluster-api 1.8`, each of which may be left out.
+    /// None where there is something else.
+    pub(crate) fn asked(words: &[&str]) -> Option<Self> {
+        let mut asked = Self::default();
+        for pair in words.chunks(2) {
+            match pair {
+                ["--kubernetes", minor] => (*minor).clone_into(&mut asked.kubernetes),
+                ["--cluster-api", minor] => (*minor).clone_into(&mut asked.cluster_api),
+                _ => return None,
+            }
+        }
+        Some(asked)
+    }
+}
+
+/// Where a kubectl is built, beside the other programs.
+const KUBECTL: &str = "kubectl";
 /// Where Go's own installation guide puts it, for those who did not extend their PATH.
 const USUAL_GO: &str = "/usr/local/go/bin/go";
 
@@ -30,29 +60,38 @@ struct Cluster {
 }
 
 /// Builds what is missing, starts the cluster unless one runs, and prints how to reach it.
-/// `minor` is that of a Kubernetes which is pinned.
 ///
 /// # Errors
-/// The minor is not pinned, there is no Go, something cannot be built, or the cluster does
+/// A version is not pinned, there is no Go, something cannot be built, or the cluster does
 /// not come up.
-pub(crate) fn up(root: &Path, minor: &str) -> Result<(), Box<dyn Error>> {
+pub(crate) fn up(root: &Path, versions: &Versions) -> Result<(), Box<dyn Error>> {
     let cluster = Cluster::new(root);
-    let kubernetes = format!("kubernetes-{minor}");
-    if !cluster.source.join(&kubernetes).is_dir() {
-        let pinned = cluster.source.display();
-        return Err(format!("no Kubernetes {minor} is pinned in {pinned}").into());
-    }
+    let kubernetes = cluster.pinned("kubernetes", &versions.kubernetes)?;
+    let cluster_api = cluster.pinned("cluster-api", &versions.cluster_api)?;
     if cluster.call().is_some() {
         eprintln!("a cluster is running already");
     } else {
-        cluster.build(&kubernetes)?;
-        cluster.start(&kubernetes)?;
+        cluster.build_kubernetes(&kubernetes)?;
+        cluster.build_cluster_api(&cluster_api)?;
+        cluster.build_launcher()?;
+        cluster.start(&kubernetes, &cluster_api)?;
     }
-    if !is_on_path("kubectl") {
-        let kubectl = cluster.programs.join(&kubernetes);
+    if let Some(kubectl) = cluster.own_kubectl()? {
         println!("export PATH={}:$PATH", kubectl.display());
     }
     println!("export KUBECONFIG={}", cluster.kubeconfig().display());
+    Ok(())
+}
+
+/// Builds a kubectl where there is none on the PATH, and prints the PATH by which it is found;
+/// prints nothing where there is one.
+///
+/// # Errors
+/// There is no Go, or it cannot be built.
+pub(crate) fn kubectl(root: &Path) -> Result<(), Box<dyn Error>> {
+    if let Some(kubectl) = Cluster::new(root).own_kubectl()? {
+        println!("export PATH={}:$PATH", kubectl.display());
+    }
     Ok(())
 }
 
@@ -104,36 +143,68 @@ impl Cluster {
         UnixStream::connect(self.state.join("control")).ok()
     }
 
-    /// Builds every program that is not there in its pinned version.
-    fn build(&self, kubernetes: &str) -> Result<(), Box<dyn Error>> {
-        self.build_kubernetes(kubernetes)?;
-        self.build_cluster_api()?;
-        // Small, and edited by those who work on it: Go itself knows whether it is fresh.
-        go(
-            &self.source,
-            &["build", "-trimpath", "-o", &text(&self.programs)?, "."],
-        )?;
+    /// The folder in which a version is pinned.
+    fn pinned(&self, what: &str, minor: &str) -> Result<String, String> {
+        let folder = format!("{what}-{minor}");
+        if self.source.join(&folder).is_dir() {
+            return Ok(folder);
+        }
+        let pinned = self.source.display();
+        Err(format!(
+            "no {folder} is pinned in {pinned}; take one that is"
+        ))
+    }
+
+    /// Small, and edited by those who work on it: Go itself knows whether it is fresh.
+    fn build_launcher(&self) -> Result<(), Box<dyn Error>> {
+        let out = text(&self.programs)?;
+        go(&self.source, &["build", "-trimpath", "-o", &out, "."])?;
         Ok(())
     }
 
-    fn build_kubernetes(&self, kubernetes: &str) -> Result<(), Box<dyn Error>> {
-        let source = self.source.join(kubernetes);
-        let programs = self.programs.join(kubernetes);
-        let mut names = vec!["kube-apiserver", "kube-controller-manager"];
-        if !is_on_path("kubectl") {
-            names.push("kubectl");
+    /// The folder of a kubectl that was built here, because the machine has none; built now
+    /// unless it was before.
+    fn own_kubectl(&self) -> Result<Option<PathBuf>, Box<dyn Error>> {
+        if is_on_path("kubectl") {
+            return Ok(None);
         }
-        let stamp = Stamp::of(&source, &programs)?;
-        if stamp.is_fresh() && names.iter().all(|name| programs.join(name).exists()) {
+        let kubernetes = format!("kubernetes-{}", Versions::default().kubernetes);
+        let folder = self.programs.join(KUBECTL);
+        let stamp = Stamp::of(&self.source.join(&kubernetes), &folder)?;
+        if !stamp.is_fresh() {
+            eprintln!("building kubectl: some minutes the first time");
+            self.build_kubernetes_programs(&kubernetes, &["kubectl"], &folder)?;
+            stamp.write()?;
+        }
+        Ok(Some(folder))
+    }
+
+    fn build_kubernetes(&self, kubernetes: &str) -> Result<(), Box<dyn Error>> {
+        let programs = self.programs.join(kubernetes);
+        let stamp = Stamp::of(&self.source.join(kubernetes), &programs)?;
+        if stamp.is_fresh() {
             return Ok(());
         }
         eprintln!("building {kubernetes}: some minutes the first time");
+        let names = ["kube-apiserver", "kube-controller-manager"];
+        self.build_kubernetes_programs(kubernetes, &names, &programs)?;
+        stamp.write()?;
+        Ok(())
+    }
+
+    fn build_kubernetes_programs(
+        &self,
+        kubernetes: &str,
+        names: &[&str],
+        into: &Path,
+    ) -> Result<(), Box<dyn Error>> {
+        let source = self.source.join(kubernetes);
         let version = go(
             &source,
             &["list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"],
         )?;
         let flags = link_flags(&version);
-        let out = format!("{}/", text(&programs)?);
+        let out = format!("{}/", text(into)?);
         let mut words = vec!["build", "-trimpath", "-ldflags", &flags, "-o", &out];
         let packages: Vec<String> = names
             .iter()
@@ -141,22 +212,22 @@ impl Cluster {
             .collect();
         words.extend(packages.iter().map(String::as_str));
         go(&source, &words)?;
-        stamp.write()?;
         Ok(())
     }
 
     /// Builds the core manager, and puts its definitions beside it.
-    fn build_cluster_api(&self) -> Result<(), Box<dyn Error>> {
-        let source = self.source.join(CLUSTER_API);
-        let programs = self.programs.join(CLUSTER_API);
+    fn build_cluster_api(&self, cluster_api: &str) -> Result<(), Box<dyn Error>> {
+        let source = self.source.join(cluster_api);
+        let programs = self.programs.join(cluster_api);
         let stamp = Stamp::of(&source, &programs)?;
         if stamp.is_fresh() {
             return Ok(());
         }
-        eprintln!("building {CLUSTER_API}: some minutes the first time");
+        eprintln!("building {cluster_api}: some minutes the first time");
         let module = "sigs.k8s.io/cluster-api";
         let manager = text(&programs.join("cluster-api-core"))?;
-        let package = format!("{module}/core");
+        // Up to 1.13 the core manager is at the root of its module.
+        let package = go(&source, &["list", "-f", "{{.ImportPath}}", "tool"])?;
         let words = [
             "build",
             "-trimpath",
@@ -168,14 +239,15 @@ impl Cluster {
         ];
         go(&source, &words)?;
         let directory = go(&source, &["list", "-m", "-f", "{{.Dir}}", module])?;
-        let definitions = Path::new(&directory).join("core/config/crd/bases");
-        copy_files(&definitions, &programs.join("crds"))?;
+        let below = package.strip_prefix(module).unwrap_or_default();
+        let core = Path::new(&directory).join(below.trim_start_matches('/'));
+        copy_files(&core.join("config/crd/bases"), &programs.join("crds"))?;
         stamp.write()?;
         Ok(())
     }
 
     /// Starts the cluster in the background and waits until it is ready.
-    fn start(&self, kubernetes: &str) -> Result<(), Box<dyn Error>> {
+    fn start(&self, kubernetes: &str, cluster_api: &str) -> Result<(), Box<dyn Error>> {
         let log = self.state.with_extension("log");
         let mut running = Command::new(self.programs.join("cluster"))
             .arg("-state")
@@ -183,7 +255,7 @@ impl Cluster {
             .arg("-kubernetes")
             .arg(self.programs.join(kubernetes))
             .arg("-cluster-api")
-            .arg(self.programs.join(CLUSTER_API))
+            .arg(self.programs.join(cluster_api))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(fs::File::create(&log)?)
@@ -298,6 +370,23 @@ fn text(path: &Path) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_version_may_be_chosen_and_nothing_else() {
+        let chosen = |words: &[&str]| {
+            let versions = Versions::asked(words)?;
+            Some(format!("{} {}", versions.kubernetes, versions.cluster_api))
+        };
+        assert_eq!(chosen(&[]).as_deref(), Some("1.36 1.14"));
+        assert_eq!(
+            chosen(&["--cluster-api", "1.8"]).as_deref(),
+            Some("1.36 1.8")
+        );
+        let both = ["--cluster-api", "1.8", "--kubernetes", "1.30"];
+        assert_eq!(chosen(&both).as_deref(), Some("1.30 1.8"));
+        assert_eq!(chosen(&["--kubernetes"]), None);
+        assert_eq!(chosen(&["--etcd", "3.6"]), None);
+    }
 
     #[test]
     fn a_server_is_told_its_version_in_full_and_in_parts() {

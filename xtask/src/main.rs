@@ -21,11 +21,12 @@ usage: cargo xtask <task>
   differential [--cases N] [--seed S] [--jobs J] [--show K] [--case I]
                  put generated cases to Kubernetes' own libraries and to our engine, and
                  compare (needs Go), printing K of those that differ; with --case, print that one
-  cluster up [--kubernetes 1.30]
+  cluster up [--kubernetes 1.30] [--cluster-api 1.8]
                  run a real Kubernetes and a real Cluster API in the background (needs Go)
   cluster down   stop them
   cluster kubeconfig
                  print the path of their kubeconfig
+  kubectl        build kubectl where there is none, and print the PATH to it (needs Go)
 ";
 
 /// What a task found wrong, one line each; empty if nothing.
@@ -41,14 +42,14 @@ fn main() -> ExitCode {
         ["size"] => size::check(&root()),
         ["differential", words @ ..] => differential::Plan::read(words)
             .and_then(|plan| differential::run(&root(), plan)),
-        ["cluster", "up"] => cluster::up(&root(), cluster::KUBERNETES).map(none),
-        ["cluster", "up", "--kubernetes", minor] => cluster::up(&root(), minor).map(none),
+        ["cluster", "up", choice @ ..] => match cluster::Versions::asked(choice) {
+            Some(versions) => cluster::up(&root(), &versions).map(none),
+            None => return usage(),
+        },
         ["cluster", "down"] => cluster::down(&root()).map(none),
         ["cluster", "kubeconfig"] => cluster::kubeconfig(&root()).map(none),
-        _ => {
-            eprint!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        ["kubectl"] => cluster::kubectl(&root()).map(none),
+        _ => return usage(),
     };
     match done {
         Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
@@ -63,6 +64,11 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn usage() -> ExitCode {
+    eprint!("{USAGE}");
+    ExitCode::from(2)
 }
 
 /// A task that checks nothing finds no fault.

@@ -1,39 +1,64 @@
-//! A whole cluster in the process: API server, simulated Cluster API, operator, on a
-//! virtual clock.
+//! A whole cluster with Cluster API, and an operator on a clock that the test moves.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 
-use fivespot_apiserver::{Audit, AuditEvent, Credentials, Server, User};
+use fivespot_apiserver::{AuditEvent, Server, User};
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Access;
-use fivespot_controller::{Connect, Options, run};
+use fivespot_controller::{Connect, Dial, Namespaces, Options, run};
 use fivespot_sim::Contract;
-use http::{Method, Request};
+use http::Method;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
+use crate::backend::Backend;
 use crate::crash::{Crash, Tally};
+use crate::embedded::{Embedded, InProcess};
+use crate::home::Home;
+use crate::path::{machine_path, path_of};
+use crate::request::{self, Form};
+use crate::site::{PATIENCE, Site, TICK};
+use crate::wire::{Traffic, Wire};
 
 /// Who the operator is in the audit log.
 const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
 
-/// Who the simulated Cluster API is in the audit log.
-const SIMULATOR: &str = "system:serviceaccount:capi-system:capi-manager";
-
-/// Where the workload cluster says that it is; nothing listens there.
-const ADDRESS: &str = "127.0.0.1:6443";
-
-/// An embedded cluster with the ScheduledMachine definition, its policy and binding, and a
-/// simulated Cluster API, on a virtual clock. Everything in it ends when it is dropped.
-#[derive(Debug)]
+/// A cluster with the ScheduledMachine definition, its policy and binding, and a Cluster
+/// API, on the [`Backend`] of the run. What of it is the test's own ends when it is
+/// dropped.
+///
+/// Whatever the backend, a test says that it is in namespace `default`, and names Nodes like
+/// the Machines that they are of: what it asks for is translated to where it really is.
+/// What it is answered is as the cluster has it.
 pub struct Cluster {
-    server: Server,
     clock: Clock,
-    log: Arc<Mutex<Vec<AuditEvent>>>,
     contract: Contract,
-    simulator: JoinHandle<()>,
+    kube_minor: u32,
+    client: Client,
+    home: Home,
+    ground: Ground,
+}
+
+#[derive(Debug)]
+enum Ground {
+    Embedded(Embedded),
+    Kubernetes(Traffic),
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Cluster")
+            .field("clock", &self.clock)
+            .field("contract", &self.contract)
+            .field("home", &self.home)
+            .field("ground", &self.ground)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A running operator. Dropping it stops it dead, wherever it is.
@@ -46,12 +71,6 @@ impl Drop for Operator {
     }
 }
 
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        self.simulator.abort();
-    }
-}
-
 #[expect(
     clippy::expect_used,
     clippy::missing_panics_doc,
@@ -59,69 +78,115 @@ impl Drop for Cluster {
     reason = "what goes wrong in a test's own cluster ends the test"
 )]
 impl Cluster {
-    /// A cluster whose clock stands at `now`, with Cluster API's newer contract.
+    /// A cluster in which the operator's clock stands at `now`, with the newest contract of
+    /// Cluster API that the backend has.
     pub async fn start(now: Timestamp) -> Self {
-        Self::with_contract(now, Contract::V1Beta2).await
+        match Backend::chosen() {
+            Backend::Embedded => Self::embedded(now, Contract::V1Beta2).await,
+            Backend::Kubernetes => Self::kubernetes(now).await,
+        }
     }
 
-    /// The same, with a contract of choice.
+    /// The same, with a contract of choice where that can be chosen: a real Cluster API
+    /// speaks what it speaks.
     pub async fn with_contract(now: Timestamp, contract: Contract) -> Self {
+        match Backend::chosen() {
+            Backend::Embedded => Self::embedded(now, contract).await,
+            Backend::Kubernetes => Self::kubernetes(now).await,
+        }
+    }
+
+    async fn embedded(now: Timestamp, contract: Contract) -> Self {
         let clock = Clock::stopped_at(now);
-        let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
-        let heard = log.clone();
-        let mut options = fivespot_apiserver::Options::new(clock.clone());
-        options.audit = Some(Audit::new(move |event| {
-            heard
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(event.clone());
-        }));
-        let server = Server::new(options).expect("the default plugins are known");
-        let credentials = Credentials::generate().expect("credentials");
-        let address = ADDRESS.parse().expect("an address");
-        let simulation = fivespot_sim::Options {
-            client: server.client_as(User::new(SIMULATOR, &["system:masters"])),
-            clock: clock.clone(),
-            contract,
-            kubeconfig: Some(credentials.kubeconfig(address, "workload")),
-        };
-        fivespot_sim::install(&simulation)
-            .await
-            .expect("the simulated resources");
-        let simulator = tokio::spawn(fivespot_sim::run(simulation));
+        let embedded = Embedded::start(&clock, contract).await;
         let cluster = Self {
-            server,
+            client: Client::new(embedded.server.in_process(), "default"),
             clock,
-            log,
             contract,
-            simulator,
+            kube_minor: fivespot_apiserver::KubeVersion::default().minor(),
+            home: Home::default(),
+            ground: Ground::Embedded(embedded),
         };
-        let kube = fivespot_apiserver::KubeVersion::default();
-        for object in fivespot_api::manifest::installed(kube.minor()) {
+        for object in fivespot_api::manifest::installed(cluster.kube_minor) {
             cluster.apply(&object).await;
         }
         cluster.clock.quiet().await;
         cluster
     }
 
-    /// The clock of everything in the cluster.
+    async fn kubernetes(now: Timestamp) -> Self {
+        let site = Site::get().await;
+        let client = site.admin();
+        let clock = Clock::stopped_at(now);
+        let namespace = site.add_namespace(&client, "e2e").await;
+        Self {
+            ground: Ground::Kubernetes(Traffic::new(clock.clone())),
+            clock,
+            contract: site.contract(),
+            kube_minor: site.kube_minor(),
+            client,
+            home: Home::in_namespace(&namespace),
+        }
+    }
+
+    /// Makes the namespace that the test calls `name`. To be made before the operator that
+    /// is to look after it.
+    pub async fn add_namespace(&self, name: &str) {
+        match &self.ground {
+            Ground::Embedded(_) => {
+                let object = serde_json::json!({
+                    "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name},
+                });
+                self.apply(&object).await;
+            }
+            Ground::Kubernetes(_) => {
+                let site = Site::get().await;
+                let prefix = self.home.namespace("default");
+                let namespace = site.add_namespace(&self.client, &prefix).await;
+                self.home.add(name, &namespace);
+            }
+        }
+    }
+
+    /// The clock of the operator, and of everything else that is in this process.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
     /// The embedded API server.
+    ///
+    /// # Panics
+    /// On another backend.
     pub fn server(&self) -> &Server {
-        &self.server
+        match &self.ground {
+            Ground::Embedded(embedded) => &embedded.server,
+            Ground::Kubernetes(_) => panic!("this needs the embedded server"),
+        }
     }
 
-    /// The contract version of the simulated Cluster API.
+    /// The contract version of the Cluster API.
     pub fn contract(&self) -> Contract {
         self.contract
     }
 
     /// A client with every right.
     pub fn client(&self) -> Client {
-        Client::new(self.server.in_process(), "default")
+        self.client.clone()
+    }
+
+    /// What the cluster calls the Node that the test calls `name`.
+    pub fn node_name(&self, name: &str) -> String {
+        self.home.node(name)
+    }
+
+    /// The provider's name for the host at an address.
+    pub fn provider_id(&self, address: &str) -> String {
+        format!("remote-machine://{}:22", self.home.node(address))
+    }
+
+    /// What the cluster calls the namespace that the test calls `name`.
+    pub fn namespace(&self, name: &str) -> String {
+        self.home.namespace(name)
     }
 
     /// Starts an operator.
@@ -132,16 +197,31 @@ impl Cluster {
     /// Starts an operator whose writes are counted; it dies with the tally, if that has a
     /// limit.
     pub fn operator_through(&self, tally: Tally) -> Operator {
-        let service = self
-            .server
-            .in_process_as(User::new(OPERATOR, &["system:masters"]));
-        let service = Crash::new(service, tally);
-        let client = Client::new(service.clone(), "default");
-        let mut options = Options::new(client.clone(), self.clock.clone());
-        options.connect = Arc::new(InProcess(client));
+        let options = match &self.ground {
+            Ground::Embedded(embedded) => {
+                let user = User::new(OPERATOR, &["system:masters"]);
+                let service = Crash::new(embedded.server.in_process_as(user), tally);
+                let client = Client::new(service, "default");
+                let mut options = Options::new(client.clone(), self.clock.clone());
+                options.connect = Arc::new(InProcess(client));
+                options
+            }
+            Ground::Kubernetes(traffic) => {
+                let watched = Watched {
+                    traffic: traffic.clone(),
+                    tally,
+                };
+                let client = watched.client(self.client.clone());
+                let mut options = Options::new(client, self.clock.clone());
+                options.connect = Arc::new(watched);
+                let namespaces: BTreeSet<String> =
+                    self.home.namespaces().into_iter().collect();
+                options.namespaces = Namespaces::Only(namespaces);
+                options
+            }
+        };
         Operator(tokio::spawn(async move { match run(options).await {} }))
     }
-
     /// Creates or changes an object as `kubectl apply --server-side` does.
     pub async fn apply(&self, object: &Value) {
         if let Err(error) = self.try_apply(object).await {
@@ -154,9 +234,7 @@ impl Cluster {
     /// # Errors
     /// The refusal.
     pub async fn try_apply(&self, object: &Value) -> Result<Value, kube::Error> {
-        let path = format!("{}?fieldManager=test&force=true", path_of(object));
-        self.send(Method::PATCH, &path, "application/apply-patch+yaml", object)
-            .await
+        request::apply(&self.client, &self.home.object(object)).await
     }
 
     /// Applies every document of a YAML text, in order.
@@ -172,12 +250,7 @@ impl Cluster {
     /// # Errors
     /// The server's refusal.
     pub async fn create(&self, object: &Value) -> Result<Value, kube::Error> {
-        let path = path_of(object);
-        let collection = path
-            .rsplit_once('/')
-            .map_or("", |(collection, _)| collection);
-        self.send(Method::POST, collection, "application/json", object)
-            .await
+        self.post(object, "").await
     }
 
     /// Creates the object of a YAML text.
@@ -194,13 +267,17 @@ impl Cluster {
     /// # Errors
     /// The server's refusal.
     pub async fn dry_run(&self, object: &Value) -> Result<Value, kube::Error> {
-        let path = path_of(object);
+        self.post(object, "?dryRun=All").await
+    }
+
+    async fn post(&self, object: &Value, query: &str) -> Result<Value, kube::Error> {
+        let object = self.home.object(object);
+        let path = path_of(&object);
         let collection = path
             .rsplit_once('/')
             .map_or("", |(collection, _)| collection);
-        let path = format!("{collection}?dryRun=All");
-        self.send(Method::POST, &path, "application/json", object)
-            .await
+        let path = format!("{collection}{query}");
+        request::send(&self.client, Method::POST, &path, (Form::Json, &object)).await
     }
 
     /// Changes an object by a merge patch.
@@ -219,8 +296,30 @@ impl Cluster {
         path: &str,
         patch: &Value,
     ) -> Result<Value, kube::Error> {
-        self.send(Method::PATCH, path, "application/merge-patch+json", patch)
-            .await
+        self.send(Method::PATCH, path, (Form::Merge, patch)).await
+    }
+
+    /// The same, tried until it is accepted: a real server takes a moment until what was
+    /// changed of its admission is in force.
+    pub async fn patch_once_admitted(&self, path: &str, patch: &Value) {
+        let is_accepted = async || self.try_patch(path, patch).await.is_ok();
+        self.eventually(is_accepted).await;
+    }
+
+    /// Looks until `holds`, with none of the operator's time passing.
+    pub async fn eventually(&self, holds: impl AsyncFn() -> bool) {
+        for _ in 0..PATIENCE {
+            if holds().await {
+                return;
+            }
+            tokio::time::sleep(TICK).await;
+        }
+        panic!("what was waited for has not come");
+    }
+
+    /// The minor version of Kubernetes 1 that answers.
+    pub fn kube_minor(&self) -> u32 {
+        self.kube_minor
     }
 
     /// Deletes the object at `path`.
@@ -230,7 +329,7 @@ impl Cluster {
 
     /// Deletes the object at `path` with `options`, the fields of a DeleteOptions.
     pub async fn delete_with(&self, path: &str, options: &Value) {
-        self.send(Method::DELETE, path, "application/json", options)
+        self.send(Method::DELETE, path, (Form::Json, options))
             .await
             .expect("the deletion is accepted");
     }
@@ -243,39 +342,52 @@ impl Cluster {
 
     /// The object or list at `path`, if it is there.
     pub async fn get(&self, path: &str) -> Option<Value> {
-        self.send(Method::GET, path, "application/json", &Value::Null)
+        match self
+            .send(Method::GET, path, (Form::Json, &Value::Null))
             .await
-            .ok()
+        {
+            Ok(found) => Some(found),
+            Err(kube::Error::Api(status)) if status.code == 404 => None,
+            Err(error) => panic!("{path}: {error}"),
+        }
     }
 
     async fn send(
         &self,
         method: Method,
         path: &str,
-        content: &str,
-        body: &Value,
+        body: (Form, &Value),
     ) -> Result<Value, kube::Error> {
-        let body = if body.is_null() {
-            Vec::new()
-        } else {
-            body.to_string().into_bytes()
-        };
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", content)
-            .body(body)
-            .expect("a request");
-        self.client().request(request).await
+        request::send(&self.client, method, &self.home.path(path), body).await
+    }
+
+    /// Waits until nothing moves: until time may pass.
+    ///
+    /// In this process that is exact. Of a real cluster it is only known what passes between
+    /// it and the operator, so there it means that nothing has for a while. What must come
+    /// is therefore waited for ([`wait_for`](Self::wait_for)); what must not come may be
+    /// looked for afterwards.
+    pub async fn settle(&self) {
+        match &self.ground {
+            Ground::Embedded(_) => self.clock.quiet().await,
+            Ground::Kubernetes(traffic) => traffic.settle().await,
+        }
     }
 
     /// Lets time pass until `to`; everything that falls due on the way is done on time.
     pub async fn pass_until(&self, to: Timestamp) {
+        loop {
+            self.settle().await;
+            if self.clock.advance_to_next(to).await.is_none() {
+                break;
+            }
+        }
         self.clock.advance_to(to).await;
+        self.settle().await;
     }
 
     /// Lets time pass until `holds` of the object at `path` (`null` while it is not
-    /// there), and returns the object.
+    /// there), and returns the object. Time passes only while nothing moves.
     ///
     /// Panics with the object when that has not come true by `limit`.
     pub async fn wait_for(
@@ -284,14 +396,27 @@ impl Cluster {
         limit: Timestamp,
         holds: impl Fn(&Value) -> bool,
     ) -> Value {
+        let mut looks = 0;
         loop {
             self.clock.quiet().await;
             let object = self.get(path).await.unwrap_or(Value::Null);
             if holds(&object) {
                 return object;
             }
-            let moved = self.clock.advance_to_next(limit).await;
-            assert!(moved.is_some(), "{path} by {limit}: {object:#}");
+            let has_moved = match &self.ground {
+                Ground::Kubernetes(traffic) if !traffic.is_settled() => false,
+                _ => self.clock.advance_to_next(limit).await.is_some(),
+            };
+            looks = if has_moved { 0 } else { looks + 1 };
+            match &self.ground {
+                Ground::Embedded(_) => {
+                    assert!(has_moved, "{path} by {limit}: {object:#}");
+                }
+                Ground::Kubernetes(_) => {
+                    assert!(looks < PATIENCE, "{path} by {limit}: {object:#}");
+                    tokio::time::sleep(TICK).await;
+                }
+            }
         }
     }
 
@@ -327,12 +452,13 @@ impl Cluster {
         })
     }
 
-    /// Every request so far, in the order of the answers.
+    /// Every request so far, in the order of the answers; on a real cluster those of the
+    /// operator alone.
     pub fn requests(&self) -> Vec<AuditEvent> {
-        self.log
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        match &self.ground {
+            Ground::Embedded(embedded) => embedded.requests(),
+            Ground::Kubernetes(traffic) => traffic.events(),
+        }
     }
 
     /// Every write that the operator has asked for so far, events of Kubernetes aside.
@@ -352,7 +478,8 @@ impl Cluster {
         self.requests_of(OPERATOR, |event| event.is_write() && of(event) == resource)
             .iter()
             .map(|event| {
-                format!("{} {} {} {}", event.at, event.verb, event.name, event.code)
+                let name = self.home.told(&event.name);
+                format!("{} {} {name} {}", event.at, event.verb, event.code)
             })
             .collect()
     }
@@ -367,57 +494,28 @@ impl Cluster {
         user: &str,
         wanted: impl Fn(&AuditEvent) -> bool,
     ) -> Vec<AuditEvent> {
-        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.iter()
+        self.requests()
+            .into_iter()
             .filter(|event| event.user == user && wanted(event))
-            .cloned()
             .collect()
     }
 }
 
-/// The path of the ScheduledMachine `name` in namespace `default`.
-pub fn machine_path(name: &str) -> String {
-    format!("/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines/{name}")
+/// Makes an operator's clients for a real cluster, which are watched and may die together.
+struct Watched {
+    traffic: Traffic,
+    tally: Tally,
 }
 
-/// Where an object of one of the kinds that tests use is found.
-pub fn path_of(object: &Value) -> String {
-    let text = |pointer: &str| {
-        object
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let kind = text("/kind").to_lowercase();
-    let plural = match kind.strip_suffix('y') {
-        Some(stem) => format!("{stem}ies"),
-        None => format!("{kind}s"),
-    };
-    let root = match text("/apiVersion").split_once('/') {
-        Some((group, version)) => format!("/apis/{group}/{version}"),
-        None => format!("/api/{}", text("/apiVersion")),
-    };
-    let cluster_wide = matches!(
-        kind.as_str(),
-        "node"
-            | "namespace"
-            | "customresourcedefinition"
-            | "validatingadmissionpolicy"
-            | "validatingadmissionpolicybinding"
-    );
-    let name = text("/metadata/name");
-    match text("/metadata/namespace") {
-        _ if cluster_wide => format!("{root}/{plural}/{name}"),
-        "" => format!("{root}/namespaces/default/{plural}/{name}"),
-        namespace => format!("{root}/namespaces/{namespace}/{plural}/{name}"),
+impl Watched {
+    fn client(&self, inner: Client) -> Client {
+        let wire = Wire::new(inner, OPERATOR, self.traffic.clone());
+        Client::new(Crash::new(wire, self.tally.clone()), "default")
     }
 }
 
-/// Reaches the one cluster that there is, whatever address its kubeconfig names.
-struct InProcess(Client);
-
-impl Connect for InProcess {
-    fn connect(&self, _: &Access) -> Result<Client, kube::Error> {
-        Ok(self.0.clone())
+impl Connect for Watched {
+    fn connect(&self, access: &Access) -> Result<Client, kube::Error> {
+        Ok(self.client(Dial.connect(access)?))
     }
 }

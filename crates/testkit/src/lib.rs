@@ -3,16 +3,26 @@
 //! Never published. A test drives a [`Cluster`] through the Kubernetes API alone, so that
 //! another backend can stand behind the same test.
 
+mod backend;
 mod build;
 mod cluster;
 mod crash;
+mod embedded;
+mod home;
 mod listening;
+mod path;
+mod request;
+mod site;
 mod story;
+mod wire;
 
+pub use backend::Backend;
 pub use build::{cluster_object, instant, pod, scheduled_machine};
-pub use cluster::{Cluster, Operator, machine_path, path_of};
+pub use cluster::{Cluster, Operator};
 pub use crash::{Crash, Tally};
 pub use fivespot_apiserver::AuditEvent;
 pub use fivespot_sim::Contract;
 pub use listening::Listening;
+pub use path::{machine_path, path_of};
+pub use site::Site;
 pub use story::{BEFORE_CLOSING, CLOSING, condition, node_path, pod_path};

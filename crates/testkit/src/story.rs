@@ -3,7 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::{Cluster, cluster_object, instant, machine_path, pod};
+use crate::{
+    Backend, Cluster, Contract, cluster_object, instant, machine_path, path_of, pod,
+};
 
 /// A Friday on which the window of [`scheduled_machine`](crate::scheduled_machine) closes:
 /// ten minutes before it does.
@@ -12,15 +14,113 @@ pub const BEFORE_CLOSING: &str = "2026-03-06T22:50:00Z";
 /// The instant at which it closes.
 pub const CLOSING: &str = "2026-03-06T23:00:00Z";
 
+/// The finalizer of [`Cluster::hold`].
+const HOLD: &str = "example.com/hold";
+
 impl Cluster {
+    /// Applies [`cluster_object`]. A real one has come up when this returns, because that takes
+    /// none of the operator's time.
+    pub async fn add_cluster(&self) {
+        self.apply(&cluster_object(self.contract())).await;
+        if Backend::chosen() == Backend::Kubernetes {
+            let path = self.cluster_path();
+            let is_up = async || {
+                let cluster = self.get(&path).await.unwrap_or_default();
+                let status = &cluster["status"];
+                condition(status, "ControlPlaneInitialized")["status"] == "True"
+                    && (status["infrastructureReady"] == true
+                        || status["initialization"]["infrastructureProvisioned"] == true)
+            };
+            self.eventually(is_up).await;
+        }
+    }
+
+    /// The uid of a DaemonSet, to own pods. The embedded server lets one that is not there do.
+    pub async fn daemon_set(&self, name: &str) -> Value {
+        if Backend::chosen() == Backend::Embedded {
+            return json!("a-b-c");
+        }
+        let labels = json!({"daemon-set": name});
+        let made = self
+            .create(&json!({
+                "apiVersion": "apps/v1",
+                "kind": "DaemonSet",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {
+                    "selector": {"matchLabels": labels},
+                    "template": {
+                        "metadata": {"labels": labels},
+                        "spec": pod(name, name, "")["spec"],
+                    },
+                },
+            }))
+            .await;
+        made.map_or(Value::Null, |made| made["metadata"]["uid"].clone())
+    }
+
     /// Applies `machine` and the Cluster that it names, and waits until it is Active. An
     /// operator runs, and the window is open.
     pub async fn bring_up(&self, machine: &Value) -> Value {
-        self.apply(&cluster_object(self.contract())).await;
+        self.add_cluster().await;
         self.apply(machine).await;
         let name = machine["metadata"]["name"].as_str().unwrap_or_default();
-        self.wait_for_phase(name, "Active", self.within(SignedDuration::from_mins(1)))
+        // A real Cluster API is not on the operator's clock, and needs none of its time.
+        let limit = match Backend::chosen() {
+            Backend::Embedded => SignedDuration::from_mins(1),
+            Backend::Kubernetes => SignedDuration::from_secs(5),
+        };
+        self.wait_for_phase(name, "Active", self.within(limit))
             .await
+    }
+
+    /// Waits until `holds` of the object at `path`, a minute at most.
+    pub async fn soon(&self, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let limit = self.within(SignedDuration::from_mins(1));
+        self.wait_for(path, limit, holds).await
+    }
+
+    /// Keeps the object at `path` from going once it is deleted, so that it can be looked at.
+    pub async fn hold(&self, path: &str) {
+        let object = self.get(path).await.unwrap_or_default();
+        let mut finalizers = object["metadata"]["finalizers"].clone();
+        match finalizers.as_array_mut() {
+            Some(all) => all.push(json!(HOLD)),
+            None => finalizers = json!([HOLD]),
+        }
+        let patch = json!({"metadata": {"finalizers": finalizers}});
+        self.patch(path, &patch).await;
+    }
+
+    /// Ends [`hold`](Self::hold): what else was to happen first has, or the object stays.
+    pub async fn release(&self, path: &str) {
+        let only_ours =
+            |object: &Value| object["metadata"]["finalizers"] == json!([HOLD]);
+        self.soon(path, only_ours).await;
+        self.patch(path, &json!({"metadata": {"finalizers": []}}))
+            .await;
+    }
+
+    /// Where the Cluster of [`cluster_object`] is.
+    pub fn cluster_path(&self) -> String {
+        path_of(&cluster_object(self.contract()))
+    }
+
+    /// The drain timeout that a Machine has, in whatever form its contract gives it.
+    ///
+    /// # Panics
+    /// When it has none.
+    #[expect(clippy::expect_used, reason = "a Machine without one ends the test")]
+    pub fn drain_timeout(&self, machine: &Value) -> SignedDuration {
+        let spec = &machine["spec"];
+        let timeout = match self.contract() {
+            Contract::V1Beta1 => spec["nodeDrainTimeout"]
+                .as_str()
+                .and_then(|text| text.parse().ok()),
+            Contract::V1Beta2 => spec["deletion"]["nodeDrainTimeoutSeconds"]
+                .as_i64()
+                .map(SignedDuration::from_secs),
+        };
+        timeout.expect("a drain timeout")
     }
 
     /// The instant that lies `span` ahead, as a limit to waiting.
@@ -49,6 +149,12 @@ impl Cluster {
             "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "shop"}}},
         }))
         .await;
+    }
+
+    /// Ends [`hold_last_pod`](Self::hold_last_pod).
+    pub async fn release_last_pod(&self) {
+        let path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/shop";
+        self.delete(path).await;
     }
 
     /// The status of the ScheduledMachine `name`, or null.

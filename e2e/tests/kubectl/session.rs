@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fivespot_testkit::{
-    Cluster, Listening, Operator, cluster_object, instant, scheduled_machine,
-};
+use fivespot_testkit::{Cluster, Listening, Operator, instant, scheduled_machine};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
@@ -32,6 +30,15 @@ impl Drop for Session {
     }
 }
 
+/// Whether there is a kubectl to talk to clusters with. `REQUIRE_KUBECTL=1` insists that
+/// there is.
+pub(crate) fn is_there() -> bool {
+    let insists = std::env::var("REQUIRE_KUBECTL").as_deref() == Ok("1");
+    let mut command = std::process::Command::new("kubectl");
+    command.arg("options").stdout(Stdio::null());
+    insists || command.status().is_ok()
+}
+
 /// A kubectl that runs until it is dropped.
 pub(crate) struct Running {
     child: Child,
@@ -39,18 +46,8 @@ pub(crate) struct Running {
 }
 
 impl Session {
-    /// Starts a cluster at `now`; none where there is no kubectl to talk to it and the
-    /// environment does not insist on one.
-    pub(crate) async fn start(now: &str) -> Option<Self> {
-        if let Err(error) = Command::new("kubectl").arg("options").output().await {
-            assert_ne!(
-                std::env::var("REQUIRE_KUBECTL").as_deref(),
-                Ok("1"),
-                "kubectl is missing: {error}"
-            );
-            eprintln!("kubectl is missing: {error}; nothing is tested here");
-            return None;
-        }
+    /// Starts a cluster at `now`.
+    pub(crate) async fn start(now: &str) -> Self {
         let cluster = Cluster::start(instant(now)).await;
         let listening = cluster.listen().await;
         let number = SESSIONS.fetch_add(1, Ordering::Relaxed);
@@ -58,24 +55,24 @@ impl Session {
         let room = Path::new(ROOM).join(room);
         std::fs::create_dir_all(&room).unwrap();
         std::fs::write(room.join("kubeconfig"), listening.kubeconfig()).unwrap();
-        Some(Self {
+        Self {
             _operator: cluster.operator(),
             cluster,
             _listening: listening,
             room,
-        })
+        }
     }
 
     /// A session at `now` with a Cluster and a worker that has settled.
-    pub(crate) async fn with_worker(now: &str) -> Option<Self> {
-        let session = Self::start(now).await?;
+    pub(crate) async fn with_worker(now: &str) -> Self {
+        let session = Self::start(now).await;
         let cluster = &session.cluster;
-        cluster.apply(&cluster_object(cluster.contract())).await;
+        cluster.add_cluster().await;
         let created = session
             .kubectl_reading("apply", &scheduled_machine("worker"))
             .await;
         assert_eq!(created, "scheduledmachine.5spot.finos.org/worker created");
-        Some(session)
+        session
     }
 
     fn command(&self, arguments: &[&str]) -> Command {

@@ -5,11 +5,17 @@ use insta::assert_snapshot;
 use super::WITHIN;
 use super::session::Session;
 
-#[tokio::test]
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(get_shows_what_matters_in_columns).with_kubectl(),
+    promise!(explain_tells_what_a_field_means).with_kubectl(),
+    promise!(describe_tells_the_whole_story).with_kubectl(),
+];
+
 async fn get_shows_what_matters_in_columns() {
-    let Some(session) = Session::with_worker(WITHIN).await else {
-        return;
-    };
+    let session = Session::with_worker(WITHIN).await;
     session.cluster.pass_to("2026-03-06T15:30:00Z").await;
     assert_snapshot!(session.kubectl("get sm").await, @r"
     NAME     PHASE    INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE
@@ -37,11 +43,8 @@ async fn get_shows_what_matters_in_columns() {
     "#);
 }
 
-#[tokio::test]
 async fn explain_tells_what_a_field_means() {
-    let Some(session) = Session::start(WITHIN).await else {
-        return;
-    };
+    let session = Session::start(WITHIN).await;
     assert_snapshot!(session.kubectl("explain scheduledmachine.spec.schedule").await, @r"
     GROUP:      5spot.finos.org
     KIND:       ScheduledMachine
@@ -97,11 +100,8 @@ fn lasting(description: &str) -> String {
     lines.collect()
 }
 
-#[tokio::test]
 async fn describe_tells_the_whole_story() {
-    let Some(session) = Session::with_worker(WITHIN).await else {
-        return;
-    };
+    let session = Session::with_worker(WITHIN).await;
     session.cluster.pass_to("2026-03-06T15:30:00Z").await;
     let description = session.kubectl("describe sm worker").await;
     let (_, status) = description.split_once("\nStatus:\n").unwrap();

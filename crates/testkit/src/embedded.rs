@@ -1,0 +1,85 @@
+//! The embedded server and the simulated Cluster API.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fivespot_apiserver::{Audit, AuditEvent, Credentials, Server, User};
+use fivespot_clock::Clock;
+use fivespot_controller::Connect;
+use fivespot_controller::kubeconfig::Access;
+use fivespot_sim::Contract;
+use kube::Client;
+use tokio::task::JoinHandle;
+
+/// Who the simulated Cluster API is in the audit log.
+const SIMULATOR: &str = "system:serviceaccount:capi-system:capi-manager";
+
+/// Where the workload cluster says that it is; nothing listens there.
+const ADDRESS: &str = "127.0.0.1:6443";
+
+/// A cluster in the process. It ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Embedded {
+    pub(crate) server: Server,
+    log: Arc<Mutex<Vec<AuditEvent>>>,
+    simulator: JoinHandle<()>,
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.simulator.abort();
+    }
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "what goes wrong in a test's own cluster ends the test"
+)]
+impl Embedded {
+    /// Starts both on `clock`.
+    pub(crate) async fn start(clock: &Clock, contract: Contract) -> Self {
+        let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
+        let heard = log.clone();
+        let mut options = fivespot_apiserver::Options::new(clock.clone());
+        options.audit = Some(Audit::new(move |event| {
+            heard
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(event.clone());
+        }));
+        let server = Server::new(options).expect("the default plugins are known");
+        let credentials = Credentials::generate().expect("credentials");
+        let address = ADDRESS.parse().expect("an address");
+        let simulation = fivespot_sim::Options {
+            client: server.client_as(User::new(SIMULATOR, &["system:masters"])),
+            clock: clock.clone(),
+            contract,
+            kubeconfig: Some(credentials.kubeconfig(address, "workload")),
+        };
+        fivespot_sim::install(&simulation)
+            .await
+            .expect("the simulated resources");
+        let simulator = tokio::spawn(fivespot_sim::run(simulation));
+        Self {
+            server,
+            log,
+            simulator,
+        }
+    }
+
+    /// Every request so far, in the order of the answers.
+    pub(crate) fn requests(&self) -> Vec<AuditEvent> {
+        self.log
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// Reaches the one cluster that there is, whatever address its kubeconfig names.
+pub(crate) struct InProcess(pub(crate) Client);
+
+impl Connect for InProcess {
+    fn connect(&self, _: &Access) -> Result<Client, kube::Error> {
+        Ok(self.0.clone())
+    }
+}

@@ -1,0 +1,173 @@
+//! Where a test's objects are, under the names that the test has for them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+/// The namespace that a test thinks it is in.
+const DEFAULT: &str = "default";
+
+/// Translates between a test's names and the cluster's.
+///
+/// A test says namespace `default` and Node `worker` wherever it runs. A real cluster is
+/// shared, so that there the namespace is one of the test's own, and the name of a Node, which
+/// has no namespace, ends in it.
+#[derive(Debug, Default)]
+pub(crate) struct Home {
+    /// The namespaces by the test's names for them; empty where the names are the same.
+    namespaces: Mutex<BTreeMap<String, String>>,
+    /// What the names of Nodes end in.
+    suffix: String,
+}
+
+impl Home {
+    /// A home in `namespace` of a cluster that is shared.
+    pub(crate) fn in_namespace(namespace: &str) -> Self {
+        let home = Self {
+            suffix: format!(".{namespace}"),
+            ..Self::default()
+        };
+        home.add(DEFAULT, namespace);
+        home
+    }
+
+    /// From now on, `name` means `namespace`.
+    pub(crate) fn add(&self, name: &str, namespace: &str) {
+        let mut namespaces = self
+            .namespaces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        namespaces.insert(name.to_owned(), namespace.to_owned());
+    }
+
+    /// The namespaces that are the test's own; none where the whole cluster is.
+    pub(crate) fn namespaces(&self) -> Vec<String> {
+        let namespaces = self
+            .namespaces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        namespaces.values().cloned().collect()
+    }
+
+    /// What the cluster calls the namespace that the test calls `name`.
+    pub(crate) fn namespace(&self, name: &str) -> String {
+        let namespaces = self
+            .namespaces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        namespaces.get(name).map_or(name, String::as_str).to_owned()
+    }
+
+    /// What the cluster calls the Node that the test calls `name`.
+    pub(crate) fn node(&self, name: &str) -> String {
+        if name.is_empty() {
+            return String::new();
+        }
+        format!("{name}{}", self.suffix)
+    }
+
+    /// What the test calls the object that the cluster calls `name`.
+    pub(crate) fn told(&self, name: &str) -> String {
+        let told = Some(name).filter(|_| !self.suffix.is_empty());
+        told.and_then(|name| name.strip_suffix(&self.suffix))
+            .unwrap_or(name)
+            .to_owned()
+    }
+
+    /// The path in the cluster of what the test finds at `path`.
+    pub(crate) fn path(&self, path: &str) -> String {
+        let mut parts: Vec<String> = path.split('/').map(str::to_owned).collect();
+        for at in 1..parts.len() {
+            let (name, query) = match parts[at].split_once('?') {
+                Some((name, query)) => (name, format!("?{query}")),
+                None => (parts[at].as_str(), String::new()),
+            };
+            let translated = match parts[at - 1].as_str() {
+                "namespaces" => self.namespace(name),
+                "nodes" => self.node(name),
+                _ => continue,
+            } + &query;
+            parts[at] = translated;
+        }
+        parts.join("/")
+    }
+
+    /// The object in the cluster for the one that the test has written.
+    pub(crate) fn object(&self, object: &Value) -> Value {
+        let mut object = object.clone();
+        let namespace = object["metadata"]["namespace"]
+            .as_str()
+            .map(|name| self.namespace(name));
+        if let Some(namespace) = namespace {
+            object["metadata"]["namespace"] = json!(namespace);
+        }
+        for part in ["bootstrapSpec", "infrastructureSpec"] {
+            if let Some(named) = object.pointer_mut(&format!("/spec/{part}/namespace"))
+                && let Some(name) = named.as_str()
+            {
+                *named = json!(self.namespace(name));
+            }
+        }
+        let (pointer, translate): (_, fn(&Self, &str) -> String) =
+            match object["kind"].as_str() {
+                Some("Pod") => ("/spec/nodeName", Self::node),
+                Some("Node") => ("/metadata/name", Self::node),
+                Some("Namespace") => ("/metadata/name", Self::namespace),
+                _ => return object,
+            };
+        if let Some(named) = object.pointer_mut(pointer)
+            && let Some(name) = named.as_str()
+        {
+            *named = json!(translate(self, name));
+        }
+        object
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_cluster_has_other_names_for_namespaces_and_nodes() {
+        let home = Home::in_namespace("e2e-1");
+        home.add("team-a", "e2e-1-a");
+        for (written, meant) in [
+            (
+                "/api/v1/namespaces/default/pods/x",
+                "/api/v1/namespaces/e2e-1/pods/x",
+            ),
+            ("/api/v1/namespaces/team-a", "/api/v1/namespaces/e2e-1-a"),
+            (
+                "/api/v1/namespaces/kube-system",
+                "/api/v1/namespaces/kube-system",
+            ),
+            (
+                "/api/v1/nodes/worker/status",
+                "/api/v1/nodes/worker.e2e-1/status",
+            ),
+            ("/api/v1/nodes", "/api/v1/nodes"),
+            (
+                "/apis/a.example/v1/namespaces/default/things?dryRun=All",
+                "/apis/a.example/v1/namespaces/e2e-1/things?dryRun=All",
+            ),
+        ] {
+            assert_eq!(home.path(written), meant);
+        }
+        assert_eq!(home.told("worker.e2e-1"), "worker");
+        let pod = home.object(&crate::pod("x", "shop", "worker"));
+        assert_eq!(pod["metadata"]["namespace"], "e2e-1");
+        assert_eq!(pod["spec"]["nodeName"], "worker.e2e-1");
+    }
+
+    #[test]
+    fn a_cluster_of_its_own_needs_no_translation() {
+        let home = Home::default();
+        for path in ["/api/v1/namespaces/default/pods/x", "/api/v1/nodes/worker"] {
+            assert_eq!(home.path(path), path);
+        }
+        let pod = crate::pod("x", "shop", "worker");
+        assert_eq!(home.object(&pod), pod);
+    }
+}

@@ -1,0 +1,192 @@
+//! The real cluster that all tests of a run share.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fivespot_sim::Contract;
+use http::Method;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::request::{self, Form};
+
+/// Real time between two looks at something that is on its way.
+pub(crate) const TICK: Duration = Duration::from_millis(20);
+/// How many looks something may take to come true.
+pub(crate) const PATIENCE: u32 = 9_000;
+
+static SITE: OnceCell<Site> = OnceCell::const_new();
+
+/// What was found out once about the real cluster.
+#[derive(Debug)]
+pub struct Site {
+    admin: Config,
+    contract: Contract,
+    kube_minor: u32,
+    kubernetes: String,
+    cluster_api: String,
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "what goes wrong in a test's own cluster ends the test"
+)]
+impl Site {
+    /// The running cluster that `cargo xtask cluster up` has started, with the definition, its
+    /// policy and binding applied. Never one that a person's environment names, because
+    /// tests delete things.
+    ///
+    /// # Panics
+    /// When none runs, or it refuses what it is given.
+    pub async fn get() -> &'static Self {
+        SITE.get_or_init(Self::prepare).await
+    }
+
+    async fn prepare() -> Self {
+        let run = run_directory();
+        let kubeconfig = Kubeconfig::read_from(run.join("admin.kubeconfig"))
+            .expect("a running cluster; `cargo xtask cluster up` starts one");
+        let choice = KubeConfigOptions::default();
+        let mut admin = Config::from_custom_kubeconfig(kubeconfig, &choice)
+            .await
+            .expect("a kubeconfig that names one cluster");
+        admin.default_retry = false;
+        let client = Client::try_from(admin.clone()).expect("a client");
+        let version = ask(&client, "/version").await;
+        let minor = version["minor"]
+            .as_str()
+            .and_then(|minor| minor.parse().ok());
+        let minor = minor.expect("the server's minor version");
+        install(&client, minor).await;
+        let group = ask(&client, "/apis/cluster.x-k8s.io").await;
+        let serves_newer = group["versions"].as_array().is_some_and(|versions| {
+            versions
+                .iter()
+                .any(|version| version["version"] == "v1beta2")
+        });
+        let versions =
+            std::fs::read_to_string(run.join("versions.json")).expect("versions");
+        let versions: Value = serde_json::from_str(&versions).expect("JSON");
+        let named = |what: &str| versions[what].as_str().unwrap_or_default().to_owned();
+        Self {
+            admin,
+            kube_minor: minor,
+            contract: if serves_newer {
+                Contract::V1Beta2
+            } else {
+                Contract::V1Beta1
+            },
+            kubernetes: named("kubernetes"),
+            cluster_api: named("clusterAPI"),
+        }
+    }
+
+    /// The contract in which Cluster API is spoken to: the newest that is served.
+    pub fn contract(&self) -> Contract {
+        self.contract
+    }
+
+    /// Applies again what a test has changed of the definition, its policy and binding.
+    pub async fn restore(&self) {
+        install(&self.admin(), self.kube_minor).await;
+    }
+
+    /// The minor version of Kubernetes 1.
+    pub(crate) fn kube_minor(&self) -> u32 {
+        self.kube_minor
+    }
+
+    /// The minor version of Kubernetes, such as `1.36`.
+    pub fn kubernetes(&self) -> &str {
+        &self.kubernetes
+    }
+
+    /// The minor version of Cluster API, such as `1.14`.
+    pub fn cluster_api(&self) -> &str {
+        &self.cluster_api
+    }
+
+    /// A client with every right.
+    pub(crate) fn admin(&self) -> Client {
+        Client::try_from(self.admin.clone()).expect("a client")
+    }
+
+    /// Makes a namespace of a new name and waits until pods can run in it.
+    pub(crate) async fn add_namespace(&self, client: &Client, prefix: &str) -> String {
+        let object = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"generateName": format!("{prefix}-")},
+        });
+        let made = request::send(
+            client,
+            Method::POST,
+            "/api/v1/namespaces",
+            (Form::Json, &object),
+        )
+        .await
+        .expect("a namespace");
+        let name = made["metadata"]["name"].as_str().unwrap_or_default();
+        let account = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
+        await_that(client, &account, |account| !account.is_null()).await;
+        name.to_owned()
+    }
+}
+
+/// Where the running cluster keeps its state.
+fn run_directory() -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| workspace.join("target"), |target| workspace.join(target))
+        .join("cluster/run")
+}
+
+/// Applies the definition, its policy and binding, and waits until all are in force.
+#[expect(clippy::panic, reason = "what is refused ends the test")]
+async fn install(client: &Client, minor: u32) {
+    for object in fivespot_api::manifest::installed(minor) {
+        let applied = request::apply(client, &object).await;
+        applied.unwrap_or_else(|error| panic!("{object}: {error}"));
+    }
+    // The definition refuses the one, only the policy the other.
+    let collection =
+        "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines?dryRun=All";
+    let mut wrong = crate::scheduled_machine("wrong");
+    wrong["spec"]["nodeDrainTimeout"] = json!("soon");
+    let mut elsewhere = crate::scheduled_machine("elsewhere");
+    elsewhere["spec"]["bootstrapSpec"]["namespace"] = json!("elsewhere");
+    for object in [wrong, elsewhere] {
+        let mut looks = 0;
+        let body = (Form::Json, &object);
+        while !matches!(
+            request::send(client, Method::POST, collection, body).await,
+            Err(kube::Error::Api(status)) if status.code == 422
+        ) {
+            looks += 1;
+            assert!(looks < PATIENCE, "{object} is admitted");
+            tokio::time::sleep(TICK).await;
+        }
+    }
+}
+
+async fn ask(client: &Client, path: &str) -> Value {
+    let answer =
+        request::send(client, Method::GET, path, (Form::Json, &Value::Null)).await;
+    answer.unwrap_or(Value::Null)
+}
+
+/// Looks at `path` until `holds` of what is there.
+#[expect(clippy::panic, reason = "what does not come ends the test")]
+async fn await_that(client: &Client, path: &str, holds: impl Fn(&Value) -> bool) {
+    let mut found = Value::Null;
+    for _ in 0..PATIENCE {
+        found = ask(client, path).await;
+        if holds(&found) {
+            return;
+        }
+        tokio::time::sleep(TICK).await;
+    }
+    panic!("{path}: {found:#}");
+}

@@ -1,0 +1,253 @@
+//! Standing between an operator and a server that is far away: who asked what, and whether
+//! anything is on its way.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use fivespot_apiserver::AuditEvent;
+use fivespot_clock::Clock;
+use http::{Method, Request, Response, Uri};
+use http_body::{Frame, SizeHint};
+use kube::Client;
+use kube::client::Body;
+use tower::Service;
+
+use crate::site::TICK;
+
+/// How long nothing passes before it is taken that nothing will.
+const SILENCE: Duration = Duration::from_millis(400);
+
+/// What has passed between an operator and the servers that it knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Traffic(Arc<Mutex<Passed>>);
+
+#[derive(Debug)]
+struct Passed {
+    clock: Clock,
+    events: Vec<AuditEvent>,
+    last: Instant,
+}
+
+impl Traffic {
+    /// None yet. Requests are dated by `clock`.
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self(Arc::new(Mutex::new(Passed {
+            clock,
+            events: Vec::new(),
+            last: Instant::now(),
+        })))
+    }
+
+    fn passed(&self) -> MutexGuard<'_, Passed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every request that was answered so far, in the order of the answers.
+    pub(crate) fn events(&self) -> Vec<AuditEvent> {
+        self.passed().events.clone()
+    }
+
+    /// Whether nothing has passed for so long that time may.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.passed().last.elapsed() >= SILENCE
+    }
+
+    /// Waits until that is so, and the operator is done with what it knows.
+    pub(crate) async fn settle(&self) {
+        let clock = self.passed().clock.clone();
+        loop {
+            clock.quiet().await;
+            if self.is_settled() {
+                return;
+            }
+            tokio::time::sleep(TICK).await;
+        }
+    }
+
+    fn stir(&self) {
+        self.passed().last = Instant::now();
+    }
+
+    fn tell(&self, mut event: AuditEvent, code: u16) {
+        let mut passed = self.passed();
+        event.code = code;
+        event.at = passed.clock.now();
+        passed.events.push(event);
+        passed.last = Instant::now();
+    }
+}
+
+/// A client whose requests and answers are noted.
+#[derive(Clone)]
+pub(crate) struct Wire {
+    client: Client,
+    user: &'static str,
+    traffic: Traffic,
+}
+
+impl Wire {
+    /// Stands before `client`, whose requests are noted as those of `user`.
+    pub(crate) fn new(client: Client, user: &'static str, traffic: Traffic) -> Self {
+        Self {
+            client,
+            user,
+            traffic,
+        }
+    }
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Wire").finish_non_exhaustive()
+    }
+}
+
+impl Service<Request<Body>> for Wire {
+    type Response = Response<Noted>;
+    type Error = kube::Error;
+    type Future =
+        Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Self {
+            client,
+            user,
+            traffic,
+        } = self.clone();
+        Box::pin(async move {
+            traffic.stir();
+            let asked = asked(user, request.method(), request.uri());
+            let answer = client.send(request).await?;
+            traffic.tell(asked, answer.status().as_u16());
+            Ok(answer.map(|body| Noted { body, traffic }))
+        })
+    }
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    body: Body,
+    traffic: Traffic,
+}
+
+impl http_body::Body for Noted {
+    type Data = <Body as http_body::Body>::Data;
+    type Error = <Body as http_body::Body>::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if polled.is_ready() {
+            self.traffic.stir();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// What a request asks for, read from its line.
+fn asked(user: &str, method: &Method, uri: &Uri) -> AuditEvent {
+    let parts: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
+    let (group, rest) = match parts.as_slice() {
+        ["api", _, rest @ ..] => ("", rest),
+        ["apis", group, _, rest @ ..] => (*group, rest),
+        _ => ("", [].as_slice()),
+    };
+    let (namespace, rest) = match rest {
+        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+        _ => ("", rest),
+    };
+    let part = |at: usize| rest.get(at).copied().unwrap_or_default().to_owned();
+    let is_watch = uri
+        .query()
+        .is_some_and(|query| query.split('&').any(|word| word.starts_with("watch=")));
+    let verb = match (method.as_str(), part(1).is_empty()) {
+        _ if rest.is_empty() => method.as_str().to_lowercase(),
+        ("GET", _) if is_watch => "watch".to_owned(),
+        ("GET", true) => "list".to_owned(),
+        ("POST", _) => "create".to_owned(),
+        ("PUT", _) => "update".to_owned(),
+        ("DELETE", true) => "deletecollection".to_owned(),
+        (other, _) => other.to_lowercase(),
+    };
+    AuditEvent {
+        at: jiff::Timestamp::UNIX_EPOCH,
+        user: user.to_owned(),
+        impersonated: String::new(),
+        verb,
+        path: uri.path().to_owned(),
+        group: group.to_owned(),
+        resource: part(0),
+        subresource: part(2),
+        namespace: namespace.to_owned(),
+        name: part(1),
+        code: 0,
+        annotations: std::collections::BTreeMap::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_as_the_server_reads_it() {
+        let said = |method: &str, path: &str| {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            let event = asked("me", &method, &path.parse().unwrap());
+            format!(
+                "{} {:?} {}/{} {} in {:?}",
+                event.verb,
+                event.group,
+                event.resource,
+                event.subresource,
+                event.name,
+                event.namespace
+            )
+        };
+        let pods = "/api/v1/namespaces/a/pods";
+        assert_eq!(
+            said("POST", &format!("{pods}/x/eviction?")),
+            r#"create "" pods/eviction x in "a""#
+        );
+        assert_eq!(said("GET", pods), r#"list "" pods/  in "a""#);
+        assert_eq!(
+            said("GET", &format!("{pods}?labelSelector=a&watch=true")),
+            r#"watch "" pods/  in "a""#
+        );
+        assert_eq!(
+            said("PATCH", "/api/v1/nodes/n/status"),
+            r#"patch "" nodes/status n in """#
+        );
+        assert_eq!(
+            said(
+                "DELETE",
+                "/apis/cluster.x-k8s.io/v1beta2/namespaces/a/machines/m"
+            ),
+            r#"delete "cluster.x-k8s.io" machines/ m in "a""#
+        );
+        assert_eq!(
+            said("GET", "/api/v1/namespaces/a"),
+            r#"get "" namespaces/ a in """#
+        );
+        assert_eq!(said("GET", "/version"), r#"get "" /  in """#);
+    }
+}

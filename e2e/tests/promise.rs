@@ -1,0 +1,108 @@
+//! What a promise is, and where it is kept.
+
+use std::pin::Pin;
+
+use fivespot_testkit::{Backend, Contract};
+
+/// A sentence about the product that holds on every backend, unless it says otherwise.
+#[derive(Clone, Copy)]
+pub(crate) struct Promise {
+    path: &'static str,
+    play: fn() -> Pin<Box<dyn Future<Output = ()>>>,
+    only_embedded: Option<&'static str>,
+    contract: Option<Contract>,
+    /// Whether kubectl is needed.
+    pub(crate) asks_kubectl: bool,
+    /// Whether it changes what all others on a shared cluster rely on.
+    pub(crate) is_disruptive: bool,
+}
+
+/// The promise that the async function of that name makes.
+macro_rules! promise {
+    ($name:ident) => {
+        $crate::promise::Promise::new(
+            concat!(module_path!(), "::", stringify!($name)),
+            || Box::pin($name()),
+        )
+    };
+}
+pub(crate) use promise;
+
+impl Promise {
+    /// A promise that is kept on every backend. Written as [`promise!`].
+    pub(crate) const fn new(
+        path: &'static str,
+        play: fn() -> Pin<Box<dyn Future<Output = ()>>>,
+    ) -> Self {
+        Self {
+            path,
+            play,
+            only_embedded: None,
+            contract: None,
+            asks_kubectl: false,
+            is_disruptive: false,
+        }
+    }
+
+    /// It can only be shown on the embedded backend, and why.
+    pub(crate) const fn on_embedded_alone(mut self, why: &'static str) -> Self {
+        self.only_embedded = Some(why);
+        self
+    }
+
+    /// It is about this contract of Cluster API, which a real one may not speak.
+    pub(crate) const fn with_contract(mut self, contract: Contract) -> Self {
+        self.contract = Some(contract);
+        self
+    }
+
+    /// It looks at what kubectl prints of a cluster in which time stands still.
+    pub(crate) const fn with_kubectl(mut self) -> Self {
+        self.asks_kubectl = true;
+        self.on_embedded_alone("compares what kubectl prints, ages included")
+    }
+
+    /// It changes what all others on a shared cluster rely on: it is played while no other
+    /// is.
+    pub(crate) const fn disruptive(mut self) -> Self {
+        self.is_disruptive = true;
+        self
+    }
+
+    /// File and function: `pauses::with_a_paused_cluster`.
+    pub(crate) fn name(&self) -> &'static str {
+        self.path
+            .split_once("::")
+            .map_or(self.path, |(_, name)| name)
+    }
+
+    /// Why it cannot be shown on a backend with that contract; none if it can.
+    pub(crate) fn hindrance(
+        &self,
+        backend: Backend,
+        contract: Contract,
+    ) -> Option<String> {
+        if backend == Backend::Embedded {
+            return None;
+        }
+        if let Some(why) = self.only_embedded {
+            return Some(why.to_owned());
+        }
+        let other = self.contract.filter(|wanted| *wanted != contract)?;
+        Some(format!("is about Cluster API's {}", other.version()))
+    }
+
+    /// Plays it. A promise that is broken panics.
+    pub(crate) fn play(&self) {
+        play((self.play)());
+    }
+}
+
+/// Runs a future to its end on this thread.
+pub(crate) fn play<T>(story: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(story)
+}

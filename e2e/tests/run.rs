@@ -1,0 +1,152 @@
+//! Playing the promises on the backend of the run, and recording how that went.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use fivespot_testkit::{Backend, Contract, Site};
+use libtest_mimic::{Arguments, Trial};
+use serde_json::{Value, json};
+
+use crate::promise::Promise;
+
+/// How many promises are played at a time on a real cluster: they mostly wait for it.
+const AT_A_TIME: usize = 16;
+
+/// Where promises are played.
+struct Place {
+    backend: Backend,
+    contract: Contract,
+    /// What there is, as people call it.
+    title: String,
+    /// The same, as the name of a file.
+    label: String,
+    has_kubectl: bool,
+}
+
+impl Place {
+    /// The place that the environment asks for. Without `meets`, it is not looked at.
+    fn chosen(meets: bool) -> Self {
+        let backend = Backend::chosen();
+        let mut place = Self {
+            backend,
+            contract: Contract::V1Beta2,
+            title: "the embedded server and a simulated Cluster API".to_owned(),
+            label: backend.as_str().to_owned(),
+            has_kubectl: crate::kubectl::is_there(),
+        };
+        if meets && backend == Backend::Kubernetes {
+            let site = crate::promise::play(Site::get());
+            let (kubernetes, cluster_api) = (site.kubernetes(), site.cluster_api());
+            place.contract = site.contract();
+            place.title =
+                format!("Kubernetes {kubernetes} and Cluster API {cluster_api}");
+            place.label = format!("kubernetes-{kubernetes}-cluster-api-{cluster_api}");
+        }
+        place
+    }
+
+    /// Why a promise cannot be played here; none if it can.
+    fn hindrance(&self, promise: &Promise) -> Option<String> {
+        let hindrance = promise.hindrance(self.backend, self.contract);
+        hindrance.or_else(|| {
+            let lacks_kubectl = promise.asks_kubectl && !self.has_kubectl;
+            lacks_kubectl.then(|| "kubectl is not on the PATH".to_owned())
+        })
+    }
+
+    /// Where the result of a whole run goes.
+    fn record(&self) -> PathBuf {
+        Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("promises/{}.json", self.label))
+    }
+}
+
+/// Plays the promises that the command line asks for, which is libtest's, and says what was
+/// not played and why.
+pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    let place = Place::chosen(!arguments.list);
+    if place.backend == Backend::Kubernetes && arguments.test_threads.is_none() {
+        arguments.test_threads = Some(AT_A_TIME);
+    }
+    let (hindered, playable): (Vec<_>, Vec<_>) = promises
+        .into_iter()
+        .map(|promise| (promise, place.hindrance(&promise)))
+        .partition(|(_, hindrance)| hindrance.is_some());
+    let kept: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let turns = Arc::new(RwLock::new(()));
+    let trials = playable
+        .iter()
+        .map(|(promise, _)| trial(*promise, kept.clone(), turns.clone()))
+        .collect();
+    let is_whole = arguments.filter.is_none()
+        && arguments.skip.is_empty()
+        && !arguments.list
+        && !arguments.ignored;
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if is_whole {
+        println!("on {}; not played:", place.title);
+        let mut results = BTreeMap::new();
+        for (promise, hindrance) in &hindered {
+            let why = hindrance.as_deref().unwrap_or_default();
+            println!("  {}: it {why}", promise.name());
+            results.insert(promise.name(), json!({"notPlayed": why}));
+        }
+        for (promise, _) in &playable {
+            let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let result = if kept.contains(&promise.name()) {
+                "kept"
+            } else {
+                "broken"
+            };
+            results.insert(promise.name(), json!(result));
+        }
+        write(&place, &results);
+    }
+    conclusion.exit_code()
+}
+
+/// Puts back, when it is dropped, what a disruptive promise has changed for all.
+struct Restored;
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        if Backend::chosen() == Backend::Kubernetes {
+            let restore = async { Site::get().await.restore().await };
+            crate::promise::play(restore);
+        }
+    }
+}
+
+fn trial(
+    promise: Promise,
+    kept: Arc<Mutex<Vec<&'static str>>>,
+    turns: Arc<RwLock<()>>,
+) -> Trial {
+    Trial::test(promise.name(), move || {
+        // A promise that was broken while it held one has changed nothing of the lock.
+        if promise.is_disruptive {
+            let _alone = turns.write().unwrap_or_else(PoisonError::into_inner);
+            let _restored = Restored;
+            promise.play();
+        } else {
+            let _together = turns.read().unwrap_or_else(PoisonError::into_inner);
+            promise.play();
+        }
+        kept.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(promise.name());
+        Ok(())
+    })
+}
+
+/// Leaves the result of a whole run where `cargo xtask promises` finds it.
+fn write(place: &Place, results: &BTreeMap<&str, Value>) {
+    let path = place.record();
+    let record = json!({"backend": place.title, "promises": results});
+    let text = serde_json::to_string_pretty(&record).expect("JSON") + "\n";
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(&path, text).expect("a file");
+}
