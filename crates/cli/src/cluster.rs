@@ -62,6 +62,28 @@ impl Source {
     }
 }
 
+/// The API server's own words where there are any.
+pub(crate) fn words(error: kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Runs what talks to a cluster, on this thread.
+///
+/// # Errors
+/// The operating system has no more file descriptors, or what `future` says.
+pub(crate) fn block_on<T>(
+    future: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("starting", error))?
+        .block_on(future)
+}
+
 fn failed(error: &KubeconfigError) -> Failure {
     Failure::new("finding a cluster", error)
         .remedy("name one with --kubeconfig and --context")
@@ -83,10 +105,19 @@ impl Access {
     /// # Errors
     /// No kubeconfig, or one that cannot be used. The cluster itself is not asked anything.
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
+        Client::try_from(self.config().await?)
+            .map_err(|error| Failure::new("finding a cluster", error))
+    }
+
+    /// How to reach the cluster, with the namespace that was asked for as the default.
+    ///
+    /// # Errors
+    /// No kubeconfig, or one that cannot be used. The cluster itself is not asked anything.
+    pub(crate) async fn config(&self) -> Result<Config, Failure> {
         let mut config = self.source.config().await?;
         if let Some(namespace) = &self.namespace {
             config.default_namespace.clone_from(namespace);
         }
-        Client::try_from(config).map_err(|error| Failure::new("finding a cluster", error))
+        Ok(config)
     }
 }

@@ -11,11 +11,13 @@ mod cluster;
 mod controller;
 mod dev;
 mod document;
+mod explain;
 mod failure;
 mod generate;
 mod output;
 mod preview;
 mod signals;
+mod status;
 mod validate;
 mod version;
 
@@ -40,6 +42,8 @@ enum Command {
     Dev(dev::Args),
     Controller(controller::Args),
     Preview(preview::Args),
+    Explain(explain::Args),
+    Status(status::Args),
     Validate(validate::Args),
     Generate(generate::Args),
     Version(version::Args),
@@ -73,6 +77,8 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Dev(args) => dev::run(args, out),
         Command::Controller(args) => controller::run(&args),
         Command::Preview(args) => preview::run(args, out),
+        Command::Explain(args) => explain::run(&args, out),
+        Command::Status(args) => status::run(&args, out),
         Command::Validate(args) => validate::run(args, out),
         Command::Generate(args) => generate::run(args, out),
         Command::Version(args) => version::run(args, out),

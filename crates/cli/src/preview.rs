@@ -21,7 +21,9 @@ use serde::Serialize;
 use crate::cluster::Access;
 use crate::{Failure, Outcome, document, output};
 use forecast::Forecast;
-use span::{Moment, Span};
+use span::Span;
+
+pub(crate) use span::Moment;
 
 const EXAMPLES: &str = "\
 Examples:

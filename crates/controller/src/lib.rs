@@ -25,6 +25,7 @@ mod gather;
 mod key;
 pub mod kubeconfig;
 mod ledger;
+mod look;
 mod memo;
 mod observe;
 mod options;
@@ -43,6 +44,7 @@ mod workload;
 
 pub use connect::{Connect, Dial};
 pub use key::Key;
+pub use look::{Look, look};
 pub use observe::{Observe, Silent, StepTaken, Transition};
 pub use options::{Namespaces, NodeAccess, Options};
 pub use run::run;

@@ -37,6 +37,7 @@
 
 pub mod action;
 pub mod event;
+pub mod explain;
 pub mod memory;
 pub mod node;
 pub mod place;
@@ -65,6 +66,7 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use action::{Action, Call, Request, Side, Step, Target};
 pub use event::{Event, EventType};
+pub use explain::{Explanation, RungReport, explain};
 pub use memory::{Cause, Failure, Memory};
 pub use node::{Node, Pod, Taint};
 pub use place::Places;

@@ -5,7 +5,7 @@ use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
 
 use crate::Failure;
-use crate::cluster::Access;
+use crate::cluster::{self, Access};
 use crate::document::Document;
 
 /// Those of `documents` that are ScheduledMachines, of whatever version.
@@ -22,18 +22,14 @@ pub(super) fn from_cluster(
     access: &Access,
     name: Option<&str>,
 ) -> Result<Vec<Document>, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new("starting", error))?;
-    runtime.block_on(read(access, name))
+    cluster::block_on(read(access, name))
 }
 
 async fn read(access: &Access, name: Option<&str>) -> Result<Vec<Document>, Failure> {
     let client = access.client().await?;
     let resource = ApiResource::erase::<ScheduledMachine>(&());
     let failed = |error| {
-        Failure::new("reading ScheduledMachines", words(error))
+        Failure::new("reading ScheduledMachines", cluster::words(error))
             .remedy("check the cluster and its access, or give files with -f")
     };
     let found: Vec<DynamicObject> = match name {
@@ -59,12 +55,4 @@ fn document(object: DynamicObject) -> Result<Document, Failure> {
     let object = serde_json::to_value(object)
         .map_err(|error| Failure::new(format!("reading {origin}"), error))?;
     Ok(Document { origin, object })
-}
-
-/// The API server's own words where there are any.
-fn words(error: kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
-    }
 }

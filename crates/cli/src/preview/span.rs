@@ -16,7 +16,14 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(3_653 * 24);
 
 /// An instant as users write it: RFC 3339, or a date, which is its midnight in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moment(Timestamp);
+pub(crate) struct Moment(Timestamp);
+
+impl Moment {
+    /// The instant that is meant.
+    pub(crate) fn instant(self) -> Timestamp {
+        self.0
+    }
+}
 
 impl FromStr for Moment {
     type Err = String;

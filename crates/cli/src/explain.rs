@@ -1,0 +1,100 @@
+//! `5spot explain`: why a machine is as it is, from the function that decides it; and rules.
+
+mod ladder;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use fivespot_clock::Clock;
+use fivespot_controller::{Key, Look, Namespaces, Options, look};
+use jiff::Timestamp;
+use kube::{Client, Config};
+
+use crate::cluster::{self, Access};
+use crate::output::Format;
+use crate::preview::Moment;
+use crate::{Failure, Outcome, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  5spot explain business-hours-worker
+  5spot explain business-hours-worker -n team-a --at 2026-03-06T23:00:00Z
+  5spot explain rule SM002";
+
+/// Say what decides about a machine, rung by rung, and what happens next; or explain a rule
+///
+/// Reads what the operator reads, asks the same function, and changes nothing. What the operator
+/// alone remembers, such as a step that has just failed, is not seen.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The name of the ScheduledMachine; or `rule`
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// After `rule`: which one
+    #[arg(value_name = "ID")]
+    rule: Option<String>,
+    /// The instant to decide at, with the facts of now: RFC 3339, or a date [default: now]
+    #[arg(long, value_name = "TIME", conflicts_with = "rule")]
+    at: Option<Moment>,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    access: Access,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    match (args.name.as_str(), &args.rule) {
+        ("rule", Some(id)) => rule::explain(id, args.output, out),
+        (name, Some(extra)) => Err(Failure::new(
+            format!("explain {name} {extra}"),
+            "there is one name too many",
+        )
+        .remedy("name one ScheduledMachine, or write `rule` and a rule's id")),
+        (name, None) => {
+            let found = cluster::block_on(read(&args.access, name))?;
+            let at = args.at.map_or(found.now, Moment::instant);
+            machine(&found, at, args.output, out)
+        }
+    }
+}
+
+async fn read(access: &Access, name: &str) -> Result<Look, Failure> {
+    let config: Config = access.config().await?;
+    let namespace = config.default_namespace.clone();
+    let client = Client::try_from(config)
+        .map_err(|error| Failure::new("finding a cluster", error))?;
+    let mut options = Options::new(client, Clock::system());
+    options.namespaces = Namespaces::Only(BTreeSet::from([namespace.clone()]));
+    let key = Key::new(namespace.clone(), name);
+    let what = format!("reading ScheduledMachine {namespace}/{name}");
+    match look(options, &key).await {
+        Ok(Some(found)) => Ok(found),
+        Ok(None) => Err(Failure::new(what, "there is none of that name")
+            .remedy("name its namespace with -n, or see `5spot status -A`")),
+        Err(error) => {
+            Err(Failure::new(what, error)
+                .remedy("check the cluster and your access to it"))
+        }
+    }
+}
+
+/// Explains what was found, decided at an instant.
+fn machine(
+    found: &Look,
+    at: Timestamp,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let report = ladder::report(found, at);
+    match format {
+        Format::Text => ladder::text(out, &report)?,
+        Format::Json => output::json(out, &report)?,
+        Format::Yaml => output::yaml(out, &report)?,
+    }
+    Ok(Outcome::Yes)
+}

@@ -1,0 +1,66 @@
+//! One rule, with its examples.
+
+use std::io::Write;
+
+use fivespot_api::rules::{Layer, RULES, Rule};
+use serde_json::json;
+
+use crate::output::Format;
+use crate::{Failure, Outcome, output};
+
+/// Explains the rule of that id.
+///
+/// # Errors
+/// There is no such rule; names the known ones.
+pub(super) fn explain(
+    id: &str,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let Some(rule) = Rule::find(id) else {
+        let last = RULES.last().map_or("", |rule| rule.id);
+        return Err(Failure::new(format!("rule {id}"), "there is no such rule")
+            .remedy(format!("name one from SM001 to {last}")));
+    };
+    let value = json!({
+        "id": rule.id,
+        "path": rule.path,
+        "message": rule.message,
+        "layers": layers(rule),
+        "cel": rule.cel,
+        "accepted": rule.examples.accepts(),
+        "rejected": rule.examples.rejects(),
+        "why": rule.why,
+    });
+    match format {
+        Format::Text => text(out, rule)?,
+        Format::Json => output::json(out, &value)?,
+        Format::Yaml => output::yaml(out, &value)?,
+    }
+    Ok(Outcome::Yes)
+}
+
+fn layers(rule: &Rule) -> &'static [&'static str] {
+    match rule.layer {
+        Layer::SchemaAndPolicy | Layer::Change => &["definition", "policy"],
+        Layer::Policy => &["policy"],
+    }
+}
+
+fn text(out: &mut dyn Write, rule: &Rule) -> std::io::Result<()> {
+    let path = if rule.path.is_empty() {
+        "the object"
+    } else {
+        rule.path
+    };
+    writeln!(out, "{}  {path}: {}", rule.id, rule.message)?;
+    writeln!(out, "\n{}", rule.why)?;
+    writeln!(out, "\nasked by   {}", layers(rule).join(", "))?;
+    let list = |examples: &[&str]| {
+        let quoted: Vec<String> = examples.iter().map(|it| format!("{it:?}")).collect();
+        quoted.join(", ")
+    };
+    writeln!(out, "accepted   {}", list(rule.examples.accepts()))?;
+    writeln!(out, "rejected   {}", list(rule.examples.rejects()))?;
+    writeln!(out, "\n{}", rule.cel)
+}

@@ -1,0 +1,184 @@
+use fivespot_api::ScheduledMachine;
+use fivespot_capi::{Cluster, Contract, Machine, Reference};
+use fivespot_controller::Look;
+use fivespot_plan::{Access, Fact, Freshness, Node, Places, Seen, Sighting, Workload};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{ladder, machine, rule};
+use crate::Outcome;
+use crate::output::Format;
+
+const FRIDAY_EVENING: &str = "2026-03-06T23:00:30Z";
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn object(status: &Value) -> ScheduledMachine {
+    let made_from = |group: &str, kind: &str| json!({"apiVersion": format!("{group}.cluster.x-k8s.io/v1beta1"), "kind": kind, "spec": {}});
+    let object = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1",
+        "kind": "ScheduledMachine",
+        "metadata": {
+            "name": "worker",
+            "namespace": "default",
+            "uid": "u1",
+            "resourceVersion": "7",
+            "generation": 1,
+            "finalizers": ["5spot.finos.org/scheduledmachine"],
+        },
+        "spec": {
+            "clusterName": "prod",
+            "schedule": {
+                "daysOfWeek": ["mon-fri"],
+                "hoursOfDay": ["9-17"],
+                "timezone": "America/New_York",
+            },
+            "bootstrapSpec": made_from("bootstrap", "K0sWorkerConfig"),
+            "infrastructureSpec": made_from("infrastructure", "RemoteMachine"),
+        },
+        "status": status,
+    });
+    serde_json::from_value(object).unwrap()
+}
+
+fn look(status: &Value, found: Option<Value>) -> Look {
+    let cluster = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta1",
+        "kind": "Cluster",
+        "metadata": {"name": "prod", "namespace": "default", "uid": "c1", "resourceVersion": "1"},
+        "status": {
+            "infrastructureReady": true,
+            "conditions": [{"type": "ControlPlaneInitialized", "status": "True"}],
+        },
+    });
+    let node = Node {
+        name: "worker".to_owned(),
+        uid: "n1".to_owned(),
+        provider_id: Some("remote://worker".to_owned()),
+        is_ready: true,
+        ..node()
+    };
+    let workload = match &found {
+        None => Workload::default(),
+        Some(_) => Workload {
+            access: Access::Connected,
+            node: Fact::Known(Some(node)),
+            pods: Fact::default(),
+        },
+    };
+    let object = object(status);
+    let machine = found.map(|it| Machine::read(&it).unwrap());
+    let places = Places::of(&object, machine.as_ref());
+    let nothing_at = |all: &[Reference]| {
+        let all = all.iter().map(|place| Sighting {
+            place: place.clone(),
+            found: Fact::Known(None),
+        });
+        all.collect()
+    };
+    Look {
+        now: at(FRIDAY_EVENING),
+        object,
+        seen: Seen {
+            freshness: Freshness::Live,
+            contract: Fact::Known(Contract::V1Beta1),
+            cluster: Fact::Known(Some(Cluster::read(&cluster).unwrap())),
+            bootstrap: nothing_at(&places.bootstrap),
+            infrastructure: nothing_at(&places.infrastructure),
+            machine: Fact::Known(machine),
+            workload,
+        },
+    }
+}
+
+fn node() -> Node {
+    Node::from(&k8s_openapi::api::core::v1::Node::default())
+}
+
+fn running() -> Value {
+    json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta1",
+        "kind": "Machine",
+        "metadata": {
+            "name": "worker",
+            "namespace": "default",
+            "uid": "m1",
+            "resourceVersion": "9",
+            "labels": {
+                "5spot.finos.org/scheduled-machine": "worker",
+                "5spot.finos.org/scheduled-machine-uid": "u1",
+            },
+        },
+        "spec": {"clusterName": "prod", "providerID": "remote://worker"},
+        "status": {"phase": "Running", "nodeRef": {"name": "worker"}},
+    })
+}
+
+fn told(found: &Look, at: Timestamp, format: Format) -> String {
+    let mut out = Vec::new();
+    assert_eq!(machine(found, at, format, &mut out).unwrap(), Outcome::Yes);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_closed_window_without_a_machine_is_the_last_rung() {
+    let found = look(&json!({}), None);
+    insta::assert_snapshot!(told(&found, found.now, Format::Text));
+}
+
+#[test]
+fn a_machine_that_is_still_there_when_the_window_has_closed_is_to_leave() {
+    let found = look(&json!({}), Some(running()));
+    insta::assert_snapshot!(told(&found, found.now, Format::Text));
+}
+
+#[test]
+fn a_commitment_is_completed_before_the_schedule_is_asked() {
+    let status = json!({"shutdown": {
+        "machineUID": "m1",
+        "startedAt": "2026-03-06T23:00:00Z",
+        "deadline": "2026-03-06T23:05:00Z",
+        "reason": "ScheduleEnded",
+    }});
+    let report = ladder::report(&look(&status, Some(running())), at(FRIDAY_EVENING));
+    let value = serde_json::to_value(&report).unwrap();
+    assert_eq!(value["rungs"][4]["decides"], true, "{value}");
+}
+
+#[test]
+fn another_instant_is_decided_with_the_same_facts() {
+    let found = look(&json!({}), None);
+    let monday = at("2026-03-09T14:00:00Z");
+    let text = told(&found, monday, Format::Text);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn exactly_one_rung_decides() {
+    for hour in 0..168 {
+        let now = at(FRIDAY_EVENING) + jiff::SignedDuration::from_hours(hour);
+        let report = ladder::report(&look(&json!({}), Some(running())), now);
+        let value = serde_json::to_value(&report).unwrap();
+        let rungs = value["rungs"].as_array().unwrap();
+        let deciding = rungs.iter().filter(|it| it["decides"] == true).count();
+        assert_eq!(deciding, 1, "{now}: {value}");
+    }
+}
+
+#[test]
+fn a_rule_is_told_with_its_examples() {
+    let mut out = Vec::new();
+    rule::explain("sm002", Format::Text, &mut out).unwrap();
+    insta::assert_snapshot!(String::from_utf8(out).unwrap());
+}
+
+#[test]
+fn an_unknown_rule_says_which_there_are() {
+    let error = rule::explain("SM999", Format::Text, &mut Vec::new()).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.starts_with("rule SM999: there is no such rule; name one from SM001 to SM")
+    );
+}

@@ -1,0 +1,128 @@
+//! `5spot status`: how the machines stand.
+
+mod table;
+
+use std::io::Write;
+
+use fivespot_api::ScheduledMachine;
+use futures::TryStreamExt as _;
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::core::ApiResource;
+use kube::runtime::watcher::{self, Event, watcher};
+use serde_json::{Value, json};
+
+use crate::cluster::{self, Access};
+use crate::output::Format;
+use crate::signals::Signals;
+use crate::{Failure, Outcome, output};
+use table::Row;
+
+const EXAMPLES: &str = "\
+Examples:
+  5spot status
+  5spot status -A --watch
+  5spot status -n team-a -o json";
+
+/// Show how the machines stand: phase, node, next change, and why
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// In all namespaces
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+    /// Go on with a line for each change, until Ctrl-C
+    #[arg(short, long)]
+    watch: bool,
+    /// The form of the answer; with --watch, one document for each change
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    access: Access,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    cluster::block_on(tell(args, out))
+}
+
+async fn tell(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let client = args.access.client().await?;
+    let resource = ApiResource::erase::<ScheduledMachine>(&());
+    let api: Api<DynamicObject> = if args.all_namespaces {
+        Api::all_with(client, &resource)
+    } else {
+        Api::default_namespaced_with(client, &resource)
+    };
+    if args.watch {
+        follow(args, api, out).await
+    } else {
+        let found = api.list(&ListParams::default()).await.map_err(|error| {
+            Failure::new("reading ScheduledMachines", cluster::words(error))
+                .remedy("check the cluster and your access to it")
+        })?;
+        let objects = found
+            .items
+            .iter()
+            .map(value)
+            .collect::<Result<Vec<_>, _>>()?;
+        print(args.output, &objects, out)?;
+        Ok(Outcome::Yes)
+    }
+}
+
+fn value(object: &DynamicObject) -> Result<Value, Failure> {
+    serde_json::to_value(object)
+        .map_err(|error| Failure::new("reading ScheduledMachines", error))
+}
+
+fn print(format: Format, objects: &[Value], out: &mut dyn Write) -> Result<(), Failure> {
+    let rows: Vec<Row> = objects.iter().map(Row::of).collect();
+    match format {
+        Format::Text if rows.is_empty() => {
+            writeln!(out, "There are no ScheduledMachines here.")?;
+            Ok(())
+        }
+        Format::Text => Ok(table::text(out, &rows)?),
+        Format::Json => output::json(out, &json!({"items": rows})),
+        Format::Yaml => output::yaml(out, &json!({"items": rows})),
+    }
+}
+
+async fn follow(
+    args: &Args,
+    api: Api<DynamicObject>,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let mut signals = Signals::listen()?;
+    let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
+    let mut shown = table::Shown::default();
+    loop {
+        let event = tokio::select! {
+            () = signals.heard() => return Ok(Outcome::Yes),
+            event = events.try_next() => event,
+        };
+        let event = event.map_err(|error| {
+            Failure::new("watching ScheduledMachines", error)
+                .remedy("check the cluster and your access to it")
+        })?;
+        let (row, is_gone) = match event {
+            Some(Event::Apply(object) | Event::InitApply(object)) => {
+                (Row::of(&value(&object)?), false)
+            }
+            Some(Event::Delete(object)) => (Row::of(&value(&object)?).gone(), true),
+            Some(Event::Init | Event::InitDone) => continue,
+            None => return Ok(Outcome::Yes),
+        };
+        if !shown.is_news(&row, is_gone) {
+            continue;
+        }
+        match args.output {
+            Format::Text => shown.line(out, &row)?,
+            Format::Json => writeln!(out, "{}", json!(row))?,
+            Format::Yaml => {
+                writeln!(out, "---")?;
+                output::yaml(out, &row)?;
+            }
+        }
+        out.flush()?;
+    }
+}

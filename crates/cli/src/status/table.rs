@@ -1,0 +1,178 @@
+//! One line for each machine.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// How one machine stands, in the words of its status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Row {
+    namespace: String,
+    name: String,
+    phase: String,
+    in_schedule: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    node: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    next: String,
+    message: String,
+}
+
+const HEAD: [&str; 6] = ["NAMESPACE", "NAME", "PHASE", "NODE", "NEXT", "MESSAGE"];
+
+impl Row {
+    /// Reads a ScheduledMachine, whatever its status holds.
+    pub(super) fn of(object: &Value) -> Self {
+        let text = |pointer: &str| {
+            let found = object.pointer(pointer).and_then(Value::as_str);
+            found.unwrap_or_default().to_owned()
+        };
+        let phase = match text("/status/phase") {
+            none if none.is_empty() => "Unknown".to_owned(),
+            phase => phase,
+        };
+        let message = match text("/status/message") {
+            none if none.is_empty() && phase == "Unknown" => {
+                "no operator has looked at it yet".to_owned()
+            }
+            message => message,
+        };
+        Self {
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name"),
+            phase,
+            in_schedule: object.pointer("/status/inSchedule") == Some(&Value::Bool(true)),
+            node: text("/status/nodeRef/name"),
+            next: text("/status/nextTransition"),
+            message,
+        }
+    }
+
+    /// The same machine, deleted.
+    pub(super) fn gone(self) -> Self {
+        Self {
+            phase: "Gone".to_owned(),
+            node: String::new(),
+            next: String::new(),
+            message: "the ScheduledMachine has been deleted".to_owned(),
+            ..self
+        }
+    }
+
+    fn cells(&self) -> [&str; 6] {
+        [
+            &self.namespace,
+            &self.name,
+            &self.phase,
+            or_dash(&self.node),
+            or_dash(&self.next),
+            &self.message,
+        ]
+    }
+}
+
+fn or_dash(text: &str) -> &str {
+    if text.is_empty() { "-" } else { text }
+}
+
+/// The rows under their heads, in columns.
+pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+    let mut widths = HEAD.map(str::len);
+    for row in rows {
+        widen(&mut widths, row);
+    }
+    line(out, &widths, HEAD)?;
+    for row in rows {
+        line(out, &widths, row.cells())?;
+    }
+    Ok(())
+}
+
+fn widen(widths: &mut [usize; 6], row: &Row) {
+    for (width, cell) in widths.iter_mut().zip(row.cells()) {
+        *width = (*width).max(cell.chars().count());
+    }
+}
+
+fn line(out: &mut dyn Write, widths: &[usize; 6], cells: [&str; 6]) -> io::Result<()> {
+    let mut text = String::new();
+    for (width, cell) in widths.iter().zip(cells) {
+        let pad = width.saturating_sub(cell.chars().count()) + 2;
+        text.push_str(cell);
+        text.push_str(&" ".repeat(pad));
+    }
+    writeln!(out, "{}", text.trim_end())
+}
+
+/// What has been shown so far while watching.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    rows: BTreeMap<(String, String), Row>,
+    widths: Option<[usize; 6]>,
+}
+
+impl Shown {
+    /// Whether `row` tells something that has not been shown.
+    pub(super) fn is_news(&mut self, row: &Row, is_gone: bool) -> bool {
+        let key = (row.namespace.clone(), row.name.clone());
+        if is_gone {
+            self.rows.remove(&key);
+            return true;
+        }
+        self.rows.insert(key, row.clone()).as_ref() != Some(row)
+    }
+
+    /// Prints it, below the heads if it is the first one.
+    pub(super) fn line(&mut self, out: &mut dyn Write, row: &Row) -> io::Result<()> {
+        let is_first = self.widths.is_none();
+        let mut widths = self.widths.unwrap_or(HEAD.map(str::len));
+        widen(&mut widths, row);
+        if is_first {
+            line(out, &widths, HEAD)?;
+        }
+        self.widths = Some(widths);
+        line(out, &widths, row.cells())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Row, Shown, text};
+
+    fn rows() -> Vec<Row> {
+        let active = json!({
+            "metadata": {"namespace": "default", "name": "worker"},
+            "status": {
+                "phase": "Active",
+                "inSchedule": true,
+                "nodeRef": {"name": "worker"},
+                "nextTransition": "2026-03-06T23:00:00Z",
+                "message": "Node worker is in service until 2026-03-06T23:00:00Z",
+            },
+        });
+        let new = json!({"metadata": {"namespace": "team-a", "name": "night-shift"}});
+        vec![Row::of(&active), Row::of(&new)]
+    }
+
+    #[test]
+    fn machines_stand_in_columns() {
+        let mut out = Vec::new();
+        text(&mut out, &rows()).unwrap();
+        insta::assert_snapshot!(String::from_utf8(out).unwrap());
+    }
+
+    #[test]
+    fn a_change_that_shows_nothing_new_is_no_news() {
+        let mut shown = Shown::default();
+        let rows = rows();
+        assert!(shown.is_news(&rows[0], false));
+        assert!(!shown.is_news(&rows[0], false));
+        assert!(shown.is_news(&rows[0].clone().gone(), true));
+        assert!(shown.is_news(&rows[0], false));
+    }
+}
