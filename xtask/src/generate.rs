@@ -10,7 +10,7 @@ use fivespot_api::manifest::{GeneratedFile, Group};
 use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
-use crate::{Faults, builtin_schema, conformance};
+use crate::{Faults, builtin_schema, conformance, protobuf};
 
 /// Writes every generated file that is not as it should be.
 pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
@@ -63,6 +63,10 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
         text: builtin_schema::generate(root)?,
     };
     all.push((PathBuf::new(), schemas));
+    if let Some(text) = protobuf::generate(root)? {
+        let path = protobuf::PATH.to_owned();
+        all.push((PathBuf::new(), GeneratedFile { path, text }));
+    }
     let conformance = GeneratedFile {
         path: conformance::PATH.to_owned(),
         text: conformance::page(root)?,

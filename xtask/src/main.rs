@@ -6,6 +6,7 @@ mod conformance;
 mod dependency;
 mod differential;
 mod generate;
+mod protobuf;
 mod size;
 mod source;
 

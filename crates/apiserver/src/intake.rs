@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::call::{Call, Payload};
 use crate::meta;
 use crate::openapi;
+use crate::protobuf;
 use crate::prune;
 use crate::query::FieldValidation;
 use crate::resource::Resource;
@@ -16,7 +17,7 @@ use crate::status::{Cause, Status};
 use crate::strict;
 
 /// Media types of whole objects.
-const OBJECTS: [&str; 2] = ["application/json", "application/yaml"];
+const OBJECTS: [&str; 3] = ["application/json", "application/yaml", protobuf::MEDIA];
 
 /// What a body said.
 #[derive(Debug)]
@@ -52,6 +53,14 @@ pub(crate) fn value(call: &Call) -> Result<Body, Status> {
         }
         Payload::Bytes(bytes) => bytes,
     };
+    if call.media_type() == protobuf::MEDIA {
+        let value = protobuf::read(bytes)
+            .map_err(|error| Status::bad_request(error.to_string()))?;
+        return Ok(Body {
+            value,
+            repeated: Vec::new(),
+        });
+    }
     match strict::read(bytes) {
         Ok((value, repeated)) => Ok(Body { value, repeated }),
         Err(error) if call.media_type().ends_with("yaml") => yaml(bytes, &error),

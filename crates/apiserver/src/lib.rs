@@ -53,6 +53,7 @@ mod meta;
 mod namespace;
 pub mod openapi;
 pub mod patch;
+mod protobuf;
 mod prune;
 mod query;
 mod random;

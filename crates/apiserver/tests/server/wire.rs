@@ -63,10 +63,10 @@ async fn a_verb_that_is_not_served_is_not_allowed() {
 }
 
 #[tokio::test]
-async fn protobuf_bodies_are_an_unsupported_media_type() {
+async fn a_body_in_a_form_that_is_not_read_is_refused() {
     let server = server();
     let post = request("POST", MAPS, &map("x"));
-    let post = with(post, "content-type", "application/vnd.kubernetes.protobuf");
+    let post = with(post, "content-type", "application/cbor");
     let (code, refused) = answer(&server, post).await;
     assert_eq!(
         (code, &refused["reason"]),
@@ -75,7 +75,7 @@ async fn protobuf_bodies_are_an_unsupported_media_type() {
     assert_eq!(
         refused["message"],
         "the body of the request was in an unknown format - accepted media types include: \
-         application/json, application/yaml"
+         application/json, application/yaml, application/vnd.kubernetes.protobuf"
     );
 }
 

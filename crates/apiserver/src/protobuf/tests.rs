@@ -1,0 +1,106 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// A field of bytes.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(bytes.len()).unwrap();
+    assert!(length < 128, "one byte of length is written here");
+    [&[number << 3 | 2, length], bytes].concat()
+}
+
+fn number(number: u8, value: u8) -> Vec<u8> {
+    vec![number << 3, value]
+}
+
+fn whole(version: &str, kind: &str, fields: &[Vec<u8>]) -> Vec<u8> {
+    let meta = [field(1, version.as_bytes()), field(2, kind.as_bytes())].concat();
+    let body = [field(1, &meta), field(2, &fields.concat())].concat();
+    [MAGIC, &body].concat()
+}
+
+#[test]
+fn what_writers_leave_empty_is_left_out() {
+    let name = [field(1, b"x"), field(2, b""), field(8, b"")].concat();
+    let bytes = whole("v1", "Namespace", &[field(1, &name), field(2, b"")]);
+    assert_eq!(
+        read(&bytes).unwrap(),
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"},
+            "spec": {}})
+    );
+}
+
+#[test]
+fn a_zero_that_was_meant_stays() {
+    let options = whole("policy/v1", "DeleteOptions", &[number(1, 0), number(3, 0)]);
+    assert_eq!(
+        read(&options).unwrap(),
+        json!({"apiVersion": "policy/v1", "kind": "DeleteOptions",
+            "gracePeriodSeconds": 0, "orphanDependents": false})
+    );
+}
+
+#[test]
+fn maps_bytes_and_lists_are_those_of_json() {
+    let entry = [field(1, b"key"), field(2, b"\x00\xff")].concat();
+    let secret = whole("v1", "Secret", &[field(2, &entry), field(3, b"t")]);
+    assert_eq!(
+        read(&secret).unwrap(),
+        json!({"apiVersion": "v1", "kind": "Secret", "data": {"key": "AP8="},
+            "type": "t"})
+    );
+    let rule = [field(1, b"get"), field(1, b"list"), field(3, b"pods")].concat();
+    let role = whole(
+        "rbac.authorization.k8s.io/v1",
+        "Role",
+        &[field(2, &rule), field(2, b"")],
+    );
+    assert_eq!(
+        read(&role).unwrap()["rules"],
+        json!([{"verbs": ["get", "list"], "resources": ["pods"]}, {}])
+    );
+}
+
+#[test]
+fn times_numbers_and_inlined_messages_have_forms_of_their_own() {
+    let time = [number(1, 60), number(2, 5)].concat();
+    let lease = [field(1, b"a"), field(3, &time)].concat();
+    let lease = whole("coordination.k8s.io/v1", "Lease", &[field(2, &lease)]);
+    assert_eq!(
+        read(&lease).unwrap()["spec"]["acquireTime"],
+        "1970-01-01T00:01:00.000000Z"
+    );
+    // A port by its name in a probe, whose action is inlined.
+    let port = [number(1, 1), field(3, b"web")].concat();
+    let action = field(2, &field(2, &port));
+    let container = [field(1, b"c"), field(10, &field(1, &action))].concat();
+    let pod = whole("v1", "Pod", &[field(2, &field(2, &container))]);
+    assert_eq!(
+        read(&pod).unwrap()["spec"]["containers"][0]["livenessProbe"],
+        json!({"httpGet": {"port": "web"}})
+    );
+}
+
+#[test]
+fn what_is_no_message_is_refused_in_words() {
+    let told = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
+    assert!(told(b"{}").starts_with("provided data does not appear to be"));
+    assert_eq!(
+        told(&whole("v1", "Thing", &[])),
+        "no kind \"Thing\" is registered for version \"v1\""
+    );
+    let torn = whole("v1", "Secret", &[vec![3 << 3 | 2, 9]]);
+    assert_eq!(told(&torn), "unexpected EOF");
+    let wrong = whole("v1", "Secret", &[number(3, 1)]);
+    assert_eq!(told(&wrong), "proto: wrong wireType for field type");
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_bring_the_reader_down(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        let _ = read(&[MAGIC, &bytes].concat());
+        let body = field(2, &bytes);
+        let meta = field(1, &[field(1, b"v1"), field(2, b"Pod")].concat());
+        let _ = read(&[MAGIC, &meta[..], &body].concat());
+    }
+}

@@ -1,0 +1,168 @@
+// Prints how the built-in kinds that the embedded API server serves are written in
+// protobuf: one line a message, with the number, the name in JSON and the type of each
+// field, read by reflection from the tags of Kubernetes' own types.
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"sort"
+	"strings"
+
+	admission "k8s.io/api/admissionregistration/v1"
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
+	autoscaling "k8s.io/api/autoscaling/v1"
+	coordination "k8s.io/api/coordination/v1"
+	core "k8s.io/api/core/v1"
+	events "k8s.io/api/events/v1"
+	policy "k8s.io/api/policy/v1"
+	rbac "k8s.io/api/rbac/v1"
+	definitions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// What is served, by apiVersion; a star stands for any.
+var kinds = map[string][]any{
+	"v1": {
+		core.Namespace{}, core.Node{}, core.Pod{}, core.Binding{}, core.ConfigMap{},
+		core.Secret{}, core.Event{}, core.ServiceAccount{},
+	},
+	"*":                      {meta.DeleteOptions{}},
+	"events.k8s.io/v1":       {events.Event{}},
+	"coordination.k8s.io/v1": {coordination.Lease{}},
+	"autoscaling/v1":         {autoscaling.Scale{}},
+	"policy/v1":              {policy.PodDisruptionBudget{}, policy.Eviction{}},
+	"rbac.authorization.k8s.io/v1": {
+		rbac.Role{}, rbac.RoleBinding{}, rbac.ClusterRole{}, rbac.ClusterRoleBinding{},
+	},
+	"apiextensions.k8s.io/v1": {definitions.CustomResourceDefinition{}},
+	"admissionregistration.k8s.io/v1": {
+		admission.ValidatingAdmissionPolicy{}, admission.ValidatingAdmissionPolicyBinding{},
+		admission.ValidatingWebhookConfiguration{},
+		admission.MutatingWebhookConfiguration{},
+	},
+	"authorization.k8s.io/v1": {
+		authorization.SelfSubjectAccessReview{}, authorization.SubjectAccessReview{},
+		authorization.LocalSubjectAccessReview{}, authorization.SelfSubjectRulesReview{},
+	},
+	"authentication.k8s.io/v1": {
+		authentication.TokenReview{}, authentication.SelfSubjectReview{},
+		authentication.TokenRequest{},
+	},
+}
+
+// Types whose JSON is not that of their fields.
+var special = map[reflect.Type]string{
+	reflect.TypeFor[meta.Time]():                                "time",
+	reflect.TypeFor[meta.MicroTime]():                           "microtime",
+	reflect.TypeFor[meta.FieldsV1]():                            "raw",
+	reflect.TypeFor[runtime.RawExtension]():                     "raw",
+	reflect.TypeFor[definitions.JSON]():                         "raw",
+	reflect.TypeFor[resource.Quantity]():                        "quantity",
+	reflect.TypeFor[intstr.IntOrString]():                       "intorstring",
+	reflect.TypeFor[definitions.JSONSchemaPropsOrBool]():        "schemaorbool",
+	reflect.TypeFor[definitions.JSONSchemaPropsOrArray]():       "schemaorlist",
+	reflect.TypeFor[definitions.JSONSchemaPropsOrStringArray](): "schemaorstrings",
+}
+
+type table map[string]string
+
+func main() {
+	messages := table{}
+	var lines []string
+	for version, all := range kinds {
+		for _, kind := range all {
+			t := reflect.TypeOf(kind)
+			messages.add(t)
+			lines = append(lines, fmt.Sprintf("kind %s %s %s", version, t.Name(), name(t)))
+		}
+	}
+	for message, fields := range messages {
+		lines = append(lines, strings.TrimSpace("message "+message+" "+fields))
+	}
+	sort.Strings(lines)
+	for _, line := range lines {
+		fmt.Println(line)
+	}
+}
+
+func name(t reflect.Type) string {
+	path := strings.Split(t.PkgPath(), "/")
+	return path[len(path)-2] + "." + t.Name()
+}
+
+func (all table) add(t reflect.Type) {
+	if _, known := all[name(t)]; known {
+		return
+	}
+	all[name(t)] = ""
+	var fields []string
+	for i := range t.NumField() {
+		field := t.Field(i)
+		tag := field.Tag.Get("protobuf")
+		if tag == "" || tag == "-" {
+			continue
+		}
+		json, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if json == "" {
+			json = "-"
+		}
+		number := strings.Split(tag, ",")[1]
+		text := all.shape(field.Type)
+		// A zero that was not left out in protobuf is left out in JSON, unless it was meant.
+		meant := field.Type.Kind() == reflect.Pointer || !strings.Contains(options, "omitempty")
+		if meant {
+			text += "!"
+		}
+		fields = append(fields, number+"="+json+"="+text)
+	}
+	all[name(t)] = strings.Join(fields, " ")
+}
+
+func (all table) shape(t reflect.Type) string {
+	if word, found := special[t]; found {
+		return word + all.parts(word)
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return all.shape(t.Elem())
+	case reflect.Bool:
+		return "bool"
+	case reflect.String:
+		return "string"
+	case reflect.Int32, reflect.Int64:
+		return "int"
+	case reflect.Float64:
+		return "double"
+	case reflect.Map:
+		return "map:" + all.element(t.Elem())
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "bytes"
+		}
+		return "list:" + all.shape(t.Elem())
+	case reflect.Struct:
+		all.add(t)
+		return name(t)
+	}
+	panic("no shape: " + t.String())
+}
+
+// In a map, a list with a name of its own is a message of items.
+func (all table) element(t reflect.Type) string {
+	if t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 {
+		return "items:" + all.shape(t.Elem())
+	}
+	return all.shape(t)
+}
+
+func (all table) parts(word string) string {
+	if strings.HasPrefix(word, "schema") {
+		all.add(reflect.TypeFor[definitions.JSONSchemaProps]())
+	}
+	return ""
+}
