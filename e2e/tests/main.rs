@@ -68,6 +68,7 @@ const ALL: &[&[Promise]] = &[
     idle_costs_nothing::PROMISES,
     kill_switch_wins::PROMISES,
     kubectl::PROMISES,
+    kubectl::creates::PROMISES,
     kubectl::shows::PROMISES,
     leaves_when_deleted::PROMISES,
     opens_on_time::PROMISES,
