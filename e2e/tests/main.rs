@@ -31,6 +31,7 @@
 )]
 
 mod admits_exactly_the_table;
+mod agent_keeps_to_its_node;
 mod cancels_when_it_reopens;
 mod changes_wait_for_the_next_window;
 mod clears_up_what_was_half_made;
@@ -59,6 +60,7 @@ use promise::Promise;
 /// Every promise.
 const ALL: &[&[Promise]] = &[
     admits_exactly_the_table::PROMISES,
+    agent_keeps_to_its_node::PROMISES,
     cancels_when_it_reopens::PROMISES,
     changes_wait_for_the_next_window::PROMISES,
     clears_up_what_was_half_made::PROMISES,

@@ -14,6 +14,7 @@ mod path;
 mod request;
 mod site;
 mod story;
+mod token;
 mod wire;
 
 pub use backend::Backend;
