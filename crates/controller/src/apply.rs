@@ -26,6 +26,8 @@ pub(crate) enum Applied {
     },
     /// The world has moved; what was planned no longer fits it.
     Moved,
+    /// This instance may not act on the ScheduledMachine any more.
+    Fenced,
     /// A step failed; those after it were not sent.
     Failed {
         /// Which.
@@ -61,7 +63,10 @@ pub(crate) async fn apply(
         });
     };
     for action in actions {
-        let sent = send(shell, key, &action.request, memo).await;
+        let sent = send(shell, key, &action.request, memo);
+        let Ok(sent) = shell.tenure.write(key, sent).await else {
+            return Applied::Fenced;
+        };
         let error = match sent {
             Ok(answer) => {
                 tracing::info!(step = ?action.step, "step done");

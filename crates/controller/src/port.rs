@@ -145,6 +145,30 @@ impl Port {
         self.send(Method::DELETE, &at.path(), bytes(&options)).await
     }
 
+    /// Replaces an object, if it still is of the version that `object` names.
+    pub(crate) async fn replace(
+        &self,
+        at: &Address<'_>,
+        object: &Value,
+    ) -> kube::Result<Value> {
+        let path = format!("{}?fieldManager={FIELD_MANAGER}", at.path());
+        self.send(Method::PUT, &path, bytes(object)).await
+    }
+
+    /// Deletes the object of that uid, if it still is of that version.
+    pub(crate) async fn delete_version(
+        &self,
+        at: &Address<'_>,
+        (uid, version): (&str, &str),
+    ) -> kube::Result<Value> {
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid, "resourceVersion": version},
+        });
+        self.send(Method::DELETE, &at.path(), bytes(&options)).await
+    }
+
     /// Asks for the eviction of the pod of that uid, with the pod's own grace period.
     ///
     /// Written out, because kube's own request misnames the delete options, and an API server
