@@ -38,6 +38,7 @@ mod clears_up_what_was_half_made;
 mod disabled_stays;
 mod drains_before_delete;
 mod foreign_objects_survive;
+mod hands_over;
 mod idle_costs_nothing;
 mod kill_switch_wins;
 mod kubectl;
@@ -67,6 +68,7 @@ const ALL: &[&[Promise]] = &[
     disabled_stays::PROMISES,
     drains_before_delete::PROMISES,
     foreign_objects_survive::PROMISES,
+    hands_over::PROMISES,
     idle_costs_nothing::PROMISES,
     kill_switch_wins::PROMISES,
     kubectl::PROMISES,

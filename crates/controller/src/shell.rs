@@ -89,12 +89,6 @@ impl Shell {
         }
     }
 
-    /// How this instance stands with the others.
-    pub(crate) fn standing(&self) -> Standing {
-        let standing = self.standing.lock();
-        standing.unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// Notes how this instance stands with the others.
     pub(crate) fn stands(&self, standing: Standing) {
         let mut before = self.standing.lock().unwrap_or_else(PoisonError::into_inner);

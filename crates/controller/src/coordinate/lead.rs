@@ -1,13 +1,16 @@
 //! Leading, and standing by.
 
+use std::pin::pin;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::runtime::watcher;
 use tokio::sync::oneshot;
 
 use super::{Answer, Desk, News, Standing, alarm, follow_leases};
 use crate::Lease;
 use crate::election::{Election, Move};
+use crate::lease::Stored;
 use crate::shell::Shell;
 use crate::tenure::Claim;
 
@@ -37,7 +40,19 @@ pub(super) async fn lead(
                 Some(news) = shown.recv() => hear(shell, &mut election, news.what),
                 () = alarm(shell, until) => {}
             },
-            step => carry_out(&desk, &mut election, step).await,
+            step => {
+                let asked = shell.clock.now();
+                let mut request = pin!(carry_out(&desk, step));
+                // What is shown meanwhile is heard: an answer may be long in coming.
+                let ended = loop {
+                    tokio::select! {
+                        biased;
+                        ended = &mut request => break ended,
+                        Some(news) = shown.recv() => hear(shell, &mut election, news.what),
+                    }
+                };
+                note(shell, &mut election, ended, asked);
+            }
         }
     }
     shell.tenure.replace(Claim::Nothing);
@@ -62,29 +77,35 @@ fn hear(shell: &Shell, election: &mut Election, news: News) {
     }
 }
 
-async fn carry_out(desk: &Desk<'_>, election: &mut Election, step: Move) {
-    let asked = desk.shell.clock.now();
-    let answer = match step {
-        Move::Wait(_) => return,
-        Move::Read => match desk.read().await {
-            Answer::Done(found) => {
-                return election.read(found, desk.shell.clock.now());
+/// How a step ended.
+enum Ended {
+    Read(Option<Stored>),
+    Written(Answer<Stored>),
+}
+
+async fn carry_out(desk: &Desk<'_>, step: Move) -> Ended {
+    match step {
+        Move::Wait(_) | Move::Read => match desk.read().await {
+            Answer::Done(found) => Ended::Read(found),
+            Answer::Overtaken => {
+                Ended::Written(Answer::Failed("Leases are not served".to_owned()))
             }
-            Answer::Overtaken => Answer::Failed("Leases are not served".to_owned()),
-            Answer::Failed(why) => Answer::Failed(why),
+            Answer::Failed(why) => Ended::Written(Answer::Failed(why)),
         },
-        Move::Create(record) => desk.create(&record).await,
-        Move::Replace { record, version } => desk.replace(&record, &version).await,
-    };
-    match answer {
-        Answer::Done(stored) => election.wrote(stored, asked),
-        Answer::Overtaken => election.was_overtaken(),
-        Answer::Failed(error) => {
-            tracing::warn!(
-                lease = desk.name,
-                error,
-                "Lease could not be renewed or taken"
-            );
+        Move::Create(record) => Ended::Written(desk.create(&record).await),
+        Move::Replace { record, version } => {
+            Ended::Written(desk.replace(&record, &version).await)
+        }
+    }
+}
+
+fn note(shell: &Shell, election: &mut Election, ended: Ended, asked: Timestamp) {
+    match ended {
+        Ended::Read(found) => election.read(found, shell.clock.now()),
+        Ended::Written(Answer::Done(stored)) => election.wrote(stored, asked),
+        Ended::Written(Answer::Overtaken) => election.was_overtaken(),
+        Ended::Written(Answer::Failed(error)) => {
+            tracing::warn!(error, "Lease could not be read, renewed or taken");
             election.failed(asked);
         }
     }

@@ -1,12 +1,14 @@
 //! Being one of several shards.
 
+use std::pin::pin;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::runtime::watcher;
 use tokio::sync::oneshot;
 
 use super::{Answer, Desk, News, Standing, alarm, follow_leases};
-use crate::lease::RING_LABEL;
+use crate::lease::{RING_LABEL, Stored};
 use crate::membership::{Membership, Move};
 use crate::shell::Shell;
 use crate::tenure::Claim;
@@ -41,7 +43,22 @@ pub(super) async fn share(
                 () = shell.tenure.changed(), if !is_settled => {}
                 () = alarm(shell, until) => {}
             },
-            step => carry_out(&desk, &mut membership, step).await,
+            step => {
+                let asked = shell.clock.now();
+                let mut request = pin!(carry_out(&desk, step));
+                // What is shown meanwhile is heard: an answer may be long in coming.
+                let ended = loop {
+                    tokio::select! {
+                        biased;
+                        ended = &mut request => break ended,
+                        Some(news) = shown.recv() => {
+                            hear(shell, &mut membership, news.what);
+                            take_up(shell, &membership);
+                        }
+                    }
+                };
+                note(shell, &mut membership, ended, asked);
+            }
         }
     }
     shell.tenure.replace(Claim::Nothing);
@@ -73,64 +90,60 @@ fn hear(shell: &Shell, membership: &mut Membership, news: News) {
     }
 }
 
-async fn carry_out(desk: &Desk<'_>, membership: &mut Membership, step: Move) {
-    let asked = desk.shell.clock.now();
-    let complain = |error: &str| {
-        tracing::warn!(
-            lease = desk.name,
-            error,
-            "Lease could not be renewed or taken"
-        );
-    };
+/// How a step ended.
+enum Ended {
+    Read(Option<Stored>),
+    Created(Answer<Stored>),
+    Replaced(Answer<Stored>),
+    /// A Lease of that uid is gone.
+    Removed(String),
+    /// A Lease of that uid was to be removed and has changed.
+    Renewed(String),
+    Failed(String),
+}
+
+async fn carry_out(desk: &Desk<'_>, step: Move) -> Ended {
     match step {
-        Move::Wait(_) => {}
-        Move::Read => match desk.read().await {
-            Answer::Done(found) => membership.read(found),
-            Answer::Overtaken => membership.failed(asked),
-            Answer::Failed(error) => {
-                complain(&error);
-                membership.failed(asked);
-            }
+        Move::Wait(_) | Move::Read => match desk.read().await {
+            Answer::Done(found) => Ended::Read(found),
+            Answer::Overtaken => Ended::Failed("Leases are not served".to_owned()),
+            Answer::Failed(why) => Ended::Failed(why),
         },
-        Move::Create(record) => match desk.create(&record).await {
-            Answer::Done(stored) => membership.wrote(stored, asked),
-            // The watch has yet to show whose it is.
-            Answer::Overtaken => membership.failed(asked),
-            Answer::Failed(error) => {
-                complain(&error);
-                membership.failed(asked);
-            }
-        },
+        Move::Create(record) => Ended::Created(desk.create(&record).await),
         Move::Replace { record, version } => {
-            match desk.replace(&record, &version).await {
-                Answer::Done(stored) => membership.wrote(stored, asked),
-                Answer::Overtaken => membership.was_overtaken(),
-                Answer::Failed(error) => {
-                    complain(&error);
-                    membership.failed(asked);
-                }
-            }
+            Ended::Replaced(desk.replace(&record, &version).await)
         }
         Move::Remove { name, uid, version } => {
-            remove(desk, membership, (&name, &uid, &version)).await;
+            let removed = desk.remove(&name, (&uid, &version)).await;
+            match removed.map_err(|error| (failure::code(&error), error)) {
+                Ok(()) | Err((Some(404), _)) => {
+                    tracing::info!(lease = name, "removed a Lease that nobody renewed");
+                    Ended::Removed(uid)
+                }
+                Err((Some(409), _)) => Ended::Renewed(uid),
+                Err((_, error)) => Ended::Failed(failure::words(&error)),
+            }
         }
     }
 }
 
-async fn remove(
-    desk: &Desk<'_>,
-    membership: &mut Membership,
-    (name, uid, version): (&str, &str, &str),
-) {
-    let asked = desk.shell.clock.now();
-    let removed = desk.remove(name, (uid, version)).await;
-    match removed.as_ref().map_err(failure::code) {
-        Ok(()) | Err(Some(404)) => {
-            tracing::info!(lease = name, "removed a Lease that nobody renewed");
-            membership.removed(uid);
+fn note(shell: &Shell, membership: &mut Membership, ended: Ended, asked: Timestamp) {
+    match ended {
+        Ended::Read(found) => membership.read(found),
+        Ended::Created(Answer::Done(stored)) | Ended::Replaced(Answer::Done(stored)) => {
+            membership.wrote(stored, asked);
         }
-        Err(Some(409)) => membership.was_renewed(uid, desk.shell.clock.now()),
-        Err(_) => membership.failed(asked),
+        // The watch has yet to show whose it is.
+        Ended::Created(Answer::Overtaken) => membership.failed(asked),
+        Ended::Replaced(Answer::Overtaken) => membership.was_overtaken(),
+        Ended::Removed(uid) => membership.removed(&uid),
+        Ended::Renewed(uid) => membership.was_renewed(&uid, shell.clock.now()),
+        Ended::Created(Answer::Failed(error))
+        | Ended::Replaced(Answer::Failed(error))
+        | Ended::Failed(error) => {
+            tracing::warn!(error, "Lease could not be read, renewed or removed");
+            membership.failed(asked);
+        }
     }
 }
 
