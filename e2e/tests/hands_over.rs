@@ -12,12 +12,18 @@ const REPLICAS: &str = "needs the audit log of each replica at its instants";
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(the_second_of_two_acts_on_every_machine_when_the_leader_crashes).on_embedded_alone(REPLICAS),
-    promise!(a_leader_that_is_told_to_stop_hands_over_at_once).on_embedded_alone(REPLICAS),
-    promise!(a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can).on_embedded_alone(REPLICAS),
-    promise!(an_operator_of_the_same_name_waits_for_the_first_to_end).on_embedded_alone(REPLICAS),
-    promise!(shards_divide_the_machines_and_take_over_from_one_that_crashes).on_embedded_alone(REPLICAS),
-    promise!(a_shard_that_cannot_renew_writes_nothing_until_it_has_joined_again).on_embedded_alone(REPLICAS),
+    promise!(the_second_of_two_acts_on_every_machine_when_the_leader_crashes)
+        .on_embedded_alone(REPLICAS),
+    promise!(a_leader_that_is_told_to_stop_hands_over_at_once)
+        .on_embedded_alone(REPLICAS),
+    promise!(a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can)
+        .on_embedded_alone(REPLICAS),
+    promise!(an_operator_of_the_same_name_waits_for_the_first_to_end)
+        .on_embedded_alone(REPLICAS),
+    promise!(shards_divide_the_machines_and_take_over_from_one_that_crashes)
+        .on_embedded_alone(REPLICAS),
+    promise!(a_shard_that_cannot_renew_writes_nothing_until_it_has_joined_again)
+        .on_embedded_alone(REPLICAS),
     promise!(a_new_shard_acts_at_once).on_embedded_alone(REPLICAS),
 ];
 
