@@ -46,6 +46,7 @@ mod leaves_when_deleted;
 mod opens_on_time;
 mod pauses;
 mod promise;
+mod reclaims_the_host;
 mod run;
 mod speaks_both_contracts;
 mod spends_little;
@@ -77,6 +78,7 @@ const ALL: &[&[Promise]] = &[
     leaves_when_deleted::PROMISES,
     opens_on_time::PROMISES,
     pauses::PROMISES,
+    reclaims_the_host::PROMISES,
     speaks_both_contracts::PROMISES,
     spends_little::PROMISES,
     survives_restart_at_every_write::PROMISES,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fivespot_capi::Reference;
 use fivespot_clock::Clock;
 use futures::future::{BoxFuture, FutureExt as _, abortable};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{Api, ApiResource};
 use kube::core::GroupVersionKind;
 use kube::runtime::watcher;
@@ -402,6 +402,11 @@ pub(crate) fn cluster_api(contract: fivespot_capi::Contract, kind: &str) -> ApiR
 /// Nodes, as a kind.
 pub(crate) fn node() -> ApiResource {
     ApiResource::erase::<Node>(&())
+}
+
+/// ConfigMaps, as a kind.
+pub(crate) fn config_map() -> ApiResource {
+    ApiResource::erase::<ConfigMap>(&())
 }
 
 /// Pods, as a kind.

@@ -11,7 +11,7 @@ use crate::memory::after;
 use crate::outcome::{Commitment, Outcome, State};
 use crate::status::whole_seconds;
 use crate::triple::{Role, Slot};
-use crate::{Cause, Step, machine, write};
+use crate::{Cause, Step, machine, reclaim, write};
 
 /// How long until objects that leave without a Machine are looked at again.
 const RECHECK: SignedDuration = SignedDuration::from_secs(10);
@@ -27,6 +27,11 @@ pub(crate) fn leave(case: &Case<'_>, removal: Removal) -> Outcome {
 fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcome {
     let going =
         |what: &str| State::Going(format!("{what} Machine {}", machine.meta.name));
+    if removal.reason == ShutdownReason::Reclaim
+        && let Some(outcome) = reclaim::next(case, machine)
+    {
+        return outcome;
+    }
     let Some(shutdown) = case.commitment(machine) else {
         return commit(case, machine, removal, case.now);
     };
