@@ -51,9 +51,9 @@ func main() {
 	state := flag.String("state", "", "directory for everything that is written; emptied first")
 	var from binaries
 	flag.StringVar(&from.kubernetes, "kubernetes", "", "directory of kube-apiserver and kube-controller-manager")
-	flag.StringVar(&from.clusterAPI, "cluster-api", "", "directory of Cluster API's core manager and its crds")
+	flag.StringVar(&from.clusterAPI, "cluster-api", "", "directory of Cluster API's core manager and its crds; without it neither that nor the stand-ins run")
 	flag.Parse()
-	if *state == "" || from.kubernetes == "" || from.clusterAPI == "" || flag.NArg() > 0 {
+	if *state == "" || from.kubernetes == "" || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -90,17 +90,19 @@ func run(state string, from binaries) error {
 	defer kubernetes.etcd.Close()
 	// Deferred calls run backwards: the children end before the etcd that they write to.
 	defer family.stop()
-	contract, err := startClusterAPI(ctx, family, kubernetes, from.clusterAPI)
-	if err != nil {
-		return fmt.Errorf("starting Cluster API: %w", err)
-	}
-	standIns, err := startStandIns(ctx, kubernetes, contract)
-	if err != nil {
-		return fmt.Errorf("starting the stand-ins: %w", err)
-	}
-	defer standIns.Wait()
-	if err := from.tell(filepath.Join(state, "versions.json")); err != nil {
-		return err
+	if from.clusterAPI != "" {
+		contract, err := startClusterAPI(ctx, family, kubernetes, from.clusterAPI)
+		if err != nil {
+			return fmt.Errorf("starting Cluster API: %w", err)
+		}
+		standIns, err := startStandIns(ctx, kubernetes, contract)
+		if err != nil {
+			return fmt.Errorf("starting the stand-ins: %w", err)
+		}
+		defer standIns.Wait()
+		if err := from.tell(filepath.Join(state, "versions.json")); err != nil {
+			return err
+		}
 	}
 	fmt.Println("ready")
 	select {

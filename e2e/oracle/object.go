@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
-	"k8s.io/apiserver/pkg/warning"
 )
 
 // strategy is what the server asks about objects of one version.
@@ -49,8 +48,7 @@ func (d *definition) write(asked write) written {
 	if err != nil {
 		return written{Undecodable: err.Error()}
 	}
-	rules := []string{}
-	ctx := warning.WithWarningRecorder(context.Background(), (*recorder)(&rules))
+	ctx := context.Background()
 	old := &unstructured.Unstructured{Object: asked.OldObject}
 	switch asked.Operation {
 	case "CREATE":
@@ -66,7 +64,6 @@ func (d *definition) write(asked write) written {
 	default:
 		return written{Undecodable: fmt.Sprintf("no operation %q", asked.Operation)}
 	}
-	given.Warnings = append(given.Warnings, rules...)
 	given.Cost = cost(structural, object, old)
 	return given
 }
@@ -163,10 +160,6 @@ func cost(structural *structuralschema.Structural, object, old *unstructured.Uns
 	}
 	_, left := validator.Validate(context.Background(), nil, structural, object.Object, before,
 		celconfig.RuntimeCELCostBudget, options...)
-	if left < 0 {
-		// A limit ended it; what it had cost until then is not told.
-		return nil
-	}
 	spent := celconfig.RuntimeCELCostBudget - left
 	return &spent
 }

@@ -1,1 +1,4 @@
-//! One file per promise under `tests/`; what they share is in `fivespot-testkit`.
+//! One file per promise under `tests/`; what they share is in `fivespot-testkit`, and what
+//! compares the embedded server with a real one in [`record`].
+
+pub mod record;

@@ -1,6 +1,6 @@
 //! The real kubectl works as it does against any API server, and shows machines readably.
 
-pub(crate) mod creates;
+mod creates;
 mod session;
 pub(crate) mod shows;
 

@@ -74,7 +74,7 @@ pub(crate) fn up(root: &Path, versions: &Versions) -> Result<(), Box<dyn Error>>
         cluster.build_kubernetes(&kubernetes)?;
         cluster.build_cluster_api(&cluster_api)?;
         cluster.build_launcher()?;
-        cluster.start(&kubernetes, &cluster_api)?;
+        cluster.start(&kubernetes, Some(&cluster_api))?;
     }
     if let Some(kubectl) = cluster.own_kubectl()? {
         println!("export PATH={}:$PATH", kubectl.display());
@@ -100,13 +100,28 @@ pub(crate) fn kubectl(root: &Path) -> Result<(), Box<dyn Error>> {
 /// # Errors
 /// The cluster cannot be told.
 pub(crate) fn down(root: &Path) -> Result<(), Box<dyn Error>> {
-    let cluster = Cluster::new(root);
-    if let Some(mut control) = cluster.call() {
-        control.write_all(b"stop\n")?;
-        // The other side closes when it has ended.
-        control.read_to_end(&mut Vec::new())?;
-    }
-    Ok(())
+    Cluster::new(root).stop()
+}
+
+/// Runs a Kubernetes of its own, without Cluster API and stand-ins, as long as `work` takes,
+/// which is told its kubeconfig.
+///
+/// # Errors
+/// As for [`up`], or what `work` ends with.
+pub(crate) fn with_kubernetes(
+    root: &Path,
+    minor: &str,
+    work: impl FnOnce(&Path) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let mut cluster = Cluster::new(root);
+    cluster.state.set_file_name("alone");
+    let kubernetes = cluster.pinned("kubernetes", minor)?;
+    cluster.build_kubernetes(&kubernetes)?;
+    cluster.build_launcher()?;
+    cluster.start(&kubernetes, None)?;
+    let done = work(&cluster.kubeconfig());
+    cluster.stop()?;
+    done
 }
 
 /// Prints the path of the running cluster's kubeconfig.
@@ -132,6 +147,16 @@ impl Cluster {
             programs: own.join("bin"),
             state: own.join("run"),
         }
+    }
+
+    /// Tells the cluster to stop, if it runs, and waits until it has.
+    fn stop(&self) -> Result<(), Box<dyn Error>> {
+        if let Some(mut control) = self.call() {
+            control.write_all(b"stop\n")?;
+            // The other side closes when it has ended.
+            control.read_to_end(&mut Vec::new())?;
+        }
+        Ok(())
     }
 
     fn kubeconfig(&self) -> PathBuf {
@@ -247,15 +272,24 @@ impl Cluster {
     }
 
     /// Starts the cluster in the background and waits until it is ready.
-    fn start(&self, kubernetes: &str, cluster_api: &str) -> Result<(), Box<dyn Error>> {
+    fn start(
+        &self,
+        kubernetes: &str,
+        cluster_api: Option<&str>,
+    ) -> Result<(), Box<dyn Error>> {
         let log = self.state.with_extension("log");
-        let mut running = Command::new(self.programs.join("cluster"))
+        let mut program = Command::new(self.programs.join("cluster"));
+        program
             .arg("-state")
             .arg(&self.state)
             .arg("-kubernetes")
-            .arg(self.programs.join(kubernetes))
-            .arg("-cluster-api")
-            .arg(self.programs.join(cluster_api))
+            .arg(self.programs.join(kubernetes));
+        if let Some(cluster_api) = cluster_api {
+            program
+                .arg("-cluster-api")
+                .arg(self.programs.join(cluster_api));
+        }
+        let mut running = program
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(fs::File::create(&log)?)

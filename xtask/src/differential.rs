@@ -233,22 +233,19 @@ fn shown(
     let Some(difference) = differences.iter().min_by_key(|it| it.aspect) else {
         return Ok(String::new());
     };
-    let matter = difference.matter();
+    let aspect = difference.aspect;
     let question = question::question(seed, case);
     let small = shrink::shrink(&question, |smaller| {
         let comparison = judge(oracle, smaller)?;
-        Ok(comparison
-            .differences
-            .iter()
-            .any(|it| it.matter() == matter))
+        Ok(comparison.differences.iter().any(|it| it.aspect == aspect))
     })?;
     let left = judge(oracle, &small)?;
-    let found = left.differences.iter().find(|it| it.matter() == matter);
+    let found = left.differences.iter().find(|it| it.aspect == aspect);
     let found = found.unwrap_or(difference);
     Ok(format!(
         "\ncase {case}: {} of {}\n  question    {small}\n  kubernetes  {}\n  ours        {}\n  \
          replay      cargo xtask differential --seed {seed} --case {case}\n",
-        found.aspect.name(),
+        aspect.name(),
         found.place,
         found.theirs,
         found.ours,

@@ -7,6 +7,7 @@ mod dependency;
 mod differential;
 mod generate;
 mod protobuf;
+mod record;
 mod size;
 mod source;
 
@@ -28,6 +29,10 @@ usage: cargo xtask <task>
   cluster kubeconfig
                  print the path of their kubeconfig
   kubectl        build kubectl where there is none, and print the PATH to it (needs Go)
+  record [--kubernetes 1.30]
+                 keep a real API server's answers to the corpus (needs Go), and measure
+  record --agreement
+                 only measure how far the embedded server agrees with what is kept
 ";
 
 /// What a task found wrong, one line each; empty if nothing.
@@ -48,6 +53,9 @@ fn main() -> ExitCode {
             None => return usage(),
         },
         ["cluster", "down"] => cluster::down(&root()).map(none),
+        ["record"] => record::record(&root(), record::MINOR).map(none),
+        ["record", "--kubernetes", minor] => record::record(&root(), minor).map(none),
+        ["record", "--agreement"] => record::measure(&root()).map(none),
         ["cluster", "kubeconfig"] => cluster::kubeconfig(&root()).map(none),
         ["kubectl"] => cluster::kubectl(&root()).map(none),
         _ => return usage(),

@@ -63,7 +63,6 @@ mod evaluate;
 mod expression;
 mod fields;
 mod matching;
-mod registration;
 mod request;
 mod scope;
 mod world;

@@ -44,34 +44,9 @@ pub(crate) fn between(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
 ) -> Vec<Event> {
-    transition(before, after)
-        .into_iter()
-        .chain(switched_off(before, after))
-        .collect()
-}
-
-/// A reclaim has switched the schedule off.
-fn switched_off(
-    before: &ScheduledMachineStatus,
-    after: &ScheduledMachineStatus,
-) -> Option<Event> {
-    let reason = Reason::EmergencyReclaimDisabledSchedule;
-    let said = |status: &ScheduledMachineStatus| {
-        let found = condition::find(&status.conditions, ConditionType::Scheduled);
-        found
-            .filter(|of| of.reason == reason.as_str())
-            .map(|of| of.message.clone())
+    let Some(phase) = after.phase else {
+        return Vec::new();
     };
-    let message = said(after).filter(|_| said(before).is_none())?;
-    Some(Event::warning(reason.as_str(), "DisableSchedule", &message))
-}
-
-/// The phase has changed, or there is new trouble.
-fn transition(
-    before: &ScheduledMachineStatus,
-    after: &ScheduledMachineStatus,
-) -> Option<Event> {
-    let phase = after.phase?;
     let said = |status| {
         let conditions: &ScheduledMachineStatus = status;
         condition::find(&conditions.conditions, ConditionType::Ready)
@@ -85,7 +60,7 @@ fn transition(
     let transition = if before.phase == Some(phase) {
         let is_news = is_trouble && was.as_deref() != Some(&is);
         if !is_news {
-            return None;
+            return Vec::new();
         }
         phase.to_string()
     } else {
@@ -97,7 +72,9 @@ fn transition(
     let is_warning =
         is_trouble || matches!(phase, Phase::Terminated | Phase::EmergencyRemove);
     let reason = reason(before.phase, after, is);
-    Some(Event {
+    let mut note = format!("{transition}: {message}");
+    note.truncate(note.floor_char_boundary(LONGEST_NOTE));
+    vec![Event {
         kind: if is_warning {
             EventType::Warning
         } else {
@@ -105,26 +82,8 @@ fn transition(
         },
         reason,
         action: format!("PhaseTransitionTo{phase}"),
-        note: cut(format!("{transition}: {message}")),
-    })
-}
-
-/// A note as long as Kubernetes takes it.
-fn cut(mut note: String) -> String {
-    note.truncate(note.floor_char_boundary(LONGEST_NOTE));
-    note
-}
-
-impl Event {
-    /// Something that somebody should look at.
-    pub(crate) fn warning(reason: &str, action: &str, note: &str) -> Self {
-        Self {
-            kind: EventType::Warning,
-            reason: reason.to_owned(),
-            action: action.to_owned(),
-            note: cut(note.to_owned()),
-        }
-    }
+        note,
+    }]
 }
 
 /// The reason of an event: what people know from the phase, or `Ready`'s own.

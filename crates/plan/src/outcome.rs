@@ -4,7 +4,7 @@ use fivespot_api::condition::Reason;
 use fivespot_api::{ObjectRef, Shutdown};
 use jiff::Timestamp;
 
-use crate::{Action, Event};
+use crate::Action;
 
 /// What one decision comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +19,6 @@ pub(crate) struct Outcome {
     pub(crate) wakes: Vec<Timestamp>,
     /// What to tell.
     pub(crate) state: State,
-    /// What is published besides the transitions.
-    pub(crate) events: Vec<Event>,
 }
 
 /// What becomes of the commitment to leave.
@@ -79,7 +77,6 @@ impl Outcome {
             record: None,
             wakes: Vec::new(),
             state,
-            events: Vec::new(),
         }
     }
 

@@ -29,39 +29,62 @@ that is none any more fails the suite.
         let _ = write!(
             text,
             "\nKubernetes {version}:\n\n\
-             | area | answers | equal | equal but for deliberate differences |\n\
-             |---|---:|---:|---:|\n"
+             | area | answers | equal | equal but for deliberate differences | different, to be mended |\n\
+             |---|---:|---:|---:|---:|\n"
         );
-        let mut sums = [0; 3];
+        let mut sums = [0; 4];
         for (area, counts) in entries(areas) {
-            let row = ["answers", "equal", "deliberate"]
+            let row = ["answers", "equal", "deliberate", "open"]
                 .map(|it| counts[it].as_u64().unwrap_or(0));
             for (sum, count) in sums.iter_mut().zip(row) {
                 *sum += count;
             }
-            let [answers, equal, deliberate] = row;
-            let _ = writeln!(text, "| {area} | {answers} | {equal} | {deliberate} |");
+            let [answers, equal, deliberate, open] = row;
+            let _ = writeln!(
+                text,
+                "| {area} | {answers} | {equal} | {deliberate} | {open} |"
+            );
         }
-        let [answers, equal, deliberate] = sums;
+        let [answers, equal, deliberate, open] = sums;
         let _ = writeln!(
             text,
-            "| **all** | **{answers}** | **{equal}** | **{deliberate}** |"
+            "| **all** | **{answers}** | **{equal}** | **{deliberate}** | **{open}** |"
         );
     }
-    text.push_str(
-        "\nThe deliberate differences (an answer may show several):\n\n\
-         | what | answers | why |\n|---|---:|---|\n",
-    );
-    for difference in result["differences"].as_array().into_iter().flatten() {
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} |",
-            cell(&difference["what"]),
-            difference["answers"],
-            cell(&difference["why"])
-        );
-    }
+    write_differences(&mut text, result);
     text
+}
+
+fn write_differences(text: &mut String, result: &Value) {
+    let titles = [
+        (
+            false,
+            "The deliberate differences (an answer may show several)",
+        ),
+        (
+            true,
+            "Differences that nobody wants and that are still to be mended",
+        ),
+    ];
+    for (open, title) in titles {
+        let differences = result["differences"].as_array();
+        let mut rows = differences
+            .into_iter()
+            .flatten()
+            .filter(|it| it["open"].as_bool().unwrap_or_default() == open)
+            .peekable();
+        if rows.peek().is_none() {
+            continue;
+        }
+        let _ = write!(
+            text,
+            "\n{title}:\n\n| what | answers | why |\n|---|---:|---|\n"
+        );
+        for it in rows {
+            let (what, why) = (cell(&it["what"]), cell(&it["why"]));
+            let _ = writeln!(text, "| {what} | {} | {why} |", it["answers"]);
+        }
+    }
 }
 
 fn entries(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -90,7 +113,7 @@ mod tests {
             "differences": [{"what": "a|b", "answers": 1, "why": "two\nlines\n"}],
         }));
         assert!(
-            text.contains("| **all** | **7** | **6** | **1** |"),
+            text.contains("| **all** | **7** | **6** | **1** | **0** |"),
             "{text}"
         );
         assert!(text.contains("| a\\|b | 1 | two lines |"), "{text}");

@@ -112,8 +112,7 @@ impl<'v> Activation<'v> for Scope<'v> {
         let result = if let Some(known) = known {
             known
         } else {
-            // The last of a name counts.
-            let mut named = self.variables.iter().rev();
+            let mut named = self.variables.iter();
             let variable = named.find(|variable| variable.name == field)?;
             let result = self.compute(variable);
             let mut known = self.known.borrow_mut();

@@ -215,10 +215,7 @@ fn subtract<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         [Value::Timestamp(left), Value::Duration(right)] => {
             timestamp(left.checked_sub(*right))
         }
-        [Value::Timestamp(left), Value::Timestamp(right)] => left
-            .since(*right)
-            .map(Value::Duration)
-            .ok_or_else(|| RunError::text("integer overflow")),
+        [Value::Timestamp(left), Value::Timestamp(right)] => duration(left.since(*right)),
         _ => no_such_overload(),
     }
 }

@@ -93,7 +93,7 @@ fn step(action: &Action) -> Step {
     let verb = match &action.request.call {
         Call::Create(_) => "create",
         Call::Patch(_) => "patch",
-        Call::Delete { .. } | Call::DeletePod { .. } => "delete",
+        Call::Delete { .. } => "delete",
         Call::Evict { .. } => "evict",
     };
     Step {

@@ -66,7 +66,6 @@ fn look(status: &Value, found: Option<Value>) -> Look {
             access: Access::Connected,
             node: Fact::Known(Some(node)),
             pods: Fact::default(),
-            agent_config: Fact::default(),
         },
     };
     let object = object(status);

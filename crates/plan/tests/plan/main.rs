@@ -10,7 +10,6 @@ mod chance;
 mod crash;
 mod law;
 mod leaving;
-mod reclaiming;
 mod scenario;
 mod table;
 mod taints;

@@ -1,0 +1,94 @@
+//! Puts the corpus to a real API server and keeps its answers; see `cargo xtask record`.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use e2e::record::play::{Pace, Player};
+use e2e::record::{Trouble, agreement, corpus, difference, fixture, folder};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+const USAGE: &str = "usage: record MINOR KUBECONFIG [AREA/CASE...] | record --agreement";
+
+/// Between two tries of a request that waits for something.
+const PAUSE: Duration = Duration::from_millis(50);
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let done = runtime
+        .map_err(Trouble::from)
+        .and_then(|runtime| runtime.block_on(run(&words)));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(words: &[String]) -> Result<(), Trouble> {
+    match words {
+        [word] if word == "--agreement" => agree().await,
+        [minor, kubeconfig, wanted @ ..] => {
+            let client = client(Path::new(kubeconfig)).await?;
+            record(&client, minor, wanted).await
+        }
+        _ => Err(USAGE.into()),
+    }
+}
+
+async fn client(kubeconfig: &Path) -> Result<Client, Trouble> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    let options = KubeConfigOptions::default();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+    // A refusal that asks for patience is an answer too.
+    config.default_retry = false;
+    Ok(Client::try_from(config)?)
+}
+
+async fn record(client: &Client, minor: &str, wanted: &[String]) -> Result<(), Trouble> {
+    let folder = folder();
+    let mut troubles = Vec::new();
+    let mut count = 0;
+    for case in corpus::read(&folder.join("corpus"))? {
+        if !wanted.is_empty() && !wanted.iter().any(|it| case.key().starts_with(it)) {
+            continue;
+        }
+        let mut player = Player::new(client.clone(), Pace::Pause(PAUSE), &case);
+        let played = player.play().await;
+        player.clear().await?;
+        match played {
+            Ok(answers) => {
+                count += answers.len();
+                fixture::write(&fixture::path(&folder, minor, &case), &answers)?;
+            }
+            Err(error) => troubles.push(error.to_string()),
+        }
+    }
+    println!("recorded {count} answers of Kubernetes {minor}");
+    if troubles.is_empty() {
+        return Ok(());
+    }
+    Err(troubles.join("\n").into())
+}
+
+/// Measures how far the embedded server agrees, and keeps the numbers.
+async fn agree() -> Result<(), Trouble> {
+    let folder = folder();
+    let differences = difference::read(&folder.join("differences.yaml"))?;
+    let measured = agreement::measure(&differences).await?;
+    let text = agreement::text(&measured.summary(&differences));
+    fs::write(agreement::path(&folder), text)?;
+    println!("{}", measured.unexpected.join("\n"));
+    for answer in measured.idle(&differences) {
+        println!("not different any more: {answer}");
+    }
+    println!("{} answers differ unexpectedly", measured.unexpected.len());
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! How far the embedded server agrees with what was recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use fivespot_apiserver::{KubeVersion, Options, Server};
+use fivespot_clock::Clock;
+use kube::Client;
+use serde_json::{Value, json};
+
+use super::corpus::{self, Case};
+use super::difference::{self, Difference, Gap};
+use super::play::{Pace, Player};
+use super::{Trouble, fixture, folder};
+
+/// The releases that are recorded.
+pub const MINORS: [&str; 2] = ["1.30", "1.36"];
+
+/// What came of putting the corpus to the embedded server.
+#[derive(Debug, Default)]
+pub struct Agreement {
+    /// Release, area, and its counts.
+    counts: BTreeMap<String, BTreeMap<String, Counts>>,
+    /// For each difference of the list and each of its patterns, the answers that show it.
+    shown: Vec<BTreeMap<usize, BTreeSet<String>>>,
+    /// Differences that are not on the list, as text; empty if all is well.
+    pub unexpected: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    answers: u32,
+    deliberate: u32,
+    open: u32,
+}
+
+/// Puts every recorded case to the embedded server and compares.
+///
+/// # Errors
+/// A file cannot be read, or a case cannot be played.
+pub async fn measure(differences: &[Difference]) -> Result<Agreement, Trouble> {
+    let folder = folder();
+    let mut agreement = Agreement {
+        shown: vec![BTreeMap::new(); differences.len()],
+        ..Agreement::default()
+    };
+    for case in corpus::read(&folder.join("corpus"))? {
+        for minor in MINORS {
+            let path = fixture::path(&folder, minor, &case);
+            if let Some(real) = fixture::read(&path)? {
+                let ours = answers(&case, minor).await;
+                let ours =
+                    ours.map_err(|error| format!("Kubernetes {minor}: {error}"))?;
+                agreement.compare(minor, &case, (&real, &ours), differences);
+            }
+        }
+    }
+    Ok(agreement)
+}
+
+/// The embedded server's answers to a case.
+async fn answers(case: &Case, minor: &str) -> Result<Vec<Value>, Trouble> {
+    let mut options = Options::new(Clock::system());
+    options.kube = minor.parse::<KubeVersion>().map_err(|it| it.to_string())?;
+    let server = Server::new(options)?;
+    let client = Client::new(server.in_process(), "default");
+    Player::new(client, Pace::Yield, case).play().await
+}
+
+impl Agreement {
+    fn compare(
+        &mut self,
+        minor: &str,
+        case: &Case,
+        (real, ours): (&[Value], &[Value]),
+        differences: &[Difference],
+    ) {
+        for index in 0..real.len().max(ours.len()) {
+            let none = Value::Null;
+            let (real, ours) = (real.get(index), ours.get(index));
+            let (real, ours) = (real.unwrap_or(&none), ours.unwrap_or(&none));
+            let step = match real["id"].as_str() {
+                Some(id) => id.to_owned(),
+                None => (index + 1).to_string(),
+            };
+            let key = format!("{}/{step}", case.key());
+            let gaps = difference::gaps(real, ours);
+            let mut unexpected = Vec::new();
+            let mut open = false;
+            for gap in &gaps {
+                let mut covered = false;
+                for (difference, shown) in differences.iter().zip(&mut self.shown) {
+                    if let Some(by) = difference.covers(minor, &key, &gap.place) {
+                        covered = true;
+                        let answers = shown.entry(by).or_default();
+                        answers.insert(format!("{minor} {key}"));
+                        open |= difference.open;
+                    }
+                }
+                if !covered {
+                    unexpected.push(gap);
+                }
+            }
+            if !unexpected.is_empty() {
+                let head = format!("Kubernetes {minor}, {key}: {}", ours["request"]);
+                self.unexpected.push(described(&head, &unexpected));
+            }
+            let areas = self.counts.entry(minor.to_owned()).or_default();
+            let counts = areas.entry(case.area.clone()).or_default();
+            counts.answers += 1;
+            counts.open += u32::from(open);
+            counts.deliberate += u32::from(!gaps.is_empty() && !open);
+        }
+    }
+
+    /// Answers of the list that do not show their difference: it is none any more.
+    pub fn idle(&self, differences: &[Difference]) -> Vec<String> {
+        let mut idle = Vec::new();
+        for (difference, shown) in differences.iter().zip(&self.shown) {
+            for (index, answer) in difference.answers.iter().enumerate() {
+                if !shown.contains_key(&index) {
+                    idle.push(format!("{}: {answer}", difference.what));
+                }
+            }
+        }
+        idle
+    }
+
+    /// The numbers as they are kept for the documentation.
+    pub fn summary(&self, differences: &[Difference]) -> Value {
+        let counts = |areas: &BTreeMap<String, Counts>| -> serde_json::Map<_, _> {
+            let rows = areas.iter().map(|(area, it)| {
+                let equal = it.answers - it.deliberate - it.open;
+                let row = json!({
+                    "answers": it.answers, "equal": equal,
+                    "deliberate": it.deliberate, "open": it.open,
+                });
+                (area.clone(), row)
+            });
+            rows.collect()
+        };
+        let answers: serde_json::Map<_, _> = self
+            .counts
+            .iter()
+            .map(|(minor, areas)| (minor.clone(), counts(areas).into()))
+            .collect();
+        let differences: Vec<_> = differences
+            .iter()
+            .zip(&self.shown)
+            .map(|(it, shown)| {
+                let answers: BTreeSet<_> = shown.values().flatten().collect();
+                json!({
+                    "what": it.what, "answers": answers.len(), "why": it.why,
+                    "open": it.open,
+                })
+            })
+            .collect();
+        json!({"answers": answers, "differences": differences})
+    }
+}
+
+fn described(head: &str, gaps: &[&Gap]) -> String {
+    let show = |it: &Option<Value>| match it {
+        Some(value) => value.to_string(),
+        None => "(nothing)".to_owned(),
+    };
+    // Another verdict says enough: what follows from it would hide it.
+    let verdict = |gap: &&&Gap| gap.place == ["code"] || gap.place == ["body", "message"];
+    let other_verdict = gaps.iter().any(|gap| gap.place == ["code"]);
+    let shown = gaps.iter().filter(|gap| !other_verdict || verdict(gap));
+    let lines = shown.map(|gap| {
+        format!(
+            "\n  at /{}\n    real: {}\n    ours: {}",
+            gap.place.join("/"),
+            show(&gap.real),
+            show(&gap.ours)
+        )
+    });
+    format!("{head}{}", lines.collect::<String>())
+}
+
+/// Where the numbers are kept.
+pub fn path(folder: &Path) -> std::path::PathBuf {
+    folder.join("agreement.json")
+}
+
+/// The numbers as text.
+pub fn text(summary: &Value) -> String {
+    format!("{summary:#}\n")
+}

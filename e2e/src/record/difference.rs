@@ -1,0 +1,117 @@
+//! Where the embedded server may answer otherwise than a real one, and why.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Trouble;
+use super::pattern::Pattern;
+
+/// A deliberate difference.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Difference {
+    /// What differs, as the documentation says it.
+    pub what: String,
+    /// Why that is meant to be so.
+    pub why: String,
+    /// Patterns of answers: `area/case/step`, the step being its id or its number from 1.
+    pub answers: Vec<String>,
+    /// Patterns of places in those answers.
+    pub at: Vec<String>,
+    /// Whether it is meant to go away: nobody wants it, it is not done yet.
+    #[serde(default)]
+    pub open: bool,
+    /// The release for which this holds; every release if not said.
+    #[serde(default)]
+    pub kubernetes: Option<String>,
+}
+
+/// Reads the list.
+///
+/// # Errors
+/// The file is not a list of differences.
+pub fn read(path: &Path) -> Result<Vec<Difference>, Trouble> {
+    Ok(serde_saphyr::from_str(&fs::read_to_string(path)?)?)
+}
+
+impl Difference {
+    /// By which of its `answers` it is about that place of that answer, if it is.
+    pub fn covers(&self, minor: &str, answer: &str, place: &[String]) -> Option<usize> {
+        let parts: Vec<String> = answer.split('/').map(str::to_owned).collect();
+        let about = |it: &String| Pattern::new(&format!("/{it}")).covers(&parts);
+        let here = self.kubernetes.as_deref().is_none_or(|it| it == minor)
+            && self.at.iter().any(|it| Pattern::new(it).covers(place));
+        here.then(|| self.answers.iter().position(about))?
+    }
+}
+
+/// A place where two answers differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Where.
+    pub place: Vec<String>,
+    /// What the real server says there; none for nothing.
+    pub real: Option<Value>,
+    /// What the embedded server says there.
+    pub ours: Option<Value>,
+}
+
+/// Every place where two answers differ, as deep as can be.
+pub fn gaps(real: &Value, ours: &Value) -> Vec<Gap> {
+    let mut found = Vec::new();
+    let mut place = Vec::new();
+    compare(Some(real), Some(ours), &mut place, &mut found);
+    found
+}
+
+fn compare(
+    real: Option<&Value>,
+    ours: Option<&Value>,
+    place: &mut Vec<String>,
+    found: &mut Vec<Gap>,
+) {
+    match (real, ours) {
+        (Some(real), Some(ours)) if real == ours => {}
+        (Some(Value::Object(real)), Some(Value::Object(ours))) => {
+            let only_ours = ours.keys().filter(|key| !real.contains_key(*key));
+            for key in real.keys().chain(only_ours) {
+                place.push(key.clone());
+                compare(real.get(key), ours.get(key), place, found);
+                place.pop();
+            }
+        }
+        (Some(Value::Array(real)), Some(Value::Array(ours))) => {
+            for index in 0..real.len().max(ours.len()) {
+                place.push(index.to_string());
+                compare(real.get(index), ours.get(index), place, found);
+                place.pop();
+            }
+        }
+        (real, ours) => found.push(Gap {
+            place: place.clone(),
+            real: real.cloned(),
+            ours: ours.cloned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn answers_are_compared_as_deep_as_they_have_the_same_shape() {
+        let real = json!({"a": [1, {"b": 2}], "c": 3});
+        let ours = json!({"a": [1, {"b": 4}, 5], "d": 6});
+        let places: Vec<String> = gaps(&real, &ours)
+            .iter()
+            .map(|gap| gap.place.join("/"))
+            .collect();
+        assert_eq!(places, ["a/1/b", "a/2", "c", "d"]);
+    }
+}

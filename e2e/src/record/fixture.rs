@@ -1,0 +1,49 @@
+//! Answers as they are kept: a file per case, a line per answer.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::Trouble;
+use super::corpus::Case;
+
+/// Where the answers of a case are kept.
+pub fn path(folder: &Path, minor: &str, case: &Case) -> PathBuf {
+    let file = format!("{}.jsonl", case.name);
+    folder
+        .join("fixtures")
+        .join(minor)
+        .join(&case.area)
+        .join(file)
+}
+
+/// Keeps the answers of a case.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write(path: &Path, answers: &[Value]) -> Result<(), Trouble> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let lines: Vec<_> = answers.iter().map(|it| format!("{it}\n")).collect();
+    Ok(fs::write(path, lines.concat())?)
+}
+
+/// The answers that are kept at a path; none if nothing was recorded.
+///
+/// # Errors
+/// The file is not what [`write`] writes.
+pub fn read(path: &Path) -> Result<Option<Vec<Value>>, Trouble> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let answers = text.lines().map(serde_json::from_str);
+    let answers: Result<Vec<_>, _> = answers.collect();
+    Ok(Some(
+        answers.map_err(|error| format!("{}: {error}", path.display()))?,
+    ))
+}

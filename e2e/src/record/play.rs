@@ -1,0 +1,392 @@
+//! Puts the requests of a case to a server.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use fivespot_clock::Clock;
+use http::Request as HttpRequest;
+use http_body_util::BodyExt as _;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::corpus::{Case, Request, Until};
+use super::mask::Mask;
+use super::{Trouble, pattern};
+
+/// How a request is repeated that waits for something.
+#[derive(Clone, Copy, Debug)]
+pub enum Pace {
+    /// A server elsewhere: this long between two tries.
+    Pause(Duration),
+    /// A server in this process: its own tasks go first.
+    Yield,
+}
+
+impl Pace {
+    /// Most tries, so that a server which never gets there is not asked for ever.
+    fn tries(self) -> u32 {
+        match self {
+            Self::Pause(_) => 600,
+            Self::Yield => 2000,
+        }
+    }
+
+    /// How long a body may take. All that a watch is to tell has happened when it begins, so
+    /// this ends only those that ought not to have begun.
+    fn patience(self) -> Duration {
+        match self {
+            Self::Pause(_) => Duration::from_secs(20),
+            Self::Yield => Duration::from_secs(2),
+        }
+    }
+
+    async fn wait(self) {
+        match self {
+            Self::Pause(pause) => tokio::time::sleep(pause).await,
+            Self::Yield => tokio::task::yield_now().await,
+        }
+    }
+}
+
+/// A server, as one case sees it.
+pub struct Player<'a> {
+    client: Client,
+    pace: Pace,
+    case: &'a Case,
+    /// Answers by the id of their request, as they came.
+    seen: HashMap<String, Value>,
+    /// Paths of what was made and has no namespace, oldest first.
+    made: Vec<String>,
+}
+
+/// An answer as it came.
+struct Raw {
+    code: u16,
+    headers: http::HeaderMap,
+    body: Value,
+}
+
+impl<'a> Player<'a> {
+    /// Begins a case.
+    pub fn new(client: Client, pace: Pace, case: &'a Case) -> Self {
+        Self {
+            client,
+            pace,
+            case,
+            seen: HashMap::new(),
+            made: Vec::new(),
+        }
+    }
+
+    /// Puts every request and returns what is kept of the answers.
+    ///
+    /// # Errors
+    /// A request of the setup is refused, or the server cannot be asked.
+    pub async fn play(&mut self) -> Result<Vec<Value>, Trouble> {
+        let namespace = Request {
+            send: "POST /api/v1/namespaces".to_owned(),
+            body: Some(json!({"metadata": {"name": "$ns"}})),
+            ..Request::default()
+        };
+        for request in std::iter::once(&namespace).chain(&self.case.setup) {
+            let raw = self.send(request).await?;
+            let failed = request.until.is_none() && raw.code >= 300;
+            if failed || !request.until.as_ref().is_none_or(|it| holds(it, &raw)) {
+                let key = self.case.key();
+                let (send, code, body) = (&request.send, raw.code, raw.body);
+                return Err(format!("{key}: {send}: {code} {body}").into());
+            }
+        }
+        let mut mask = Mask::new(Clock::system().now());
+        let mut answers = Vec::new();
+        for request in &self.case.steps {
+            let raw = self.send(request).await?;
+            answers.push(self.kept(request, raw, &mut mask));
+        }
+        Ok(answers)
+    }
+
+    /// Deletes what was made and would be in the way of other cases.
+    ///
+    /// # Errors
+    /// The server cannot be asked, or something does not go.
+    pub async fn clear(&mut self) -> Result<(), Trouble> {
+        let namespaces = "/api/v1/namespaces/";
+        for path in std::mem::take(&mut self.made).into_iter().rev() {
+            let delete = Request {
+                send: format!("DELETE {path}"),
+                ..Request::default()
+            };
+            self.send(&delete).await?;
+            // A namespace goes when it is empty, and nobody needs its name again.
+            if path.starts_with(namespaces) {
+                continue;
+            }
+            let gone = Request {
+                send: format!("GET {path}"),
+                until: Some(Until {
+                    code: Some(404),
+                    at: None,
+                    is: None,
+                }),
+                ..Request::default()
+            };
+            if self.send(&gone).await?.code != 404 {
+                return Err(format!("{path} does not go").into());
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, request: &Request) -> Result<Raw, Trouble> {
+        let mut tries = 1;
+        let raw = loop {
+            let raw = self.send_once(request).await?;
+            let done = request.until.as_ref().is_none_or(|it| holds(it, &raw));
+            if done || tries == self.pace.tries() {
+                break raw;
+            }
+            tries += 1;
+            self.pace.wait().await;
+        };
+        if !request.id.is_empty() {
+            self.seen.insert(request.id.clone(), raw.body.clone());
+        }
+        Ok(raw)
+    }
+
+    async fn send_once(&mut self, request: &Request) -> Result<Raw, Trouble> {
+        let line = self.filled(&request.send)?;
+        let (method, path) = line
+            .split_once(' ')
+            .ok_or_else(|| format!("{line}: a method and a path are needed"))?;
+        let path = path.replace(' ', "%20").replace('"', "%22");
+        let mut built = HttpRequest::builder()
+            .method(method)
+            .uri(&path)
+            .header("user-agent", "corpus");
+        let media = media_type(&request.media);
+        let body = self.body(request)?;
+        if body.is_some() && !request.headers.contains_key("content-type") {
+            built = built.header("content-type", media);
+        }
+        for (name, value) in &request.headers {
+            built = built.header(name, self.filled(value)?);
+        }
+        let sent = built.body(Body::from(body.unwrap_or_default().into_bytes()))?;
+        let answer = self.client.send(sent).await;
+        let answer = answer.map_err(|error| format!("{line}: {error:?}"))?;
+        let (head, body) = answer.into_parts();
+        let body = if request.events > 0 && head.status.is_success() {
+            events(body, request.events, self.pace.patience()).await?
+        } else {
+            let read = tokio::time::timeout(self.pace.patience(), body.collect()).await;
+            let read = read.map_err(|_| format!("{path}: no end of the answer"));
+            match read {
+                Ok(read) => content(&read?.to_bytes(), &head.headers),
+                Err(endless) => endless.into(),
+            }
+        };
+        let raw = Raw {
+            code: head.status.as_u16(),
+            headers: head.headers,
+            body,
+        };
+        self.note(&path, &raw);
+        Ok(raw)
+    }
+
+    /// Remembers what was made outside of namespaces.
+    fn note(&mut self, path: &str, raw: &Raw) {
+        let path = path.split('?').next().unwrap_or_default();
+        let name = raw.body["metadata"]["name"].as_str().unwrap_or_default();
+        let inside = path.contains("/namespaces/");
+        if raw.code != 201 || name.is_empty() || inside {
+            return;
+        }
+        // A POST names the collection, an apply the object.
+        let own = format!("/{name}");
+        let made = path.strip_suffix(&own).unwrap_or(path);
+        self.made.push(format!("{made}{own}"));
+    }
+
+    /// What is kept of an answer.
+    fn kept(&self, request: &Request, raw: Raw, mask: &mut Mask) -> Value {
+        let mut body = raw.body;
+        let patterns = |all: &[String]| -> Vec<String> {
+            all.iter()
+                .map(|it| it.replace("$ns", &self.case.namespace()))
+                .collect()
+        };
+        if !request.keep.is_empty() && raw.code < 400 {
+            body = pattern::select(&body, &patterns(&request.keep));
+        }
+        pattern::remove(&mut body, &patterns(&request.drop));
+        mask.apply(&mut body);
+        let mut kept = json!({"request": request.send, "code": raw.code});
+        if !request.id.is_empty() {
+            kept["id"] = request.id.as_str().into();
+        }
+        let header = |name: &str| -> Vec<&str> {
+            let all = raw.headers.get_all(name).iter();
+            all.filter_map(|it| it.to_str().ok()).collect()
+        };
+        let media = header("content-type").join(",");
+        if media != "application/json" {
+            kept["contentType"] = media.into();
+        }
+        for (key, name) in [("warnings", "warning"), ("retryAfter", "retry-after")] {
+            let values = header(name);
+            if !values.is_empty() {
+                kept[key] = json!(values);
+            }
+        }
+        kept["body"] = body;
+        kept
+    }
+
+    fn body(&self, request: &Request) -> Result<Option<String>, Trouble> {
+        if let Some(text) = &request.text {
+            return self.filled(text).map(Some);
+        }
+        let mut body = if request.base.is_empty() {
+            None
+        } else {
+            Some(self.case.object(&request.base)?)
+        };
+        if let Some(change) = &request.body {
+            match &mut body {
+                Some(body) => merge(body, change),
+                None => body = Some(change.clone()),
+            }
+        }
+        body.map(|mut it| {
+            self.fill(&mut it)?;
+            Ok(it.to_string())
+        })
+        .transpose()
+    }
+
+    fn fill(&self, value: &mut Value) -> Result<(), Trouble> {
+        match value {
+            Value::String(text) => *text = self.filled(text)?,
+            Value::Array(items) => {
+                for item in items {
+                    self.fill(item)?;
+                }
+            }
+            Value::Object(fields) => {
+                for (key, mut below) in std::mem::take(fields) {
+                    self.fill(&mut below)?;
+                    fields.insert(self.filled(&key)?, below);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A text with what stands for something in it replaced.
+    fn filled(&self, text: &str) -> Result<String, Trouble> {
+        let mut filled = text.replace("$ns", &self.case.namespace());
+        while let Some((before, rest)) = filled.split_once("${") {
+            let (inner, after) = rest.split_once('}').ok_or("${ without }")?;
+            let (id, pointer) = inner.split_once('/').unwrap_or((inner, ""));
+            let seen = self.seen.get(id);
+            let seen = seen.ok_or_else(|| format!("{}: no {id}", self.case.key()))?;
+            let found = seen.pointer(&format!("/{pointer}"));
+            let found = match found {
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+                None => return Err(format!("{}: no {inner}", self.case.key()).into()),
+            };
+            filled = format!("{before}{found}{after}");
+        }
+        Ok(filled)
+    }
+}
+
+fn holds(until: &Until, raw: &Raw) -> bool {
+    let code = until.code.is_none_or(|it| it == raw.code);
+    let Some(at) = &until.at else {
+        return code;
+    };
+    let found = raw.body.pointer(at);
+    code && match &until.is {
+        Some(wanted) => found == Some(wanted),
+        None => found.is_some(),
+    }
+}
+
+fn media_type(word: &str) -> &str {
+    match word {
+        "" | "json" => "application/json",
+        "yaml" => "application/yaml",
+        "merge" => "application/merge-patch+json",
+        "json-patch" => "application/json-patch+json",
+        "strategic" => "application/strategic-merge-patch+json",
+        "apply" => "application/apply-patch+yaml",
+        other => other,
+    }
+}
+
+/// A body as a value: JSON or YAML as what they say, anything else as text.
+fn content(bytes: &[u8], headers: &http::HeaderMap) -> Value {
+    let text = String::from_utf8_lossy(bytes);
+    let media = headers.get("content-type").and_then(|it| it.to_str().ok());
+    let read = match media {
+        Some("application/yaml") => serde_saphyr::from_str(&text).ok(),
+        _ => serde_json::from_str(&text).ok(),
+    };
+    read.unwrap_or_else(|| text.into())
+}
+
+/// The first events of a watch; those that take longer than `patience` are not among them.
+async fn events(
+    mut body: Body,
+    wanted: usize,
+    patience: Duration,
+) -> Result<Value, Trouble> {
+    let mut events = Vec::new();
+    let mut unread = Vec::new();
+    let reading = async {
+        while events.len() < wanted {
+            let Some(frame) = body.frame().await else {
+                break;
+            };
+            unread.extend(frame?.into_data().unwrap_or_default());
+            while let Some(end) = unread.iter().position(|it| *it == b'\n') {
+                let line: Vec<u8> = unread.drain(..=end).collect();
+                events.push(serde_json::from_slice::<Value>(&line)?);
+            }
+        }
+        Ok::<_, Trouble>(())
+    };
+    if let Ok(done) = tokio::time::timeout(patience, reading).await {
+        done?;
+    }
+    events.truncate(wanted);
+    Ok(json!({ "events": events }))
+}
+
+/// RFC 7386.
+fn merge(target: &mut Value, change: &Value) {
+    let Value::Object(changes) = change else {
+        *target = change.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    let Value::Object(fields) = target else {
+        return;
+    };
+    for (key, change) in changes {
+        if change.is_null() {
+            fields.shift_remove(key);
+        } else {
+            merge(fields.entry(key.clone()).or_insert(Value::Null), change);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The embedded server answers as a real one did, word for word.
+
+use std::fs;
+
+use e2e::record::{agreement, difference, folder};
+
+/// How the files that this compares with are made anew.
+const REMEDY: &str = "`cargo xtask record --agreement` measures anew";
+
+#[tokio::test]
+async fn every_answer_is_a_real_servers_or_differs_on_purpose() {
+    let differences = difference::read(&folder().join("differences.yaml")).unwrap();
+    let measured = agreement::measure(&differences).await.unwrap();
+    assert!(
+        measured.unexpected.is_empty(),
+        "{}",
+        measured.unexpected.join("\n")
+    );
+    assert_eq!(
+        measured.idle(&differences),
+        [""; 0],
+        "differences are listed that are none any more; take them off the list"
+    );
+    let kept = fs::read_to_string(agreement::path(&folder())).unwrap();
+    let measured = agreement::text(&measured.summary(&differences));
+    assert_eq!(kept, measured, "the numbers are out of date; {REMEDY}");
+}
