@@ -1,7 +1,10 @@
 //! What protects a listening server: a certificate of its own authority and a token.
 
 use std::fmt;
+use std::fs;
+use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -11,8 +14,12 @@ use rcgen::{
     KeyPair, KeyUsagePurpose,
 };
 use rustls::ServerConfig;
-use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::crypto::CryptoProvider;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest as _, Sha256};
+
+use crate::identity::{KeyError, TokenKey};
+use crate::storage::write_private;
 
 /// Why credentials could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -24,22 +31,50 @@ pub enum Error {
     /// A key or certificate was refused by the library that makes it.
     #[error("the serving certificate could not be made")]
     Certificate(#[from] rcgen::Error),
+    /// The system gave no randomness for the key that signs tokens, or it is none.
+    #[error(transparent)]
+    TokenKey(#[from] KeyError),
+    /// The file that they are kept in cannot be read or written.
+    #[error("{path} cannot be read or written")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file that they are kept in holds something else.
+    #[error("{0} does not hold credentials; remove it and new ones are made")]
+    Damaged(PathBuf),
     /// The certificate was refused by the library that serves it.
     #[error("the serving certificate could not be used")]
     Tls(#[from] rustls::Error),
 }
 
 /// A certificate for `localhost` and the loopback addresses, the authority that signed it,
-/// and the one token that is accepted. All are made anew and kept in memory alone.
+/// the administrator's token, and the key that signs the tokens of service accounts.
 #[derive(Clone)]
 pub struct Credentials {
-    token: String,
-    authority: String,
+    secrets: Secrets,
+    token_key: TokenKey,
     tls: Arc<ServerConfig>,
 }
 
+/// What has to be kept for the same clients to be let in again; binary parts in base64.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Secrets {
+    token: String,
+    authority: String,
+    certificate: String,
+    key: String,
+    token_key: String,
+}
+
+/// The file that they are kept in.
+const FILE: &str = "credentials.json";
+
 impl Credentials {
-    /// Makes a certificate and a token of 256 random bits.
+    /// Makes a certificate, a token of 256 random bits and a key, in memory alone.
     ///
     /// # Errors
     /// When the system has no randomness, or the certificate cannot be made.
@@ -56,27 +91,73 @@ impl Credentials {
         let issuer = Issuer::new(authority, authority_key);
         let key = KeyPair::generate()?;
         let certificate = serving()?.signed_by(&key, &issuer)?;
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let mut tls = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)?;
-        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self {
+        let token_key = TokenKey::generate()?;
+        let secrets = Secrets {
             token: URL_SAFE_NO_PAD.encode(secret),
             authority: authority_pem,
-            tls: Arc::new(tls),
+            certificate: STANDARD.encode(certificate.der()),
+            key: STANDARD.encode(key.serialize_der()),
+            token_key: STANDARD.encode(token_key.pkcs8()?),
+        };
+        let der = (certificate.der().clone(), key.serialize_der());
+        Ok(Self {
+            secrets,
+            token_key,
+            tls: Arc::new(tls(provider, der)?),
         })
+    }
+
+    /// Those that a directory keeps, made and put there if there are none. The file is for
+    /// its owner alone.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or holds something else.
+    pub fn kept_in(directory: &Path) -> Result<Self, Error> {
+        let path = directory.join(FILE);
+        let failed = |source| Error::File {
+            path: path.clone(),
+            source,
+        };
+        match fs::read(&path) {
+            Ok(text) => Self::read(&text).ok_or_else(|| Error::Damaged(path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let made = Self::generate()?;
+                let text = serde_json::to_vec(&made.secrets);
+                let text = text.map_err(|error| failed(error.into()))?;
+                write_private(&path, &text).map_err(failed)?;
+                Ok(made)
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn read(text: &[u8]) -> Option<Self> {
+        let secrets: Secrets = serde_json::from_slice(text).ok()?;
+        let bytes = |text: &str| STANDARD.decode(text).ok();
+        let certificate = CertificateDer::from(bytes(&secrets.certificate)?);
+        let der = (certificate, bytes(&secrets.key)?);
+        let token_key = TokenKey::from_pkcs8(&bytes(&secrets.token_key)?).ok()?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        Some(Self {
+            token_key,
+            tls: Arc::new(tls(provider, der).ok()?),
+            secrets,
+        })
+    }
+
+    /// The key that signs the tokens of service accounts.
+    pub fn token_key(&self) -> TokenKey {
+        self.token_key.clone()
     }
 
     /// The token that clients have to send.
     pub fn token(&self) -> &str {
-        &self.token
+        &self.secrets.token
     }
 
     /// The certificate of the authority, for clients to check the server against; PEM.
     pub fn authority_pem(&self) -> &str {
-        &self.authority
+        &self.secrets.authority
     }
 
     pub(crate) fn tls(&self) -> Arc<ServerConfig> {
@@ -86,7 +167,7 @@ impl Credentials {
     /// Whether `token` is the right one. Takes as long for every wrong one.
     pub(crate) fn accepts(&self, token: &str) -> bool {
         // Digests are of one length and tell nothing about where texts begin to differ.
-        let wanted = Sha256::digest(self.token.as_bytes());
+        let wanted = Sha256::digest(self.secrets.token.as_bytes());
         let given = Sha256::digest(token.as_bytes());
         let differences = wanted
             .iter()
@@ -98,8 +179,8 @@ impl Credentials {
     /// A kubeconfig for the server at `address`. It grants everything and so belongs into
     /// a file that only its owner can read.
     pub fn kubeconfig(&self, address: SocketAddr, name: &str) -> String {
-        let authority = STANDARD.encode(&self.authority);
-        let token = &self.token;
+        let authority = STANDARD.encode(&self.secrets.authority);
+        let token = &self.secrets.token;
         format!(
             "apiVersion: v1\n\
              kind: Config\n\
@@ -126,6 +207,19 @@ impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Credentials")
     }
+}
+
+fn tls(
+    provider: Arc<CryptoProvider>,
+    (certificate, key): (CertificateDer<'static>, Vec<u8>),
+) -> Result<ServerConfig, rustls::Error> {
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key));
+    let mut tls = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)?;
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(tls)
 }
 
 fn authority() -> Result<CertificateParams, rcgen::Error> {

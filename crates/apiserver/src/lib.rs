@@ -22,7 +22,8 @@
 //! Who asks may do what roles and bindings allow, and members of `system:masters`
 //! everything.
 //!
-//! It is for development and tests, and nothing survives the process.
+//! It is for development and tests. Objects live in memory, and with a [`Storage`] on disk
+//! as well.
 
 mod answer;
 pub mod apply;
@@ -48,6 +49,7 @@ mod identity;
 mod impersonation;
 mod index;
 mod intake;
+mod journal;
 mod kind;
 mod meta;
 mod namespace;
@@ -67,6 +69,7 @@ mod server;
 mod service;
 mod state;
 mod status;
+mod storage;
 mod store;
 mod strict;
 pub mod table;
@@ -87,4 +90,5 @@ pub use resource::{Column, GroupResource, Resource, Scale, Subresource, Verb};
 pub use server::{Options, Server};
 pub use service::InProcess;
 pub use status::{Cause, Details, Reason, Status};
+pub use storage::{Storage, StorageError};
 pub use user::User;

@@ -18,12 +18,14 @@ use crate::client::Client;
 use crate::document::Library;
 use crate::identity::{self, TokenKey};
 use crate::impersonation;
+use crate::journal;
 use crate::namespace;
 use crate::registry::Registry;
 use crate::route::{self, Route};
 use crate::service::InProcess;
 use crate::state::{Start, State};
 use crate::status::Status;
+use crate::storage::Storage;
 use crate::user::User;
 use crate::verb;
 
@@ -76,6 +78,8 @@ pub struct Options {
     pub history: usize,
     /// Hears of every request.
     pub audit: Option<Audit>,
+    /// Where objects are kept; without it they live as long as the server.
+    pub storage: Option<Storage>,
     /// Signs the tokens of service accounts; without one, one is made when it is needed.
     pub token_key: Option<TokenKey>,
     /// The certificate that clients check the server against, PEM; every namespace has it
@@ -94,6 +98,7 @@ impl Options {
             disable_plugins: Vec::new(),
             history: 16_384,
             audit: None,
+            storage: None,
             token_key: None,
             authority: None,
         }
@@ -119,11 +124,16 @@ impl Server {
             token_key,
             authority: options.authority.map(Arc::from),
         });
+        if let Some(storage) = options.storage {
+            state.restore(storage);
+        }
         for name in namespace::INITIAL {
             namespace::ensure(&mut state, name);
         }
         bootstrap::install(&mut state);
         while chore::work(&mut state) {}
+        // A disk that fails is heard of with the first write that is asked for.
+        let _ = journal::flush(&mut state);
         Ok(Self(Arc::new(Inner {
             state: Mutex::new(state),
             clock: options.clock,
@@ -181,7 +191,7 @@ impl Server {
         let route = route::find(&state.registry, &call.path);
         let answer = match (authorization::check(&state, call), &route) {
             (Err(refused), _) => Err(refused),
-            (Ok(()), Route::Resource(target)) => verb::perform(&mut state, call, target),
+            (Ok(()), Route::Resource(target)) => perform(&mut state, call, target),
             (Ok(()), Route::Other) => {
                 let registry = state.registry.clone();
                 drop(state);
@@ -292,7 +302,24 @@ impl Server {
     fn do_next(&self) -> bool {
         let mut state = self.state();
         let done = chore::work(&mut state);
+        // Whoever writes next is told why nothing more is kept.
+        let _ = journal::flush(&mut state);
         state.chores.attended = done;
         done
     }
+}
+
+/// Does what is asked for, and keeps it before it is answered.
+fn perform(
+    state: &mut State,
+    call: &Call,
+    target: &route::Target,
+) -> Result<Answer, Status> {
+    let reads = matches!(call.method.as_str(), "GET" | "HEAD");
+    if let (Some(journal), false) = (&state.journal, reads) {
+        journal.check()?;
+    }
+    let answer = verb::perform(state, call, target);
+    journal::flush(state)?;
+    answer
 }

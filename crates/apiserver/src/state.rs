@@ -16,10 +16,12 @@ use crate::expiry::Expiry;
 use crate::hub::Hub;
 use crate::identity::TokenKey;
 use crate::index::Index;
+use crate::journal::Journal;
 use crate::meta;
 use crate::random::Random;
 use crate::registry::Registry;
 use crate::resource::{GroupResource, Resource};
+use crate::storage::{Restored, Storage};
 use crate::store::{Change, Key, Object, Shelf, Store};
 
 /// The server's state. Requests and chores take turns on it; each sees what the one before
@@ -32,12 +34,15 @@ pub(crate) struct State {
     pub(crate) registry: Arc<Registry>,
     pub(crate) index: Index,
     pub(crate) hub: Hub,
+    seed: u64,
     pub(crate) random: Random,
     pub(crate) chores: Chores,
     pub(crate) expiry: Expiry,
     pub(crate) chain: Chain,
     /// The roles and bindings.
     pub(crate) book: Arc<Book>,
+    /// Keeps the writes, where there is a place for them.
+    pub(crate) journal: Option<Journal>,
     pub(crate) token_key: TokenKey,
     /// The certificate of the server's authority, if clients need one; PEM.
     pub(crate) authority: Option<Arc<str>>,
@@ -117,9 +122,11 @@ impl State {
             registry: Arc::default(),
             hub: Hub::default(),
             expiry: Expiry::default(),
+            seed: start.seed,
             random: Random::new(start.seed),
             chain: start.chain,
             book: Arc::default(),
+            journal: None,
             token_key: start.token_key,
             authority: start.authority,
             definitions: HashMap::new(),
@@ -203,9 +210,30 @@ impl State {
         self.put(shelf, object)
     }
 
+    /// Goes on from what `storage` holds, and keeps every write there from now on.
+    pub(crate) fn restore(&mut self, storage: Storage) {
+        let Restored { version, objects } = storage.take_restored();
+        self.journal = Some(Journal::new(storage));
+        if version == 0 {
+            return;
+        }
+        self.store.go_on_from(version);
+        // What the seed gives first was given by the server before.
+        self.random = Random::new(self.seed.wrapping_add(version));
+        for (resource, key, object) in objects {
+            let shelf = self.store.shelf(&resource);
+            let change = self.store.load(shelf, key, object);
+            self.index.update(&change);
+            chore::after(self, &change);
+        }
+    }
+
     fn committed(&mut self, change: &Arc<Change>) {
         self.index.update(change);
-        self.hub.publish(change);
+        match &mut self.journal {
+            Some(journal) => journal.note(change),
+            None => self.hub.publish(change),
+        }
         chore::after(self, change);
     }
 }

@@ -3,7 +3,7 @@
 //! The store is pure: no clock, no tasks, no knowledge of kinds. Every write goes through
 //! [`Store::put`] or [`Store::remove`], gets the next version and is kept in a log of
 //! bounded length. What the log still covers can be listed and watched as it was; what it
-//! no longer covers is [`TooOld`]. A durable log would take part in those two methods.
+//! no longer covers is [`TooOld`].
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
@@ -114,6 +114,37 @@ impl Store {
         self.shelves.push(Objects::default());
         self.names.insert(resource.clone(), shelf);
         shelf
+    }
+
+    /// The resource of a shelf.
+    pub(crate) fn resource(&self, shelf: Shelf) -> Option<&GroupResource> {
+        let found = self.names.iter().find(|(_, it)| **it == shelf);
+        found.map(|(resource, _)| resource)
+    }
+
+    /// Goes on at `version`, as of which objects are loaded; what was before is too old.
+    pub(crate) fn go_on_from(&mut self, version: u64) {
+        self.version = version;
+        self.oldest = version;
+    }
+
+    /// Puts an object back that was stored before, at its own version; no write.
+    pub(crate) fn load(&mut self, shelf: Shelf, key: Key, object: Value) -> Arc<Change> {
+        let version = meta::version(&object).parse().unwrap_or(self.version);
+        let object = Arc::new(object);
+        if let Some(objects) = self.shelves.get_mut(shelf.0) {
+            let versions = VecDeque::from([(version, Some(object.clone()))]);
+            objects.versions.insert(key.clone(), versions);
+        }
+        Arc::new(Change {
+            version,
+            shelf,
+            key,
+            before: None,
+            after: Some(object.clone()),
+            told: object,
+            json: OnceLock::new(),
+        })
     }
 
     /// The shelf of `resource`, if there is one.

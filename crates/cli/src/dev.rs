@@ -3,6 +3,7 @@
 
 mod example;
 mod goal;
+mod keep;
 mod kubeconfig;
 mod load;
 mod neighbour;
@@ -43,6 +44,9 @@ pub(crate) struct Args {
     /// Where to write the kubeconfig; only its owner can read it
     #[arg(long, value_name = "PATH", default_value = ".5spot/kubeconfig")]
     kubeconfig: PathBuf,
+    /// Keep everything in this directory and go on from what it holds [default: in memory]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
     /// A manifest or a directory of manifests to apply; repeatable [default: the examples]
     #[arg(long, value_name = "FILE|DIR")]
     apply: Vec<PathBuf>,

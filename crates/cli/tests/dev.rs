@@ -178,6 +178,32 @@ fn wrong_words_are_exit_code_2_with_what_to_do() {
 }
 
 #[test]
+fn without_the_simulator_the_examples_are_applied_as_far_as_they_are_served() {
+    let place = Place::new();
+    let mut running = place
+        .dev(&["--no-simulator", "--no-controller"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(running.stdout.take().unwrap()).lines();
+    let told: Vec<String> = lines
+        .map(Result::unwrap)
+        .skip_while(|line| !line.starts_with("left out"))
+        .take(2)
+        .collect();
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert_eq!(
+        told,
+        [
+            "left out what is not served: Cluster/production-cluster, Cluster/demo-cluster",
+            "applied ScheduledMachine/business-hours-worker, Pod/shop-0, Pod/shop-1, \
+             PodDisruptionBudget/shop, ScheduledMachine/every-other-minute",
+        ]
+    );
+}
+
+#[test]
 fn a_termination_signal_ends_it_cleanly() {
     let place = Place::new();
     let mut running = place

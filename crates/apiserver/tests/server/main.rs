@@ -8,6 +8,7 @@ mod collection;
 mod definitions;
 mod fixture;
 mod impersonation;
+mod keeping;
 mod kube_client;
 mod namespaces;
 mod objects;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::example;
 use crate::Failure;
 use crate::document::{self, Document};
+use fivespot_apiserver::Registry;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::{Scope, pinned_kind};
@@ -25,6 +26,20 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
         all.extend(document::parse(name, text)?);
     }
     Ok(all)
+}
+
+/// Takes the objects out whose kinds are not served, and returns them.
+pub(crate) fn take_unserved(
+    objects: &mut Vec<Document>,
+    registry: &Registry,
+) -> Vec<Document> {
+    let is_unserved = |object: &mut Document| {
+        let version = object.text("/apiVersion");
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        let kind = registry.of_kind(group, version, object.text("/kind"));
+        kind.is_none()
+    };
+    objects.extract_if(.., is_unserved).collect()
 }
 
 /// `Kind/name` of each object, for people.

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_apiserver::{Credentials, Server, User};
+use fivespot_apiserver::{Credentials, Server, Storage, User};
 use fivespot_clock::Clock;
 use jiff::SignedDuration;
 use kube::Client;
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::neighbour::Neighbour;
 use super::story::{Story, instant};
 use super::until::Lookout;
-use super::{Args, kubeconfig, load, record};
+use super::{Args, keep, kubeconfig, load, record};
 use crate::document::Document;
 use crate::signals::Signals;
 use crate::{Failure, Outcome};
@@ -36,13 +35,10 @@ pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
     let story = Arc::new(Story::on_stdout());
     let objects = load::read(&args.apply)?;
     let clock = clock(&args);
-    let credentials = Credentials::generate()
-        .map_err(|error| Failure::new("making the server's credentials", error))?;
-    let server = server(&args, clock.clone(), &credentials)?;
-    let listener = TcpListener::bind(args.listen).await.map_err(|error| {
-        Failure::new(format!("listening on {}", args.listen), error)
-            .remedy("choose another address with --listen, or port 0 for a free one")
-    })?;
+    let data_dir = args.data_dir.as_deref();
+    let (storage, credentials) = keep::open(data_dir)?;
+    let server = server(&args, clock.clone(), (storage, &credentials))?;
+    let listener = keep::listen(args.listen, data_dir).await?;
     let address = listener
         .local_addr()
         .map_err(|error| Failure::new("asking for the server's address", error))?;
@@ -72,10 +68,7 @@ pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
     };
     greet(&story, &args, &clock, &format!("https://{address}"));
     story.say(&format!("export KUBECONFIG={}", written.display()));
-    for object in &objects {
-        load::apply(&client, object).await?;
-    }
-    story.say(&format!("applied {}", load::titles(&objects)));
+    apply(&story, &args, &server, objects).await?;
 
     if clock.is_virtual() {
         let (clock, speed) = (clock.clone(), args.speed.unwrap_or(1));
@@ -92,6 +85,28 @@ pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
         tracing::debug!("the listener did not end in order");
     }
     Ok(say_goodbye(&story, &clock, end))
+}
+
+/// Applies what was asked for, or the examples as far as their kinds are served.
+async fn apply(
+    story: &Story,
+    args: &Args,
+    server: &Server,
+    mut objects: Vec<Document>,
+) -> Result<(), Failure> {
+    if args.apply.is_empty() {
+        let others = load::take_unserved(&mut objects, &server.registry());
+        if !others.is_empty() {
+            let titles = load::titles(&others);
+            story.say(&format!("left out what is not served: {titles}"));
+        }
+    }
+    let client = Client::new(server.in_process(), "default");
+    for object in &objects {
+        load::apply(&client, object).await?;
+    }
+    story.say(&format!("applied {}", load::titles(&objects)));
+    Ok(())
 }
 
 fn failed_to_serve(
@@ -119,10 +134,12 @@ fn clock(args: &Args) -> Clock {
 fn server(
     args: &Args,
     clock: Clock,
-    credentials: &Credentials,
+    (storage, credentials): (Option<Storage>, &Credentials),
 ) -> Result<Server, Failure> {
     let mut options = fivespot_apiserver::Options::new(clock);
     options.kube = args.kube_version;
+    options.storage = storage;
+    options.token_key = Some(credentials.token_key());
     options.authority = Some(credentials.authority_pem().to_owned());
     options
         .enable_plugins

@@ -1,0 +1,260 @@
+//! Objects on disk, so that a server can go on where another one ended.
+
+use std::fmt;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use redb::backends::FileBackend;
+use redb::{
+    Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, TableDefinition,
+};
+use serde_json::Value;
+
+use crate::meta;
+use crate::resource::GroupResource;
+use crate::store::Key;
+
+/// The newest state of every object as JSON, by its place.
+const OBJECTS: TableDefinition<&str, &[u8]> = TableDefinition::new("objects");
+/// Numbers by name.
+const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
+/// The version of the last write.
+const VERSION: &str = "version";
+/// How the tables are to be read.
+const FORMAT: &str = "format";
+/// The format written here.
+const CURRENT_FORMAT: u64 = 1;
+/// The file in the directory.
+const FILE: &str = "objects.redb";
+
+/// Why a directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// Somebody else writes there.
+    #[error("{0} is in use by another process; stop that one, or name another directory")]
+    InUse(PathBuf),
+    /// It was written by a newer release.
+    #[error(
+        "{path} has format {found}, and {CURRENT_FORMAT} is the newest that is known; use a \
+         newer release, or name another directory"
+    )]
+    Newer {
+        /// The directory.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+    },
+    /// The directory or a file in it cannot be made or opened.
+    #[error("{path} cannot be opened")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The database failed.
+    #[error("the database in {path} failed")]
+    Database {
+        /// The directory.
+        path: PathBuf,
+        /// What the database says.
+        source: Box<redb::Error>,
+    },
+    /// An object that was stored is no object.
+    #[error("the database in {path} holds {place:?}, which is no object")]
+    Damaged {
+        /// The directory.
+        path: PathBuf,
+        /// Where the object was stored.
+        place: String,
+    },
+}
+
+/// A directory that objects are kept in. Clones share it; one server at a time writes to
+/// it, and no other process.
+///
+/// Every write is on disk before it is answered. What was answered is there after a crash,
+/// what was not answered may be.
+#[derive(Clone)]
+pub struct Storage(Arc<Inner>);
+
+struct Inner {
+    directory: PathBuf,
+    database: Database,
+    restored: Mutex<Option<Restored>>,
+}
+
+/// What a directory held when it was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Restored {
+    /// The version of the last write; 0 if there was none.
+    pub(crate) version: u64,
+    pub(crate) objects: Vec<(GroupResource, Key, Value)>,
+}
+
+/// One write that is to be kept: a place, and what is there afterwards.
+pub(crate) type Entry = (String, Option<Vec<u8>>);
+
+impl Storage {
+    /// Opens a directory, which is made if it is missing, for its owner alone.
+    ///
+    /// # Errors
+    /// It cannot be made or read, is in use, or was written by a newer release.
+    pub fn open(directory: &Path) -> Result<Self, StorageError> {
+        let path = || directory.to_owned();
+        let failed = |source| StorageError::Directory {
+            path: path(),
+            source,
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(failed)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(directory.join(FILE))
+            .map_err(failed)?;
+        let opened = FileBackend::new(file)
+            .and_then(|file| Database::builder().create_with_backend(file));
+        let database = opened.map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => StorageError::InUse(path()),
+            other => StorageError::Database {
+                path: path(),
+                source: Box::new(other.into()),
+            },
+        })?;
+        let restored = restored(&database, directory)?;
+        Ok(Self(Arc::new(Inner {
+            directory: path(),
+            database,
+            restored: Mutex::new(Some(restored)),
+        })))
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.0.directory
+    }
+
+    /// What was there; once.
+    pub(crate) fn take_restored(&self) -> Restored {
+        let mut restored = self
+            .0
+            .restored
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        restored.take().unwrap_or_default()
+    }
+
+    /// Keeps some writes, all or none, and the version that they led to.
+    pub(crate) fn keep(
+        &self,
+        version: u64,
+        entries: &[Entry],
+    ) -> Result<(), redb::Error> {
+        let transaction = self.0.database.begin_write()?;
+        {
+            let mut objects = transaction.open_table(OBJECTS)?;
+            for (place, object) in entries {
+                match object {
+                    Some(object) => objects.insert(place.as_str(), object.as_slice())?,
+                    None => objects.remove(place.as_str())?,
+                };
+            }
+            let mut numbers = transaction.open_table(NUMBERS)?;
+            numbers.insert(VERSION, version)?;
+            numbers.insert(FORMAT, CURRENT_FORMAT)?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Storage").field(&self.0.directory).finish()
+    }
+}
+
+/// Where an object is kept. Names hold no NUL.
+pub(crate) fn place(resource: &GroupResource, key: &Key) -> String {
+    let GroupResource { group, resource } = resource;
+    format!("{group}\0{resource}\0{}\0{}", key.namespace, key.name)
+}
+
+fn restored(database: &Database, directory: &Path) -> Result<Restored, StorageError> {
+    let failed = |source: redb::Error| StorageError::Database {
+        path: directory.to_owned(),
+        source: Box::new(source),
+    };
+    let (format, version, stored) = read(database).map_err(failed)?;
+    if format > CURRENT_FORMAT {
+        return Err(StorageError::Newer {
+            path: directory.to_owned(),
+            found: format,
+        });
+    }
+    let mut objects = Vec::with_capacity(stored.len());
+    for (place, bytes) in stored {
+        let parts: Vec<&str> = place.split('\0').collect();
+        let object = serde_json::from_slice::<Value>(&bytes);
+        let ([group, resource, namespace, name], Ok(object)) = (parts.as_slice(), object)
+        else {
+            return Err(StorageError::Damaged {
+                path: directory.to_owned(),
+                place,
+            });
+        };
+        let key = Key::new(namespace, name);
+        objects.push((GroupResource::new(group, resource), key, object));
+    }
+    // In the order in which they were written.
+    objects.sort_by_key(|(.., it)| meta::version(it).parse::<u64>().unwrap_or_default());
+    Ok(Restored { version, objects })
+}
+
+type Stored = Vec<(String, Vec<u8>)>;
+
+/// The format, the version of the last write, and every object.
+fn read(database: &Database) -> Result<(u64, u64, Stored), redb::Error> {
+    let transaction = database.begin_write()?;
+    // A new database has no tables to read yet.
+    transaction.open_table(OBJECTS)?;
+    transaction.open_table(NUMBERS)?;
+    transaction.commit()?;
+    let transaction = database.begin_read()?;
+    let numbers = transaction.open_table(NUMBERS)?;
+    let number = |name: &str| -> Result<u64, redb::Error> {
+        Ok(numbers.get(name)?.map(|it| it.value()).unwrap_or_default())
+    };
+    let mut stored = Vec::new();
+    for entry in transaction.open_table(OBJECTS)?.iter()? {
+        let (place, object) = entry?;
+        stored.push((place.value().to_owned(), object.value().to_vec()));
+    }
+    Ok((number(FORMAT)?, number(VERSION)?, stored))
+}
+
+/// Writes `text` to a file that only its owner can read, whole or not at all.
+pub(crate) fn write_private(path: &Path, text: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    let draft = path.with_extension("draft");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&draft)?;
+    file.write_all(text)?;
+    file.sync_all()?;
+    fs::rename(&draft, path)
+}

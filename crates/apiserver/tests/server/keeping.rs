@@ -1,0 +1,205 @@
+//! What is kept on disk is there when a server starts again.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fivespot_apiserver::{
+    Credentials, Delete, Options, Patch, Selector, Server, Storage, User,
+};
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+
+use crate::fixture::{
+    DEFINITIONS, MAPS, THINGS, at, definition, map, name_of, options, thing,
+};
+
+/// A directory of its own for each test; removed at the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("kept-{}-{count}", std::process::id());
+        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
+    }
+
+    fn server(&self) -> Server {
+        Server::new(Options {
+            storage: Some(Storage::open(&self.0).unwrap()),
+            ..options()
+        })
+        .unwrap()
+    }
+}
+
+/// Ends a server once its chores are done, which hold it.
+async fn end<T>(server: Server, client: T) {
+    server.clock().quiet().await;
+    drop((server, client));
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What is left behind is in the way of nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn objects_and_versions_go_on() {
+    let place = Place::new();
+    let first = place.server();
+    let client = first.client();
+    client.create(MAPS, map("kept")).await.unwrap();
+    client.create(MAPS, map("gone")).await.unwrap();
+    client
+        .delete(&at("gone"), &Delete::default())
+        .await
+        .unwrap();
+    let paint = Patch::Merge(json!({"data": {"a": "2"}}));
+    let kept = client.patch(&at("kept"), paint).await.unwrap();
+    let version = first.version();
+    end(first, client).await;
+
+    let second = place.server();
+    assert_eq!(second.version(), version, "starting again writes nothing");
+    let client = second.client();
+    assert_eq!(client.get(&at("kept")).await.unwrap(), kept);
+    assert_eq!(client.get(&at("gone")).await.unwrap_err().code, 404);
+    let later = client.create(MAPS, map("later")).await.unwrap();
+    assert_eq!(
+        later["metadata"]["resourceVersion"],
+        (version + 1).to_string()
+    );
+    let uids: Vec<Value> = [kept, later]
+        .iter()
+        .map(|it| it["metadata"]["uid"].clone())
+        .collect();
+    assert_ne!(uids[0], uids[1]);
+}
+
+#[tokio::test]
+async fn uids_of_another_run_are_not_given_again() {
+    let place = Place::new();
+    let mut all = Vec::new();
+    for round in 0..3 {
+        let server = place.server();
+        for number in 0..5 {
+            let name = format!("x{round}-{number}");
+            let made = server.client().create(MAPS, map(&name)).await.unwrap();
+            all.push(made["metadata"]["uid"].to_string());
+        }
+        end(server, ()).await;
+    }
+    let count = all.len();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), count);
+}
+
+#[tokio::test]
+async fn a_watch_from_before_the_start_is_too_old() {
+    let place = Place::new();
+    let first = place.server();
+    let old = first.client().create(MAPS, map("a")).await.unwrap();
+    first.client().create(MAPS, map("b")).await.unwrap();
+    let now = first.version();
+    end(first, ()).await;
+    let second = place.server();
+    let client = second.client();
+    let old = old["metadata"]["resourceVersion"].as_str().unwrap();
+    let mut watch = client.watch(MAPS, &Selector::default(), old).unwrap();
+    let told = watch.next().await.unwrap().unwrap_err();
+    assert_eq!(told.code, 410);
+    let now = now.to_string();
+    client.watch(MAPS, &Selector::default(), &now).unwrap();
+}
+
+#[tokio::test]
+async fn definitions_roles_and_unfinished_ends_are_taken_up_again() {
+    let place = Place::new();
+    let first = place.server();
+    let client = first.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    first.clock().quiet().await;
+    client.create(THINGS, thing("t")).await.unwrap();
+    let role = json!({"metadata": {"name": "r"}, "rules": [
+        {"verbs": ["list"], "apiGroups": ["example.com"], "resources": ["things"]}]});
+    let group = "/apis/rbac.authorization.k8s.io/v1";
+    client
+        .create(&format!("{group}/clusterroles"), role)
+        .await
+        .unwrap();
+    let bound = json!({"metadata": {"name": "r"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+            "name": "r"},
+        "subjects": [{"kind": "User", "name": "jane"}]});
+    client
+        .create(&format!("{group}/clusterrolebindings"), bound)
+        .await
+        .unwrap();
+    let mut held = map("held");
+    held["metadata"]["finalizers"] = json!(["example.com/wait"]);
+    client.create(MAPS, held).await.unwrap();
+    client
+        .delete(&at("held"), &Delete::default())
+        .await
+        .unwrap();
+    end(first, client).await;
+
+    let second = place.server();
+    let jane = second.client_as(User::new("jane", &[]));
+    let things = jane.list(THINGS, &Selector::default()).await.unwrap();
+    let names: Vec<&str> = things.items.iter().map(name_of).collect();
+    assert_eq!(names, ["t"]);
+    let client = second.client();
+    let too_small = json!({"metadata": {"name": "x"}, "spec": {"size": 0},
+        "apiVersion": "example.com/v1", "kind": "Thing"});
+    assert_eq!(
+        client.create(THINGS, too_small).await.unwrap_err().code,
+        422
+    );
+    let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    client.patch(&at("held"), free).await.unwrap();
+    assert_eq!(client.get(&at("held")).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
+async fn only_one_at_a_time_writes_to_a_directory() {
+    let place = Place::new();
+    let first = place.server();
+    let refused = Storage::open(&place.0).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        format!(
+            "{} is in use by another process; stop that one, or name another directory",
+            place.0.display()
+        )
+    );
+    drop(first);
+    Storage::open(&place.0).unwrap();
+}
+
+#[test]
+fn credentials_are_kept_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let place = Place::new();
+    let storage = Storage::open(&place.0).unwrap();
+    let first = Credentials::kept_in(storage.directory()).unwrap();
+    let second = Credentials::kept_in(storage.directory()).unwrap();
+    assert_eq!(first.token(), second.token());
+    assert_eq!(first.authority_pem(), second.authority_pem());
+    for entry in std::fs::read_dir(&place.0).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}", entry.path().display());
+    }
+    std::fs::write(place.0.join("credentials.json"), "x").unwrap();
+    let told = Credentials::kept_in(&place.0).err().unwrap().to_string();
+    assert!(
+        told.ends_with("does not hold credentials; remove it and new ones are made"),
+        "{told}"
+    );
+}
