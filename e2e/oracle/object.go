@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
+	"k8s.io/apiserver/pkg/warning"
 )
 
 // strategy is what the server asks about objects of one version.
@@ -48,7 +49,8 @@ func (d *definition) write(asked write) written {
 	if err != nil {
 		return written{Undecodable: err.Error()}
 	}
-	ctx := context.Background()
+	rules := []string{}
+	ctx := warning.WithWarningRecorder(context.Background(), (*recorder)(&rules))
 	old := &unstructured.Unstructured{Object: asked.OldObject}
 	switch asked.Operation {
 	case "CREATE":
@@ -64,6 +66,7 @@ func (d *definition) write(asked write) written {
 	default:
 		return written{Undecodable: fmt.Sprintf("no operation %q", asked.Operation)}
 	}
+	given.Warnings = append(given.Warnings, rules...)
 	given.Cost = cost(structural, object, old)
 	return given
 }
@@ -160,6 +163,10 @@ func cost(structural *structuralschema.Structural, object, old *unstructured.Uns
 	}
 	_, left := validator.Validate(context.Background(), nil, structural, object.Object, before,
 		celconfig.RuntimeCELCostBudget, options...)
+	if left < 0 {
+		// A limit ended it; what it had cost until then is not told.
+		return nil
+	}
 	spent := celconfig.RuntimeCELCostBudget - left
 	return &spent
 }

@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -37,9 +38,16 @@ type write struct {
 	// Operation is CREATE, UPDATE or STATUS.
 	Operation string `json:"operation"`
 	// Object as the client sent it.
-	Object map[string]any `json:"object"`
+	Object content `json:"object"`
 	// OldObject as it is stored.
-	OldObject map[string]any `json:"oldObject"`
+	OldObject content `json:"oldObject"`
+}
+
+// content is that of an object, with numbers as the server has them.
+type content map[string]any
+
+func (c *content) UnmarshalJSON(text []byte) error {
+	return utiljson.Unmarshal(text, (*map[string]any)(c))
 }
 
 // request is what an admission policy sees.
@@ -50,9 +58,9 @@ type request struct {
 	Subresource string                      `json:"subresource"`
 	Namespace   string                      `json:"namespace"`
 	Name        string                      `json:"name"`
-	Object      map[string]any              `json:"object"`
-	OldObject   map[string]any              `json:"oldObject"`
-	Options     map[string]any              `json:"options"`
+	Object      content                     `json:"object"`
+	OldObject   content                     `json:"oldObject"`
+	Options     content                     `json:"options"`
 	DryRun      bool                        `json:"dryRun"`
 	User        asker                       `json:"user"`
 	// Equivalents are the other versions in which the resource is served.

@@ -1,6 +1,6 @@
 //! The real kubectl works as it does against any API server, and shows machines readably.
 
-mod creates;
+pub(crate) mod creates;
 mod session;
 pub(crate) mod shows;
 

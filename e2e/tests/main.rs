@@ -31,12 +31,14 @@
 )]
 
 mod admits_exactly_the_table;
+mod agent_keeps_to_its_node;
 mod cancels_when_it_reopens;
 mod changes_wait_for_the_next_window;
 mod clears_up_what_was_half_made;
 mod disabled_stays;
 mod drains_before_delete;
 mod foreign_objects_survive;
+mod hands_over;
 mod idle_costs_nothing;
 mod kill_switch_wins;
 mod kubectl;
@@ -44,6 +46,7 @@ mod leaves_when_deleted;
 mod opens_on_time;
 mod pauses;
 mod promise;
+mod reclaims_the_host;
 mod run;
 mod speaks_both_contracts;
 mod spends_little;
@@ -59,19 +62,23 @@ use promise::Promise;
 /// Every promise.
 const ALL: &[&[Promise]] = &[
     admits_exactly_the_table::PROMISES,
+    agent_keeps_to_its_node::PROMISES,
     cancels_when_it_reopens::PROMISES,
     changes_wait_for_the_next_window::PROMISES,
     clears_up_what_was_half_made::PROMISES,
     disabled_stays::PROMISES,
     drains_before_delete::PROMISES,
     foreign_objects_survive::PROMISES,
+    hands_over::PROMISES,
     idle_costs_nothing::PROMISES,
     kill_switch_wins::PROMISES,
     kubectl::PROMISES,
+    kubectl::creates::PROMISES,
     kubectl::shows::PROMISES,
     leaves_when_deleted::PROMISES,
     opens_on_time::PROMISES,
     pauses::PROMISES,
+    reclaims_the_host::PROMISES,
     speaks_both_contracts::PROMISES,
     spends_little::PROMISES,
     survives_restart_at_every_write::PROMISES,

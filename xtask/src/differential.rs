@@ -233,19 +233,22 @@ fn shown(
     let Some(difference) = differences.iter().min_by_key(|it| it.aspect) else {
         return Ok(String::new());
     };
-    let aspect = difference.aspect;
+    let matter = difference.matter();
     let question = question::question(seed, case);
     let small = shrink::shrink(&question, |smaller| {
         let comparison = judge(oracle, smaller)?;
-        Ok(comparison.differences.iter().any(|it| it.aspect == aspect))
+        Ok(comparison
+            .differences
+            .iter()
+            .any(|it| it.matter() == matter))
     })?;
     let left = judge(oracle, &small)?;
-    let found = left.differences.iter().find(|it| it.aspect == aspect);
+    let found = left.differences.iter().find(|it| it.matter() == matter);
     let found = found.unwrap_or(difference);
     Ok(format!(
         "\ncase {case}: {} of {}\n  question    {small}\n  kubernetes  {}\n  ours        {}\n  \
          replay      cargo xtask differential --seed {seed} --case {case}\n",
-        aspect.name(),
+        found.aspect.name(),
         found.place,
         found.theirs,
         found.ours,

@@ -2,12 +2,18 @@
 //! registered one says to objects of its kind.
 
 mod budget;
+mod called;
+mod column;
+mod conversion;
 mod default;
 mod definition;
+mod history;
 mod list_type;
 mod open_api;
 mod rule;
 mod scale;
+mod selectable;
+mod version_schema;
 
 use serde_json::Value;
 
@@ -68,7 +74,20 @@ impl Crd {
     /// What the server would refuse it for, with paths that start at `spec` or `metadata`.
     /// Like the server, it says `spec.validation` of schemas that all versions share.
     pub fn compile(crd: &Value, version: KubeVersion) -> Result<Self, Vec<FieldError>> {
-        definition::compile(crd, version)
+        definition::compile(crd, None, version)
+    }
+
+    /// Compiles a `CustomResourceDefinition` that replaces `old`, which is registered. Its
+    /// `status.storedVersions` and the condition `Established` are taken from `old`.
+    ///
+    /// # Errors
+    /// What the server would refuse the update for.
+    pub fn replace(
+        crd: &Value,
+        old: &Value,
+        version: KubeVersion,
+    ) -> Result<Self, Vec<FieldError>> {
+        definition::compile(crd, Some(old), version)
     }
 
     /// The API group.

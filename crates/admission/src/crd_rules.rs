@@ -19,6 +19,8 @@ pub(crate) use run::{Run, usable_message};
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) own: Vec<Rule>,
+    /// Whether there are rules about a value that no rule can see.
+    pub(crate) unseen: bool,
     pub(crate) items: Option<Box<Rules>>,
     pub(crate) additional: Option<Box<Rules>>,
     pub(crate) properties: IndexMap<String, Rules>,
@@ -69,12 +71,15 @@ impl Rules {
             .iter()
             .filter_map(|(name, property)| Some((name.clone(), compile(property)?)))
             .collect();
+        let unseen = !node.rules.is_empty() && own.is_empty();
         let is_empty = own.is_empty()
+            && !unseen
             && items.is_none()
             && additional.is_none()
             && properties.is_empty();
         (!is_empty).then(|| Self {
             own,
+            unseen,
             items: items.map(Box::new),
             additional: additional.map(Box::new),
             properties,

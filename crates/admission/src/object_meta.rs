@@ -349,7 +349,8 @@ const FIELDS: [&str; 15] = [
 ];
 
 /// Removes from the `metadata` of an object the fields that no object has, and returns
-/// their paths, sorted.
+/// their paths, sorted. What is empty goes too, as the server's own form has no place for
+/// it.
 pub fn prune(object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     if let Some(Value::Object(fields)) = object.get_mut("metadata") {
@@ -360,9 +361,35 @@ pub fn prune(object: &mut Value) -> Vec<String> {
             }
             known
         });
+        fields.retain(|name, value| {
+            !is_empty(value) && (name != "generation" || value != 0)
+        });
+        complete_owners(fields);
     }
     unknown.sort_unstable();
     unknown
+}
+
+/// What the server's own form of `metadata` does not keep.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Number(_) | Value::Bool(_) => false,
+    }
+}
+
+/// An owner is always written with all four parts of its identity.
+fn complete_owners(metadata: &mut Map<String, Value>) {
+    let owners = metadata.get_mut("ownerReferences");
+    let owners = owners.and_then(Value::as_array_mut).into_iter().flatten();
+    for owner in owners.filter_map(Value::as_object_mut) {
+        for part in ["apiVersion", "kind", "name", "uid"] {
+            owner.entry(part).or_insert_with(|| "".into());
+        }
+    }
 }
 
 /// Finalizers of `metadata` that `old` does not have and that are named so that they may

@@ -63,6 +63,7 @@ mod evaluate;
 mod expression;
 mod fields;
 mod matching;
+mod registration;
 mod request;
 mod scope;
 mod world;

@@ -261,6 +261,7 @@ fn names_and_versions_of_a_definition_are_checked() {
     spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version
     spec.names.plural: Invalid value: "Widgets": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')
     spec.names.shortNames[0]: Invalid value: "W": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')
+    status.storedVersions: Invalid value: null: must have at least one stored version
     "#);
 }
 
@@ -354,4 +355,117 @@ fn a_finalizer_that_may_collide_is_warned_about() {
     let verdict = v1(&crd).create(&object);
     assert_eq!(said(&verdict), "");
     assert_eq!(verdict.warnings.len(), 1);
+}
+
+/// What the server says to edits of a definition that it accepted.
+fn edited(pointer: &str, value: Value) -> (Vec<String>, Vec<String>) {
+    let mut old = definition(json!({"type": "object"}));
+    old["metadata"]["resourceVersion"] = json!("1");
+    let mut new = old.clone();
+    let (parent, name) = pointer.rsplit_once('/').expect("it is a pointer");
+    new.pointer_mut(parent).expect("it is there")[name] = value;
+    let texts = |result: Result<Crd, Vec<FieldError>>| -> Vec<String> {
+        let errors = result.err().unwrap_or_default();
+        errors.iter().map(ToString::to_string).collect()
+    };
+    (
+        texts(Crd::compile(&new, KubeVersion::default())),
+        texts(Crd::replace(&new, &old, KubeVersion::default())),
+    )
+}
+
+#[test]
+fn columns_and_selectable_fields_of_a_definition_are_checked() {
+    let columns = json!([{"name": "", "type": "text", "jsonPath": "spec.a"}]);
+    let (created, _) = edited("/spec/versions/0/additionalPrinterColumns", columns);
+    assert_eq!(
+        created,
+        [
+            "spec.additionalPrinterColumns[0].name: Required value",
+            "spec.additionalPrinterColumns[0].type: Invalid value: \"text\": must be one of \
+             boolean,date,integer,number,string",
+            "spec.additionalPrinterColumns[0].JSONPath: Invalid value: \"spec.a\": must be a \
+             simple json path starting with .",
+        ]
+    );
+    let fields = json!([{"jsonPath": ".nope"}, {"jsonPath": ""}, {"jsonPath": ".a[0]"}]);
+    let (created, _) = edited("/spec/versions/0/selectableFields", fields);
+    assert_eq!(
+        created,
+        [
+            "spec.selectableFields[0].jsonPath: Invalid value: \".nope\": is an invalid path: \
+             does not refer to a valid field",
+            "spec.selectableFields[1].jsonPath: Required value",
+            "spec.selectableFields[2].jsonPath: Invalid value: \".a[0]\": is an invalid path: \
+             does not refer to a valid field",
+        ]
+    );
+}
+
+#[test]
+fn a_conversion_of_a_definition_is_checked() {
+    let (created, _) = edited(
+        "/spec/conversion",
+        json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v9"],
+            "clientConfig": {"url": "http://example.com/?a=b"}}}),
+    );
+    assert_eq!(
+        created,
+        [
+            "spec.conversion.webhookClientConfig.url: Invalid value: \"http\": 'https' is the \
+             only allowed URL scheme; desired format: https://host[/path]",
+            "spec.conversion.webhookClientConfig.url: Invalid value: \"a=b\": query parameters \
+             are not permitted in the URL",
+            "spec.conversion.conversionReviewVersions: Invalid value: [\"v9\"]: must include at \
+             least one of v1, v1beta1",
+        ]
+    );
+}
+
+#[test]
+fn a_definition_keeps_its_group_and_the_versions_that_objects_are_stored_in() {
+    let (_, updated) = edited("/spec/group", json!("other.example.com"));
+    assert_eq!(
+        updated,
+        ["spec.group: Invalid value: \"other.example.com\": field is immutable"]
+    );
+    let (created, updated) = edited("/spec/versions/0/name", json!("v2"));
+    assert!(created.is_empty(), "{created:?}");
+    assert_eq!(
+        updated,
+        [
+            "status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions; v1 was \
+          previously a storage version, and must remain in spec.versions until a storage \
+          migration ensures no data remains persisted in v1 and removes v1 from \
+          status.storedVersions"
+        ]
+    );
+    let (created, updated) = edited("/spec/preserveUnknownFields", json!(true));
+    assert_eq!(created, updated);
+    assert_eq!(
+        created,
+        [
+            "spec.preserveUnknownFields: Invalid value: true: cannot set to true, set \
+          x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        ]
+    );
+}
+
+#[test]
+fn groups_of_the_community_need_an_approval() {
+    let mut crd = definition(json!({"type": "object"}));
+    crd["spec"]["group"] = json!("a.k8s.io");
+    crd["metadata"]["name"] = json!("widgets.a.k8s.io");
+    let errors = Crd::compile(&crd, KubeVersion::default())
+        .err()
+        .unwrap_or_default();
+    assert_eq!(
+        errors[0].to_string(),
+        "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups \
+         must have approval annotation \"api-approved.kubernetes.io\", see \
+         https://github.com/kubernetes/enhancements/pull/1111"
+    );
+    crd["metadata"]["annotations"] =
+        json!({"api-approved.kubernetes.io": "unapproved, a test"});
+    assert!(Crd::compile(&crd, KubeVersion::default()).is_ok());
 }

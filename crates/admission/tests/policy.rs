@@ -122,7 +122,7 @@ fn every_failure_is_known_and_the_first_is_answered() {
             {"expression": "false", "messageExpression": "' '", "message": "blank"},
             {"expression": "false", "messageExpression": "'two\\nlines'", "message": "lines"},
             {"expression": "true"},
-            {"expression": "false", "reason": "Unauthorized", "message": "who"},
+            {"expression": "false", "reason": "RequestEntityTooLarge", "message": "who"},
         ]}),
         &json!({"n": 1}),
     );
@@ -138,7 +138,7 @@ fn every_failure_is_known_and_the_first_is_answered() {
         ]
     );
     let last = decision.denials.last().unwrap();
-    assert_eq!((last.code, last.validation), (401, Some(6)));
+    assert_eq!((last.code, last.validation), (413, Some(6)));
 }
 
 #[test]
@@ -478,13 +478,13 @@ fn a_malformed_policy_is_refused_with_the_place_of_each_fault() {
     spec.failurePolicy: Unsupported value: "Maybe": supported values: "Fail", "Ignore"
     spec.paramKind.apiVersion: Required value
     spec.matchConstraints.resourceRules[0].operations[0]: Unsupported value: "READ": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"
-    spec.variables[0].name: Invalid value: "a-b": name is not a valid CEL identifier
     spec.matchConditions[0].expression: Invalid value: "1": must evaluate to bool but got int
+    spec.variables[0].name: Invalid value: "a-b": must be a valid CEL identifier
     spec.validations[0].expression: Invalid value: "object.a": must evaluate to bool but got dyn
-    spec.validations[0].reason: Unsupported value: "Odd": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"
+    spec.validations[0].reason: Unsupported value: "Odd": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge"
     spec.validations[1].expression: Required value: expression is not specified
-    spec.validations[2].message: Invalid value: "a\nb": message must not contain line breaks
     spec.validations[2].messageExpression: Invalid value: "1": must evaluate to string but got int
+    spec.validations[2].message: Invalid value: "a\nb": must not contain line breaks
     spec.auditAnnotations[0].valueExpression: Invalid value: "object.x": must evaluate to one of [string null_type] but got dyn
     "#);
 }
@@ -515,6 +515,7 @@ fn a_malformed_binding_is_refused_with_the_place_of_each_fault() {
     insta::assert_snapshot!(texts(&errors), @r#"
     spec.policyName: Required value
     spec.paramRef.name: Forbidden: name and selector are mutually exclusive
+    spec.paramRef.selector: Forbidden: name and selector are mutually exclusive
     spec.paramRef.parameterNotFoundAction: Required value
     spec.validationActions[2]: Unsupported value: "AuditAndDeny": supported values: "Audit", "Deny", "Warn"
     spec.validationActions[3]: Duplicate value: "Deny"

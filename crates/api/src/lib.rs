@@ -4,6 +4,7 @@
 //! - [`name`]: every label, annotation and child name, made and read in one place
 //! - [`condition`]: condition types and reasons, and how one is set
 //! - [`rules`]: what an acceptable spec is, one row per rule
+//! - [`lint`]: what is allowed and rarely meant
 //! - [`crd`], [`vap`]: the CRD and the admission policy rendered from them; [`manifest`]: as files
 //! - [`reclaim`]: what the operator and the agent on a node tell each other
 //! - [`spec_hash`]: the hash of what a machine is made from
@@ -13,6 +14,7 @@
 pub mod canonical;
 pub mod condition;
 pub mod crd;
+pub mod lint;
 pub mod manifest;
 pub mod name;
 pub mod reclaim;

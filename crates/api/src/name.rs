@@ -72,6 +72,12 @@ pub const RECLAIM_REQUESTED_ANNOTATION: &str = "5spot.finos.org/reclaim-requeste
 pub const RECLAIM_REASON_ANNOTATION: &str = "5spot.finos.org/reclaim-reason";
 /// Annotation on a Node: when the agent asked for reclaim, RFC 3339.
 pub const RECLAIM_REQUESTED_AT_ANNOTATION: &str = "5spot.finos.org/reclaim-requested-at";
+/// The annotations on a Node that make up a request for reclaim.
+pub const RECLAIM_REQUEST: [&str; 3] = [
+    RECLAIM_REQUESTED_ANNOTATION,
+    RECLAIM_REASON_ANNOTATION,
+    RECLAIM_REQUESTED_AT_ANNOTATION,
+];
 /// Annotation on a Machine: the commitment to reclaim, `<time> <reason>`.
 pub const RECLAIM_ANNOTATION: &str = "5spot.finos.org/reclaim";
 /// Annotation on a Machine: the schedule has been disabled for this reclaim.
@@ -179,6 +185,29 @@ pub fn kubeconfig_secret(cluster: &str) -> String {
 /// ```
 pub fn reclaim_config_map(node: &str) -> String {
     format!("reclaim-agent-{node}")
+}
+
+/// The labels of such a ConfigMap.
+pub fn agent_labels() -> BTreeMap<String, String> {
+    [
+        ("app.kubernetes.io/name", "5spot"),
+        ("app.kubernetes.io/component", "reclaim-agent"),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .collect()
+}
+
+/// The Node that such a ConfigMap is for, by its name.
+///
+/// # Example
+/// ```
+/// use fivespot_api::name;
+/// assert_eq!(name::reclaim_node(&name::reclaim_config_map("n1")), Some("n1"));
+/// assert_eq!(name::reclaim_node("kube-root-ca.crt"), None);
+/// ```
+pub fn reclaim_node(config_map: &str) -> Option<&str> {
+    config_map.strip_prefix("reclaim-agent-")
 }
 
 /// The name of the CRD: plural and group.

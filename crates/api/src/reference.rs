@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::condition::{ConditionType, Reason};
 use crate::manifest::{self, GeneratedFile};
 use crate::rules::{Examples, Layer, RULES, Rule};
-use crate::{name, schema};
+use crate::{lint, name, schema};
 
 const HEADER: &str = manifest::PAGE_HEADER;
 
@@ -22,6 +22,7 @@ pub fn pages() -> Vec<GeneratedFile> {
             path: "rules.md".to_owned(),
             text: rules_page(),
         },
+        lint::page(),
     ]
 }
 

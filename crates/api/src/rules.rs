@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 
 use crate::scheduled_machine::ScheduledMachine;
 
+#[cfg(test)]
+pub(crate) use example::acceptable;
 pub use predicate::is_reserved_taint_key;
 pub use table::RULES;
 

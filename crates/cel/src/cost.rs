@@ -67,6 +67,21 @@ pub(crate) enum Formula {
 }
 
 impl Formula {
+    /// What the API server says where its formula takes an error for a list, or for a
+    /// number: it does not look before it counts.
+    pub(crate) fn trips_over(self, args: &[Value<'_>]) -> Option<&'static str> {
+        let is_list = |at: usize| matches!(args.get(at), Some(Value::List(_)));
+        match self {
+            Self::SelfCompare { list, .. } if !is_list(list) => Some(
+                "interface conversion: *types.Err is not traits.Lister: missing method Add",
+            ),
+            Self::Flatten if args.len() > 1 && !matches!(args, [_, Value::Int(_)]) => {
+                Some("interface conversion: ref.Val is *types.Err, not types.Int")
+            }
+            _ => None,
+        }
+    }
+
     /// The formula of a function and, if only one is possible, its overload.
     pub(crate) fn of(function: &str, overload: Option<&str>) -> Self {
         Self::of_function(function, overload)

@@ -114,6 +114,9 @@ pub enum RunError {
         "validation failed due to running out of cost budget, no further validation rules will be run"
     )]
     OutOfBudget,
+    /// The API server's own evaluator gives up with these words, which nothing absorbs.
+    #[error("internal error: {0}")]
+    Internal(&'static str),
 }
 
 impl RunError {

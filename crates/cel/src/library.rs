@@ -162,6 +162,10 @@ const LIBRARIES: &[Library] = &[
         rows: optionals::ROWS,
     },
     Library {
+        since: 33,
+        rows: optionals::ROWS_OF_1_33,
+    },
+    Library {
         since: 29,
         rows: sets::ROWS,
     },

@@ -6,7 +6,7 @@ mod fold;
 use crate::library::no_such_overload;
 use crate::plan::{Call, Node};
 use crate::program::Declared;
-use crate::value::{Entries, Map};
+use crate::value::{Entries, Map, same};
 use crate::{Activation, Budget, RunError, Value, cost};
 
 pub(crate) use fold::Slot;
@@ -76,8 +76,12 @@ impl<'v> Run<'_, 'v> {
         let formula = cost::Formula::Compare;
         let args = [known(&left), known(&right)];
         self.budget.charge(formula.cost(&args, None))?;
-        let equal = left? == right?;
-        Ok(Value::Bool(equal != negated))
+        match same(&left?, &right?) {
+            Some(equal) => Ok(Value::Bool(equal != negated)),
+            // What cannot be compared is at any rate not equal.
+            None if negated => Ok(Value::Bool(true)),
+            None => no_such_overload(),
+        }
     }
 
     fn not_false(&mut self, argument: &'v Node) -> Outcome<'v> {
@@ -192,6 +196,11 @@ impl<'v> Run<'_, 'v> {
         args: &[Value<'v>],
         ready: Result<(), RunError>,
     ) -> Outcome<'v> {
+        if ready.is_err()
+            && let Some(words) = call.formula.trips_over(args)
+        {
+            return Err(RunError::Internal(words));
+        }
         let result = ready.and_then(|()| dispatch(call, args));
         let cost = call.formula.cost(args, result.as_ref().ok());
         self.budget.charge(cost)?;

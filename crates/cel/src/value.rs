@@ -15,7 +15,7 @@ use crate::time::{Duration, Timestamp};
 use crate::{RunError, Type};
 
 pub(crate) use convert::{go_float, lossless_integer};
-pub(crate) use equality::{order, same_keys};
+pub(crate) use equality::{order, same, same_keys};
 pub use list::List;
 pub use map::{Entries, Map};
 pub use text::Text;

@@ -1,20 +1,21 @@
 //! `5spot controller`: the operator, against a real cluster.
 
-use std::collections::BTreeSet;
-use std::io::{self, IsTerminal as _, Write as _};
-use std::num::NonZeroUsize;
+mod flag;
 
-use clap::ValueEnum;
-use fivespot_clock::Clock;
-use fivespot_controller::{Namespaces, NodeAccess, Options};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use fivespot_controller::Options;
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use kube::{Client, Config};
+use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
-use crate::cluster::Source;
 use crate::signals::Signals;
 use crate::{Failure, Outcome};
+pub(crate) use flag::Args;
+use flag::{LogFormat, Pod, Settings};
 
 /// What is logged unless RUST_LOG says otherwise.
 const USUAL_LOG: &str = "info,kube=warn,hyper=warn,tower=warn";
@@ -23,62 +24,19 @@ const VERBOSE_LOG: &str = "debug,kube=info,hyper=info,tower=info";
 /// Who the operator is in the audit log of an API server.
 const AGENT: &str = concat!("5spot/", env!("CARGO_PKG_VERSION"));
 
-/// Run the operator until it is told to stop.
-///
-/// Finds its cluster by --kubeconfig, $KUBECONFIG or ~/.kube/config, and within a pod by
-/// the pod's service account. Run one instance.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
-  5spot controller --kubeconfig ~/.kube/config --context management
-  5spot controller --namespaces team-a,team-b --node-access management")]
-pub(crate) struct Args {
-    #[command(flatten)]
-    source: Source,
-    /// The namespaces to look after [default: all]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    namespaces: Vec<String>,
-    /// How the nodes of a cluster are reached
-    #[arg(long, value_enum, default_value_t)]
-    node_access: Access,
-    /// How many ScheduledMachines may be looked at at a time
-    #[arg(long, value_name = "NUMBER", default_value = "32")]
-    max_concurrent: NonZeroUsize,
-    /// The form of the log on standard error
-    #[arg(long, value_enum, env = "RUST_LOG_FORMAT", default_value_t)]
-    log_format: LogFormat,
-    /// Log more
-    #[arg(short, long)]
-    verbose: bool,
-}
-
-/// How nodes are reached.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Access {
-    /// By the kubeconfig Secret that Cluster API keeps for each Cluster.
-    #[default]
-    Workload,
-    /// The management cluster's own nodes are the ones.
-    Management,
-}
-
-/// The form of the log.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum LogFormat {
-    /// One JSON object a line.
-    #[default]
-    Json,
-    /// For people.
-    Text,
-}
+/// How long passes that are under way may take to end, and the Lease to be released: less than
+/// the 30 s that Kubernetes gives a pod.
+const GRACE: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let settings = args.settings(Pod::of_environment())?;
     start_log(args);
     // The operator is one task; a second thread would have nothing to do.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new("starting", error))?;
-    runtime.block_on(operate(args))
+    runtime.block_on(operate(args, settings))
 }
 
 fn start_log(args: &Args) {
@@ -95,7 +53,7 @@ fn start_log(args: &Args) {
     }
 }
 
-async fn operate(args: &Args) -> Result<Outcome, Failure> {
+async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
     let mut config: Config = args.source.config_or_in_cluster().await?;
     // The operator decides itself when to ask again: a retried eviction would hide what a
@@ -106,22 +64,36 @@ async fn operate(args: &Args) -> Result<Outcome, Failure> {
         .push((USER_AGENT, HeaderValue::from_static(AGENT)));
     let client = Client::try_from(config)
         .map_err(|error| Failure::new("making a client of the kubeconfig", error))?;
-    let mut options = Options::new(client, Clock::system());
-    options.max_concurrent = args.max_concurrent;
-    options.node_access = match args.node_access {
-        Access::Workload => NodeAccess::Workload,
-        Access::Management => NodeAccess::Management,
-    };
-    if !args.namespaces.is_empty() {
-        let names: BTreeSet<String> = args.namespaces.iter().cloned().collect();
-        options.namespaces = Namespaces::Only(names);
-    }
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), "operator started");
+    let options = settings.options(client);
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        identity = options.identity,
+        coordination = ?options.coordination,
+        "operator started"
+    );
+    let outcome = until_told(options, &mut signals).await;
+    tracing::info!(
+        in_order = matches!(outcome, Outcome::Yes),
+        "operator stopped"
+    );
+    let _ = io::stderr().flush();
+    Ok(outcome)
+}
+
+/// Runs until a signal; then to the end of what is under way, but not for ever.
+async fn until_told(options: Options, signals: &mut Signals) -> Outcome {
+    let (stop, stopped) = oneshot::channel::<()>();
+    let mut running = Box::pin(fivespot_controller::run_until(options, stopped));
     tokio::select! {
         () = signals.heard() => {}
-        never = fivespot_controller::run(options) => match never {},
+        // Nobody has told it to.
+        _ = &mut running => return Outcome::No,
     }
-    tracing::info!("operator stopped");
-    let _ = io::stderr().flush();
-    Ok(Outcome::Yes)
+    tracing::info!("operator is told to stop");
+    drop(stop);
+    tokio::select! {
+        _ = &mut running => Outcome::Yes,
+        () = signals.heard() => Outcome::No,
+        () = tokio::time::sleep(GRACE) => Outcome::No,
+    }
 }

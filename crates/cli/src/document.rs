@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -15,6 +16,52 @@ pub(crate) struct Document {
     pub(crate) origin: String,
     /// What was written.
     pub(crate) object: Value,
+    /// Where its text is, if it is in a file or a stream.
+    pub(crate) place: Option<Place>,
+}
+
+/// The text of an object within a file or a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The file; `standard input` for that.
+    pub(crate) file: String,
+    /// The line of the file on which the document begins, from 1.
+    pub(crate) line: usize,
+    /// The text of the document, from that line on.
+    pub(crate) text: Arc<str>,
+}
+
+impl Place {
+    /// The line of the file on which a field stands, as well as can be told from the text: that
+    /// of the nearest field around it where it cannot be found.
+    pub(crate) fn line_of(&self, field: &str) -> usize {
+        let lines: Vec<&str> = self.text.lines().collect();
+        let mut at = 0;
+        let mut depth = None;
+        for key in field.split(['.', '[', ']']) {
+            let is_index = key.is_empty() || key.bytes().all(|it| it.is_ascii_digit());
+            if is_index {
+                continue;
+            }
+            let below = lines.iter().enumerate().skip(at);
+            let found = below
+                .map(|(place, line)| (place, line.trim_start_matches([' ', '-']), line))
+                .find(|(_, rest, line)| {
+                    let indent = line.len() - rest.len();
+                    let rest = rest.trim_start_matches(['"', '\'']);
+                    let is_key = rest.strip_prefix(key).is_some_and(|rest| {
+                        rest.trim_start_matches(['"', '\'']).starts_with(':')
+                    });
+                    is_key && depth.is_none_or(|depth| indent > depth)
+                });
+            let Some((place, rest, line)) = found else {
+                break;
+            };
+            at = place;
+            depth = Some(line.len() - rest.len());
+        }
+        self.line + at
+    }
 }
 
 impl Document {
@@ -61,26 +108,67 @@ pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> 
     let documents: Vec<Value> = serde_saphyr::from_multiple(text)
         .map_err(|error| Failure::new(format!("reading {origin}"), error))?;
     let several = documents.len() > 1;
+    let file = origin;
+    let mut texts = sections(text);
     let mut all = Vec::new();
-    for (mut object, place) in documents.into_iter().zip(1..) {
+    for (mut object, number) in documents.into_iter().zip(1..) {
         let origin = if several {
-            format!("{origin}, document {place}")
+            format!("{origin}, document {number}")
         } else {
             origin.to_owned()
         };
-        match object.get_mut("items").map(Value::take) {
+        let place = texts.next().map(|(line, text)| Place {
+            file: file.to_owned(),
+            line,
+            text: text.into(),
+        });
+        let is_list = object
+            .get("kind")
+            .and_then(Value::as_str)
+            .is_none_or(|kind| kind.ends_with("List"));
+        match object.get_mut("items").filter(|_| is_list).map(Value::take) {
             Some(Value::Array(items)) => {
-                let item = |(object, place)| Document {
-                    origin: format!("{origin}, item {place}"),
+                let item = |(object, number)| Document {
+                    origin: format!("{origin}, item {number}"),
                     object,
+                    place: place.clone(),
                 };
                 all.extend(items.into_iter().zip(1..).map(item));
             }
             _ if object.is_null() => {}
-            _ => all.push(Document { origin, object }),
+            _ => all.push(Document {
+                origin,
+                object,
+                place,
+            }),
         }
     }
     Ok(all)
+}
+
+/// The documents of a stream that hold anything, each with the line on which it begins.
+fn sections(text: &str) -> impl Iterator<Item = (usize, String)> {
+    let mut all: Vec<(usize, String)> = Vec::new();
+    let mut is_new = true;
+    for (line, number) in text.lines().zip(1..) {
+        if line.starts_with("---") {
+            is_new = true;
+            continue;
+        }
+        let is_blank = line.trim().is_empty() || line.trim_start().starts_with('#');
+        if is_new && is_blank {
+            continue;
+        }
+        if is_new {
+            all.push((number, String::new()));
+            is_new = false;
+        }
+        if let Some((_, text)) = all.last_mut() {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    all.into_iter()
 }
 
 /// The file itself, or the manifests of a directory in the order of their names.
@@ -121,6 +209,30 @@ mod tests {
                 ("a.yaml, document 2, item 2", "C"),
             ]
         );
+    }
+
+    #[test]
+    fn a_field_is_found_on_its_line() {
+        let text = "# a comment\n---\nkind: A\n---\n\nkind: B\nmetadata:\n  name: a\nspec:\n  \
+                    schedule:\n    name: b\n  taints:\n  - key: a\n    effect: c\n";
+        let found = parse("a.yaml", text).unwrap();
+        let place = found[1].place.as_ref().unwrap();
+        assert_eq!(place.line, 6);
+        for (field, line) in [
+            ("spec.schedule.name", 11),
+            ("metadata.name", 8),
+            ("spec.taints[0].effect", 14),
+            ("spec.schedule.missing", 10),
+            ("", 6),
+        ] {
+            assert_eq!(place.line_of(field), line, "{field}");
+        }
+    }
+
+    #[test]
+    fn items_are_taken_apart_in_lists_only() {
+        let found = parse("a.yaml", "kind: Shelf\nitems: [{kind: B}]\n").unwrap();
+        assert_eq!(found[0].text("/kind"), "Shelf");
     }
 
     #[test]

@@ -2,16 +2,22 @@
 
 mod answer;
 mod engine;
+mod github;
+mod junit;
 mod refusal;
 mod report;
+mod sarif;
 #[cfg(test)]
 mod tests;
+mod world;
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use fivespot_admission::KubeVersion;
+use fivespot_admission::policy::User;
+use fivespot_clock::Clock;
 
 use crate::{Failure, Outcome, document};
 use answer::{Answer, Verdict};
@@ -22,6 +28,7 @@ Examples:
   5spot validate -f machine.yaml
   5spot validate -f manifests/ -o json
   5spot validate -f new.yaml --old stored.yaml
+  5spot validate -f machines/ --explain --lint error -o sarif
   5spot validate --no-builtin --crd crd.yaml --policy policies/ -f -";
 
 /// Arguments of `5spot validate`.
@@ -43,6 +50,21 @@ pub(crate) struct Args {
     /// Files or directories with ValidatingAdmissionPolicies and their bindings (repeatable)
     #[arg(long, value_name = "FILE|DIR")]
     policy: Vec<PathBuf>,
+    /// Files or directories with the parameters of policies: objects of their paramKind
+    /// (repeatable)
+    #[arg(long, value_name = "FILE|DIR")]
+    param: Vec<PathBuf>,
+    /// Files or directories with Namespace objects, for policies that look at labels
+    /// (repeatable)
+    #[arg(long, value_name = "FILE|DIR")]
+    namespace_object: Vec<PathBuf>,
+    /// Who asks
+    #[arg(long, value_name = "NAME", default_value = "kubernetes-admin")]
+    user: String,
+    /// A group of the user, beside system:authenticated (repeatable) [default: system:masters
+    /// for the default user]
+    #[arg(long, value_name = "NAME")]
+    group: Vec<String>,
     /// Files or directories with the objects as they are stored: one of the same kind,
     /// namespace and name makes the object an update (repeatable)
     #[arg(long, value_name = "FILE|DIR")]
@@ -60,6 +82,12 @@ pub(crate) struct Args {
     /// policies, and policies after the schema has refused
     #[arg(long)]
     all_failures: bool,
+    /// Say which layer, rule, policy and binding answered, and what it cost
+    #[arg(long)]
+    explain: bool,
+    /// What becomes of remarks about schedules that are allowed and rarely meant
+    #[arg(long, value_enum, default_value_t)]
+    lint: LintLevel,
     /// The form of the answer
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
@@ -76,6 +104,18 @@ enum Operation {
     Delete,
 }
 
+/// What becomes of remarks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum LintLevel {
+    /// They are not looked for
+    Off,
+    /// They are printed
+    #[default]
+    Warn,
+    /// They are printed, and the answer is no if there are any
+    Error,
+}
+
 /// The forms in which answers are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Form {
@@ -84,6 +124,12 @@ enum Form {
     Text,
     /// One JSON document
     Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// JUnit's XML, for test reports
+    Junit,
+    /// Workflow commands of GitHub Actions, for annotations on lines
+    Github,
 }
 
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
@@ -99,24 +145,45 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         builtin: !args.no_builtin,
         definitions: document::read(&args.crd)?,
         policies: document::read(&args.policy)?,
+        params: document::read(&args.param)?,
+        namespaces: document::read(&args.namespace_object)?,
+        user: user(&args),
         version: args.kube_version,
     })?;
+    let now = Clock::system().now();
     let old = document::read(&args.old)?;
     let answers = documents
         .into_iter()
-        .map(|document| engine.answer(document, &old, &args))
+        .map(|document| engine.answer(document, &old, (&args, now)))
         .collect::<Result<Vec<_>, _>>()?;
-    match args.output {
-        Form::Text => report::text(out, &answers)?,
-        Form::Json => report::json(out, &answers)?,
+    report::print(out, &args, &answers)?;
+    Ok(outcome(&answers, args.lint))
+}
+
+/// Who asks.
+fn user(args: &Args) -> User {
+    let is_usual = args.group.is_empty() && args.user == "kubernetes-admin";
+    let usual = is_usual.then(|| "system:masters".to_owned());
+    let everybody = "system:authenticated".to_owned();
+    User {
+        name: args.user.clone(),
+        groups: args
+            .group
+            .iter()
+            .cloned()
+            .chain(usual)
+            .chain([everybody])
+            .collect(),
+        ..User::default()
     }
-    Ok(outcome(&answers))
 }
 
 /// No if anything is refused; no answer if nothing could be looked at.
-fn outcome(answers: &[Answer]) -> Outcome {
+fn outcome(answers: &[Answer], lint: LintLevel) -> Outcome {
     let is = |wanted: fn(&Verdict) -> bool| answers.iter().any(|it| wanted(&it.verdict));
-    if is(|it| matches!(it, Verdict::Refused(_))) {
+    let is_remarked =
+        lint == LintLevel::Error && answers.iter().any(|it| !it.remarks.is_empty());
+    if is_remarked || is(|it| matches!(it, Verdict::Refused(_))) {
         Outcome::No
     } else if is(|it| matches!(it, Verdict::Valid)) {
         Outcome::Yes

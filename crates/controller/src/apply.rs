@@ -14,8 +14,8 @@ use crate::ledger::{Version, Written};
 use crate::memo::Memo;
 use crate::observe::StepTaken;
 use crate::port::{Address, Port};
-use crate::shell::{Shell, cache_name, node, pod, scheduled_machine};
-use crate::workload::Link;
+use crate::shell::{Shell, cache_name, config_map, node, pod, scheduled_machine};
+use crate::workload::{Link, pods_of};
 
 /// How a list of actions ended.
 pub(crate) enum Applied {
@@ -26,6 +26,8 @@ pub(crate) enum Applied {
     },
     /// The world has moved; what was planned no longer fits it.
     Moved,
+    /// This instance may not act on the ScheduledMachine any more.
+    Fenced,
     /// A step failed; those after it were not sent.
     Failed {
         /// Which.
@@ -61,7 +63,10 @@ pub(crate) async fn apply(
         });
     };
     for action in actions {
-        let sent = send(shell, key, &action.request, memo).await;
+        let sent = send(shell, key, &action.request, memo);
+        let Ok(sent) = shell.tenure.write(key, sent).await else {
+            return Applied::Fenced;
+        };
         let error = match sent {
             Ok(answer) => {
                 tracing::info!(step = ?action.step, "step done");
@@ -75,7 +80,7 @@ pub(crate) async fn apply(
         };
         let words = failure::words(&error);
         observe(action, Some(words.clone()));
-        if let Call::Evict { uid } = &action.request.call
+        if let Call::Evict { uid } | Call::DeletePod { uid, .. } = &action.request.call
             && is_about_the_pod(&error)
         {
             tracing::info!(pod = action.request.target.object.name, "eviction refused");
@@ -147,11 +152,15 @@ async fn route(shell: &Arc<Shell>, key: &Key, request: &Request) -> kube::Result
             let Link::Up(port) = workload.link() else {
                 return Err(missing("workload cluster"));
             };
-            let resource = if object.kind == "Pod" { pod() } else { node() };
+            let (resource, cache) = match object.kind.as_str() {
+                "Pod" => (pod(), pods_of(key)),
+                "ConfigMap" => (config_map(), workload.agent_configs()),
+                _ => (node(), workload.nodes()),
+            };
             Ok(Route {
                 port,
                 resource,
-                cache: workload.nodes(),
+                cache,
             })
         }
     }
@@ -190,17 +199,22 @@ async fn send(
             port.create(&collection, object).await?
         }
         Call::Patch(patch) => port.patch(&at, None, patch).await?,
-        Call::Delete { uid } => port.delete(&at, uid).await?,
+        Call::Delete { uid } => port.delete(&at, uid, None).await?,
         // What an eviction has done shows in the pod's own time; it is asked for again only
         // after a live read.
         Call::Evict { uid } => return port.evict(&at, uid).await,
+        Call::DeletePod { uid, grace } => {
+            return port.delete(&at, uid, Some(*grace)).await;
+        }
     };
     let object = Key::new(namespace.unwrap_or_default(), target.object.name.clone());
     match request.call {
         Call::Create(_) | Call::Patch(_) => {
             memo.wrote(&cache, &object, Some(answer.clone()));
         }
-        Call::Delete { .. } | Call::Evict { .. } => memo.wrote(&cache, &object, None),
+        Call::Delete { .. } | Call::DeletePod { .. } | Call::Evict { .. } => {
+            memo.wrote(&cache, &object, None);
+        }
     }
     let written = written(&request.call, &answer, lists_begun);
     shell.desk(key, |desk| desk.ledger.record(cache, object, written));
@@ -231,7 +245,10 @@ fn written(call: &Call, answer: &Value, lists_begun: u64) -> Written {
                 lists_begun,
             }
         }
-        Call::Create(_) | Call::Patch(_) | Call::Evict { .. } => {
+        Call::Create(_)
+        | Call::Patch(_)
+        | Call::DeletePod { .. }
+        | Call::Evict { .. } => {
             // Taking the last finalizer off an object that is being deleted removes it.
             let is_removed = text(&meta["deletionTimestamp"]).is_some()
                 && meta["finalizers"].as_array().is_none_or(Vec::is_empty);

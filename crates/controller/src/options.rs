@@ -9,6 +9,7 @@ use fivespot_clock::Clock;
 use kube::Client;
 
 use crate::connect::{Connect, Dial};
+use crate::lease::Terms;
 use crate::observe::{Observe, Silent};
 
 /// How many passes may be under way at a time unless told otherwise.
@@ -22,6 +23,30 @@ pub enum Namespaces {
     All,
     /// In these, with one watch per kind and namespace. None at all means nowhere.
     Only(BTreeSet<String>),
+}
+
+/// How instances agree on who acts on what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Coordination {
+    /// There is one instance: nobody is asked.
+    #[default]
+    Alone,
+    /// One of them acts on everything, the others stand by: whoever holds the Lease.
+    Leader(Lease),
+    /// Each acts on its share. Each has a Lease of its own, named after this one and the
+    /// instance's [`identity`](Options::identity).
+    Shards(Lease),
+}
+
+/// A coordination Lease, and what it comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name: a DNS label.
+    pub name: String,
+    /// How long it binds.
+    pub terms: Terms,
 }
 
 /// How the nodes of a workload cluster are reached.
@@ -47,26 +72,29 @@ pub struct Options {
     pub namespaces: Namespaces,
     /// How nodes are reached.
     pub node_access: NodeAccess,
+    /// How instances agree on who acts on what.
+    pub coordination: Coordination,
     /// What makes a client of an accepted kubeconfig.
     pub connect: Arc<dyn Connect>,
     /// How many passes may be under way at a time.
     pub max_concurrent: NonZeroUsize,
     /// Who is told of each transition.
     pub observe: Arc<dyn Observe>,
-    /// This instance's name in events, unique among replicas.
+    /// This instance's name in events and Leases, unique among replicas.
     pub identity: String,
     /// The seed of the jitter in retries: equal seeds, equal waits.
     pub seed: u64,
 }
 
 impl Options {
-    /// All namespaces, workload access through [`Dial`], 32 passes at a time, no observer.
+    /// All namespaces, no other instance, workload access through [`Dial`], 32 passes at a time, no observer.
     pub fn new(client: Client, clock: Clock) -> Self {
         Self {
             client,
             clock,
             namespaces: Namespaces::All,
             node_access: NodeAccess::Workload,
+            coordination: Coordination::Alone,
             connect: Arc::new(Dial),
             max_concurrent: DEFAULT_MAX_CONCURRENT,
             observe: Arc::new(Silent),
@@ -82,6 +110,7 @@ impl fmt::Debug for Options {
             .debug_struct("Options")
             .field("namespaces", &self.namespaces)
             .field("node_access", &self.node_access)
+            .field("coordination", &self.coordination)
             .field("max_concurrent", &self.max_concurrent)
             .field("identity", &self.identity)
             .field("seed", &self.seed)

@@ -33,7 +33,11 @@ pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
         reconcile_id = id
     );
     let outcome = async {
+        if !shell.tenure.begin(&key) {
+            return keep_warm(&shell, &key).await;
+        }
         let outcome = outcome(&shell, &key).await;
+        shell.tenure.end(&key);
         tracing::debug!(?outcome, "pass ended");
         outcome
     }
@@ -41,6 +45,19 @@ pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
     .await;
     shell.work.finish(&key, outcome);
     drop(busy);
+}
+
+/// Another instance acts on the ScheduledMachine: looks at it, so that everything it depends on
+/// is watched and remembered when it is this one's turn. Reads from caches and writes nothing.
+async fn keep_warm(shell: &Arc<Shell>, key: &Key) -> Outcome {
+    match gather(shell, key, Freshness::Cached, &Memo::default()).await {
+        Gathered::View(view) => {
+            planned(shell, key, &view);
+        }
+        Gathered::Gone => shell.forget(key),
+        Gathered::Waiting | Gathered::Failed(_) => {}
+    }
+    Outcome::Done { wake: None }
 }
 
 async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
@@ -84,6 +101,10 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
     Outcome::Stale { wake: None }
 }
 
+/// Whoever may act on the ScheduledMachine looks at it; if that is this instance again, it is
+/// woken.
+const FENCED: Round = Round::Ended(Outcome::Done { wake: None });
+
 /// How one look at the world ended.
 enum Round {
     /// With the pass.
@@ -112,6 +133,7 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
     let version = match apply(shell, key, (view, memo), &plan.actions).await {
         Applied::All { version } => version,
         Applied::Moved => return Round::LookAgain,
+        Applied::Fenced => return FENCED,
         Applied::Failed {
             step,
             cause,
@@ -128,6 +150,7 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
         match report::status(shell, key, (view, memo), (status, &version)).await {
             Told::Written => {}
             Told::Moved => return Round::LookAgain,
+            Told::Fenced => return FENCED,
             Told::Failed(error) => {
                 tracing::warn!(error, "status could not be written");
                 return Round::Ended(Outcome::Failed { wake: plan.wake });

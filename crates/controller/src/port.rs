@@ -129,18 +129,47 @@ impl Port {
         self.send(Method::PATCH, &path, bytes(patch)).await
     }
 
-    /// Deletes the object of that uid, in the background. Answers with the object where it
+    /// Deletes the object of that uid, in the background, a pod with a grace period in seconds
+    /// where one is given. Answers with the object where it
     /// still has to be finalized, else with a Status.
     pub(crate) async fn delete(
         &self,
         at: &Address<'_>,
         uid: &str,
+        grace: Option<u32>,
     ) -> kube::Result<Value> {
-        let options = json!({
+        let mut options = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "propagationPolicy": "Background",
             "preconditions": {"uid": uid},
+        });
+        if let Some(seconds) = grace {
+            options["gracePeriodSeconds"] = json!(seconds);
+        }
+        self.send(Method::DELETE, &at.path(), bytes(&options)).await
+    }
+
+    /// Replaces an object, if it still is of the version that `object` names.
+    pub(crate) async fn replace(
+        &self,
+        at: &Address<'_>,
+        object: &Value,
+    ) -> kube::Result<Value> {
+        let path = format!("{}?fieldManager={FIELD_MANAGER}", at.path());
+        self.send(Method::PUT, &path, bytes(object)).await
+    }
+
+    /// Deletes the object of that uid, if it still is of that version.
+    pub(crate) async fn delete_version(
+        &self,
+        at: &Address<'_>,
+        (uid, version): (&str, &str),
+    ) -> kube::Result<Value> {
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid, "resourceVersion": version},
         });
         self.send(Method::DELETE, &at.path(), bytes(&options)).await
     }

@@ -22,6 +22,8 @@ pub(crate) enum Told {
     Written,
     /// The ScheduledMachine has changed meanwhile, or is gone.
     Moved,
+    /// This instance may not act on the ScheduledMachine any more.
+    Fenced,
     /// It could not be written, and this is why.
     Failed(String),
 }
@@ -51,7 +53,11 @@ pub(crate) async fn status(
     let cache = cache_name(&resource);
     let store = &shell.scheduled_machines.store;
     let lists_begun = store.lists_begun(&key.namespace);
-    let answer = match shell.port.patch(&at, Some("status"), &patch).await {
+    let sent = shell.port.patch(&at, Some("status"), &patch);
+    let Ok(sent) = shell.tenure.write(key, sent).await else {
+        return Told::Fenced;
+    };
+    let answer = match sent {
         Ok(answer) => answer,
         Err(error) if matches!(failure::code(&error), Some(404 | 409)) => {
             return Told::Moved;
@@ -122,7 +128,8 @@ pub(crate) async fn publish(shell: &Shell, key: &Key, view: &View, all: &[Event]
         let observe = &shell.options.observe;
         observe.event(view.now, key, &event.reason, &event.note);
         let body = body(shell, key, view, event);
-        if let Err(error) = shell.port.create(&at, &body).await {
+        let sent = shell.tenure.write(key, shell.port.create(&at, &body)).await;
+        if let Ok(Err(error)) = sent {
             let error = failure::words(&error);
             tracing::debug!(reason = event.reason, error, "event lost");
         }

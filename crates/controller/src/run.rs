@@ -1,42 +1,70 @@
 //! The controller, as one future.
 
 use std::convert::Infallible;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::oneshot;
 
 use crate::Options;
+use crate::coordinate::coordinate;
 use crate::pass::pass;
 use crate::shell::Shell;
 
-/// Runs the controller until the future is dropped.
+/// Runs the controller until the future is dropped; see [`run_until`].
+pub async fn run(options: Options) -> Infallible {
+    run_until(options, std::future::pending()).await
+}
+
+/// Runs the controller until `stop` is ready, and then to the end of the passes that are under
+/// way; then lets go of its Lease, if it holds one, so that another instance need not wait.
 ///
 /// It may be dropped at any point and started anew against whatever world it left: nothing of
 /// it outlives it, and no state is kept but in the API server. A request that is under way
 /// when it is dropped may or may not reach the server.
 ///
 /// On a virtual clock it must be polled on the one thread that drives the clock.
-pub async fn run(options: Options) -> Infallible {
+pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T {
     let at_most = options.max_concurrent.get();
     let (tasks, mut started) = unbounded_channel();
     let shell = Arc::new(Shell::new(options, tasks));
     shell.start();
+    let (leave, left) = oneshot::channel();
+    let mut leave = Some(leave);
+    let mut coordinated = pin!(coordinate(shell.clone(), left));
+    let mut is_coordinated = false;
     let mut beside = FuturesUnordered::new();
     let mut passes = FuturesUnordered::new();
     let mut last_id = 0;
+    let mut stop = pin!(stop);
+    let mut stopped = None;
     loop {
+        if stopped.is_some() && passes.is_empty() {
+            // Passes that have ended have written what they had to.
+            drop(leave.take());
+        }
         tokio::select! {
             // In this order, so that equal runs poll equally.
             biased;
             Some(task) = started.recv() => beside.push(task),
             Some(()) = passes.next(), if !passes.is_empty() => {}
-            (key, busy) = shell.work.next(), if passes.len() < at_most => {
+            told = &mut stop, if stopped.is_none() => stopped = Some(told),
+            () = &mut coordinated, if !is_coordinated => is_coordinated = true,
+            (key, busy) = shell.work.next(), if stopped.is_none() && passes.len() < at_most => {
                 last_id += 1;
                 passes.push(pass(shell.clone(), key, busy, last_id));
             }
             Some(()) = beside.next(), if !beside.is_empty() => {}
+        }
+        if is_coordinated
+            && passes.is_empty()
+            && let Some(told) = stopped.take()
+        {
+            return told;
         }
     }
 }

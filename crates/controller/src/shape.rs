@@ -22,6 +22,8 @@ pub(crate) enum Shape {
     Node(Key),
     /// Pods on the Node of this ScheduledMachine.
     Pod(Key),
+    /// ConfigMaps of agents on Nodes of the workload cluster of this Cluster.
+    AgentConfig(Key),
 }
 
 /// Finds what belongs to the Cluster of that name.
@@ -66,6 +68,10 @@ impl Shape {
                 keep_only(&mut object["status"], &["conditions"]);
                 keep_conditions(&mut object, &["Ready"]);
             }
+            Self::AgentConfig(_) => {
+                keep_only(&mut object, &["apiVersion", "kind", "metadata", "data"]);
+                keep_only(&mut object["data"], &[name::RECLAIM_CONFIG_KEY]);
+            }
             Self::Pod(_) => {
                 keep_only(&mut object["spec"], &["nodeName"]);
                 keep_only(&mut object["status"], &["phase"]);
@@ -81,7 +87,11 @@ impl Shape {
                 let label = &object["metadata"]["labels"][name::SCHEDULED_MACHINE_LABEL];
                 label.is_string()
             }
-            Self::ScheduledMachine | Self::Cluster | Self::Node(_) | Self::Pod(_) => true,
+            Self::ScheduledMachine
+            | Self::Cluster
+            | Self::Node(_)
+            | Self::Pod(_)
+            | Self::AgentConfig(_) => true,
         }
     }
 
@@ -119,6 +129,12 @@ impl Shape {
                 (vec![Target::Machine(terms)], Vec::new())
             }
             Self::Pod(whose) => (vec![Target::One(whose.clone())], Vec::new()),
+            Self::AgentConfig(cluster) => {
+                let node = name::reclaim_node(&own.name);
+                let wakes =
+                    node.map(|node| Target::Machine(vec![node_term(cluster, node)]));
+                (wakes.into_iter().collect(), Vec::new())
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fivespot_capi::Reference;
 use fivespot_clock::Clock;
 use futures::future::{BoxFuture, FutureExt as _, abortable};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{Api, ApiResource};
 use kube::core::GroupVersionKind;
 use kube::runtime::watcher;
@@ -23,10 +23,11 @@ use crate::queue::Backoff;
 use crate::served::Served;
 use crate::shape::{Shape, cluster_term};
 use crate::store::Target;
+use crate::tenure::{Claim, Tenure};
 use crate::watch::{Course, follow};
 use crate::work::Work;
 use crate::workload::{Workload, pods_of};
-use crate::{Key, Namespaces, Options};
+use crate::{Coordination, Key, Namespaces, Options, Standing};
 
 /// The options, the queue, the caches and what is remembered of each ScheduledMachine.
 pub(crate) struct Shell {
@@ -36,8 +37,10 @@ pub(crate) struct Shell {
     /// The management cluster.
     pub(crate) port: Port,
     pub(crate) work: Work,
+    pub(crate) tenure: Tenure,
     pub(crate) served: Served,
     pub(crate) scheduled_machines: Arc<Feed>,
+    standing: Mutex<Standing>,
     tables: Mutex<Tables>,
     tasks: UnboundedSender<BoxFuture<'static, ()>>,
 }
@@ -59,6 +62,10 @@ impl Shell {
         tasks: UnboundedSender<BoxFuture<'static, ()>>,
     ) -> Self {
         let backoff = Backoff::seeded(options.seed);
+        let claim = match options.coordination {
+            Coordination::Alone => Claim::Everything,
+            Coordination::Leader(_) | Coordination::Shards(_) => Claim::Nothing,
+        };
         let port = Port::new(options.client.clone());
         let resource = scheduled_machine();
         let name = cache_name(&resource);
@@ -71,12 +78,23 @@ impl Shell {
             clock: options.clock.clone(),
             backoff,
             work: Work::new(options.clock.clone(), backoff),
+            tenure: Tenure::new(options.clock.clone(), claim),
             served: Served::new(port.clone()),
             port,
             scheduled_machines: feed,
+            standing: Mutex::default(),
             tables: Mutex::new(tables),
             tasks,
             options,
+        }
+    }
+
+    /// Notes how this instance stands with the others.
+    pub(crate) fn stands(&self, standing: Standing) {
+        let mut before = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        if *before != standing {
+            tracing::info!(?standing, "standing among instances changed");
+            *before = standing;
         }
     }
 
@@ -330,6 +348,12 @@ impl Shell {
         }
     }
 
+    /// Wakes every ScheduledMachine that this instance may act on.
+    pub(crate) fn wake_own(&self) {
+        let keys = self.scheduled_machines.store.keys();
+        self.wake_keys(keys.into_iter().filter(|key| self.tenure.covers(key)));
+    }
+
     /// The ScheduledMachines that ask for a Cluster, or whose Machine is in it.
     pub(crate) fn of_cluster(&self, cluster: &Key) -> BTreeSet<Key> {
         let term = cluster_term(cluster);
@@ -378,6 +402,11 @@ pub(crate) fn cluster_api(contract: fivespot_capi::Contract, kind: &str) -> ApiR
 /// Nodes, as a kind.
 pub(crate) fn node() -> ApiResource {
     ApiResource::erase::<Node>(&())
+}
+
+/// ConfigMaps, as a kind.
+pub(crate) fn config_map() -> ApiResource {
+    ApiResource::erase::<ConfigMap>(&())
 }
 
 /// Pods, as a kind.

@@ -175,6 +175,11 @@ impl Store {
         self.state().objects.get(key).cloned()
     }
 
+    /// The key of every object, in order.
+    pub(crate) fn keys(&self) -> Vec<Key> {
+        self.state().objects.keys().cloned().collect()
+    }
+
     /// Every object, in the order of their keys.
     pub(crate) fn all(&self) -> Vec<(Key, Arc<Object>)> {
         let state = self.state();

@@ -17,7 +17,7 @@ use crate::failure;
 use crate::feed::{Feed, Task};
 use crate::port::Port;
 use crate::shape::Shape;
-use crate::shell::{Shell, node, pod};
+use crate::shell::{Shell, config_map, node, pod};
 use crate::watch::{Course, follow, rest};
 use crate::{Key, NodeAccess, kubeconfig};
 
@@ -124,6 +124,41 @@ impl Workload {
         feed
     }
 
+    /// The name of the cache of the configurations of agents on its Nodes.
+    pub(crate) fn agent_configs(&self) -> String {
+        format!("agent configurations of {}", self.cluster)
+    }
+
+    /// The configurations of agents; followed from the first call on.
+    pub(crate) fn agent_config_cache(
+        &self,
+        shell: &Arc<Shell>,
+        port: &Port,
+    ) -> Arc<Feed> {
+        let shape = Shape::AgentConfig(self.cluster.clone());
+        let (feed, is_new) = shell.ensure(self.agent_configs(), config_map(), shape);
+        if is_new {
+            let system = name::SYSTEM_NAMESPACE;
+            let course = Course {
+                api: Api::namespaced_with(port.client(), system, &config_map()),
+                config: watcher::Config::default(),
+                part: None,
+                link: None,
+            };
+            feed.keep(shell.spawn(follow(shell.clone(), feed.clone(), course)));
+        }
+        feed
+    }
+
+    /// Other credentials are in use from now on: what is followed besides the Nodes is followed
+    /// anew by whoever needs it next.
+    fn begin_anew(&self, shell: &Shell) {
+        shell.drop_cache(&self.agent_configs());
+        for key in self.state().users.clone() {
+            shell.drop_cache(&pods_of(&key));
+        }
+    }
+
     /// Reaches out: reads the Secret, connects, follows the Nodes.
     pub(crate) fn open(self: &Arc<Self>, shell: &Arc<Shell>) {
         let keeper = shell.spawn(keep(shell.clone(), self.clone()));
@@ -134,6 +169,7 @@ impl Workload {
     pub(crate) fn close(&self, shell: &Shell) {
         self.state().keeper = None;
         shell.drop_cache(&self.nodes());
+        shell.drop_cache(&self.agent_configs());
     }
 
     /// It has answered through `port`.
@@ -293,6 +329,7 @@ impl Session {
             Ok(bytes) if self.kubeconfig.as_deref() == Some(bytes) => {}
             Ok(bytes) => {
                 self.nodes = None;
+                workload.begin_anew(shell);
                 self.kubeconfig = Some(bytes.to_vec());
                 match connect(shell, bytes) {
                     Ok(port) => {

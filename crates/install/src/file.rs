@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::controller::Settings;
 use crate::role::{self, Reach, Rights};
-use crate::{chart, permission};
+use crate::{agent, chart, permission};
 
 /// The directory of everything that is applied, in the source tree.
 pub const DEPLOY: &str = "deploy";
@@ -93,7 +93,16 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     ] {
         files.push(GeneratedFile::manifest(path, "manifests", documents)?);
     }
+    files.push(agent(&agent::Settings::default())?);
     Ok(files)
+}
+
+/// All that a workload cluster is given for the agent of emergency reclaim, in one file.
+///
+/// # Errors
+/// None is known; the YAML emitter could refuse.
+pub fn agent(settings: &agent::Settings) -> Result<GeneratedFile, Error> {
+    GeneratedFile::manifest("agent/agent.yaml", "manifests", &settings.documents())
 }
 
 /// The Helm chart.

@@ -4,10 +4,12 @@
 //! - [`provider`]: the kinds of bootstrap and infrastructure objects that have a name here
 //! - [`role`]: the roles and bindings made of both
 //! - [`controller`]: the Deployment and what stands around it
+//! - [`agent`]: the agent of emergency reclaim, in a workload cluster
 //! - [`file`](mod@file): what is made, as files
 //!
 //! Pure: no client, no clock, no I/O.
 
+pub mod agent;
 mod chart;
 pub mod controller;
 pub mod file;

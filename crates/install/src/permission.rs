@@ -59,7 +59,7 @@ pub const PERMISSIONS: &[Permission] = &[
         Scope::Management,
         ("5spot.finos.org", "scheduledmachines"),
         &["get", "list", "watch", "patch"],
-        "read what is asked for; put the finalizer on and take it off",
+        "read what is asked for; put the finalizer on and take it off; switch a schedule off",
     ),
     permission(
         Scope::Management,
@@ -83,7 +83,7 @@ pub const PERMISSIONS: &[Permission] = &[
         Scope::Management,
         ("cluster.x-k8s.io", "machines"),
         &["get", "list", "watch", "create", "patch", "delete"],
-        "create and remove the Machine, and keep its timeouts",
+        "create and remove the Machine, keep its timeouts, and note a reclaim on it",
     ),
     permission(
         Scope::Management,
@@ -119,19 +119,25 @@ pub const PERMISSIONS: &[Permission] = &[
         Scope::Workload,
         ("", "nodes"),
         &["get", "list", "watch", "patch"],
-        "see whether the Node is ready; cordon it and let pods in again",
+        "see whether the Node is ready; cordon it and let pods in again; taint it; bring the agent",
     ),
     permission(
         Scope::Workload,
         ("", "pods"),
-        &["list", "watch"],
-        "see which pods are still on a Node that is being drained",
+        &["list", "watch", "delete"],
+        "see which pods are still on a Node that is being drained; empty a reclaimed host at once",
     ),
     permission(
         Scope::Workload,
         ("", "pods/eviction"),
         &["create"],
         "evict them, as disruption budgets allow",
+    ),
+    permission(
+        Scope::Workload,
+        ("", "configmaps"),
+        &["get", "list", "watch", "create", "patch", "delete"],
+        "configure the agent on a Node, in the namespace 5spot-system",
     ),
 ];
 

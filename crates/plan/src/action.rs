@@ -33,8 +33,26 @@ pub enum Step {
     /// Put our taints on the Node and take those off that are not asked for any more, together
     /// with the record of which are ours.
     TaintNode,
+    /// Put the label on the Node that brings the agent, or take it off.
+    LabelNode,
+    /// Create the agent's configuration.
+    CreateAgentConfig,
+    /// Change the agent's configuration.
+    UpdateAgentConfig,
+    /// Delete the agent's configuration.
+    DeleteAgentConfig,
+    /// Write the commitment to reclaim on the Machine.
+    CommitReclaim,
+    /// Switch the schedule off, because the host is reclaimed.
+    DisableSchedule,
+    /// Note on the Machine that the schedule has been switched off.
+    RecordDisabled,
     /// Evict one pod from the Node.
     EvictPod,
+    /// Delete one pod of a reclaimed host, without asking its disruption budgets.
+    DeletePod,
+    /// Take the request for reclaim off the Node.
+    ClearRequest,
     /// Take our marker off the Node and let pods in again.
     UncordonNode,
     /// Delete the Machine.
@@ -54,6 +72,7 @@ impl Step {
             Self::ExcludeDrain
             | Self::CordonNode
             | Self::EvictPod
+            | Self::DeletePod
             | Self::DeleteMachine
             | Self::DeleteBootstrap
             | Self::DeleteInfrastructure
@@ -64,6 +83,14 @@ impl Step {
             | Self::CreateMachine
             | Self::UpdateMachine
             | Self::TaintNode
+            | Self::LabelNode
+            | Self::CreateAgentConfig
+            | Self::UpdateAgentConfig
+            | Self::DeleteAgentConfig
+            | Self::CommitReclaim
+            | Self::DisableSchedule
+            | Self::RecordDisabled
+            | Self::ClearRequest
             | Self::UncordonNode => false,
         }
     }
@@ -109,6 +136,13 @@ pub enum Call {
     Delete {
         /// The uid.
         uid: String,
+    },
+    /// DELETE a pod, with this uid as precondition and this grace period.
+    DeletePod {
+        /// The uid.
+        uid: String,
+        /// The grace period in seconds; 0 would not wait for the kubelet.
+        grace: u32,
     },
     /// POST a `policy/v1` Eviction, with this uid as precondition of its delete options and the
     /// pod's own grace period.

@@ -1,11 +1,15 @@
 //! Emptying the Node: what is due now, and when to come back.
 
+use fivespot_api::condition::Reason;
 use fivespot_capi::Machine;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::case::Case;
 use crate::memory::{Refusal, after};
-use crate::{Access, Action, Cause, Fact, Node, Pod, Step, Unknown, machine, write};
+use crate::outcome::{Outcome, State};
+use crate::{
+    Access, Action, Cause, Event, Fact, Node, Pod, Step, Unknown, machine, write,
+};
 
 /// How many evictions one pass sends.
 const BATCH: usize = 10;
@@ -106,6 +110,37 @@ fn empty(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
         message: told(case, node, &leaving),
         actions,
     }
+}
+
+/// Deletes the pods of a reclaimed host at once, disruption budgets or not; none when no pod is
+/// left that could be.
+pub(crate) fn eject(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<Outcome> {
+    let leaving: Vec<&Pod> = pods.iter().filter(|pod| has_to_leave(pod)).collect();
+    if leaving.is_empty() || case.failed_at(Step::DeletePod) == Some(Cause::Forbidden) {
+        return None;
+    }
+    // Whatever replaces them shall not come back here.
+    let cordon = (!node.is_unschedulable && case.failed_at(Step::CordonNode).is_none())
+        .then(|| write::cordon(node, case.subject));
+    let staying = leaving.iter().filter(|pod| !pod.is_deleting);
+    let due = staying.filter(|pod| tried(case, pod).is_none_or(|due| due <= case.now));
+    let deletions: Vec<Action> = due.map(|pod| write::delete_pod(pod)).collect();
+    let (count, name) = (deletions.len(), &node.name);
+    let told = format!("waiting for {} pods to leave Node {name}", leaving.len());
+    let mut outcome = Outcome::tell(State::Going(told))
+        .with(cordon.into_iter().chain(deletions).collect())
+        .wake(after(case.now, RECHECK));
+    if count > 0 {
+        let note = format!(
+            "deleting {count} pods on Node {name} at once: disruption budgets do not hold a \
+             reclaimed host"
+        );
+        let reason = Reason::EmergencyReclaim;
+        outcome
+            .events
+            .push(Event::warning(reason.as_str(), "DeletePods", &note));
+    }
+    Some(outcome)
 }
 
 /// Whether a pod keeps the Node from being empty.

@@ -44,9 +44,34 @@ pub(crate) fn between(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
 ) -> Vec<Event> {
-    let Some(phase) = after.phase else {
-        return Vec::new();
+    transition(before, after)
+        .into_iter()
+        .chain(switched_off(before, after))
+        .collect()
+}
+
+/// A reclaim has switched the schedule off.
+fn switched_off(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+) -> Option<Event> {
+    let reason = Reason::EmergencyReclaimDisabledSchedule;
+    let said = |status: &ScheduledMachineStatus| {
+        let found = condition::find(&status.conditions, ConditionType::Scheduled);
+        found
+            .filter(|of| of.reason == reason.as_str())
+            .map(|of| of.message.clone())
     };
+    let message = said(after).filter(|_| said(before).is_none())?;
+    Some(Event::warning(reason.as_str(), "DisableSchedule", &message))
+}
+
+/// The phase has changed, or there is new trouble.
+fn transition(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+) -> Option<Event> {
+    let phase = after.phase?;
     let said = |status| {
         let conditions: &ScheduledMachineStatus = status;
         condition::find(&conditions.conditions, ConditionType::Ready)
@@ -60,7 +85,7 @@ pub(crate) fn between(
     let transition = if before.phase == Some(phase) {
         let is_news = is_trouble && was.as_deref() != Some(&is);
         if !is_news {
-            return Vec::new();
+            return None;
         }
         phase.to_string()
     } else {
@@ -72,9 +97,7 @@ pub(crate) fn between(
     let is_warning =
         is_trouble || matches!(phase, Phase::Terminated | Phase::EmergencyRemove);
     let reason = reason(before.phase, after, is);
-    let mut note = format!("{transition}: {message}");
-    note.truncate(note.floor_char_boundary(LONGEST_NOTE));
-    vec![Event {
+    Some(Event {
         kind: if is_warning {
             EventType::Warning
         } else {
@@ -82,8 +105,26 @@ pub(crate) fn between(
         },
         reason,
         action: format!("PhaseTransitionTo{phase}"),
-        note,
-    }]
+        note: cut(format!("{transition}: {message}")),
+    })
+}
+
+/// A note as long as Kubernetes takes it.
+fn cut(mut note: String) -> String {
+    note.truncate(note.floor_char_boundary(LONGEST_NOTE));
+    note
+}
+
+impl Event {
+    /// Something that somebody should look at.
+    pub(crate) fn warning(reason: &str, action: &str, note: &str) -> Self {
+        Self {
+            kind: EventType::Warning,
+            reason: reason.to_owned(),
+            action: action.to_owned(),
+            note: cut(note.to_owned()),
+        }
+    }
 }
 
 /// The reason of an event: what people know from the phase, or `Ready`'s own.

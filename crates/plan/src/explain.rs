@@ -1,8 +1,6 @@
 //! The ladder, rung by rung, for people: what decides, and what was seen on the way.
 
-use fivespot_api::{
-    Phase, ScheduledMachine, ScheduledMachineStatus, ShutdownReason, name,
-};
+use fivespot_api::{Phase, ScheduledMachine, ScheduledMachineStatus, ShutdownReason};
 use fivespot_capi::Machine;
 use fivespot_schedule::Window;
 use jiff::Timestamp;
@@ -91,7 +89,7 @@ fn rungs(case: &Case<'_>) -> Vec<RungReport> {
             "killSwitch",
             format!("spec.killSwitch is {}", case.want.is_killed),
         ),
-        ("reclaim", reclaim(machine)),
+        ("reclaim", reclaim(case, machine)),
         ("leaving", leaving(case, machine)),
         ("disabled", disabled(case)),
         ("remediation", remediation(case, machine)),
@@ -117,12 +115,11 @@ fn number(case: &Case<'_>, rung: Rung<'_>, machine: Option<&Machine>) -> u8 {
         Rung::Leave(_) if case.subject.is_deleting => 2,
         Rung::Leave(removal) => match removal.reason {
             ShutdownReason::KillSwitch if case.want.is_killed => 3,
-            ShutdownReason::Reclaim if !is_committed => 4,
+            ShutdownReason::Reclaim => 4,
             ShutdownReason::Remediation if !is_committed => 7,
             ShutdownReason::ScheduleEnded if !is_committed => 9,
             ShutdownReason::Deleted
             | ShutdownReason::KillSwitch
-            | ShutdownReason::Reclaim
             | ShutdownReason::Remediation
             | ShutdownReason::ScheduleEnded => 5,
         },
@@ -167,9 +164,8 @@ fn deleted(case: &Case<'_>) -> String {
     told.to_owned()
 }
 
-fn reclaim(machine: Option<&Machine>) -> String {
-    let requested = machine
-        .and_then(|machine| machine.meta.annotations.get(name::RECLAIM_ANNOTATION));
+fn reclaim(case: &Case<'_>, machine: Option<&Machine>) -> String {
+    let requested = machine.and_then(|machine| crate::reclaim::requested(case, machine));
     requested.map_or_else(
         || "no reclaim is under way".to_owned(),
         |request| format!("the machine is reclaimed: {request}"),

@@ -1,10 +1,12 @@
 //! The conditions, one function each.
 
-use fivespot_api::condition::{ConditionStatus, ConditionType, Finding, Reason};
+use fivespot_api::condition::{self, ConditionStatus, ConditionType, Finding, Reason};
+use fivespot_api::name;
 use fivespot_capi::Truth;
 use fivespot_schedule::Window;
 
 use crate::case::Case;
+use crate::node::one_line;
 use crate::triple::{Part, Slot};
 use crate::{Access, Cause, Fact, Failure, Step, Unknown};
 
@@ -148,6 +150,10 @@ pub(crate) fn scheduled(case: &Case<'_>) -> Finding {
         return Finding::new(kind, false, Reason::KillSwitchActivated, told);
     }
     if !case.want.is_enabled {
+        if let Some(told) = reclaimed(case) {
+            let reason = Reason::EmergencyReclaimDisabledSchedule;
+            return Finding::new(kind, false, reason, told);
+        }
         let told =
             "the schedule is switched off; set spec.schedule.enabled to true to use it";
         return Finding::new(kind, false, Reason::ScheduleDisabled, told);
@@ -174,6 +180,25 @@ pub(crate) fn scheduled(case: &Case<'_>) -> Finding {
             "not evaluated",
         ),
     }
+}
+
+/// Why a reclaim has switched the schedule off, if one has. Only the wording depends on what was
+/// told before, since the commitment has gone with its Machine.
+pub(crate) fn reclaimed(case: &Case<'_>) -> Option<String> {
+    let conditions = &case.subject.status.conditions;
+    let before = condition::find(conditions, ConditionType::Scheduled)?;
+    let is_reason = |reason: &Reason| before.reason == reason.as_str();
+    if is_reason(&Reason::EmergencyReclaimDisabledSchedule) {
+        return Some(before.message.clone());
+    }
+    let machine = case.triple.our_machine()?;
+    let commitment = machine.meta.annotations.get(name::RECLAIM_ANNOTATION)?;
+    (!is_reason(&Reason::ScheduleDisabled)).then(|| {
+        format!(
+            "switched off because the host was reclaimed ({}); set spec.schedule.enabled to true to return to service",
+            one_line(commitment),
+        )
+    })
 }
 
 /// The schedule can be understood.

@@ -35,7 +35,31 @@ pub(crate) fn back<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fai
 /// Whether a step stands beside the machine's life: nothing waits for it, it waits for nothing,
 /// and a condition of its own tells of its failure.
 fn is_aside(step: Step) -> bool {
-    step == Step::TaintNode
+    match step {
+        Step::TaintNode
+        | Step::LabelNode
+        | Step::CreateAgentConfig
+        | Step::UpdateAgentConfig
+        | Step::DeleteAgentConfig
+        | Step::ClearRequest => true,
+        Step::AddFinalizer
+        | Step::CreateBootstrap
+        | Step::CreateInfrastructure
+        | Step::CreateMachine
+        | Step::UpdateMachine
+        | Step::ExcludeDrain
+        | Step::CordonNode
+        | Step::CommitReclaim
+        | Step::DisableSchedule
+        | Step::RecordDisabled
+        | Step::EvictPod
+        | Step::DeletePod
+        | Step::UncordonNode
+        | Step::DeleteMachine
+        | Step::DeleteBootstrap
+        | Step::DeleteInfrastructure
+        | Step::RemoveFinalizer => false,
+    }
 }
 
 /// Whether what comes after the failed step waits for it.

@@ -3,8 +3,8 @@
 use fivespot_api::ShutdownReason;
 use fivespot_capi::Machine;
 
-use crate::Unknown;
 use crate::case::Case;
+use crate::{Unknown, reclaim};
 
 /// What decides about the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(crate) fn climb<'a>(case: &Case<'a>) -> Rung<'a> {
     if let Some(unknown) = case.blind_spot() {
         return Rung::Blind(unknown);
     }
-    if let Some(reason) = overriding(case).or_else(|| committed(case, machine)) {
+    if let Some(reason) = overriding(case, machine).or_else(|| committed(case, machine)) {
         return Rung::Leave(Removal { reason });
     }
     if !case.want.is_enabled {
@@ -82,11 +82,15 @@ fn paused(case: &Case<'_>, machine: Option<&Machine>) -> Option<&'static str> {
     }
 }
 
-/// What overrides the schedule. (A requested reclaim belongs here, below the kill switch, and is
-/// also a way in which a deleted object leaves.)
-fn overriding(case: &Case<'_>) -> Option<ShutdownReason> {
+/// What overrides the schedule. A requested reclaim is also a way in which a deleted object
+/// leaves.
+fn overriding(case: &Case<'_>, machine: Option<&Machine>) -> Option<ShutdownReason> {
+    let is_reclaimed =
+        machine.is_some_and(|machine| reclaim::requested(case, machine).is_some());
     if case.want.is_killed {
         Some(ShutdownReason::KillSwitch)
+    } else if is_reclaimed {
+        Some(ShutdownReason::Reclaim)
     } else if case.subject.is_deleting {
         Some(ShutdownReason::Deleted)
     } else {

@@ -11,7 +11,7 @@ use crate::memory::after;
 use crate::outcome::{Commitment, Outcome, State};
 use crate::status::whole_seconds;
 use crate::triple::{Role, Slot};
-use crate::{Cause, Step, machine, write};
+use crate::{Cause, Step, machine, reclaim, write};
 
 /// How long until objects that leave without a Machine are looked at again.
 const RECHECK: SignedDuration = SignedDuration::from_secs(10);
@@ -27,6 +27,11 @@ pub(crate) fn leave(case: &Case<'_>, removal: Removal) -> Outcome {
 fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcome {
     let going =
         |what: &str| State::Going(format!("{what} Machine {}", machine.meta.name));
+    if removal.reason == ShutdownReason::Reclaim
+        && let Some(outcome) = reclaim::next(case, machine)
+    {
+        return outcome;
+    }
     let Some(shutdown) = case.commitment(machine) else {
         return commit(case, machine, removal, case.now);
     };
@@ -41,6 +46,9 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
         } else {
             wait_for_machine(case, machine, MachinePatch::default()).wake(deadline)
         };
+    }
+    if is_unclaimed(case) {
+        return wait_for_claim(case, machine);
     }
     if is_over {
         let exclude = write::patch_machine(machine, &write::exclusions(machine, true));
@@ -77,6 +85,38 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
                 .wake(due)
         }
     }
+}
+
+/// Whether Cluster API has not yet taken the infrastructure object over for the Machine. A Machine
+/// that is deleted by then goes without it, and the object can hang for ever: providers do nothing
+/// for an object that has no Machine. Without a Cluster nobody will take it over.
+fn is_unclaimed(case: &Case<'_>) -> bool {
+    let is_served = case
+        .cluster()
+        .is_some_and(|cluster| !cluster.meta.is_deleting);
+    let infrastructure = case.triple.infrastructure.first();
+    is_served
+        && infrastructure.is_some_and(|found| {
+            !found.meta.is_deleting
+                && !found
+                    .meta
+                    .owners
+                    .iter()
+                    .any(fivespot_capi::Owner::is_machine)
+        })
+}
+
+/// Waits until Cluster API has taken over what is to leave with the Machine.
+fn wait_for_claim(case: &Case<'_>, machine: &Machine) -> Outcome {
+    let name = &machine.meta.name;
+    let state = if case.stalls_at() <= case.now {
+        State::Stalled(format!(
+            "Cluster API has not taken up Machine {name} for 10 minutes; is it running?"
+        ))
+    } else {
+        State::Going(format!("waiting for Cluster API to take up Machine {name}"))
+    };
+    Outcome::tell(state).wake(case.stalls_at())
 }
 
 /// Makes the commitment, or makes it stricter. Nothing is taken away before it is stored.

@@ -28,8 +28,8 @@
 //! - `resolve`: the raw spec becomes what is meant; nothing else reads raw strings
 //! - [`seen`], [`node`], [`place`], [`memory`]: what goes in; [`action`], [`event`]: what comes out
 //! - `ladder`: which rung decides; `triple`: whose the objects are and what state they are in
-//! - `serve`, `leave`, `drain`, `machine`, `taint`, `write`: one decision each; `hold`: what waits
-//!   after a failure
+//! - `serve`, `leave`, `reclaim`, `drain`, `machine`, `taint`, `agent`, `write`: one decision each;
+//!   `hold`: what waits after a failure
 //! - `status`, `finding`, `phase`: what is told to people, from the same facts
 //! - `hearsay`: what may be told on the word of caches
 
@@ -43,6 +43,7 @@ pub mod node;
 pub mod place;
 pub mod seen;
 
+mod agent;
 mod case;
 mod drain;
 mod finding;
@@ -53,6 +54,7 @@ mod leave;
 mod machine;
 mod outcome;
 mod phase;
+mod reclaim;
 mod resolve;
 mod serve;
 mod status;
@@ -68,7 +70,7 @@ pub use action::{Action, Call, Request, Side, Step, Target};
 pub use event::{Event, EventType};
 pub use explain::{Explanation, RungReport, explain};
 pub use memory::{Cause, Failure, Memory};
-pub use node::{Node, Pod, Taint};
+pub use node::{AgentConfig, Node, Pod, Taint};
 pub use place::Places;
 pub use seen::{Access, Fact, Freshness, Seen, Sighting, Unknown, Workload};
 
@@ -141,6 +143,7 @@ pub fn plan(
     };
     let rung = ladder::climb(&case);
     let outcome = hold_finalizer(&case, decide(&case, rung));
+    let outcome = reclaim::clean(&case, outcome);
     compose(&case, rung, outcome)
 }
 
@@ -202,10 +205,12 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
             ..Plan::default()
         };
     }
+    let mut events = outcome.events;
+    if let Some(after) = &status {
+        events.extend(event::between(before, after));
+    }
     Plan {
-        events: status
-            .as_ref()
-            .map_or_else(Vec::new, |after| event::between(before, after)),
+        events,
         actions: outcome.actions,
         status,
         wake,

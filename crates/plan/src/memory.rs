@@ -26,6 +26,8 @@ pub struct Memory {
     generation: Option<i64>,
     refusals: BTreeMap<String, Refusal>,
     failures: BTreeMap<Step, Failure>,
+    /// The agent's configuration, and since when it has been there.
+    projected: Option<(String, Timestamp)>,
 }
 
 /// An eviction that was refused.
@@ -78,6 +80,7 @@ impl Memory {
             self.fingerprint = fingerprint;
             self.changed_at = Some(now);
         }
+        self.observe_agent(seen, now);
         let is_edited = self.generation != generation;
         self.generation = generation;
         self.failures
@@ -85,6 +88,17 @@ impl Memory {
         if let Some(pods) = seen.workload.pods.known() {
             self.refusals
                 .retain(|uid, _| pods.iter().any(|pod| pod.uid == *uid));
+        }
+    }
+
+    /// Notes since when the agent has been given its configuration.
+    fn observe_agent(&mut self, seen: &Seen, now: Timestamp) {
+        let Some(config) = seen.workload.agent_config.known() else {
+            return;
+        };
+        let text = config.as_ref().and_then(|config| config.text.as_deref());
+        if text != self.projected.as_ref().map(|(text, _)| text.as_str()) {
+            self.projected = text.map(|text| (text.to_owned(), now));
         }
     }
 
@@ -127,6 +141,11 @@ impl Memory {
     /// The refusal of a pod's last eviction.
     pub(crate) fn refusal(&self, pod_uid: &str) -> Option<&Refusal> {
         self.refusals.get(pod_uid)
+    }
+
+    /// Since when the agent has had its present configuration, as far as this process saw.
+    pub(crate) fn projected_since(&self) -> Option<Timestamp> {
+        self.projected.as_ref().map(|(_, since)| *since)
     }
 
     /// Since when the three objects have not changed, as far as this process saw.

@@ -1,6 +1,6 @@
 //! What is read of the Node and of the pods on it.
 
-use fivespot_api::name;
+use fivespot_api::{name, reclaim};
 use k8s_openapi::api::core::v1 as core;
 
 /// What is read of a Node.
@@ -24,6 +24,58 @@ pub struct Node {
     pub taints: Vec<Taint>,
     /// Our record of the taints that are ours, as it is written on the Node.
     pub applied_taints: Option<String>,
+    /// Why the machine is to be given back, if the Node asks for that: one line of at most 256
+    /// characters, empty if no reason is given.
+    pub reclaim: Option<String>,
+    /// Whether anything of such a request is on the Node.
+    pub has_reclaim_annotations: bool,
+    /// The value of the label by which the agent is put on the Node.
+    pub agent_label: Option<String>,
+    /// What the agent reports, as it is written on the Node.
+    pub agent_report: Option<String>,
+}
+
+/// What is read of the ConfigMap that configures the agent on the Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentConfig {
+    /// Uid.
+    pub uid: String,
+    /// The opaque version that guards a write.
+    pub resource_version: String,
+    /// Whether it bears our labels.
+    pub is_ours: bool,
+    /// The configuration's text.
+    pub text: Option<String>,
+    /// The uid of the Node that owns it.
+    pub node_uid: Option<String>,
+}
+
+impl From<&core::ConfigMap> for AgentConfig {
+    /// Takes what is needed; what is absent reads as empty.
+    fn from(config: &core::ConfigMap) -> Self {
+        let meta = &config.metadata;
+        let labels = meta.labels.as_ref();
+        let data = config.data.as_ref();
+        let mut owners = meta.owner_references.iter().flatten();
+        Self {
+            uid: meta.uid.clone().unwrap_or_default(),
+            resource_version: meta.resource_version.clone().unwrap_or_default(),
+            is_ours: name::agent_labels()
+                .iter()
+                .all(|(key, value)| labels.and_then(|all| all.get(key)) == Some(value)),
+            text: data.and_then(|data| data.get(name::RECLAIM_CONFIG_KEY).cloned()),
+            node_uid: owners
+                .find(|owner| owner.kind == "Node")
+                .map(|owner| owner.uid.clone()),
+        }
+    }
+}
+
+/// The first line of a text that somebody else has written, cut to 256 characters.
+pub(crate) fn one_line(text: &str) -> String {
+    let words = text.split(char::is_control).filter(|part| !part.is_empty());
+    let words: Vec<&str> = words.collect();
+    words.join(" ").chars().take(256).collect()
 }
 
 /// A taint as it stands on a Node.
@@ -80,6 +132,19 @@ impl From<&core::Node> for Node {
                 .map(Taint::from)
                 .collect(),
             applied_taints: annotation(name::APPLIED_TAINTS_ANNOTATION),
+            reclaim: annotation(name::RECLAIM_REQUESTED_ANNOTATION)
+                .filter(|value| value == reclaim::REQUESTED)
+                .map(|_| annotation(name::RECLAIM_REASON_ANNOTATION))
+                .map(|reason| one_line(&reason.unwrap_or_default())),
+            has_reclaim_annotations: name::RECLAIM_REQUEST
+                .iter()
+                .any(|key| annotation(key).is_some()),
+            agent_label: node
+                .metadata
+                .labels
+                .as_ref()
+                .and_then(|all| all.get(name::RECLAIM_AGENT_KEY).cloned()),
+            agent_report: annotation(name::RECLAIM_AGENT_KEY),
         }
     }
 }

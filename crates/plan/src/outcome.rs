@@ -4,7 +4,7 @@ use fivespot_api::condition::Reason;
 use fivespot_api::{ObjectRef, Shutdown};
 use jiff::Timestamp;
 
-use crate::Action;
+use crate::{Action, Event};
 
 /// What one decision comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub(crate) struct Outcome {
     pub(crate) wakes: Vec<Timestamp>,
     /// What to tell.
     pub(crate) state: State,
+    /// What is published besides the transitions.
+    pub(crate) events: Vec<Event>,
 }
 
 /// What becomes of the commitment to leave.
@@ -77,6 +79,7 @@ impl Outcome {
             record: None,
             wakes: Vec::new(),
             state,
+            events: Vec::new(),
         }
     }
 

@@ -7,7 +7,7 @@ use fivespot_capi::Machine;
 use crate::case::Case;
 use crate::ladder::{Removal, Rung};
 use crate::outcome::State;
-use crate::{Failure, Step, hold, serve};
+use crate::{Failure, Step, finding, hold, serve};
 
 /// The phase, and `Ready` with the sentence that also is the status' message.
 pub(crate) fn summary(
@@ -68,12 +68,14 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
             (Phase::Active, true, Reason::PendingChanges, told)
         }
         State::NodeNotReady { node } => node_not_ready(case, node),
-        State::Going(message) => (
-            Phase::ShuttingDown,
-            false,
-            Reason::ShuttingDown,
-            message.clone(),
-        ),
+        State::Going(message) => {
+            let reason = if leaving(rung) == Phase::EmergencyRemove {
+                Reason::EmergencyReclaim
+            } else {
+                Reason::ShuttingDown
+            };
+            (leaving(rung), false, reason, message.clone())
+        }
         State::Stalled(message) => {
             let phase = match rung {
                 Rung::Serve => Phase::Pending,
@@ -81,10 +83,22 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
                 | Rung::Blind(_)
                 | Rung::Leave(_)
                 | Rung::Disabled
-                | Rung::Invalid => Phase::ShuttingDown,
+                | Rung::Invalid => leaving(rung),
             };
             (phase, false, Reason::RemovalStalled, message.clone())
         }
+    }
+}
+
+/// The phase of a machine that leaves.
+fn leaving(rung: Rung<'_>) -> Phase {
+    let reclaim = Rung::Leave(Removal {
+        reason: ShutdownReason::Reclaim,
+    });
+    if rung == reclaim {
+        Phase::EmergencyRemove
+    } else {
+        Phase::ShuttingDown
     }
 }
 
@@ -119,7 +133,8 @@ fn at_rest(case: &Case<'_>, rung: Rung<'_>) -> Summary {
                     "the schedule is switched off; Machine {} stays as it is",
                     machine.meta.name,
                 ),
-                None => "the schedule is switched off".to_owned(),
+                None => finding::reclaimed(case)
+                    .unwrap_or_else(|| "the schedule is switched off".to_owned()),
             };
             (Phase::Disabled, true, Reason::Disabled, told)
         }
@@ -232,7 +247,10 @@ fn failed(failure: &Failure) -> Summary {
         Step::CreateMachine => {
             (Reason::MachineCreationFailed, "cannot create the Machine")
         }
-        Step::UpdateMachine | Step::ExcludeDrain => {
+        Step::UpdateMachine
+        | Step::ExcludeDrain
+        | Step::CommitReclaim
+        | Step::RecordDisabled => {
             (Reason::MachineUpdateFailed, "cannot change the Machine")
         }
         Step::DeleteMachine => {
@@ -248,6 +266,17 @@ fn failed(failure: &Failure) -> Summary {
         ),
         Step::CordonNode => (Reason::NodeDrainFailed, "cannot cordon the Node"),
         Step::TaintNode => (Reason::PatchFailed, "cannot taint the Node"),
+        Step::LabelNode => (Reason::PatchFailed, "cannot label the Node"),
+        Step::ClearRequest => {
+            (Reason::PatchFailed, "cannot clear the request on the Node")
+        }
+        Step::CreateAgentConfig | Step::UpdateAgentConfig | Step::DeleteAgentConfig => {
+            (Reason::PatchFailed, "cannot configure the agent")
+        }
+        Step::DisableSchedule => {
+            (Reason::EmergencyReclaim, "cannot switch the schedule off")
+        }
+        Step::DeletePod => (Reason::NodeDrainFailed, "cannot delete a pod"),
         Step::EvictPod => (Reason::NodeDrainFailed, "cannot evict a pod"),
         Step::UncordonNode => (Reason::NodeDrainFailed, "cannot uncordon the Node"),
         Step::AddFinalizer | Step::RemoveFinalizer => (

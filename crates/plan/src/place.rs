@@ -1,6 +1,9 @@
 //! Where to look.
 
-use fivespot_api::{InlineObject, ObjectRef, ScheduledMachine, name};
+use fivespot_api::{
+    InlineObject, ObjectRef, ScheduledMachine, ScheduledMachineStatus, ShutdownReason,
+    name,
+};
 use fivespot_capi::{Machine, Reference};
 
 /// Where to look before planning. All but the Node are in the ScheduledMachine's namespace.
@@ -20,6 +23,8 @@ pub struct Places {
     pub node: Option<String>,
     /// Whether the pods on that Node are needed: a Machine is to leave and not yet deleted.
     pub wants_pods: bool,
+    /// Whether an agent is to be on that Node.
+    pub wants_agent: bool,
 }
 
 impl Places {
@@ -53,13 +58,29 @@ impl Places {
                 ],
                 inline(&object.spec.infrastructure_spec, child),
             ),
-            node: machine
-                .and_then(|found| found.node.as_ref())
-                .map(|node| node.name.clone()),
+            node: match machine {
+                Some(found) => found.node.as_ref().map(|node| node.name.clone()),
+                None => status.and_then(reclaimed_node),
+            },
             wants_pods: status.is_some_and(|status| status.shutdown.is_some())
                 && machine.is_some_and(|found| !found.meta.is_deleting),
+            wants_agent: object
+                .spec
+                .kill_if_commands
+                .as_ref()
+                .is_some_and(|commands| !commands.is_empty()),
         }
     }
+}
+
+/// The Node of a Machine that was reclaimed and is gone: the request may still be on it.
+fn reclaimed_node(status: &ScheduledMachineStatus) -> Option<String> {
+    let is_reclaimed = status
+        .shutdown
+        .as_ref()
+        .is_some_and(|of| of.reason == ShutdownReason::Reclaim);
+    let node = status.node_ref.as_ref()?;
+    (is_reclaimed || status.machine_ref.is_none()).then(|| node.name.clone())
 }
 
 /// The places in their order, each object once; `home` is where a new one would be.
@@ -91,7 +112,6 @@ fn inline(from: &InlineObject, name: &str) -> Reference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fivespot_api::ScheduledMachineStatus;
     use serde_json::json;
 
     fn object() -> ScheduledMachine {

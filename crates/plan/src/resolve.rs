@@ -41,6 +41,8 @@ pub(crate) struct Wanted {
     pub(crate) hash: String,
     /// The taints for the Node, or which rule they break.
     pub(crate) taints: Result<Vec<NodeTaint>, String>,
+    /// The commands on whose appearance the host is given back, or which rule they break.
+    pub(crate) commands: Result<Vec<String>, String>,
     /// The first rule that the spec breaks outside of the schedule.
     pub(crate) fault: Option<String>,
 }
@@ -89,6 +91,7 @@ impl Wanted {
                 Some(fault) => Err(fault),
                 None => Ok(spec.node_taints.clone()),
             },
+            commands: commands(spec.kill_if_commands.as_deref().unwrap_or_default()),
             fault: others.first().map(ToString::to_string),
         }
     }
@@ -110,6 +113,17 @@ fn broken(violations: &[Violation], field: &str) -> Option<String> {
     below
         .find(|violation| violation.field.starts_with(field))
         .map(ToString::to_string)
+}
+
+/// The commands, unless they are beyond the schema's bounds.
+fn commands(asked: &[String]) -> Result<Vec<String>, String> {
+    let is_fit = |command: &String| (1..=256).contains(&command.chars().count());
+    if asked.len() <= 100 && asked.iter().all(is_fit) {
+        Ok(asked.to_vec())
+    } else {
+        let bounds = "at most 100 commands of 1 to 256 characters";
+        Err(format!("spec.killIfCommands: must be {bounds}"))
+    }
 }
 
 /// A timeout, cut to the longest allowed; none if it cannot be read.

@@ -2,7 +2,7 @@
 
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 
-use crate::{Node, Pod};
+use crate::{AgentConfig, Node, Pod};
 
 /// What was gathered about one ScheduledMachine, besides the object itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +115,10 @@ pub struct Workload {
     /// They are listed after the Node was read: only then does a cordoned Node without pods stay
     /// without them.
     pub pods: Fact<Vec<Pod>>,
+    /// The ConfigMap that configures the agent on that Node, where
+    /// [`Places::wants_agent`](crate::Places::wants_agent) or the Node bears the agent's label;
+    /// none is a 404.
+    pub agent_config: Fact<Option<AgentConfig>>,
 }
 
 /// Whether the workload cluster answers.

@@ -10,7 +10,7 @@ use crate::memory::after;
 use crate::outcome::{Commitment, Outcome, Record, State};
 use crate::resolve::Blueprint;
 use crate::triple::{Part, Role, Slot};
-use crate::{Access, Action, finding, leave, machine, taint, write};
+use crate::{Access, Action, agent, finding, leave, machine, reclaim, taint, write};
 
 /// How long until a Node that is not ready is looked at again, should nobody watch it.
 const RECHECK: SignedDuration = SignedDuration::from_secs(15);
@@ -35,8 +35,15 @@ pub(crate) fn tend(case: &Case<'_>) -> Outcome {
         });
     };
     let patch = write::patch_machine(machine, &machine::timeouts(case, machine));
-    let taint = taint::action(case, machine).filter(|_| !machine.meta.is_deleting);
-    Outcome::tell(State::Left).with(patch.into_iter().chain(taint).collect())
+    let on_node = if machine.meta.is_deleting {
+        Vec::new()
+    } else {
+        on_node(case, machine)
+    };
+    let mut outcome =
+        Outcome::tell(State::Left).with(patch.into_iter().chain(on_node).collect());
+    outcome.wakes.extend(agent::due(case));
+    outcome
 }
 
 /// Somebody deleted the Machine inside the window: it is made anew once everything is gone.
@@ -57,17 +64,22 @@ fn keep(case: &Case<'_>, machine: &Machine) -> Outcome {
     };
     let marked = node.filter(|node| node.cordon_marker.is_some());
     // Each write to the Node is guarded by its version: one at a time.
-    let taint = taint::action(case, machine).filter(|_| marked.is_none());
+    let on_node = if marked.is_none() {
+        on_node(case, machine)
+    } else {
+        Vec::new()
+    };
     let actions = write::patch_machine(machine, &patch)
         .into_iter()
         .chain(marked.map(write::uncordon))
         .chain(missing(case, machine))
-        .chain(taint)
+        .chain(on_node)
         .collect();
     let mut outcome = Outcome {
         shutdown: Commitment::Clear,
         ..Outcome::tell(standing(case, machine)).with(actions)
     };
+    outcome.wakes.extend(agent::due(case));
     if case.wants_replacement(machine) {
         outcome.wakes.extend(case.replaceable_from(machine));
     }
@@ -77,6 +89,25 @@ fn keep(case: &Case<'_>, machine: &Machine) -> Outcome {
         outcome.wakes.push(after(case.now, RECHECK));
     }
     outcome
+}
+
+/// What is done to the Node of a machine that stays, one write to the Node itself at a time, and
+/// to what configures the agent there. A write that is being backed off holds up no other.
+fn on_node(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
+    let mut is_written = false;
+    let agent = agent::actions(case, machine);
+    let all = reclaim::stale_request(case, machine)
+        .into_iter()
+        .chain(taint::action(case, machine))
+        .chain(agent);
+    all.filter(|action| {
+        let is_held = case.failed_at(action.step).is_some();
+        let is_node = action.request.target.object.kind == "Node";
+        let is_turn = !is_node || !is_written;
+        is_written |= is_node && !is_held;
+        is_turn
+    })
+    .collect()
 }
 
 /// Creates what a live Machine refers to, never had ready, and does not find.

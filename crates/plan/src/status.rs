@@ -9,8 +9,9 @@ use jiff::{Timestamp, TimestampRound, Unit};
 use crate::case::Case;
 use crate::ladder::Rung;
 use crate::outcome::{Commitment, Outcome, State};
+use crate::reclaim::Aftermath;
 use crate::triple::Part;
-use crate::{Failure, finding, machine, phase, taint};
+use crate::{Failure, Step, agent, finding, phase, reclaim, taint};
 
 /// How many characters of a sentence the status repeats.
 const LONGEST_MESSAGE: usize = 1_024;
@@ -56,6 +57,7 @@ pub(crate) fn next(
     }
     if !matches!(outcome.state, State::Paused(_) | State::Blind { .. }) {
         tell_taints(case, outcome, &mut status);
+        tell_agent(case, &mut status);
     }
     status
 }
@@ -77,6 +79,18 @@ fn tell_taints(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachine
     }
 }
 
+/// How the agent on the Node is doing.
+fn tell_agent(case: &Case<'_>, status: &mut ScheduledMachineStatus) {
+    let conditions = &mut status.conditions;
+    match agent::told(case) {
+        agent::Told::Finding(found) => {
+            condition::set(conditions, found, case.subject.generation, case.now);
+        }
+        agent::Told::Nothing => condition::remove(conditions, ConditionType::AgentReady),
+        agent::Told::AsBefore => {}
+    }
+}
+
 /// The deadline in force, while the Machine that it is about exists.
 fn cleanup(case: &Case<'_>, shutdown: &Shutdown) -> Option<Timestamp> {
     let machine = case.triple.our_machine()?;
@@ -93,10 +107,12 @@ fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatu
         Commitment::Keep => {}
     }
     if let Some(machine) = case.triple.our_machine() {
-        record_machine(case, machine, status);
+        record_machine(case, machine, (outcome, status));
     } else {
-        status.node_ref = None;
-        status.provider_id = None;
+        if !is_node_awaited(case, outcome) {
+            status.node_ref = None;
+            status.provider_id = None;
+        }
         status.applied_node_taints.clear();
         // It tells leftovers from an unfinished triple for as long as there may be any.
         if is_gone || outcome.record.is_some() {
@@ -118,10 +134,24 @@ fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatu
     }
 }
 
+/// Whether something is still to be done on the Node of a Machine that was reclaimed.
+fn is_node_awaited(case: &Case<'_>, outcome: &Outcome) -> bool {
+    let is_cleared = outcome
+        .actions
+        .iter()
+        .any(|action| action.step == Step::ClearRequest);
+    match reclaim::aftermath(case) {
+        None => false,
+        Some(Aftermath::Unknown) => true,
+        Some(Aftermath::Clear(_)) => !is_cleared,
+        Some(Aftermath::Over) => !case.triple.is_gone(),
+    }
+}
+
 fn record_machine(
     case: &Case<'_>,
     machine: &Machine,
-    status: &mut ScheduledMachineStatus,
+    (outcome, status): (&Outcome, &mut ScheduledMachineStatus),
 ) {
     let meta = &machine.meta;
     let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_ref());
@@ -130,7 +160,7 @@ fn record_machine(
     if !is_same {
         status.last_scheduled_time = Some(whole_seconds(case.now));
     }
-    let known = machine::node(case, machine).map(|node| node.uid.clone());
+    let known = reclaim::joined_uid(case, machine, &outcome.actions);
     status.node_ref = machine.node.as_ref().map(|link| {
         let before = status
             .node_ref
@@ -141,7 +171,8 @@ fn record_machine(
             api_version: "v1".to_owned(),
             kind: "Node".to_owned(),
             name: link.name.clone(),
-            uid: known.or_else(|| link.uid.clone()).or(before),
+            // That of a Node which was seen: it says that an old request is off it.
+            uid: known.or(before),
         }
     });
     status.provider_id.clone_from(&machine.provider_id);

@@ -11,7 +11,7 @@ use crate::resolve::Blueprint;
 use crate::subject::Subject;
 use crate::taint::Change;
 use crate::triple::Role;
-use crate::{Action, Call, Node, Pod, Request, Side, Step, Taint, Target};
+use crate::{Action, AgentConfig, Call, Node, Pod, Request, Side, Step, Taint, Target};
 
 /// The value that tells our exclude annotations from those of others.
 pub(crate) const OUR_MARK: &str = name::FIELD_MANAGER;
@@ -215,39 +215,162 @@ fn taint_json(taint: &Taint) -> Value {
 }
 
 fn patch_node(node: &Node, step: Step, annotations: &Value, spec: &Value) -> Action {
-    let patch = json!({
-        "metadata": {
-            "uid": node.uid,
-            "resourceVersion": node.resource_version,
-            "annotations": annotations,
-        },
-        "spec": spec,
-    });
-    let object = Reference::new("v1", "Node", &node.name);
-    workload(
-        step,
-        Target {
-            object,
-            namespace: None,
-        },
-        Call::Patch(patch),
-    )
+    let mut patch = json!({ "metadata": {
+        "uid": node.uid,
+        "resourceVersion": node.resource_version,
+        "annotations": annotations,
+    } });
+    if !spec.is_null() {
+        patch["spec"] = spec.clone();
+    }
+    workload(step, of_node(node), Call::Patch(patch))
 }
 
 /// Evicts a pod.
 pub(crate) fn evict(pod: &Pod) -> Action {
-    let object = Reference::new("v1", "Pod", &pod.name);
-    let target = Target {
-        object,
-        namespace: Some(pod.namespace.clone()),
-    };
     workload(
         Step::EvictPod,
-        target,
+        of_pod(pod),
         Call::Evict {
             uid: pod.uid.clone(),
         },
     )
+}
+
+/// The commitment to reclaim.
+pub(crate) fn commit_reclaim(machine: &Machine, commitment: String) -> Action {
+    annotate(
+        machine,
+        Step::CommitReclaim,
+        name::RECLAIM_ANNOTATION,
+        commitment,
+    )
+}
+
+/// The schedule has been switched off for the reclaim of this Machine.
+pub(crate) fn record_disabled(machine: &Machine) -> Action {
+    let key = name::RECLAIM_DISABLED_ANNOTATION;
+    annotate(machine, Step::RecordDisabled, key, "true".to_owned())
+}
+
+fn annotate(machine: &Machine, step: Step, key: &str, value: String) -> Action {
+    let patch = MachinePatch {
+        annotations: [(key.to_owned(), Some(value))].into(),
+        ..MachinePatch::default()
+    };
+    on_machine(machine, step, Call::Patch(patch.json(machine)))
+}
+
+/// Switches the schedule off.
+pub(crate) fn disable_schedule(subject: &Subject) -> Action {
+    let object = Reference::new(name::API_VERSION, name::KIND, &subject.name);
+    let patch = json!({
+        "metadata": {
+            "uid": subject.uid,
+            "resourceVersion": subject.resource_version,
+        },
+        "spec": { "schedule": { "enabled": false } },
+    });
+    let step = Step::DisableSchedule;
+    management(step, object, &subject.namespace, Call::Patch(patch))
+}
+
+/// Takes the request for reclaim off the Node.
+pub(crate) fn clear_request(node: &Node) -> Action {
+    let cleared: serde_json::Map<String, Value> = name::RECLAIM_REQUEST
+        .into_iter()
+        .map(|key| (key.to_owned(), Value::Null))
+        .collect();
+    patch_node(node, Step::ClearRequest, &json!(cleared), &Value::Null)
+}
+
+/// Deletes a pod of a reclaimed host: with the shortest grace period that the kubelet still
+/// waits for.
+pub(crate) fn delete_pod(pod: &Pod) -> Action {
+    let call = Call::DeletePod {
+        uid: pod.uid.clone(),
+        grace: 1,
+    };
+    workload(Step::DeletePod, of_pod(pod), call)
+}
+
+fn of_pod(pod: &Pod) -> Target {
+    Target {
+        object: Reference::new("v1", "Pod", &pod.name),
+        namespace: Some(pod.namespace.clone()),
+    }
+}
+
+/// Puts the label on the Node that brings the agent, or takes it off.
+pub(crate) fn label_node(node: &Node, is_on: bool) -> Action {
+    let value = is_on.then_some(name::RECLAIM_AGENT_ENABLED);
+    let patch = json!({ "metadata": {
+        "uid": node.uid,
+        "resourceVersion": node.resource_version,
+        "labels": { name::RECLAIM_AGENT_KEY: value },
+    } });
+    workload(Step::LabelNode, of_node(node), Call::Patch(patch))
+}
+
+fn of_node(node: &Node) -> Target {
+    Target {
+        object: Reference::new("v1", "Node", &node.name),
+        namespace: None,
+    }
+}
+
+/// Creates the agent's configuration. It goes with its Node, whoever deletes that.
+pub(crate) fn create_agent_config(node: &Node, text: &str) -> Action {
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name::reclaim_config_map(&node.name),
+            "namespace": name::SYSTEM_NAMESPACE,
+            "labels": name::agent_labels(),
+            "ownerReferences": [owning_node(node)],
+        },
+        "data": { name::RECLAIM_CONFIG_KEY: text },
+    });
+    on_agent_config(node, Step::CreateAgentConfig, Call::Create(object))
+}
+
+/// Changes the agent's configuration.
+pub(crate) fn update_agent_config(
+    node: &Node,
+    config: &AgentConfig,
+    text: &str,
+) -> Action {
+    let patch = json!({
+        "metadata": {
+            "uid": config.uid,
+            "resourceVersion": config.resource_version,
+            "ownerReferences": [owning_node(node)],
+        },
+        "data": { name::RECLAIM_CONFIG_KEY: text },
+    });
+    on_agent_config(node, Step::UpdateAgentConfig, Call::Patch(patch))
+}
+
+/// Deletes the agent's configuration.
+pub(crate) fn delete_agent_config(node: &Node, config: &AgentConfig) -> Action {
+    let call = Call::Delete {
+        uid: config.uid.clone(),
+    };
+    on_agent_config(node, Step::DeleteAgentConfig, call)
+}
+
+fn owning_node(node: &Node) -> Value {
+    json!({ "apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid })
+}
+
+fn on_agent_config(node: &Node, step: Step, call: Call) -> Action {
+    let name = name::reclaim_config_map(&node.name);
+    let target = Target {
+        object: Reference::new("v1", "ConfigMap", &name),
+        namespace: Some(name::SYSTEM_NAMESPACE.to_owned()),
+    };
+    workload(step, target, call)
 }
 
 /// The ScheduledMachine as an owner.

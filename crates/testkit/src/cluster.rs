@@ -44,7 +44,7 @@ pub struct Cluster {
 }
 
 #[derive(Debug)]
-enum Ground {
+pub(crate) enum Ground {
     Embedded(Embedded),
     Kubernetes(Traffic),
 }
@@ -167,6 +167,10 @@ impl Cluster {
     /// The contract version of the Cluster API.
     pub fn contract(&self) -> Contract {
         self.contract
+    }
+
+    pub(crate) fn ground(&self) -> &Ground {
+        &self.ground
     }
 
     /// A client with every right.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fivespot_sim::Contract;
 use http::Method;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -106,6 +106,16 @@ impl Site {
     /// The minor version of Cluster API, such as `1.14`.
     pub fn cluster_api(&self) -> &str {
         &self.cluster_api
+    }
+
+    /// A client with the rights of a token, and no others.
+    pub(crate) fn bearing(&self, token: &str) -> Client {
+        let mut config = self.admin.clone();
+        config.auth_info = AuthInfo {
+            token: Some(token.to_owned().into()),
+            ..AuthInfo::default()
+        };
+        Client::try_from(config).expect("a client")
     }
 
     /// A client with every right.

@@ -4,13 +4,29 @@ use insta::assert_snapshot;
 
 use super::session::Session;
 
+use crate::promise::{Promise, promise};
+
+/// Roles and accounts of a real cluster are others.
+const WHY: &str =
+    "it is about the roles and accounts that the embedded server starts with";
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(what_kubectl_makes_from_words_is_made)
+        .with_kubectl()
+        .on_embedded_alone(WHY),
+    promise!(kubectl_says_who_one_is_and_what_one_may_do)
+        .with_kubectl()
+        .on_embedded_alone(WHY),
+    promise!(a_token_that_kubectl_asks_for_opens_the_door_for_its_account)
+        .with_kubectl()
+        .on_embedded_alone(WHY),
+];
+
 const NOW: &str = "2026-03-06T15:00:00Z";
 
-#[tokio::test]
 async fn what_kubectl_makes_from_words_is_made() {
-    let Some(session) = Session::start(NOW).await else {
-        return;
-    };
+    let session = Session::start(NOW).await;
     let create = async |words: &str| session.kubectl(&format!("create {words}")).await;
     assert_snapshot!(create("namespace team").await, @"namespace/team created");
     assert_snapshot!(
@@ -84,11 +100,8 @@ async fn what_kubectl_makes_from_words_is_made() {
     );
 }
 
-#[tokio::test]
 async fn kubectl_says_who_one_is_and_what_one_may_do() {
-    let Some(session) = Session::start(NOW).await else {
-        return;
-    };
+    let session = Session::start(NOW).await;
     for words in [
         "create role reader --verb=get,list --resource=configmaps",
         "create rolebinding readers --role=reader --serviceaccount=default:default",
@@ -152,11 +165,8 @@ async fn kubectl_says_who_one_is_and_what_one_may_do() {
     );
 }
 
-#[tokio::test]
 async fn a_token_that_kubectl_asks_for_opens_the_door_for_its_account() {
-    let Some(session) = Session::start(NOW).await else {
-        return;
-    };
+    let session = Session::start(NOW).await;
     let token = session.kubectl("create token default --duration=20m").await;
     assert_eq!(token.split('.').count(), 3, "{token}");
     let config = async |words: &str| session.kubectl(&format!("config {words}")).await;
@@ -166,9 +176,7 @@ async fn a_token_that_kubectl_asks_for_opens_the_door_for_its_account() {
     );
     assert_snapshot!(
         config("set-context --current --user=bot").await,
-        @r#"
-        Context "test" modified.
-        "#
+        @r#"Context "test" modified."#
     );
     assert_snapshot!(session.kubectl("auth whoami -o jsonpath={.status.userInfo.username}").await, @"system:serviceaccount:default:default");
     assert_snapshot!(session.kubectl("get nodes").await, @r#"

@@ -51,6 +51,34 @@ pub(super) struct Difference {
     pub(super) ours: Value,
 }
 
+impl Difference {
+    /// What makes two differences one and the same matter: the aspect, and the first text
+    /// that only one side has, without names and numbers.
+    pub(super) fn matter(&self) -> (Aspect, String) {
+        let texts = |value: &Value| -> Vec<String> {
+            let errors = if value["errors"].is_array() {
+                &value["errors"]
+            } else {
+                value
+            };
+            match errors {
+                Value::Array(items) => items.iter().map(Value::to_string).collect(),
+                other => vec![other.to_string()],
+            }
+        };
+        let (theirs, ours) = (texts(&self.theirs), texts(&self.ours));
+        let only = |some: &[String], others: &[String]| {
+            some.iter().find(|it| !others.contains(it)).cloned()
+        };
+        let first = only(&theirs, &ours)
+            .or_else(|| only(&ours, &theirs))
+            .unwrap_or_default();
+        let detail = first.rsplit(": ").next().unwrap_or_default();
+        let plain = detail.chars().filter(|c| c.is_alphabetic() || *c == ' ');
+        (self.aspect, plain.take(40).collect())
+    }
+}
+
 /// What was compared, and what of it differs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Comparison {

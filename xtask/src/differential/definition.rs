@@ -19,6 +19,15 @@ pub(super) fn plain(schema: &Value) -> Value {
     })
 }
 
+/// A schema that every server accepts.
+pub(super) fn accepted() -> Value {
+    let text = json!({"type": "string", "maxLength": 9});
+    json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "a": text, "b": text, "size": {"type": "integer", "default": 1},
+        "items": {"type": "array", "items": text},
+    }, "x-kubernetes-validations": [{"rule": "self.a != self.b"}]}}})
+}
+
 /// Where an edit is made, as a JSON pointer; and what is put there.
 type Edit = (&'static str, Value);
 

@@ -43,7 +43,7 @@ impl Expressions<'_> {
         }
         let depth = self.random.between(1, 4);
         let rule = self.of(&Kind::plain("bool"), scope, depth);
-        if self.random.chance(4) {
+        if self.random.chance(1) {
             return self.broken(&rule);
         }
         if !scope.presence.is_empty() && self.random.chance(30) {

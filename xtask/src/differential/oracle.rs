@@ -60,8 +60,8 @@ impl Oracle {
         self.answers.read_line(&mut line)?;
         let answer: Value = serde_json::from_str(&line)
             .map_err(|error| format!("the oracle answered no JSON: {error}"))?;
-        if let Some(why) = answer.get("malformed").or_else(|| answer.get("panic")) {
-            return Err(format!("the oracle could not answer: {why}").into());
+        if let Some(why) = answer.get("malformed") {
+            return Err(format!("the oracle did not understand: {why}").into());
         }
         Ok(answer)
     }

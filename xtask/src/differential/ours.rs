@@ -16,7 +16,10 @@ pub(super) fn answer(question: &Value) -> Value {
     let mut put = |name: &str, value: Value| answer.insert(name.to_owned(), value);
     let given = &question["definition"];
     if given.is_object() {
-        let crd = Crd::compile(given, version);
+        let crd = match &question["oldDefinition"] {
+            Value::Null => Crd::compile(given, version),
+            old => Crd::replace(given, old, version),
+        };
         put("definition", json!({"errors": texts(crd.as_ref().err())}));
         if let Ok(crd) = &crd {
             put("costs", costs(crd));

@@ -36,13 +36,27 @@ fn objects(random: &mut Random) -> Value {
 
 /// A definition that is unusual, perhaps in place of another.
 fn definitions(random: &mut Random) -> Value {
-    let schema = Schemas { random, rules: 2 }.root();
-    let old = definition::plain(&schema);
+    let replaces = random.chance(40);
+    // What is replaced was accepted once.
+    let schema = if replaces {
+        definition::accepted()
+    } else {
+        Schemas { random, rules: 2 }.root()
+    };
+    let mut old = definition::plain(&schema);
+    if replaces {
+        old["metadata"]["resourceVersion"] = json!("1");
+        let established = [
+            json!(null),
+            json!([{"type": "Established", "status": "True"}]),
+        ];
+        old["status"] = json!({"conditions": random.pick(&established)});
+    }
     let mut new = old.clone();
     for _ in 0..random.between(1, 3) {
         definition::edit(random, &mut new);
     }
-    if random.chance(40) {
+    if replaces {
         json!({"definition": new, "oldDefinition": old})
     } else {
         json!({"definition": new})

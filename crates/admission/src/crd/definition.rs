@@ -1,26 +1,42 @@
 //! The definition around the schemas: names, group, versions.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::scale::Scale;
-use super::{Crd, CustomResource, default, open_api};
-use crate::crd_rules::Rules;
+use super::version_schema::{self, Compiled};
+use super::{Crd, CustomResource, column, conversion, history, selectable};
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
-use crate::schema::Structural;
 use crate::{FieldError, KubeVersion, name};
 
-const ROOT: Path<'static> = Path::Root;
-const SPEC: Path<'static> = ROOT.field("spec");
+pub(super) const ROOT: Path<'static> = Path::Root;
+pub(super) const SPEC: Path<'static> = ROOT.field("spec");
 
-pub(super) fn compile(crd: &Value, version: KubeVersion) -> Result<Crd, Vec<FieldError>> {
+pub(super) fn compile(
+    crd: &Value,
+    old: Option<&Value>,
+    version: KubeVersion,
+) -> Result<Crd, Vec<FieldError>> {
     let definition = Definition::read(crd);
-    let mut errors = definition.metadata_errors(crd);
+    let mut errors = definition.metadata_errors(crd, old);
     definition.group_and_scope(&mut errors);
     let schemas = definition.schemas(version, &mut errors);
     definition.version_list(&mut errors);
     definition.names(&mut errors);
-    definition.shared_schema(&schemas, &mut errors);
+    definition.shared(&schemas, &mut errors);
+    let spec = definition.spec;
+    let preserves = flag(spec, history::PRESERVE);
+    let conversion_given = spec.get("conversion").unwrap_or(&Value::Null);
+    let trusts = old.is_some_and(|old| {
+        history::is_established(old) && !conversion::has_bad_bundle(old)
+    });
+    errors.extend(conversion::errors(conversion_given, (preserves, trusts)));
+    if let Some(old) = old {
+        errors.extend(history::immutable(crd, old));
+    }
+    errors.extend(history::stored_versions(crd, old));
+    errors.extend(history::approval(crd, old));
+    errors.extend(history::preserving(crd, old));
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -28,30 +44,25 @@ pub(super) fn compile(crd: &Value, version: KubeVersion) -> Result<Crd, Vec<Fiel
 }
 
 /// The definition with the server's defaults.
-struct Definition<'a> {
+pub(super) struct Definition<'a> {
+    spec: &'a Value,
     group: &'a str,
     scope: &'a str,
-    plural: &'a str,
-    singular: String,
-    kind: &'a str,
-    list_kind: String,
-    names: &'a Value,
+    pub(super) plural: &'a str,
+    pub(super) singular: String,
+    pub(super) kind: &'a str,
+    pub(super) list_kind: String,
+    pub(super) names: &'a Value,
     versions: Vec<&'a Value>,
     /// Whether all versions have one schema, which errors then name `spec.validation`.
     shares_schema: bool,
 }
 
-struct Compiled {
-    schema: Structural,
-    rules: Option<Rules>,
-    errors: Vec<FieldError>,
-}
-
-fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn flag(value: &Value, name: &str) -> bool {
+pub(super) fn flag(value: &Value, name: &str) -> bool {
     value.get(name) == Some(&Value::Bool(true))
 }
 
@@ -82,9 +93,8 @@ impl<'a> Definition<'a> {
             .into_iter()
             .flatten()
             .collect();
-        let mut schemas = versions.iter().map(|version| schema_of(version));
-        let first = schemas.next();
         Self {
+            spec,
             group: text(spec, "group"),
             scope: text(spec, "scope"),
             plural: text(names, "plural"),
@@ -92,14 +102,17 @@ impl<'a> Definition<'a> {
             kind,
             list_kind: or(text(names, "listKind"), list_kind),
             names,
-            shares_schema: first
-                .is_some_and(|first| schemas.all(|schema| schema == first)),
+            shares_schema: shares(&versions, "schema"),
             versions,
         }
     }
 
-    fn metadata_errors(&self, crd: &Value) -> Vec<FieldError> {
+    /// The server no longer looks at the name of one that is there already.
+    fn metadata_errors(&self, crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let metadata = crd.get("metadata");
+        if let Some(old) = old {
+            return object_meta::update(metadata, old.get("metadata"), Scope::Cluster);
+        }
         let mut errors =
             object_meta::create(metadata, NameRule::DnsSubdomain, Scope::Cluster);
         let given = metadata.map(|it| text(it, "name")).unwrap_or_default();
@@ -138,6 +151,7 @@ impl<'a> Definition<'a> {
                 ["Cluster", "Namespaced"],
             )),
         }
+        self.preserved_defaults(errors);
         if !self.shares_schema || self.versions.iter().all(|it| schema_of(it).is_none()) {
             let versions = SPEC.field("versions");
             for (at, version) in self.versions.iter().enumerate() {
@@ -147,6 +161,18 @@ impl<'a> Definition<'a> {
                     errors.push(FieldError::required(path.field("openAPIV3Schema"), ""));
                 }
             }
+        }
+    }
+
+    fn preserved_defaults(&self, errors: &mut Vec<FieldError>) {
+        let has_default = self
+            .versions
+            .iter()
+            .any(|it| schema_of(it).is_some_and(defaults));
+        if flag(self.spec, history::PRESERVE) && has_default {
+            let detail = "must be false in order to use defaults in the schema";
+            let path = SPEC.field(history::PRESERVE);
+            errors.push(FieldError::invalid(path, true.into(), detail));
         }
     }
 
@@ -172,22 +198,53 @@ impl<'a> Definition<'a> {
                 let (own, shared) = (path.field("schema"), SPEC.field("validation"));
                 let path = if self.shares_schema { &shared } else { &own };
                 let has_status = subresources(json).get("status").is_some();
-                let mut compiled = compile_schema(schema, path, has_status, version);
+                let mut compiled =
+                    version_schema::compile(schema, path, has_status, version);
                 if !self.shares_schema {
                     errors.append(&mut compiled.errors);
                 }
                 schemas.push(compiled);
             }
-            let path = path.field("subresources").to_string();
-            let scale = Scale::read(subresources(json));
-            errors.extend(scale.iter().flat_map(|scale| scale.errors(&path)));
+            if !self.shares("subresources") {
+                errors.extend(scale_errors(json, path));
+            }
+            if !self.shares(COLUMNS) {
+                let columns = json.get(COLUMNS).unwrap_or(&Value::Null);
+                errors.extend(column::errors(columns, &path));
+            }
+            if !self.shares(SELECTABLE) {
+                let compiled = schemas.last().filter(|_| schema_of(json).is_some());
+                let detail = "may only be set when `version.schema.openAPIV3Schema` is not \
+                              included";
+                errors.extend(selectable_errors(json, compiled, (&path, detail)));
+            }
         }
         schemas
     }
 
-    fn shared_schema(&self, schemas: &[Compiled], errors: &mut Vec<FieldError>) {
+    fn shares(&self, part: &str) -> bool {
+        shares(&self.versions, part)
+    }
+
+    /// What is wrong with what all versions have alike, which the server moves out of them.
+    fn shared(&self, schemas: &[Compiled], errors: &mut Vec<FieldError>) {
+        let Some(first) = self.versions.first() else {
+            return;
+        };
         if let (true, Some(first)) = (self.shares_schema, schemas.first()) {
             errors.extend(first.errors.iter().cloned());
+        }
+        if self.shares("subresources") {
+            errors.extend(scale_errors(first, SPEC));
+        }
+        if self.shares(COLUMNS) {
+            let columns = first.get(COLUMNS).unwrap_or(&Value::Null);
+            errors.extend(column::errors(columns, &SPEC));
+        }
+        if self.shares(SELECTABLE) {
+            let detail = "may only be set when validations.schema is included";
+            let compiled = schemas.first().filter(|_| self.shares_schema);
+            errors.extend(selectable_errors(first, compiled, (&SPEC, detail)));
         }
     }
 
@@ -231,56 +288,11 @@ impl<'a> Definition<'a> {
             })
             .collect();
         match shown.as_slice() {
+            [] if self.spec.get("versions").is_some_and(Value::is_array) => {
+                "[]".to_owned()
+            }
             [] => "null".to_owned(),
             shown => format!("[{}]", shown.join(",")),
-        }
-    }
-
-    fn names(&self, errors: &mut Vec<FieldError>) {
-        let path = SPEC.field("names");
-        let given = [
-            ("plural", self.plural),
-            ("singular", &self.singular),
-            ("kind", self.kind),
-            ("listKind", &self.list_kind),
-        ];
-        for (field, given) in given {
-            if given.is_empty() {
-                errors.push(FieldError::required(path.field(field), ""));
-            }
-        }
-        let mixed = "may have mixed case, but should otherwise match: ";
-        for (field, given) in given {
-            let prefix = if field.ends_with("ind") { mixed } else { "" };
-            let wrong = match prefix {
-                "" => name::dns_1035_label(given),
-                _ => name::dns_1035_label(&given.to_lowercase()),
-            };
-            if !given.is_empty() && !wrong.is_empty() {
-                let detail = format!("{prefix}{}", wrong.join(","));
-                errors.push(FieldError::invalid(path.field(field), given.into(), detail));
-            }
-        }
-        self.labels("shortNames", errors);
-        if !self.kind.is_empty() && self.kind == self.list_kind {
-            let detail = "kind and listKind may not be the same";
-            let path = path.field("listKind");
-            errors.push(FieldError::invalid(path, self.kind.into(), detail));
-        }
-        self.labels("categories", errors);
-    }
-
-    fn labels(&self, field: &str, errors: &mut Vec<FieldError>) {
-        let path = SPEC.field("names");
-        let path = path.field(field);
-        let list = self.names.get(field).and_then(Value::as_array);
-        for (at, given) in list.into_iter().flatten().enumerate() {
-            let given = given.as_str().unwrap_or_default();
-            let wrong = name::dns_1035_label(given);
-            if !wrong.is_empty() {
-                let detail = wrong.join(",");
-                errors.push(FieldError::invalid(path.index(at), given.into(), detail));
-            }
         }
     }
 
@@ -315,6 +327,69 @@ impl<'a> Definition<'a> {
     }
 }
 
+const COLUMNS: &str = "additionalPrinterColumns";
+const SELECTABLE: &str = "selectableFields";
+
+/// Whether every version has the same there; absence is as good as any value.
+fn shares(versions: &[&Value], part: &str) -> bool {
+    let of = |version: &Value| {
+        let found = version.get(part).cloned().unwrap_or_default();
+        // What is empty is absent.
+        if found.as_array().is_some_and(Vec::is_empty) {
+            Value::Null
+        } else {
+            found
+        }
+    };
+    match versions.split_first() {
+        Some((first, others)) => others.iter().all(|it| of(it) == of(first)),
+        None => false,
+    }
+}
+
+fn scale_errors(version: &Value, path: Path<'_>) -> Vec<FieldError> {
+    let path = path.field("subresources").to_string();
+    let scale = Scale::read(subresources(version));
+    scale.iter().flat_map(|scale| scale.errors(&path)).collect()
+}
+
+/// `missing` is what to say where there is no schema.
+fn selectable_errors(
+    version: &Value,
+    compiled: Option<&Compiled>,
+    (path, missing): (&Path<'_>, &str),
+) -> Vec<FieldError> {
+    let fields = version.get(SELECTABLE).unwrap_or(&Value::Null);
+    let path = path.field(SELECTABLE);
+    if fields.as_array().is_none_or(Vec::is_empty) {
+        return Vec::new();
+    }
+    match compiled {
+        Some(compiled) => selectable::errors(fields, compiled.schema.root(), path),
+        None => vec![FieldError::invalid(path, "".into(), missing)],
+    }
+}
+
+/// Whether a default is anywhere in a schema.
+fn defaults(schema: &Value) -> bool {
+    let Some(fields) = schema.as_object() else {
+        return false;
+    };
+    fields.iter().any(|(name, value)| match name.as_str() {
+        "default" => !value.is_null(),
+        "items" | "additionalProperties" | "not" => defaults(value),
+        "properties" => value
+            .as_object()
+            .into_iter()
+            .flatten()
+            .any(|(_, it)| defaults(it)),
+        "allOf" | "anyOf" | "oneOf" => {
+            value.as_array().into_iter().flatten().any(defaults)
+        }
+        _ => false,
+    })
+}
+
 fn subresources(version: &Value) -> &Value {
     version.get("subresources").unwrap_or(&Value::Null)
 }
@@ -335,88 +410,4 @@ fn deprecation(version: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         let path = path.field("deprecationWarning");
         errors.push(FieldError::invalid(path, warning.as_str().into(), detail));
     }
-}
-
-fn compile_schema(
-    schema: &Value,
-    path: &Path<'_>,
-    has_status: bool,
-    version: KubeVersion,
-) -> Compiled {
-    let path = path.field("openAPIV3Schema");
-    let structural = match Structural::read(schema, &path, version) {
-        Ok(structural) => structural,
-        Err(errors) => {
-            return Compiled {
-                schema: Structural::empty(version),
-                rules: None,
-                errors,
-            };
-        }
-    };
-    let mut errors = match schema {
-        Value::Object(fields) => root_errors(fields, has_status, &path),
-        _ => Vec::new(),
-    };
-    errors.extend(structural.structure_errors(&path));
-    let mut rules = None;
-    if errors.is_empty() {
-        rules = Rules::of(structural.root(), true, version.dialect_of_new());
-        errors = default::check(structural.root(), rules.as_ref(), &path, version);
-    }
-    let usable = rules.as_ref().filter(|_| errors.is_empty());
-    errors.extend(open_api::check(structural.root(), usable, &path));
-    Compiled {
-        schema: structural,
-        rules,
-        errors,
-    }
-}
-
-/// Where the status is validated alone, the root may say nothing that would be lost.
-fn root_errors(
-    fields: &Map<String, Value>,
-    has_status: bool,
-    path: &Path<'_>,
-) -> Vec<FieldError> {
-    const LOST: &[&str] = &[
-        "default",
-        "nullable",
-        "maxProperties",
-        "minProperties",
-        "enum",
-        "allOf",
-        "oneOf",
-        "anyOf",
-        "not",
-        "additionalProperties",
-        "additionalItems",
-        "patternProperties",
-        "dependencies",
-        "definitions",
-        "x-kubernetes-embedded-resource",
-        "x-kubernetes-int-or-string",
-        "x-kubernetes-list-map-keys",
-        "x-kubernetes-list-type",
-        "x-kubernetes-map-type",
-    ];
-    const DETAIL: &str = "only [Description Type Format Title Maximum ExclusiveMaximum \
-        Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems \
-        MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields \
-        XValidations] fields are allowed at the root of the schema if the status \
-        subresource is enabled";
-    let is_set = |name: &&&str| {
-        let value = fields.get(**name);
-        value.is_some_and(|value| !value.is_null() && value != &Value::Bool(false))
-    };
-    let mut errors = Vec::new();
-    if has_status && LOST.iter().any(|name| is_set(&name)) {
-        let schema = Value::Object(fields.clone());
-        errors.push(FieldError::invalid(*path, schema, DETAIL));
-    }
-    if fields.get("nullable") == Some(&Value::Bool(true)) {
-        let detail = "nullable cannot be true at the root";
-        errors.push(FieldError::forbidden(path.field("nullable"), detail));
-    }
-    errors
 }

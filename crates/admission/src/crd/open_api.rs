@@ -73,6 +73,12 @@ fn node(node: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -> F
     {
         let path = path.field("x-kubernetes-validations");
         let uncorrelated = place.uncorrelated.as_deref();
+        if rules.unseen {
+            let detail = "internal error: failed to construct type information for \
+                          x-kubernetes-validations rules: unable to convert structural \
+                          schema to CEL declarations";
+            found.rules.push(FieldError::internal(path, detail));
+        }
         for (at, rule) in rules.own.iter().enumerate() {
             let into = (&mut found.rules, &mut found.spent);
             rule::compiled(rule, &path.index(at), uncorrelated, into);

@@ -30,9 +30,8 @@ impl Scale {
             let path = format!("{path}.scale.{name}");
             if given.is_empty() {
                 errors.push(FieldError::required(path, ""));
-            } else if !given.starts_with('.') {
-                let detail = "must be a simple json path starting with .";
-                errors.push(FieldError::invalid(path, given.into(), detail));
+            } else if let Some(error) = simple_path_error(path.as_str(), given) {
+                errors.push(error);
             } else if !under.iter().any(|start| given.starts_with(start)) {
                 errors.push(FieldError::invalid(path, given.into(), detail));
             }
@@ -73,6 +72,15 @@ impl Scale {
         let replicas = replicas(object, &self.status_replicas);
         replicas.into_iter().chain(selector).collect()
     }
+}
+
+/// Why a text is no path of names with a dot before each.
+pub(super) fn simple_path_error(
+    path: impl Into<String>,
+    given: &str,
+) -> Option<FieldError> {
+    let detail = "must be a simple json path starting with .";
+    (!given.starts_with('.')).then(|| FieldError::invalid(path, given.into(), detail))
 }
 
 /// The value at a path, with how many segments led to it; none if a part is absent. Where

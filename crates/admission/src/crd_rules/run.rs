@@ -22,6 +22,8 @@ pub(crate) struct Run {
     budget: Budget,
     /// Set once nothing further may run.
     stopped: bool,
+    /// Whether messages of the place at hand see `oldSelf`.
+    shows_old: bool,
     pub(crate) errors: Vec<FieldError>,
     /// Errors that are forgiven because what they are about did not change.
     pub(crate) warnings: Vec<String>,
@@ -80,6 +82,7 @@ impl Run {
             version,
             budget: Budget::default(),
             stopped: false,
+            shows_old: false,
             errors: Vec::new(),
             warnings: Vec::new(),
         }
@@ -202,6 +205,7 @@ impl Run {
             self.stop(place, OUT_OF_BUDGET);
             return;
         }
+        self.shows_old = rules.own.iter().any(|rule| rule.uses_old);
         for rule in &rules.own {
             self.rule(rule, place);
             if self.stopped {
@@ -244,7 +248,7 @@ impl Run {
         };
         match program.run(&variables, &mut self.budget) {
             Ok(value) if value.as_bool() == Some(true) => {}
-            Ok(_) => self.broken(rule, place, &variables),
+            Ok(_) => self.broken(rule, place),
             Err(RunError::OutOfBudget) => self.stop(place, OUT_OF_BUDGET),
             Err(error) if error.is_no_such_overload() => {
                 let detail = format!(
@@ -268,13 +272,30 @@ impl Run {
         }
     }
 
-    fn broken(&mut self, rule: &Rule, place: Place<'_>, variables: &Variables<'_>) {
+    /// Messages have a plain `oldSelf`, also where the rule had an optional one, and only
+    /// where some rule of the place looks at it.
+    fn seen_by_messages<'a>(&self, rule: &Rule, place: Place<'a>) -> Variables<'a> {
+        let variables = Variables::new().json("self", place.value);
+        let old = place.old.filter(|old| self.shows_old && !old.is_null());
+        let Some(old) = old else {
+            return variables;
+        };
+        if rule.source.optional_old_self != Some(true) {
+            return variables.json("oldSelf", old);
+        }
+        match fivespot_cel::Value::from_json(old, &fivespot_cel::Type::Dyn) {
+            Ok(old) => variables.bind("oldSelf", Binding::Value(old)),
+            Err(_) => variables,
+        }
+    }
+
+    fn broken(&mut self, rule: &Rule, place: Place<'_>) {
         let path = match (rule.path.as_str(), place.path) {
             ("", path) => path.to_string(),
             (inner, Path::Root) => inner.to_owned(),
             (inner, path) => format!("{path}.{inner}"),
         };
-        let detail = match self.message(rule, variables) {
+        let detail = match self.message(rule, place) {
             Ok(detail) => detail,
             Err(stopping) => {
                 let kind = place.node.kind.as_str().into();
@@ -325,21 +346,15 @@ impl Run {
     }
 
     /// What the rule says, or why nothing further may run.
-    fn message(
-        &mut self,
-        rule: &Rule,
-        variables: &Variables<'_>,
-    ) -> Result<String, String> {
+    fn message(&mut self, rule: &Rule, place: Place<'_>) -> Result<String, String> {
         let Some(Ok(program)) = &rule.message else {
             return Ok(rule.plain_message());
         };
-        // Kubernetes runs the message with a plain `oldSelf` also where the rule had an
-        // optional one, so that such an expression never has a value.
-        let optional = rule.source.optional_old_self == Some(true);
-        if optional && program.uses("oldSelf") {
-            return Ok(rule.plain_message());
-        }
-        match run_message(program, variables, &mut self.budget) {
+        match run_message(
+            program,
+            &self.seen_by_messages(rule, place),
+            &mut self.budget,
+        ) {
             Ok(Some(message)) => Ok(message),
             Ok(None) => Ok(rule.plain_message()),
             Err(RunError::OutOfBudget) => {

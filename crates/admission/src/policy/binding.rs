@@ -7,10 +7,10 @@ use super::fields::Fields;
 use super::matching::Matching;
 use super::request::Request;
 use super::world::World;
-use crate::FieldError;
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
 use crate::selector::Selector;
+use crate::{FieldError, name};
 
 /// A compiled `ValidatingAdmissionPolicyBinding`.
 #[derive(Debug)]
@@ -51,6 +51,11 @@ impl Binding {
         let policy = spec.text("policyName", &mut errors);
         if policy.is_empty() {
             errors.push(FieldError::required(path.field("policyName"), ""));
+        } else {
+            for detail in name::dns_subdomain(policy) {
+                let path = path.field("policyName");
+                errors.push(FieldError::invalid(path, policy.into(), detail));
+            }
         }
         let params = spec.get("paramRef").map(|value| {
             let path = path.field("paramRef");
@@ -146,25 +151,30 @@ impl ParamRef {
         let name = fields.text("name", errors);
         let selector = fields.get("selector");
         let path = fields.path;
-        let mut refuse = |error: FieldError| errors.push(error);
-        match (name, selector) {
-            ("", None) => {
-                let detail = "one of name or selector must be specified";
-                refuse(FieldError::required(*path, detail));
-            }
-            ("", Some(_)) | (_, None) => {}
-            (_, Some(_)) => {
-                let detail = "name and selector are mutually exclusive";
-                refuse(FieldError::forbidden(path.field("name"), detail));
-            }
+        let both = "name and selector are mutually exclusive";
+        for detail in name::path_segment(name) {
+            errors.push(FieldError::invalid(path.field("name"), name.into(), detail));
         }
-        let selector = selector.map(|value| {
+        if !name.is_empty() && selector.is_some() {
+            errors.push(FieldError::forbidden(path.field("name"), both));
+        }
+        let compiled = selector.map(|value| {
             let path = path.field("selector").to_string();
             Selector::compile(Some(value), &path).unwrap_or_else(|wrong| {
                 errors.extend(wrong);
                 Selector::default()
             })
         });
+        match (name, selector) {
+            ("", None) => {
+                let detail = "one of name or selector must be specified";
+                errors.push(FieldError::required(*path, detail));
+            }
+            ("", Some(_)) | (_, None) => {}
+            (_, Some(_)) => {
+                errors.push(FieldError::forbidden(path.field("selector"), both));
+            }
+        }
         let action = fields.text("parameterNotFoundAction", errors);
         let at = path.field("parameterNotFoundAction");
         match action {
@@ -179,7 +189,7 @@ impl ParamRef {
         Self {
             name: name.to_owned(),
             namespace: fields.text("namespace", errors).to_owned(),
-            selector,
+            selector: compiled,
             denies_absence: action == "Deny",
         }
     }
@@ -188,16 +198,13 @@ impl ParamRef {
 fn actions(spec: Fields<'_>, errors: &mut Vec<FieldError>) -> Vec<String> {
     let actions = spec.texts("validationActions", errors);
     let path = spec.path.field("validationActions");
-    if actions.is_empty() {
-        let detail = "at least one validation action is required";
-        errors.push(FieldError::required(path, detail));
-    }
     for (at, action) in actions.iter().enumerate() {
         let path = path.index(at);
         if !ACTIONS.contains(&action.as_str()) {
             let action = action.as_str().into();
             errors.push(FieldError::not_supported(path, action, ACTIONS));
-        } else if actions.iter().take(at).any(|earlier| earlier == action) {
+        }
+        if actions.iter().take(at).any(|earlier| earlier == action) {
             errors.push(FieldError::duplicate(path, action.as_str().into()));
         }
     }
@@ -207,6 +214,10 @@ fn actions(spec: Fields<'_>, errors: &mut Vec<FieldError>) -> Vec<String> {
                       failure information in the API response and headers serves no purpose)";
         let actions = actions.clone().into();
         errors.push(FieldError::invalid(path, actions, detail));
+    }
+    if actions.is_empty() {
+        let detail = "at least one validation action is required";
+        errors.push(FieldError::required(path, detail));
     }
     actions
 }

@@ -18,8 +18,6 @@ use crate::field::Cause;
 
 /// Most bytes of the value of one audit annotation.
 const MOST_ANNOTATION_BYTES: usize = 10 * 1024;
-/// Most failures that are written to the audit log.
-const MOST_FAILURES: usize = 50;
 /// Where failures are written that a binding wants audited.
 const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure";
 
@@ -117,7 +115,7 @@ impl Policies {
             request,
             world,
             decision: Decision::default(),
-            failures: Vec::new(),
+            failure: None,
         };
         if !request.is_exempt() {
             for (policy, bindings) in &self.bound {
@@ -132,8 +130,8 @@ struct Deciding<'a> {
     request: &'a Request<'a>,
     world: &'a dyn World,
     decision: Decision,
-    /// What goes into the audit log.
-    failures: Vec<Value>,
+    /// What goes into the audit log: of several failures, the first.
+    failure: Option<Value>,
 }
 
 impl<'a> Deciding<'a> {
@@ -230,13 +228,17 @@ impl<'a> Deciding<'a> {
                         binding.name(),
                         refusal.message
                     )),
-                    _ => self.failures.push(json!({
-                        "message": refusal.message,
-                        "policy": policy.name,
-                        "binding": binding.name(),
-                        "expressionIndex": refusal.validation,
-                        "validationActions": binding.actions,
-                    })),
+                    _ => {
+                        self.failure.get_or_insert_with(|| {
+                            json!([{
+                                "message": refusal.message,
+                                "policy": policy.name,
+                                "binding": binding.name(),
+                                "expressionIndex": refusal.validation,
+                                "validationActions": binding.actions,
+                            }])
+                        });
+                    }
                 }
             }
         }
@@ -302,15 +304,29 @@ impl<'a> Deciding<'a> {
     }
 
     fn finish(mut self) -> Decision {
-        self.failures.truncate(MOST_FAILURES);
-        if !self.failures.is_empty() {
-            let failures = Value::Array(self.failures).to_string();
+        if let Some(failure) = self.failure {
             self.decision
                 .audit_annotations
-                .insert(FAILURE_KEY.to_owned(), failures);
+                .insert(FAILURE_KEY.to_owned(), shown(&failure));
         }
         self.decision
     }
+}
+
+/// JSON as Go writes it, without letters that would mean something in HTML.
+fn shown(json: &Value) -> String {
+    let mut shown = String::new();
+    for letter in json.to_string().chars() {
+        match letter {
+            '<' => shown.push_str("\\u003c"),
+            '>' => shown.push_str("\\u003e"),
+            '&' => shown.push_str("\\u0026"),
+            '\u{2028}' => shown.push_str("\\u2028"),
+            '\u{2029}' => shown.push_str("\\u2029"),
+            other => shown.push(other),
+        }
+    }
+    shown
 }
 
 /// The value without what is beyond the limit.

@@ -11,7 +11,8 @@ pub(super) type Compiled = Result<Program, String>;
 #[derive(Debug)]
 pub(super) struct Environments {
     base: Env,
-    variables: Vec<(String, Type)>,
+    /// Absent for what sees no variables, which then cannot even be named.
+    variables: Option<Vec<(String, Type)>>,
 }
 
 impl Environments {
@@ -28,17 +29,24 @@ impl Environments {
         };
         Self {
             base,
-            variables: Vec::new(),
+            variables: None,
         }
     }
 
-    /// Makes `variables.<name>` known to what is compiled from here on.
+    /// Makes `variables` known to what is compiled from here on.
+    pub(super) fn compose(&mut self) {
+        self.variables.get_or_insert_default();
+    }
+
+    /// Makes `variables.<name>` known too.
     pub(super) fn declare(&mut self, name: &str, compiled: &Compiled) {
         let ty = match compiled {
-            Ok(program) => program.output_type().clone(),
+            Ok(program) => carried(program.output_type()),
             Err(_) => Type::Dyn,
         };
-        self.variables.push((name.to_owned(), ty));
+        let variables = self.variables.get_or_insert_default();
+        variables.retain(|(known, _)| known != name);
+        variables.push((name.to_owned(), ty));
     }
 
     /// Compiles an expression that may ask the authorizer, as all may but messages.
@@ -58,11 +66,32 @@ impl Environments {
     }
 
     fn env(&self) -> Env {
-        let variables =
-            ObjectType::new(self.variables.clone()).named("kubernetes.variables");
+        let Some(variables) = &self.variables else {
+            return self.base.clone();
+        };
+        let variables = ObjectType::new(variables.clone()).named("kubernetes.variables");
         self.base
             .clone()
             .variable("variables", Type::object(variables))
+    }
+}
+
+/// What the type of a variable is where it is used: the server carries over what it has a
+/// declaration for, and takes everything else to be dynamic.
+fn carried(ty: &Type) -> Type {
+    match ty {
+        Type::Null
+        | Type::Bool
+        | Type::Int
+        | Type::Uint
+        | Type::Double
+        | Type::String
+        | Type::Bytes
+        | Type::Timestamp
+        | Type::Duration => ty.clone(),
+        Type::List(list) => Type::list(carried(&list.item)),
+        Type::Map(map) => Type::map_of(carried(&map.key), carried(&map.value)),
+        _ => Type::Dyn,
     }
 }
 

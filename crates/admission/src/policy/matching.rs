@@ -157,63 +157,101 @@ impl ResourceRule {
         rule
     }
 
+    /// Notes what is wrong, in the order of the server.
     fn check(&self, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+        let mut earlier: Vec<&str> = Vec::new();
+        for (at, given) in self.names.iter().enumerate() {
+            let path = path.field("resourceNames");
+            let path = path.index(at);
+            for detail in name::path_segment(given) {
+                errors.push(FieldError::invalid(path, given.as_str().into(), detail));
+            }
+            if earlier.contains(&given.as_str()) {
+                errors.push(FieldError::duplicate(path, given.as_str().into()));
+            }
+            earlier.push(given);
+        }
         let lists = [
-            ("operations", &self.operations),
-            ("apiGroups", &self.groups),
-            ("apiVersions", &self.versions),
-            ("resources", &self.resources),
+            ("operations", &self.operations, "operations"),
+            ("apiGroups", &self.groups, "API groups"),
+            ("apiVersions", &self.versions, "API versions"),
         ];
-        for (field, list) in lists {
+        for (field, list, others) in lists {
             let path = path.field(field);
             if list.is_empty() {
                 errors.push(FieldError::required(path, ""));
             }
-            if field != "resources" && list.len() > 1 && list.iter().any(|it| it == "*") {
-                let detail = "if '*' is present, must not specify other values";
-                let detail = match field {
-                    "operations" => {
-                        "if '*' is present, must not specify other operations"
-                    }
-                    "apiGroups" => "if '*' is present, must not specify other API groups",
-                    "apiVersions" => {
-                        "if '*' is present, must not specify other API versions"
-                    }
-                    _ => detail,
-                };
-                let list = list.clone().into();
-                errors.push(FieldError::invalid(path, list, detail));
+            if list.len() > 1 && list.iter().any(|it| it == "*") {
+                let detail =
+                    format!("if '*' is present, must not specify other {others}");
+                errors.push(FieldError::invalid(path, list.clone().into(), detail));
             }
-        }
-        let known = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
-        for (at, operation) in self.operations.iter().enumerate() {
-            if !known.contains(&operation.as_str()) {
-                let path = path.field("operations");
+            for (at, item) in list.iter().enumerate() {
+                let path = path.index(at);
                 let sorted = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
-                let operation = operation.as_str().into();
-                errors.push(FieldError::not_supported(path.index(at), operation, sorted));
+                if field == "operations" && !sorted.contains(&item.as_str()) {
+                    let item = item.as_str().into();
+                    errors.push(FieldError::not_supported(path, item, sorted));
+                } else if field == "apiVersions" && item.is_empty() {
+                    errors.push(FieldError::required(path, ""));
+                }
             }
         }
-        for (at, version) in self.versions.iter().enumerate() {
-            let path = path.field("apiVersions");
-            let path = path.index(at);
-            if version.is_empty() {
-                errors.push(FieldError::required(path, ""));
-            }
-        }
-        for (at, given) in self.names.iter().enumerate() {
-            let wrong = name::path_segment(given);
-            if !wrong.is_empty() {
-                let path = path.field("resourceNames");
-                let detail = wrong.join(",");
-                let given = given.as_str().into();
-                errors.push(FieldError::invalid(path.index(at), given, detail));
-            }
-        }
+        self.check_resources(path.field("resources"), errors);
         if !["", "*", "Cluster", "Namespaced"].contains(&self.scope.as_str()) {
             let known = ["*", "Cluster", "Namespaced"];
             let scope = self.scope.as_str().into();
             errors.push(FieldError::not_supported(path.field("scope"), scope, known));
+        }
+    }
+
+    fn check_resources(&self, path: Path<'_>, errors: &mut Vec<FieldError>) {
+        if self.resources.is_empty() {
+            errors.push(FieldError::required(path, ""));
+        }
+        // `x/*` and `*/x` that came before, and whether the last whole resource is one.
+        let (mut every_sub, mut every_resource) = (Vec::new(), Vec::new());
+        let mut has_whole = false;
+        for (at, given) in self.resources.iter().enumerate() {
+            let path = path.index(at);
+            if given.is_empty() {
+                errors.push(FieldError::required(path, ""));
+                continue;
+            }
+            let Some((resource, sub)) = given.split_once('/') else {
+                has_whole = given != "*";
+                continue;
+            };
+            let mut refuse = |covers: String| {
+                let detail =
+                    format!("if '{covers}' is present, must not specify {given}");
+                errors.push(FieldError::invalid(path, given.as_str().into(), detail));
+            };
+            if every_sub.contains(&resource) {
+                refuse(format!("{resource}/*"));
+            }
+            if every_resource.contains(&sub) {
+                refuse(format!("*/{sub}"));
+            }
+            if sub == "*" {
+                every_sub.push(resource);
+            }
+            if resource == "*" {
+                every_resource.push(sub);
+            }
+        }
+        let has = |wanted: &str| self.resources.iter().any(|it| it == wanted);
+        let mut refuse = |detail: &str| {
+            let resources = self.resources.clone().into();
+            errors.push(FieldError::invalid(path, resources, detail));
+        };
+        if self.resources.len() > 1 && has("*/*") {
+            refuse("if '*/*' is present, must not specify other resources");
+        }
+        if has("*") && has_whole {
+            let detail = "if '*' is present, must not specify other resources without \
+                          subresources";
+            refuse(detail);
         }
     }
 

@@ -112,7 +112,8 @@ impl<'v> Activation<'v> for Scope<'v> {
         let result = if let Some(known) = known {
             known
         } else {
-            let mut named = self.variables.iter();
+            // The last of a name counts.
+            let mut named = self.variables.iter().rev();
             let variable = named.find(|variable| variable.name == field)?;
             let result = self.compute(variable);
             let mut known = self.known.borrow_mut();

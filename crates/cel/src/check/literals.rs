@@ -156,7 +156,20 @@ impl Validator<'_> {
             | ('f' | 'e', Type::Double | Type::String) => true,
             _ => false,
         };
-        (!fits).then(|| (argument.at, format_text::refused(verb, &runtime_name(ty))))
+        if !fits {
+            return Some((argument.at, format_text::refused(verb, &runtime_name(ty))));
+        }
+        // What is printed whole must be printable in every part.
+        match &argument.kind {
+            Kind::List(items) if verb == 's' => {
+                items.iter().find_map(|item| self.clause(verb, &item.value))
+            }
+            Kind::Map(entries) if verb == 's' => entries.iter().find_map(|entry| {
+                let key = self.clause(verb, &entry.key);
+                key.or_else(|| self.clause(verb, &entry.value))
+            }),
+            _ => None,
+        }
     }
 }
 

@@ -215,7 +215,10 @@ fn subtract<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         [Value::Timestamp(left), Value::Duration(right)] => {
             timestamp(left.checked_sub(*right))
         }
-        [Value::Timestamp(left), Value::Timestamp(right)] => duration(left.since(*right)),
+        [Value::Timestamp(left), Value::Timestamp(right)] => left
+            .since(*right)
+            .map(Value::Duration)
+            .ok_or_else(|| RunError::text("integer overflow")),
         _ => no_such_overload(),
     }
 }

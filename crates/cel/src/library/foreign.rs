@@ -37,6 +37,22 @@ impl LibraryValue {
         }
     }
 
+    /// Whether two values are equal; nothing if they are of different types, or of forms
+    /// that the API server does not compare.
+    pub(crate) fn same(&self, other: &Self) -> Option<bool> {
+        match (&self.0, &other.0) {
+            (Foreign::Quantity(_), Foreign::Quantity(right)) if right.is_computed() => {
+                None
+            }
+            (left, right)
+                if std::mem::discriminant(left) == std::mem::discriminant(right) =>
+            {
+                Some(left == right)
+            }
+            _ => None,
+        }
+    }
+
     /// The length of a format's pattern, as costs count it.
     pub(crate) fn pattern_size(&self) -> u64 {
         match &self.0 {

@@ -72,6 +72,25 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
+/// From cel-go's second version of optionals on, which the server of 1.34 brought for
+/// expressions old and new.
+pub(super) const ROWS_OF_1_33: &[Row] = &[
+    member("first", "list_first", "list(V) -> optional(V)", first),
+    member("last", "list_last", "list(V) -> optional(V)", last),
+    global(
+        "optional.unwrap",
+        "optional_unwrap",
+        "list(optional(V)) -> list(V)",
+        unwrap,
+    ),
+    member(
+        "unwrapOpt",
+        "optional_unwrapOpt",
+        "list(optional(V)) -> list(V)",
+        unwrap,
+    ),
+];
+
 const NONE: Run = |_| Ok(Value::Optional(None));
 
 fn unreached<'v>(_: &[Value<'v>]) -> Result<Value<'v>, RunError> {
@@ -122,4 +141,39 @@ fn has_value<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         [Value::Optional(value)] => Ok(Value::Bool(value.is_some())),
         _ => no_such_overload(),
     }
+}
+
+fn first<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    match args {
+        [Value::List(list)] => optional(list.get(0)),
+        _ => no_such_overload(),
+    }
+}
+
+fn last<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    match args {
+        [Value::List(list)] => {
+            optional(list.len().checked_sub(1).and_then(|at| list.get(at)))
+        }
+        _ => no_such_overload(),
+    }
+}
+
+fn optional(found: Option<Result<Value<'_>, RunError>>) -> Result<Value<'_>, RunError> {
+    found.map_or(Ok(Value::Optional(None)), |value| value.map(Value::some))
+}
+
+/// The values of those that have one.
+fn unwrap<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+    let [Value::List(list)] = args else {
+        return no_such_overload();
+    };
+    let mut items = Vec::new();
+    for item in list.iter() {
+        match item? {
+            Value::Optional(value) => items.extend(value.map(|it| (*it).clone())),
+            _ => return no_such_overload(),
+        }
+    }
+    Ok(Value::list(items))
 }

@@ -12,6 +12,9 @@ use crate::{RunError, Value};
 pub(crate) struct Quantity {
     value: i128,
     scale: i32,
+    /// Whether it was added or subtracted: the API server keeps such a one in another form,
+    /// which its own equality does not know on the right side.
+    computed: bool,
 }
 
 /// The finest scale; what is finer is rounded away from zero.
@@ -24,7 +27,7 @@ macro_rules! of_two {
         &[
             global("quantity", "string_to_quantity", "string -> kubernetes.Quantity", quantity),
             global("isQuantity", "is_quantity_string", "string -> bool", is_quantity),
-            member("sign", "quantity_sign", "kubernetes.Quantity -> int", sign),
+            global("sign", "quantity_sign", "kubernetes.Quantity -> int", sign),
             member(
                 "asApproximateFloat",
                 "quantity_get_float",
@@ -122,7 +125,11 @@ impl Quantity {
         if text.starts_with('-') {
             value = -value;
         }
-        Ok(Self { value, scale })
+        Ok(Self {
+            value,
+            scale,
+            computed: false,
+        })
     }
 
     /// Both as multiples of the finer scale; saturates.
@@ -139,6 +146,12 @@ impl Quantity {
     fn to_integer(self) -> Option<i64> {
         let power = 10_i128.checked_pow(u32::try_from(self.scale).ok()?)?;
         i64::try_from(self.value.checked_mul(power)?).ok()
+    }
+}
+
+impl Quantity {
+    pub(crate) const fn is_computed(self) -> bool {
+        self.computed
     }
 }
 
@@ -191,6 +204,7 @@ fn argument(args: &[Value<'_>], index: usize) -> Result<Quantity, RunError> {
         Some(Value::Int(value)) => Ok(Quantity {
             value: i128::from(*value),
             scale: 0,
+            computed: false,
         }),
         _ => no_such_overload(),
     }
@@ -223,7 +237,7 @@ fn sign<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     reason = "the function promises an approximation"
 )]
 fn as_float<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
-    let Quantity { value, scale } = argument(args, 0)?;
+    let Quantity { value, scale, .. } = argument(args, 0)?;
     Ok(Value::Double(value as f64 * 10_f64.powi(scale)))
 }
 
@@ -250,11 +264,15 @@ fn compare<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 fn sum<'v>(args: &[Value<'v>], sign: i128) -> Result<Value<'v>, RunError> {
     let (left, right) = (argument(args, 0)?, argument(args, 1)?);
     if right.value == 0 {
-        return Ok(value(left));
+        return Ok(value(Quantity {
+            computed: true,
+            ..left
+        }));
     }
     let (left, right, scale) = left.aligned(right);
     Ok(value(Quantity {
         value: left.saturating_add(right.saturating_mul(sign)),
         scale,
+        computed: true,
     }))
 }

@@ -162,8 +162,9 @@ impl<'v> Run<'_, 'v> {
                 None => Ok(Value::Bool(false)),
             },
             Value::Optional(Some(inner)) => self.test(inner, qualifier),
-            Value::Optional(None) => Ok(Value::Bool(false)),
-            _ => no_such_overload(),
+            Value::List(_) => no_such_overload(),
+            // What has no fields at all lacks this one.
+            _ => Ok(Value::Bool(false)),
         }
     }
 }
@@ -176,11 +177,9 @@ fn bound<'v>(binding: Binding<'v>, ty: &'v Type) -> Outcome<'v> {
         (Binding::Json(json), _) if json.is_null() => Ok(Value::Null),
         (Binding::Json(json), ty) => Value::from_json(json, ty),
         (Binding::Optional(None), _) => Ok(Value::Optional(None)),
-        (Binding::Optional(Some(json)), Type::Optional(inner)) => {
-            Value::from_json(json, inner).map(Value::some)
-        }
-        (Binding::Optional(Some(json)), ty) => {
-            Value::from_json(json, ty).map(Value::some)
+        // The API server forgets the type of what may be absent: names are as in JSON.
+        (Binding::Optional(Some(json)), _) => {
+            Value::from_json(json, &DYN).map(Value::some)
         }
         (Binding::Value(value), _) => Ok(value),
         (Binding::Lazy, _) => no_such_overload(),
@@ -200,7 +199,9 @@ fn select<'v>(
         },
         Value::Optional(Some(inner)) => select(inner, field, true),
         Value::Optional(None) => Ok(Found::Nothing),
-        _ => no_such_overload(),
+        _ if optional => Ok(Found::Nothing),
+        // What has no fields at all lacks this one.
+        _ => Err(RunError::text(format!("no such key: {field}"))),
     }
 }
 
@@ -227,6 +228,15 @@ fn at<'v>(
                 None => Ok(Found::Nothing),
             }
         }
-        value => index(&[value.clone(), key]).map(Found::Value),
+        Value::Map(_) | Value::List(_) => index(&[value.clone(), key]).map(Found::Value),
+        _ if optional => Ok(Found::Nothing),
+        // What has no items at all lacks this one.
+        _ => Err(match key {
+            Value::Int(key) => RunError::text(format!("no such key: {key}")),
+            Value::Uint(key) => RunError::text(format!("no such key: {key}")),
+            Value::Bool(key) => RunError::text(format!("no such key: {key}")),
+            Value::String(key) => RunError::text(format!("no such key: {}", &*key)),
+            _ => return no_such_overload(),
+        }),
     }
 }

@@ -8,11 +8,19 @@ use super::convert::{nearest, nearest_unsigned};
 use super::{List, Map, Value};
 use crate::{ListKind, ObjectType, Type};
 
-/// Whether two values are equal. Numbers compare by value whatever their kind, other
-/// values of different kinds are never equal.
+/// Whether two values are equal; what cannot be compared is not.
 pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> bool {
-    match (left, right) {
-        (Value::Null, Value::Null) => true,
+    same(left, right) == Some(true)
+}
+
+/// Whether two values are equal. Numbers compare by value whatever their kind, other
+/// values of different kinds are never equal. Nothing where the API server has no answer:
+/// its libraries' values compare with their own kind only.
+pub(crate) fn same(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
+    Some(match (left, right) {
+        (Value::Null, _) | (_, Value::Null) => {
+            matches!((left, right), (Value::Null, Value::Null))
+        }
         (Value::Bool(left), Value::Bool(right)) => left == right,
         (Value::String(left), Value::String(right)) => left == right,
         (Value::Bytes(left), Value::Bytes(right)) => left == right,
@@ -22,16 +30,22 @@ pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> bool {
         (Value::Map(left), Value::Map(right)) => maps(left, right),
         (Value::Optional(left), Value::Optional(right)) => match (left, right) {
             (None, None) => true,
-            (Some(left), Some(right)) => equal(left, right),
+            (Some(left), Some(right)) => return same(left, right),
             _ => false,
         },
         (Value::Type(left), Value::Type(right)) => left == right,
-        (Value::Library(left), Value::Library(right)) => left == right,
+        (Value::Library(left), Value::Library(right)) => return left.same(right),
         (Value::Abstract(left), Value::Abstract(right)) => {
             std::ptr::addr_eq(std::sync::Arc::as_ptr(left), std::sync::Arc::as_ptr(right))
         }
+        (Value::Library(_) | Value::Abstract(_), _) => return None,
         _ => numbers(left, right) == Some(Ordering::Equal),
-    }
+    })
+}
+
+/// Whether nothing says that two parts differ. That they cannot be compared does not.
+fn alike(left: &Value<'_>, right: &Value<'_>) -> bool {
+    same(left, right) != Some(false)
 }
 
 fn lists(left: &List<'_>, right: &List<'_>) -> bool {
@@ -41,7 +55,7 @@ fn lists(left: &List<'_>, right: &List<'_>) -> bool {
     // The left one decides, as it does in the API server.
     match left.kind() {
         ListKind::Atomic => left.iter().zip(right.iter()).all(|pair| match pair {
-            (Ok(left), Ok(right)) => equal(&left, &right),
+            (Ok(left), Ok(right)) => alike(&left, &right),
             _ => false,
         }),
         ListKind::Set => {
@@ -97,7 +111,7 @@ fn maps(left: &Map<'_>, right: &Map<'_>) -> bool {
         return false;
     };
     entries.iter().all(|(key, value)| match right.get(key) {
-        Some(Ok(other)) => equal(value, &other),
+        Some(Ok(other)) => alike(value, &other),
         _ => false,
     })
 }

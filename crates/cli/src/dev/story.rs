@@ -60,18 +60,26 @@ fn step_line(taken: &StepTaken) -> String {
     } = taken;
     let (done, doing) = match step {
         Step::AddFinalizer => ("put the finalizer on", "putting the finalizer on"),
-        Step::CreateBootstrap | Step::CreateInfrastructure | Step::CreateMachine => {
-            ("created", "creating")
-        }
-        Step::UpdateMachine => ("updated", "updating"),
+        Step::CreateBootstrap
+        | Step::CreateInfrastructure
+        | Step::CreateMachine
+        | Step::CreateAgentConfig => ("created", "creating"),
+        Step::UpdateMachine | Step::UpdateAgentConfig => ("updated", "updating"),
         Step::ExcludeDrain => ("told Cluster API not to drain", "excluding from drain"),
         Step::CordonNode => ("cordoned", "cordoning"),
         Step::TaintNode => ("set the taints of", "setting the taints of"),
+        Step::LabelNode => ("labelled", "labelling"),
+        Step::CommitReclaim => ("committed to reclaim", "committing to reclaim"),
+        Step::DisableSchedule => ("switched off", "switching off"),
+        Step::RecordDisabled => ("noted that on", "noting that on"),
+        Step::ClearRequest => ("cleared the request on", "clearing the request on"),
         Step::EvictPod => ("evicted", "evicting"),
         Step::UncordonNode => ("uncordoned", "uncordoning"),
-        Step::DeleteMachine | Step::DeleteBootstrap | Step::DeleteInfrastructure => {
-            ("deleted", "deleting")
-        }
+        Step::DeletePod
+        | Step::DeleteAgentConfig
+        | Step::DeleteMachine
+        | Step::DeleteBootstrap
+        | Step::DeleteInfrastructure => ("deleted", "deleting"),
         Step::RemoveFinalizer => ("took the finalizer off", "taking the finalizer off"),
     };
     let at = instant(*at);

@@ -160,7 +160,15 @@ fn server(
 async fn install(client: &Client, kube_minor: u32) -> Result<(), Failure> {
     for object in fivespot_api::manifest::installed(kube_minor) {
         let origin = "the built-in manifests".to_owned();
-        load::apply(client, &Document { origin, object }).await?;
+        load::apply(
+            client,
+            &Document {
+                origin,
+                object,
+                place: None,
+            },
+        )
+        .await?;
     }
     Ok(())
 }

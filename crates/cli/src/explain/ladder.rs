@@ -93,7 +93,7 @@ fn step(action: &Action) -> Step {
     let verb = match &action.request.call {
         Call::Create(_) => "create",
         Call::Patch(_) => "patch",
-        Call::Delete { .. } => "delete",
+        Call::Delete { .. } | Call::DeletePod { .. } => "delete",
         Call::Evict { .. } => "evict",
     };
     Step {

@@ -66,6 +66,7 @@ fn look(status: &Value, found: Option<Value>) -> Look {
             access: Access::Connected,
             node: Fact::Known(Some(node)),
             pods: Fact::default(),
+            agent_config: Fact::default(),
         },
     };
     let object = object(status);

@@ -54,5 +54,9 @@ fn document(object: DynamicObject) -> Result<Document, Failure> {
     let origin = format!("scheduledmachine {namespace}/{name}");
     let object = serde_json::to_value(object)
         .map_err(|error| Failure::new(format!("reading {origin}"), error))?;
-    Ok(Document { origin, object })
+    Ok(Document {
+        origin,
+        object,
+        place: None,
+    })
 }

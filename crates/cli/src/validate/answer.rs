@@ -1,7 +1,10 @@
 //! What is said about one object.
 
+use fivespot_api::lint::Remark;
+use serde::Serialize;
+
 use super::refusal::Refusal;
-use crate::document::Document;
+use crate::document::{Document, Place};
 
 /// One object and what the server would answer.
 #[derive(Debug)]
@@ -9,6 +12,67 @@ pub(super) struct Answer {
     pub(super) subject: Subject,
     pub(super) warnings: Vec<String>,
     pub(super) verdict: Verdict,
+    /// Who was asked, in order, and what it cost.
+    pub(super) steps: Vec<Step>,
+    /// What is allowed and rarely meant.
+    pub(super) remarks: Vec<Remark>,
+}
+
+impl Answer {
+    /// An answer that nobody was asked for.
+    pub(super) fn at_once(subject: Subject, verdict: Verdict) -> Self {
+        Self {
+            subject,
+            warnings: Vec::new(),
+            verdict,
+            steps: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Everything that is wrong, one by one: what a server says, then what we remark.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let mut all = Vec::new();
+        if let Verdict::Refused(refusals) = &self.verdict {
+            all.extend(refusals.iter().flat_map(Refusal::findings));
+        }
+        all.extend(self.remarks.iter().map(|remark| Finding {
+            rule: remark.lint.code.to_owned(),
+            field: remark.field.clone(),
+            message: remark.message.clone(),
+            is_error: false,
+        }));
+        all
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    /// The rule or the lint by its code; the reason of the refusal where it has none.
+    pub(super) rule: String,
+    /// The field; empty for the whole object.
+    pub(super) field: String,
+    pub(super) message: String,
+    /// Whether a server refuses the object for it.
+    pub(super) is_error: bool,
+}
+
+/// Somebody who was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Step {
+    /// `decoding`, `definition` or `policy`.
+    pub(super) layer: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) policy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) binding: Option<String>,
+    /// In the units of Kubernetes' tracker; none where nothing is counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cost: Option<u64>,
+    /// What was found wrong.
+    pub(super) refused: usize,
 }
 
 /// Which object it is.
@@ -16,6 +80,8 @@ pub(super) struct Answer {
 pub(super) struct Subject {
     /// The file, and which of its documents.
     pub(super) origin: String,
+    /// Where its text is.
+    pub(super) place: Option<Place>,
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
@@ -44,6 +110,7 @@ impl Subject {
         };
         Self {
             origin: document.origin.clone(),
+            place: document.place.clone(),
             group: group.to_owned(),
             version: version.to_owned(),
             kind: document.text("/kind").to_owned(),

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use fivespot_admission::crd::{Crd, CustomResource};
 use fivespot_admission::object_meta::Scope;
 use fivespot_admission::policy::{
-    Binding, GroupVersionKind, GroupVersionResource, Operation as Verb, Policies, Policy,
-    Request, User,
+    Binding, Denial, Evaluation, GroupVersionKind, GroupVersionResource,
+    Operation as Verb, Policies, Policy, Request, User,
 };
 use fivespot_admission::{FieldError, KubeVersion, field};
-use fivespot_api::{crd, name, vap};
+use fivespot_api::lint::{self, Remark};
+use fivespot_api::{ScheduledMachine, crd, name, vap};
+use jiff::Timestamp;
+use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::answer::{Answer, Subject, Verdict};
+use super::answer::{Answer, Step, Subject, Verdict};
 use super::refusal::Refusal;
-use super::{Args, Operation};
+use super::world::Given;
+use super::{Args, LintLevel, Operation};
 use crate::Failure;
 use crate::document::Document;
 
@@ -23,6 +27,9 @@ pub(super) struct Sources {
     pub(super) builtin: bool,
     pub(super) definitions: Vec<Document>,
     pub(super) policies: Vec<Document>,
+    pub(super) params: Vec<Document>,
+    pub(super) namespaces: Vec<Document>,
+    pub(super) user: User,
     pub(super) version: KubeVersion,
 }
 
@@ -31,6 +38,7 @@ pub(super) struct Engine {
     definitions: Vec<Crd>,
     policies: Policies,
     user: User,
+    given: Given,
 }
 
 impl Engine {
@@ -80,17 +88,13 @@ impl Engine {
                 bindings.push(binding);
             }
         }
+        let given = Given::of(sources, &definitions)?;
         let policies = policies.into_iter().map(Arc::new);
         Ok(Self {
             definitions,
             policies: Policies::new(policies, bindings.into_iter().map(Arc::new)),
-            user: User {
-                name: "kubernetes-admin".to_owned(),
-                groups: ["system:masters", "system:authenticated"]
-                    .map(Into::into)
-                    .into(),
-                ..User::default()
-            },
+            user: sources.user.clone(),
+            given,
         })
     }
 
@@ -99,7 +103,7 @@ impl Engine {
         &self,
         mut document: Document,
         old: &[Document],
-        args: &Args,
+        (args, now): (&Args, Timestamp),
     ) -> Result<Answer, Failure> {
         to_current_group(&mut document.object);
         let mut subject = Subject::of(&document);
@@ -111,11 +115,7 @@ impl Engine {
                 subject.kind,
                 subject.api_version()
             );
-            return Ok(Answer {
-                subject,
-                warnings: Vec::new(),
-                verdict: Verdict::Skipped(why),
-            });
+            return Ok(Answer::at_once(subject, Verdict::Skipped(why)));
         };
         if definition.scope() == Scope::Namespaced && subject.namespace.is_empty() {
             subject.namespace.clone_from(&args.namespace);
@@ -123,11 +123,7 @@ impl Engine {
         }
         let Some(resource) = definition.served(&subject.version) else {
             let refusal = Refusal::not_served(&subject);
-            return Ok(Answer {
-                subject,
-                warnings: Vec::new(),
-                verdict: Verdict::Refused(vec![refusal]),
-            });
+            return Ok(Answer::at_once(subject, Verdict::Refused(vec![refusal])));
         };
         let stored = stored(&subject, old, resource, args)?;
         let asking = Asking {
@@ -136,8 +132,26 @@ impl Engine {
             resource,
             all_failures: args.all_failures,
         };
+        let remarks = match args.lint {
+            LintLevel::Off => Vec::new(),
+            LintLevel::Warn | LintLevel::Error => remarks(&document.object, now),
+        };
         let write = Write::new(document.object, stored, args.operation);
-        Ok(asking.answer(subject, write))
+        Ok(Answer {
+            remarks,
+            ..asking.answer(subject, write)
+        })
+    }
+}
+
+/// What is allowed and rarely meant, of an object that can be read as one of ours.
+fn remarks(object: &Value, now: Timestamp) -> Vec<Remark> {
+    let is_ours =
+        object["kind"] == name::KIND && object["apiVersion"] == name::API_VERSION;
+    let read = is_ours.then(|| ScheduledMachine::deserialize(object));
+    match read {
+        Some(Ok(object)) => lint::check(&object, now),
+        Some(Err(_)) | None => Vec::new(),
     }
 }
 
@@ -282,47 +296,101 @@ struct Asking<'a> {
     all_failures: bool,
 }
 
+/// What has been heard so far about one object.
+#[derive(Default)]
+struct Heard {
+    warnings: Vec<String>,
+    refusals: Vec<Refusal>,
+    steps: Vec<Step>,
+}
+
 impl Asking<'_> {
     fn answer(&self, subject: Subject, mut write: Write) -> Answer {
-        let mut warnings = Vec::new();
-        let mut refusals = Vec::new();
+        let mut heard = Heard::default();
         if write.operation != Operation::Delete {
-            let unknown = self.resource.decode(&mut write.object);
-            if !unknown.is_empty() {
-                let operation = write.operation;
-                refusals.push(Refusal::unknown_fields(&subject, &unknown, operation));
-            }
-            write.complete(self.resource.has_status());
-            if self.goes_on(&refusals) {
-                let verdict = match &write.old {
-                    Some(old) => self.resource.update(&write.object, old),
-                    None => self.resource.create(&write.object),
-                };
-                warnings.extend(verdict.warnings);
-                if !verdict.errors.is_empty() {
-                    refusals.push(Refusal::invalid(&subject, &verdict.errors));
-                }
-            }
+            self.ask_definition(&subject, &mut write, &mut heard);
         }
-        if self.goes_on(&refusals) {
-            let request = self.request(&subject, &write);
-            let decision = self.engine.policies.decide(&request, &());
-            warnings.extend(decision.warnings);
-            let told = if self.all_failures { usize::MAX } else { 1 };
-            refusals.extend(decision.denials.iter().take(told).map(|denial| {
-                Refusal::denied(&subject, self.definition, denial, write.operation)
-            }));
+        if self.goes_on(&heard.refusals) {
+            self.ask_policies(&subject, &write, &mut heard);
         }
-        let verdict = if refusals.is_empty() {
+        let verdict = if heard.refusals.is_empty() {
             Verdict::Valid
         } else {
-            Verdict::Refused(refusals)
+            Verdict::Refused(heard.refusals)
         };
         Answer {
             subject,
-            warnings,
+            warnings: heard.warnings,
             verdict,
+            steps: heard.steps,
+            remarks: Vec::new(),
         }
+    }
+
+    fn ask_definition(&self, subject: &Subject, write: &mut Write, heard: &mut Heard) {
+        let unknown = self.resource.decode(&mut write.object);
+        heard.steps.push(Step {
+            layer: "decoding",
+            policy: None,
+            binding: None,
+            cost: None,
+            refused: unknown.len(),
+        });
+        if !unknown.is_empty() {
+            let operation = write.operation;
+            let refusal = Refusal::unknown_fields(subject, &unknown, operation);
+            heard.refusals.push(refusal);
+        }
+        write.complete(self.resource.has_status());
+        if !self.goes_on(&heard.refusals) {
+            return;
+        }
+        let verdict = match &write.old {
+            Some(old) => self.resource.update(&write.object, old),
+            None => self.resource.create(&write.object),
+        };
+        heard.warnings.extend(verdict.warnings);
+        heard.steps.push(Step {
+            layer: "definition",
+            policy: None,
+            binding: None,
+            cost: Some(verdict.cost),
+            refused: verdict.errors.len(),
+        });
+        if !verdict.errors.is_empty() {
+            heard
+                .refusals
+                .push(Refusal::invalid(subject, &verdict.errors));
+        }
+    }
+
+    fn ask_policies(&self, subject: &Subject, write: &Write, heard: &mut Heard) {
+        let request = self.request(subject, write);
+        let decision = self.engine.policies.decide(&request, &self.engine.given);
+        let is_of = |denial: &&Denial, asked: &Evaluation| {
+            denial.policy == asked.policy
+                && denial.binding.as_ref() == Some(&asked.binding)
+        };
+        heard.steps.extend(decision.evaluations.iter().map(|asked| {
+            Step {
+                layer: "policy",
+                policy: Some(asked.policy.clone()),
+                binding: Some(asked.binding.clone()),
+                cost: Some(asked.cost),
+                refused: decision
+                    .denials
+                    .iter()
+                    .filter(|it| is_of(it, asked))
+                    .count(),
+            }
+        }));
+        heard.warnings.extend(decision.warnings);
+        let told = if self.all_failures { usize::MAX } else { 1 };
+        heard
+            .refusals
+            .extend(decision.denials.iter().take(told).map(|denial| {
+                Refusal::denied(subject, self.definition, denial, write.operation)
+            }));
     }
 
     /// A server says one thing and stops.
@@ -357,7 +425,7 @@ impl Asking<'_> {
             options: None,
             user: &self.engine.user,
             dry_run: false,
-            namespace_object: None,
+            namespace_object: self.engine.given.namespace(&subject.namespace),
         }
     }
 }

@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use fivespot_admission::field::{self, Cause};
 use fivespot_admission::policy::Denial;
 use fivespot_admission::{FieldError, crd::Crd};
+use fivespot_api::rules::{RULES, Rule};
 use serde_json::{Value, json};
 
 use super::Operation;
-use super::answer::Subject;
+use super::answer::{Finding, Subject};
 
 /// One Status that refuses.
 #[derive(Debug)]
@@ -127,6 +128,23 @@ impl Refusal {
         }
     }
 
+    /// Everything that is wrong, one by one.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let finding = |field: &str, message: &str| Finding {
+            rule: rule(field, message).unwrap_or(&self.reason).to_owned(),
+            field: field.to_owned(),
+            message: message.to_owned(),
+            is_error: true,
+        };
+        if self.causes.is_empty() {
+            return vec![finding("", &self.message)];
+        }
+        self.causes
+            .iter()
+            .map(|cause| finding(cause.field.as_deref().unwrap_or(""), &cause.message))
+            .collect()
+    }
+
     /// A single fault stands in the line, several stand below it, each different one once.
     fn faults(&self) -> String {
         let mut seen = HashSet::new();
@@ -170,6 +188,17 @@ impl Refusal {
         }
         status
     }
+}
+
+/// The rule of ours that says so, if it is one.
+fn rule(field: &str, message: &str) -> Option<&'static str> {
+    // In the policy the field stands in the message.
+    let is_told = |rule: &&Rule| {
+        message.ends_with(rule.message)
+            && (field.starts_with(rule.field())
+                || message.ends_with(&rule.full_message()))
+    };
+    RULES.iter().find(is_told).map(|rule| rule.id)
 }
 
 fn source(subject: &Subject, operation: Operation) -> String {

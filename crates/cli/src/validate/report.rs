@@ -2,14 +2,31 @@
 
 use std::io::{self, Write};
 
+use fivespot_api::lint::Remark;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Verdict};
 use super::refusal::Refusal;
+use super::{Args, Form, github, junit, sarif};
 use crate::{Failure, output};
 
-/// As kubectl prints them.
-pub(super) fn text(out: &mut dyn Write, answers: &[Answer]) -> io::Result<()> {
+/// In the form that was asked for.
+pub(super) fn print(
+    out: &mut dyn Write,
+    args: &Args,
+    answers: &[Answer],
+) -> Result<(), Failure> {
+    match args.output {
+        Form::Text => Ok(text(out, answers, args.explain)?),
+        Form::Json => json(out, answers, args.explain),
+        Form::Sarif => output::json(out, &sarif::log(answers)),
+        Form::Junit => Ok(junit::print(out, answers)?),
+        Form::Github => Ok(github::print(out, answers)?),
+    }
+}
+
+/// As kubectl prints them, and below what we remark.
+fn text(out: &mut dyn Write, answers: &[Answer], explain: bool) -> io::Result<()> {
     for answer in answers {
         for warning in &answer.warnings {
             writeln!(out, "Warning: {warning}")?;
@@ -24,17 +41,50 @@ pub(super) fn text(out: &mut dyn Write, answers: &[Answer]) -> io::Result<()> {
                 }
             }
         }
+        for remark in &answer.remarks {
+            let (code, field) = (remark.lint.code, &remark.field);
+            writeln!(out, "{handle} {code} {field}: {}", remark.message)?;
+        }
+        if explain {
+            explained(out, answer)?;
+        }
+    }
+    Ok(())
+}
+
+/// Who was asked, what it cost, and which rules refuse.
+fn explained(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
+    for step in &answer.steps {
+        write!(out, "  {}", step.layer)?;
+        if let (Some(policy), Some(binding)) = (&step.policy, &step.binding) {
+            write!(out, " {policy}, binding {binding}")?;
+        }
+        match step.refused {
+            0 => write!(out, ": accepts")?,
+            refused => write!(out, ": refuses ({refused})")?,
+        }
+        match step.cost {
+            Some(cost) => writeln!(out, ", cost {cost}")?,
+            None => writeln!(out)?,
+        }
+    }
+    for finding in answer.findings().iter().filter(|it| it.is_error) {
+        writeln!(
+            out,
+            "  {} {}: {}",
+            finding.rule, finding.field, finding.message
+        )?;
     }
     Ok(())
 }
 
 /// One document: every object with its answer, and how many there are of each.
-pub(super) fn json(out: &mut dyn Write, answers: &[Answer]) -> Result<(), Failure> {
+fn json(out: &mut dyn Write, answers: &[Answer], explain: bool) -> Result<(), Failure> {
     let count = |wanted: fn(&Verdict) -> bool| {
         answers.iter().filter(|it| wanted(&it.verdict)).count()
     };
     let report = json!({
-        "items": answers.iter().map(item).collect::<Vec<_>>(),
+        "items": answers.iter().map(|it| item(it, explain)).collect::<Vec<_>>(),
         "valid": count(|it| matches!(it, Verdict::Valid)),
         "invalid": count(|it| matches!(it, Verdict::Refused(_))),
         "skipped": count(|it| matches!(it, Verdict::Skipped(_))),
@@ -42,7 +92,7 @@ pub(super) fn json(out: &mut dyn Write, answers: &[Answer]) -> Result<(), Failur
     output::json(out, &report)
 }
 
-fn item(answer: &Answer) -> Value {
+fn item(answer: &Answer, explain: bool) -> Value {
     let subject = &answer.subject;
     let mut item = json!({
         "origin": subject.origin,
@@ -52,6 +102,20 @@ fn item(answer: &Answer) -> Value {
         "name": subject.name,
         "warnings": answer.warnings,
     });
+    if !answer.remarks.is_empty() {
+        let remark = |it: &Remark| {
+            json!({
+                "code": it.lint.code,
+                "field": it.field,
+                "message": it.message,
+                "remedy": it.lint.remedy,
+            })
+        };
+        item["remarks"] = answer.remarks.iter().map(remark).collect();
+    }
+    if explain {
+        item["explanation"] = json!(answer.steps);
+    }
     match &answer.verdict {
         Verdict::Valid => item["result"] = "valid".into(),
         Verdict::Skipped(why) => {

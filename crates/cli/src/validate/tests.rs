@@ -1,7 +1,7 @@
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::{Args, EXAMPLES, Engine, Form, Sources, outcome, report};
+use super::{Args, EXAMPLES, Engine, Sources, outcome, report};
 use crate::document::{self, Document};
 use crate::{Failure, Outcome};
 
@@ -36,25 +36,43 @@ fn read(text: &str) -> Vec<Document> {
 
 /// What is printed for `text` over the stored `old`, and how it ends.
 fn validate(text: &str, old: &str, words: &[&str]) -> Result<(String, Outcome), Failure> {
+    validate_with(text, old, (words, &Around::default()))
+}
+
+/// What else is given.
+#[derive(Default)]
+struct Around {
+    policies: Vec<Document>,
+    params: Vec<Document>,
+    namespaces: Vec<Document>,
+}
+
+fn validate_with(
+    text: &str,
+    old: &str,
+    (words, given): (&[&str], &Around),
+) -> Result<(String, Outcome), Failure> {
+    // 2026-01-05, a Monday.
+    let now = jiff::Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(20_458 * 24);
     let args = args(words);
     let engine = Engine::new(&Sources {
         builtin: !args.no_builtin,
         definitions: Vec::new(),
-        policies: Vec::new(),
+        policies: given.policies.clone(),
+        params: given.params.clone(),
+        namespaces: given.namespaces.clone(),
+        user: super::user(&args),
         version: args.kube_version,
     })?;
     let old = read(old);
     let answers = read(text)
         .into_iter()
-        .map(|document| engine.answer(document, &old, &args))
+        .map(|document| engine.answer(document, &old, (&args, now)))
         .collect::<Result<Vec<_>, _>>()?;
     let mut out = Vec::new();
-    match args.output {
-        Form::Text => report::text(&mut out, &answers)?,
-        Form::Json => report::json(&mut out, &answers)?,
-    }
+    report::print(&mut out, &args, &answers)?;
     let text = String::from_utf8_lossy(&out).into_owned();
-    Ok((text, outcome(&answers)))
+    Ok((text, outcome(&answers, args.lint)))
 }
 
 fn said(text: &str) -> (String, Outcome) {
@@ -209,4 +227,134 @@ fn the_examples_of_the_help_are_understood() {
         let words = line.split_whitespace().skip(1);
         assert!(Line::try_parse_from(words).is_ok(), "{line}");
     }
+}
+
+const REGIONS: &str = "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: clusters-of-a-team}
+spec:
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [5spot.finos.org]
+      apiVersions: ['*']
+      resources: [scheduledmachines]
+      operations: [CREATE]
+  validations:
+  - expression: object.spec.clusterName == params.data[namespaceObject.metadata.labels.team]
+    messageExpression: \"request.userInfo.username + ' of ' + request.userInfo.groups[0] + ' may not use ' + object.spec.clusterName\"
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: everywhere}
+spec:
+  policyName: clusters-of-a-team
+  validationActions: [Deny]
+  paramRef: {name: clusters, namespace: policies, parameterNotFoundAction: Deny}
+";
+
+fn around(cluster: &str) -> Around {
+    let param = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: clusters, namespace: policies}}\n\
+         data: {{blue: {cluster}}}\n"
+    );
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {team: blue}}\n";
+    Around {
+        policies: read(REGIONS),
+        params: read(&param),
+        namespaces: read(namespace),
+    }
+}
+
+#[test]
+fn policies_see_their_parameters_the_namespace_and_the_user() {
+    let (text, outcome) =
+        validate_with(MACHINE, "", (&[], &around("production"))).unwrap();
+    assert_eq!(outcome, Outcome::Yes, "{text}");
+    let words: &[&str] = &["--user", "jane", "--group", "blue"];
+    let (text, outcome) = validate_with(MACHINE, "", (words, &around("test"))).unwrap();
+    assert_eq!(outcome, Outcome::No);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_parameter_that_is_not_given_is_not_found() {
+    let around = Around {
+        params: Vec::new(),
+        ..around("production")
+    };
+    let (text, outcome) = validate_with(MACHINE, "", (&[], &around)).unwrap();
+    assert_eq!(outcome, Outcome::No);
+    assert!(text.contains("no params found"), "{text}");
+}
+
+const ODD: &str = "\
+# two machines
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachine
+metadata: {name: night-shift}
+spec:
+  clusterName: production
+  schedule:
+    daysOfWeek: [fri]
+    hoursOfDay: ['22-6']
+    timezone: EST
+  bootstrapSpec: {apiVersion: k0smotron.io/v1beta1, kind: K0sWorkerConfig, spec: {}}
+  infrastructureSpec:
+    {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: RemoteMachine, spec: {}}
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachine
+metadata:
+  name: broken
+spec:
+  clusterName: production
+  schedule:
+    daysOfWeek: [mon-fri]
+    hoursOfDay: ['9-17']
+  bootstrapSpec: {apiVersion: k0smotron.io/v1beta1, kind: K0sWorkerConfig, spec: {}}
+  infrastructureSpec:
+    {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: RemoteMachine, spec: {}}
+  gracefulShutdownTimeout: five <minutes>, 100%
+  nodeDrainTimeout: 5 m
+";
+
+#[test]
+fn remarks_stand_below_the_answer_and_decide_only_if_asked_to() {
+    let night = ODD.split("---").nth(1).unwrap();
+    let (text, outcome) = validate(night, "", &[]).unwrap();
+    assert_eq!(outcome, Outcome::Yes);
+    assert_snapshot!(text);
+    assert_eq!(
+        validate(night, "", &["--lint", "error"]).unwrap().1,
+        Outcome::No
+    );
+    let (text, _) = validate(night, "", &["--lint", "off"]).unwrap();
+    assert_eq!(text, "scheduledmachine.5spot.finos.org/night-shift valid\n");
+}
+
+#[test]
+fn an_explanation_says_who_was_asked_and_what_it_cost() {
+    let text = format!("{MACHINE}---\n{}", MACHINE.replace("5m", "five minutes"));
+    let (text, _) = validate(&text, "", &["--explain", "--all-failures"]).unwrap();
+    assert_snapshot!(text);
+}
+
+#[test]
+fn github_is_told_lines() {
+    let (text, outcome) = validate(ODD, "", &["-o", "github"]).unwrap();
+    assert_eq!(outcome, Outcome::No);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn junit_has_a_case_for_each_object() {
+    assert_snapshot!(validate(ODD, "", &["-o", "junit"]).unwrap().0);
+}
+
+#[test]
+fn sarif_names_rules_and_lines() {
+    assert_snapshot!(validate(ODD, "", &["-o", "sarif"]).unwrap().0);
 }

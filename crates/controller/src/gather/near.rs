@@ -1,6 +1,9 @@
 //! What is seen of the workload cluster: the Node, and the pods on it.
 
-use fivespot_plan::{Access, Fact, Freshness, Node, Places, Pod, Unknown, Workload};
+use fivespot_api::name;
+use fivespot_plan::{
+    Access, AgentConfig, Fact, Freshness, Node, Places, Pod, Unknown, Workload,
+};
 use k8s_openapi::api::core::v1 as core;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -34,6 +37,7 @@ pub(super) async fn workload(
         workload: &workload,
         node,
         wants_pods: places.wants_pods,
+        wants_agent: places.wants_agent,
     };
     match (workload.link(), source.freshness) {
         (Link::Up(port), Freshness::Cached) => near.cached(&port),
@@ -59,13 +63,14 @@ struct Near<'a> {
     workload: &'a workload::Workload,
     node: &'a str,
     wants_pods: bool,
+    wants_agent: bool,
 }
 
 impl Near<'_> {
     fn cached(&self, port: &Port) -> Result<Workload, NotYet> {
         let Source { shell, key, .. } = self.source;
         let nodes = self.workload.node_cache(shell);
-        let node = self.source.cached(&nodes, &Key::new("", self.node))?;
+        let node = understood(self.source.cached(&nodes, &Key::new("", self.node))?);
         let pods = if self.wants_pods {
             let feed = workload::Workload::pod_cache(shell, key, port, self.node);
             match self.source.cached(&feed, &Key::new("", ""))? {
@@ -78,10 +83,17 @@ impl Near<'_> {
         } else {
             Fact::default()
         };
+        let agent_config = if self.looks_for_agent(&node) {
+            let feed = self.workload.agent_config_cache(self.source.shell, port);
+            agent_config(self.source.cached(&feed, &self.agent_config())?)
+        } else {
+            Fact::default()
+        };
         Ok(Workload {
             access: Access::Connected,
-            node: understood(node),
+            node,
             pods,
+            agent_config,
         })
     }
 
@@ -109,10 +121,52 @@ impl Near<'_> {
         } else {
             Fact::default()
         };
+        let agent_config = if self.looks_for_agent(&node) {
+            self.agent_config_now(port).await
+        } else {
+            Fact::default()
+        };
         Workload {
             access: Access::Connected,
             node,
             pods: bound,
+            agent_config,
+        }
+    }
+
+    /// Whether the agent's configuration matters: there is to be one, or there may be one left.
+    fn looks_for_agent(&self, node: &Fact<Option<Node>>) -> bool {
+        let node = node.known().and_then(Option::as_ref);
+        node.is_some_and(|node| self.wants_agent || node.agent_label.is_some())
+    }
+
+    fn agent_config(&self) -> Key {
+        let name = name::reclaim_config_map(self.node);
+        Key::new(name::SYSTEM_NAMESPACE, name)
+    }
+
+    /// Trouble with it is told as such: the Node itself can be reached.
+    async fn agent_config_now(&self, port: &Port) -> Fact<Option<AgentConfig>> {
+        let (cache, key) = (self.workload.agent_configs(), self.agent_config());
+        if let Fact::Known(known) = self.source.memo.get(&cache, &key) {
+            return agent_config(Fact::Known(known));
+        }
+        let resource = shell::config_map();
+        let at = Address {
+            resource: &resource,
+            namespace: Some(&key.namespace),
+            name: &key.name,
+        };
+        let feed = self.workload.agent_config_cache(self.source.shell, port);
+        let lists_begun = feed.store.lists_begun(&key.namespace);
+        match port.get(&at).await {
+            Ok(found) => {
+                self.source.memo.read(&cache, &key, found.clone());
+                self.source
+                    .outrun(&feed, (&key, found.as_ref()), lists_begun);
+                agent_config(Fact::Known(found))
+            }
+            Err(error) => Fact::Unknown(failure::unknown(&error)),
         }
     }
 
@@ -152,6 +206,17 @@ fn understood(found: Fact<Option<Value>>) -> Fact<Option<Node>> {
     match found {
         Fact::Known(Some(value)) => match typed::<core::Node>(value) {
             Ok(node) => Fact::Known(Some(Node::from(&node))),
+            Err(unknown) => Fact::Unknown(unknown),
+        },
+        Fact::Known(None) => Fact::Known(None),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+    }
+}
+
+fn agent_config(found: Fact<Option<Value>>) -> Fact<Option<AgentConfig>> {
+    match found {
+        Fact::Known(Some(value)) => match typed::<core::ConfigMap>(value) {
+            Ok(config) => Fact::Known(Some(AgentConfig::from(&config))),
             Err(unknown) => Fact::Unknown(unknown),
         },
         Fact::Known(None) => Fact::Known(None),

@@ -78,7 +78,9 @@ async fn an_eviction_carries_the_uid_of_the_pod_it_is_meant_for() {
 #[tokio::test]
 async fn a_deletion_carries_the_uid_of_the_object_it_is_meant_for() {
     let (port, seen) = server(StatusCode::OK, json!({"kind": "Status"}));
-    port.delete(&at(&pod(), "web"), "uid-1").await.unwrap();
+    port.delete(&at(&pod(), "web"), "uid-1", None)
+        .await
+        .unwrap();
     let (method, _, body) = seen.lock().unwrap().remove(0);
     assert_eq!(method, Method::DELETE);
     assert_eq!(body["preconditions"]["uid"], "uid-1");

@@ -174,16 +174,13 @@ fn only_what_is_on_record_is_changed_or_taken_away() {
 
 #[test]
 fn a_record_that_claims_kubernetes_own_taints_is_not_believed() {
-    let node = |record: &str| Node {
-        name: "n".to_owned(),
-        uid: String::new(),
-        resource_version: String::new(),
-        provider_id: None,
-        is_unschedulable: false,
-        is_ready: true,
-        cordon_marker: None,
-        taints: Vec::new(),
-        applied_taints: Some(record.to_owned()),
+    let node = |record: &str| {
+        let node = serde_json::json!({"metadata": {
+            "annotations": {fivespot_api::name::APPLIED_TAINTS_ANNOTATION: record},
+        }});
+        let node: k8s_openapi::api::core::v1::Node =
+            serde_json::from_value(node).unwrap();
+        Node::from(&node)
     };
     let claimed = r#"[{"key":"node.kubernetes.io/unschedulable","effect":"NoSchedule"},
                       {"key":"b","effect":"NoExecute"},{"key":"a","value":"1","effect":"NoExecute"},

@@ -98,7 +98,7 @@ proptest! {
         prop_assert!(!is_paused || next.actions.is_empty());
         for action in &next.actions {
             match action.step {
-                Step::CordonNode | Step::EvictPod | Step::ExcludeDrain | Step::DeleteMachine => {
+                Step::CordonNode | Step::EvictPod | Step::DeletePod | Step::ExcludeDrain | Step::DeleteMachine => {
                     let machine = machine.expect("there is one to leave");
                     prop_assert!(is_ours(&machine.meta.labels));
                     prop_assert_eq!(&stored.expect("a commitment").machine_uid, &machine.meta.uid);
@@ -117,7 +117,12 @@ proptest! {
                     prop_assert!(object.metadata.deletion_timestamp.is_none());
                 }
                 Step::AddFinalizer | Step::RemoveFinalizer => prop_assert_eq!(next.actions.len(), 1),
-                Step::CreateMachine | Step::UpdateMachine | Step::UncordonNode | Step::TaintNode => {}
+                Step::CommitReclaim | Step::RecordDisabled => {
+                    prop_assert!(is_ours(&machine.expect("there is one").meta.labels));
+                }
+                Step::CreateMachine | Step::UpdateMachine | Step::UncordonNode | Step::TaintNode
+                | Step::LabelNode | Step::CreateAgentConfig | Step::UpdateAgentConfig
+                | Step::DeleteAgentConfig | Step::DisableSchedule | Step::ClearRequest => {}
             }
         }
         let evictions = next.actions.iter().filter(|action| action.step == Step::EvictPod);

@@ -5,7 +5,7 @@ use fivespot_capi::{Contract, key};
 use fivespot_plan::{Access, Cause, Memory, Step};
 use serde_json::json;
 
-use crate::world::{CLOSES, CONTRACTS, EVENING, at, in_service, pod};
+use crate::world::{CLOSES, CONTRACTS, EVENING, NOON, OPENS, World, at, in_service, pod};
 
 #[test]
 fn a_refused_eviction_is_tried_again_until_it_succeeds_and_then_the_machine_goes() {
@@ -250,4 +250,29 @@ fn a_commitment_outlives_what_was_done_for_it() {
     world.run_until(&mut memory, "2026-03-06T19:00:00Z");
     assert_eq!(world.status().shutdown, None);
     assert_eq!(world.status().phase, Some(Phase::Active));
+}
+
+#[test]
+fn a_machine_stays_until_cluster_api_has_taken_over_what_has_to_leave_with_it() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = World::new(contract, OPENS);
+        world.is_moving = false;
+        world.settle(&mut memory);
+        world.edit(|sm| sm.spec.kill_switch = true);
+        world.run_until(&mut memory, "2026-03-06T09:05:00Z");
+        assert_eq!(world.count("DeleteMachine"), 0, "{:#?}", world.log);
+        let message = world.status().message.unwrap();
+        assert_eq!(message, "waiting for Cluster API to take up Machine worker");
+        world.run_until(&mut memory, "2026-03-06T09:15:00Z");
+        let message = world.status().message.unwrap();
+        assert!(message.contains("is it running?"), "{message}");
+        world.is_moving = true;
+        world.step();
+        world.step();
+        world.step();
+        world.run_until(&mut memory, NOON);
+        assert_eq!(world.kinds(), [""; 0], "{:#?}", world.log);
+        assert_eq!(world.status().phase, Some(Phase::Terminated));
+    }
 }

@@ -10,6 +10,7 @@ mod chance;
 mod crash;
 mod law;
 mod leaving;
+mod reclaiming;
 mod scenario;
 mod table;
 mod taints;

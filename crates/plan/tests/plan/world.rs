@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use fivespot_api::{Phase, ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
-    Access, Call, Cause, Event, Fact, Failure, Freshness, Memory, Node, Places, Plan,
-    Pod, Seen, Sighting, Step, Workload, plan,
+    Access, AgentConfig, Call, Cause, Event, Fact, Failure, Freshness, Memory, Node,
+    Places, Plan, Pod, Seen, Sighting, Step, Workload, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -276,10 +276,25 @@ impl World {
             (true, Some(_)) => Fact::Known(self.pods.clone()),
             _ => Fact::default(),
         };
+        let config = name::reclaim_config_map(name);
+        let config = self.objects.get(&("ConfigMap".to_owned(), config));
+        let looks_for_agent = node
+            .as_ref()
+            .is_some_and(|node| places.wants_agent || node.agent_label.is_some());
+        let agent_config = if looks_for_agent {
+            Fact::Known(config.map(|object| {
+                let typed: k8s_openapi::api::core::v1::ConfigMap =
+                    serde_json::from_value(object.clone()).unwrap();
+                AgentConfig::from(&typed)
+            }))
+        } else {
+            Fact::default()
+        };
         Workload {
             access: Access::Connected,
             node: Fact::Known(node),
             pods,
+            agent_config,
         }
     }
 

@@ -1,15 +1,16 @@
 //! Random facts, most of them plausible.
 
+use fivespot_api::reclaim::agent_config;
 use fivespot_api::{
-    NodeTaint, Phase, ScheduledMachine, ScheduledMachineStatus, Shutdown, ShutdownReason,
-    TaintEffect, name,
+    NodeRef, NodeTaint, Phase, ScheduledMachine, ScheduledMachineStatus, Shutdown,
+    ShutdownReason, TaintEffect, name,
 };
 use fivespot_capi::{
     Condition, Contract, Machine, Meta, NodeLink, Owner, Provider, Reference, Truth, key,
 };
 use fivespot_plan::{
-    Access, Cause, Fact, Failure, Freshness, Memory, Node, Pod, Seen, Sighting, Step,
-    Taint, Unknown, Workload,
+    Access, AgentConfig, Cause, Fact, Failure, Freshness, Memory, Node, Pod, Seen,
+    Sighting, Step, Taint, Unknown, Workload,
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -83,6 +84,14 @@ fn meta(uid: &'static str) -> impl Strategy<Value = Meta> {
                 }
                 if is_paused && is_hashed && is_deleting {
                     meta.annotations.insert(key::PAUSED.into(), String::new());
+                }
+                if is_paused && !is_hashed {
+                    meta.annotations
+                        .insert(name::RECLAIM_ANNOTATION.into(), "now game".into());
+                }
+                if is_paused && is_deleting {
+                    meta.annotations
+                        .insert(name::RECLAIM_DISABLED_ANNOTATION.into(), "true".into());
                 }
                 let owner = |uid: &str, is_controller| Owner {
                     api_version: "cluster.x-k8s.io/v1beta2".to_owned(),
@@ -191,8 +200,19 @@ fn workload() -> impl Strategy<Value = Workload> {
         "nonsense",
         r#"[{"key":"a","value":"1","effect":"NoSchedule"},{"key":"b","effect":"NoSchedule"}]"#,
     ]);
-    let node = (any::<[bool; 4]>(), vec(taint, 0..3), option::of(record)).prop_map(
-        |([is_ours, is_unschedulable, is_ready, is_marked], taints, record)| Node {
+    let node = (any::<[bool; 6]>(), vec(taint, 0..3), option::of(record)).prop_map(
+        |(
+            [
+                is_ours,
+                is_unschedulable,
+                is_ready,
+                is_marked,
+                is_asked_back,
+                is_labelled,
+            ],
+            taints,
+            record,
+        )| Node {
             name: NAME.to_owned(),
             uid: "node-1".to_owned(),
             resource_version: "9".to_owned(),
@@ -202,6 +222,10 @@ fn workload() -> impl Strategy<Value = Workload> {
             cordon_marker: is_marked.then(|| "sm-1".to_owned()),
             taints,
             applied_taints: record.map(str::to_owned),
+            reclaim: is_asked_back.then(|| "process-match: game".to_owned()),
+            has_reclaim_annotations: is_asked_back || is_marked,
+            agent_label: is_labelled.then(|| "enabled".to_owned()),
+            agent_report: None,
         },
     );
     let pod = (0..30_u8, any::<[bool; 4]>()).prop_map(|(number, flags)| Pod {
@@ -211,8 +235,26 @@ fn workload() -> impl Strategy<Value = Workload> {
         is_deleting: flags[3],
         ..pod(&number.to_string())
     });
-    (access, fact(option::of(node)), fact(vec(pod, 0..20)))
-        .prop_map(|(access, node, pods)| Workload { access, node, pods })
+    let config =
+        any::<[bool; 3]>().prop_map(|[is_ours, is_right, is_here]| AgentConfig {
+            uid: "config-1".to_owned(),
+            resource_version: "11".to_owned(),
+            is_ours,
+            text: is_right.then(|| agent_config(&["game".to_owned()])),
+            node_uid: is_here.then(|| "node-1".to_owned()),
+        });
+    (
+        access,
+        fact(option::of(node)),
+        fact(vec(pod, 0..20)),
+        fact(option::of(config)),
+    )
+        .prop_map(|(access, node, pods, agent_config)| Workload {
+            access,
+            node,
+            pods,
+            agent_config,
+        })
 }
 
 pub(super) fn seen(freshness: Freshness) -> impl Strategy<Value = Seen> {
@@ -304,6 +346,13 @@ pub(super) fn status() -> impl Strategy<Value = ScheduledMachineStatus> {
                 last_scheduled_time: scheduled
                     .map(|offset| at(SOME_NOON) + SignedDuration::from_secs(offset)),
                 bootstrap_ref: is_recorded.then_some(bootstrap),
+                provider_id: is_recorded.then(|| "provider://1".to_owned()),
+                node_ref: is_recorded.then(|| NodeRef {
+                    api_version: "v1".to_owned(),
+                    kind: "Node".to_owned(),
+                    name: NAME.to_owned(),
+                    uid: Some("node-1".to_owned()),
+                }),
                 ..ScheduledMachineStatus::default()
             }
         })
@@ -360,6 +409,8 @@ pub(super) fn object() -> impl Strategy<Value = ScheduledMachine> {
                     hours.into_iter().map(str::to_owned).collect();
                 object.spec.node_drain_timeout = timeout.into();
                 object.spec.node_taints = taints;
+                object.spec.kill_if_commands =
+                    (is_killed != is_off).then(|| vec!["game".to_owned()]);
                 object.status = status;
                 object
             },
@@ -373,6 +424,8 @@ pub(super) fn memory() -> impl Strategy<Value = Memory> {
         Step::CreateMachine,
         Step::CordonNode,
         Step::TaintNode,
+        Step::DisableSchedule,
+        Step::ClearRequest,
         Step::EvictPod,
         Step::DeleteMachine,
         Step::RemoveFinalizer,

@@ -30,7 +30,7 @@ impl World {
                     "what a Machine needs outlives it",
                 );
             }
-            Step::CordonNode | Step::EvictPod | Step::ExcludeDrain => {
+            Step::CordonNode | Step::EvictPod | Step::DeletePod | Step::ExcludeDrain => {
                 assert!(
                     status.shutdown.is_some(),
                     "nothing is taken away before the commitment"
@@ -55,7 +55,15 @@ impl World {
             | Step::CreateMachine
             | Step::UpdateMachine
             | Step::UncordonNode
-            | Step::TaintNode => {}
+            | Step::TaintNode
+            | Step::LabelNode
+            | Step::CreateAgentConfig
+            | Step::UpdateAgentConfig
+            | Step::DeleteAgentConfig
+            | Step::CommitReclaim
+            | Step::DisableSchedule
+            | Step::RecordDisabled
+            | Step::ClearRequest => {}
         }
         if action.step == Step::DeleteMachine {
             assert!(

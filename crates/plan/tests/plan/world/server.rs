@@ -13,7 +13,7 @@ impl World {
         let id = (target.object.kind.clone(), target.object.name.clone());
         assert_eq!(
             request.side == Side::Workload,
-            ["Node", "Pod"].contains(&id.0.as_str())
+            ["Node", "Pod", "ConfigMap"].contains(&id.0.as_str())
         );
         match &request.call {
             Call::Create(object) => {
@@ -26,6 +26,10 @@ impl World {
             Call::Patch(patch) if id.0 == name::KIND => self.patch_sm(patch),
             Call::Patch(patch) => self.patch(&id, patch),
             Call::Delete { uid } => self.delete(&id, Some(uid)),
+            Call::DeletePod { uid, grace } => {
+                assert!(*grace > 0, "the kubelet is waited for");
+                self.let_go(uid)
+            }
             Call::Evict { uid } => self.evict(uid),
         }
     }
@@ -38,8 +42,15 @@ impl World {
         if patch["metadata"]["resourceVersion"] != json!(sm.metadata.resource_version) {
             return Answer::Conflict;
         }
-        let finalizers = patch["metadata"]["finalizers"].clone();
-        sm.metadata.finalizers = Some(serde_json::from_value(finalizers).unwrap());
+        if let Some(enabled) = patch["spec"]["schedule"]["enabled"].as_bool() {
+            sm.spec.schedule.enabled = enabled;
+            sm.metadata.generation = sm.metadata.generation.map(|before| before + 1);
+        }
+        let finalizers = &patch["metadata"]["finalizers"];
+        if !finalizers.is_null() {
+            let finalizers = serde_json::from_value(finalizers.clone());
+            sm.metadata.finalizers = Some(finalizers.unwrap());
+        }
         sm.metadata.resource_version = Some(version);
         self.collect_sm();
         Answer::Done
@@ -87,6 +98,10 @@ impl World {
         if self.budget_until.is_some_and(|until| self.now < until) {
             return Answer::TooMany;
         }
+        self.let_go(uid)
+    }
+
+    fn let_go(&mut self, uid: &str) -> Answer {
         let Some(pod) = self.pods.iter_mut().find(|pod| pod.uid == uid) else {
             return Answer::NotFound;
         };

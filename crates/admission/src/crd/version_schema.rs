@@ -1,0 +1,106 @@
+//! The schema of one version of a definition.
+
+use serde_json::{Map, Value};
+
+use super::{default, open_api};
+use crate::crd_rules::Rules;
+use crate::field::Path;
+use crate::schema::Structural;
+use crate::{FieldError, KubeVersion};
+
+/// The schema of one version and what is wrong with it.
+pub(super) struct Compiled {
+    pub(super) schema: Structural,
+    pub(super) rules: Option<Rules>,
+    pub(super) errors: Vec<FieldError>,
+}
+
+/// Compiles a schema, `path` being that of what holds it.
+pub(super) fn compile(
+    schema: &Value,
+    path: &Path<'_>,
+    has_status: bool,
+    version: KubeVersion,
+) -> Compiled {
+    let path = path.field("openAPIV3Schema");
+    let structural = match Structural::read(schema, &path, version) {
+        Ok(structural) => structural,
+        Err(errors) => {
+            return Compiled {
+                schema: Structural::empty(version),
+                rules: None,
+                errors,
+            };
+        }
+    };
+    let mut errors = match schema {
+        Value::Object(fields) => root_errors(fields, has_status, &path),
+        _ => Vec::new(),
+    };
+    errors.extend(structural.structure_errors(&path));
+    let mut rules = None;
+    if errors.is_empty() {
+        rules = Rules::of(structural.root(), true, version.dialect_of_new());
+        errors = default::check(structural.root(), rules.as_ref(), &path, version);
+    }
+    let usable = rules.as_ref().filter(|_| errors.is_empty());
+    errors.extend(open_api::check(structural.root(), usable, &path));
+    Compiled {
+        schema: structural,
+        rules,
+        errors,
+    }
+}
+
+/// Where the status is validated alone, the root may say nothing that would be lost.
+fn root_errors(
+    fields: &Map<String, Value>,
+    has_status: bool,
+    path: &Path<'_>,
+) -> Vec<FieldError> {
+    const LOST: &[&str] = &[
+        "default",
+        "nullable",
+        "maxProperties",
+        "minProperties",
+        "enum",
+        "allOf",
+        "oneOf",
+        "anyOf",
+        "not",
+        "additionalProperties",
+        "additionalItems",
+        "patternProperties",
+        "dependencies",
+        "definitions",
+        "x-kubernetes-embedded-resource",
+        "x-kubernetes-int-or-string",
+        "x-kubernetes-list-map-keys",
+        "x-kubernetes-list-type",
+        "x-kubernetes-map-type",
+    ];
+    const DETAIL: &str = "only [Description Type Format Title Maximum ExclusiveMaximum \
+        Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems \
+        MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields \
+        XValidations] fields are allowed at the root of the schema if the status \
+        subresource is enabled";
+    let is_set = |name: &&&str| {
+        let value = fields.get(**name);
+        value.is_some_and(|value| !value.is_null() && value != &Value::Bool(false))
+    };
+    let mut errors = Vec::new();
+    let kind = fields.get("type").and_then(Value::as_str);
+    if let Some(kind) = kind.filter(|kind| has_status && *kind != "object") {
+        let detail = "only \"object\" is allowed as the type at the root of the schema if \
+                      the status subresource is enabled";
+        errors.push(FieldError::invalid(path.field("type"), kind.into(), detail));
+    } else if has_status && LOST.iter().any(|name| is_set(&name)) {
+        let schema = Value::Object(fields.clone());
+        errors.push(FieldError::invalid(*path, schema, DETAIL));
+    }
+    if fields.get("nullable") == Some(&Value::Bool(true)) {
+        let detail = "nullable cannot be true at the root";
+        errors.push(FieldError::forbidden(path.field("nullable"), detail));
+    }
+    errors
+}

@@ -1,0 +1,92 @@
+//! What the calendar of the next year does to a schedule.
+
+use fivespot_schedule::Schedule;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::ScheduleSpec;
+
+const A_YEAR: SignedDuration = SignedDuration::from_hours(366 * 24);
+/// How far ahead windows are measured: longer than a month, so that each day of one is seen.
+const SIX_WEEKS: SignedDuration = SignedDuration::from_hours(42 * 24);
+/// How many changes are looked at, for a schedule that flips each minute.
+const MOST_CHANGES: usize = 200;
+
+/// The changes of the clocks within a year that fall on an edge of a window, told.
+pub(super) fn clock_changes(
+    spec: &ScheduleSpec,
+    schedule: &Schedule,
+    now: Timestamp,
+) -> Vec<String> {
+    let zone = schedule.time_zone();
+    // The same words read where clocks never change show what the wall clock asks for.
+    let steady = ScheduleSpec {
+        timezone: "UTC".to_owned(),
+        ..spec.clone()
+    };
+    let (Ok(steady), Ok(end)) = (steady.schedule(), now.checked_add(A_YEAR)) else {
+        return Vec::new();
+    };
+    let changes = zone.following(now).map(|change| change.timestamp());
+    changes
+        .take_while(|at| *at < end)
+        .filter_map(|at| told(zone, &steady, at))
+        .collect()
+}
+
+fn told(zone: &TimeZone, steady: &Schedule, at: Timestamp) -> Option<String> {
+    let second = SignedDuration::from_secs(1);
+    let before = zone.to_offset(at.checked_sub(second).ok()?);
+    let after = zone.to_offset(at);
+    let wall = |offset: jiff::tz::Offset| {
+        at.checked_add(SignedDuration::from_secs(offset.seconds().into()))
+            .ok()
+    };
+    let (from, to) = (wall(before.min(after))?, wall(before.max(after))?);
+    // What opens with the time that is skipped or repeated is in it, what closes then is not.
+    let before_it = from.checked_sub(second).ok()?;
+    let mut edges = steady.transitions(before_it, to);
+    edges.find(|(edge, opens)| *opens || *edge > from)?;
+    let (date, from, to) = (
+        from.strftime("%Y-%m-%d"),
+        from.strftime("%H:%M"),
+        to.strftime("%H:%M"),
+    );
+    let name = zone.iana_name().unwrap_or("UTC");
+    Some(if before < after {
+        format!(
+            "on {date} the clocks of {name} skip {from} to {to}, where a window begins or \
+             ends: what is skipped never opens"
+        )
+    } else {
+        format!(
+            "on {date} the clocks of {name} repeat {from} to {to}, where a window begins or \
+             ends: what is repeated is on twice"
+        )
+    })
+}
+
+/// The shortest window that opens within the next weeks, with its edges.
+pub(super) fn shortest_window(
+    schedule: &Schedule,
+    now: Timestamp,
+) -> Option<(Timestamp, Timestamp)> {
+    let end = now.checked_add(SIX_WEEKS).ok()?;
+    let mut opened = None;
+    let mut shortest: Option<(Timestamp, Timestamp)> = None;
+    for (at, is_wanted) in schedule.transitions(now, end).take(MOST_CHANGES) {
+        match (is_wanted, opened.take()) {
+            (true, _) => opened = Some(at),
+            (false, Some(since)) => {
+                let is_shorter = shortest.is_none_or(|(from, to)| {
+                    at.duration_since(since) < to.duration_since(from)
+                });
+                if is_shorter {
+                    shortest = Some((since, at));
+                }
+            }
+            (false, None) => {}
+        }
+    }
+    shortest
+}

@@ -1,0 +1,119 @@
+use serde_json::{Value, json};
+
+use super::{LINTS, check};
+use crate::rules::acceptable;
+
+fn remarks(edits: &[(&str, Value)]) -> Vec<(&'static str, String)> {
+    let mut object = acceptable();
+    object["spec"]["gracefulShutdownTimeout"] = "5m".into();
+    for (field, value) in edits {
+        let mut at = &mut object["spec"];
+        for part in field.split('.') {
+            at = &mut at[part];
+        }
+        *at = value.clone();
+    }
+    let object = serde_json::from_value(object).unwrap();
+    let now = "2026-01-05T00:00:00Z".parse().unwrap();
+    let found = check(&object, now);
+    found
+        .into_iter()
+        .map(|remark| {
+            (
+                remark.lint.code,
+                format!("{}: {}", remark.field, remark.message),
+            )
+        })
+        .collect()
+}
+
+fn codes(edits: &[(&str, Value)]) -> Vec<&'static str> {
+    remarks(edits).into_iter().map(|(code, _)| code).collect()
+}
+
+fn cron(expression: &str, duration: &str) -> [(&'static str, Value); 4] {
+    [
+        ("schedule.daysOfWeek", json!([])),
+        ("schedule.hoursOfDay", json!([])),
+        ("schedule.cron", expression.into()),
+        ("schedule.duration", duration.into()),
+    ]
+}
+
+#[test]
+fn office_hours_are_beyond_remark() {
+    assert_eq!(codes(&[]), [""; 0]);
+    let zone = ("schedule.timezone", json!("America/New_York"));
+    assert_eq!(codes(&[zone]), [""; 0]);
+}
+
+#[test]
+fn a_night_on_some_days_has_its_tail_on_the_same_days() {
+    let night = ("schedule.hoursOfDay", json!(["22-6"]));
+    let daily = ("schedule.daysOfWeek", json!(["mon-sun"]));
+    assert_eq!(codes(std::slice::from_ref(&night)), ["SL002"]);
+    assert_eq!(codes(&[night, daily]), [""; 0]);
+}
+
+#[test]
+fn zones_that_are_no_places_are_remarked_on() {
+    for (zone, is_remarked) in [
+        ("UTC", false),
+        ("Europe/Zurich", false),
+        ("America/Argentina/Ushuaia", false),
+        ("EST", true),
+        ("CET", true),
+        ("Etc/GMT+5", true),
+        ("Mars/Olympus", true),
+        ("", true),
+    ] {
+        let found = codes(&[("schedule.timezone", zone.into())]);
+        assert_eq!(found.contains(&"SL003"), is_remarked, "{zone}: {found:?}");
+    }
+}
+
+#[test]
+fn a_clock_change_is_remarked_on_where_an_edge_falls_into_it() {
+    let zone = ("schedule.timezone", json!("America/New_York"));
+    let sundays = ("schedule.daysOfWeek", json!(["sun"]));
+    let hour = |hour: &str| ("schedule.hoursOfDay", json!([hour]));
+    let found = remarks(&[zone.clone(), sundays.clone(), hour("2")]);
+    let expected = "spec.schedule: on 2026-03-08 the clocks of America/New_York skip 02:00 to \
+                    03:00, where a window begins or ends: what is skipped never opens";
+    assert_eq!(found, [("SL004", expected.to_owned())]);
+    let found = remarks(&[zone.clone(), sundays.clone(), hour("1")]);
+    let expected = "spec.schedule: on 2026-11-01 the clocks of America/New_York repeat 01:00 \
+                    to 02:00, where a window begins or ends: what is repeated is on twice";
+    assert_eq!(found, [("SL004", expected.to_owned())]);
+    assert_eq!(codes(&[zone, sundays, hour("0-23")]), [""; 0]);
+}
+
+#[test]
+fn a_window_that_is_shorter_than_leaving_is_remarked_on() {
+    assert_eq!(codes(&cron("0 9 * * *", "9m")), ["SL005"]);
+    assert_eq!(codes(&cron("0 9 * * *", "10m")), [""; 0]);
+    // Windows that touch are one.
+    assert_eq!(codes(&cron("* * * * *", "1m")), [""; 0]);
+}
+
+#[test]
+fn a_day_that_no_month_has_never_fires() {
+    assert_eq!(codes(&cron("0 0 30 2 *", "1h")), ["SL006"]);
+    assert_eq!(codes(&cron("0 0 29 2 *", "1h")), [""; 0]);
+}
+
+#[test]
+fn short_commands_are_remarked_on_one_by_one() {
+    let commands = ("killIfCommands", json!(["vim", "java", "ü"]));
+    let found = remarks(&[commands]);
+    let fields: Vec<&str> = found
+        .iter()
+        .filter_map(|(_, text)| text.split(':').next())
+        .collect();
+    assert_eq!(fields, ["spec.killIfCommands[0]", "spec.killIfCommands[2]"]);
+}
+
+#[test]
+fn codes_are_in_order_and_unique() {
+    assert!(LINTS.is_sorted_by(|one, next| one.code < next.code));
+}

@@ -1,0 +1,340 @@
+//! The flags and environment variables of the operator, and what they come to.
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::{IpAddr, Ipv4Addr};
+use std::num::{NonZeroU32, NonZeroUsize};
+
+use clap::ValueEnum;
+use fivespot_clock::Clock;
+use fivespot_controller::{
+    Coordination, Lease, Namespaces, NodeAccess, Options, Terms, TermsError,
+};
+use jiff::SignedDuration;
+use kube::Client;
+
+use crate::Failure;
+use crate::cluster::Source;
+
+/// Run the operator until it is told to stop.
+///
+/// Finds its cluster by --kubeconfig, $KUBECONFIG or ~/.kube/config, and within a pod by
+/// the pod's service account. Several instances need --enable-leader-election, or
+/// --instance-count to divide the work among them.
+///
+/// Exit codes: 0, it was told to stop and has ended what was under way; 1, it was cut short
+/// (a second signal, or 20 seconds); 2, it could not start (a flag, the kubeconfig, a port).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  5spot controller --kubeconfig ~/.kube/config --context management
+  5spot controller --namespaces team-a,team-b --node-access management
+  5spot controller --enable-leader-election --lease-namespace 5spot-system")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// The namespaces to look after [default: all]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    namespaces: Vec<String>,
+    /// How the nodes of a cluster are reached
+    #[arg(long, value_enum, default_value_t)]
+    node_access: Access,
+    /// How many ScheduledMachines may be looked at at a time
+    #[arg(long, value_name = "NUMBER", default_value = "32")]
+    max_concurrent: NonZeroUsize,
+    /// Act only while holding the Lease, so that several instances can run
+    #[arg(
+        long,
+        env = "ENABLE_LEADER_ELECTION",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    enable_leader_election: bool,
+    /// The name of the Lease
+    #[arg(
+        long,
+        env = "LEASE_NAME",
+        value_name = "NAME",
+        default_value = "5spot-leader"
+    )]
+    lease_name: String,
+    /// The namespace of the Lease
+    #[arg(
+        long,
+        env = "POD_NAMESPACE",
+        value_name = "NAME",
+        default_value = "5spot-system"
+    )]
+    lease_namespace: String,
+    /// How long others wait before they take over
+    #[arg(
+        long,
+        env = "LEASE_DURATION_SECONDS",
+        value_name = "SECONDS",
+        default_value_t = 15
+    )]
+    lease_duration_secs: u32,
+    /// How long after its last renewal a holder stops writing
+    #[arg(
+        long,
+        env = "LEASE_RENEW_DEADLINE_SECONDS",
+        value_name = "SECONDS",
+        default_value_t = 10
+    )]
+    lease_renew_deadline_secs: u32,
+    /// How often the Lease is renewed
+    #[arg(
+        long,
+        env = "LEASE_RETRY_PERIOD_SECONDS",
+        value_name = "SECONDS",
+        default_value_t = 2
+    )]
+    lease_retry_period_secs: u32,
+    /// More than 1: divide the ScheduledMachines among all instances that run, however many;
+    /// leader election is off then
+    #[arg(
+        long,
+        env = "OPERATOR_INSTANCE_COUNT",
+        value_name = "NUMBER",
+        default_value = "1"
+    )]
+    instance_count: NonZeroU32,
+    /// Names this instance, unless POD_NAME does
+    #[arg(
+        long,
+        env = "OPERATOR_INSTANCE_ID",
+        value_name = "NAME",
+        default_value = "0"
+    )]
+    instance_id: String,
+    /// The address of the metrics and health ports
+    #[arg(long, env = "BIND_ADDRESS", value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
+    bind_address: IpAddr,
+    /// The port of /metrics; 0 for a free one
+    #[arg(
+        long,
+        env = "METRICS_PORT",
+        value_name = "PORT",
+        default_value_t = 8080
+    )]
+    metrics_port: u16,
+    /// The port of /healthz and /readyz; 0 for a free one
+    #[arg(long, env = "HEALTH_PORT", value_name = "PORT", default_value_t = 8081)]
+    health_port: u16,
+    /// The form of the log on standard error: json, or anything else for text
+    #[arg(
+        long,
+        env = "RUST_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "json",
+        value_parser = log_format
+    )]
+    pub(crate) log_format: LogFormat,
+    /// Log more
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+/// How nodes are reached.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Access {
+    /// By the kubeconfig Secret that Cluster API keeps for each Cluster.
+    #[default]
+    Workload,
+    /// The management cluster's own nodes are the ones.
+    Management,
+}
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LogFormat {
+    /// One JSON object a line.
+    Json,
+    /// For people.
+    Text,
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "clap asks for a parser that may refuse"
+)]
+fn log_format(text: &str) -> Result<LogFormat, String> {
+    Ok(match text {
+        "json" => LogFormat::Json,
+        _ => LogFormat::Text,
+    })
+}
+
+/// What a pod knows about itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pod {
+    /// Its name; none outside of a pod.
+    pub(crate) name: Option<String>,
+}
+
+impl Pod {
+    /// As the environment says.
+    pub(crate) fn of_environment() -> Self {
+        let name = std::env::var("POD_NAME").ok();
+        Self {
+            name: name.filter(|name| !name.is_empty()),
+        }
+    }
+}
+
+/// What the flags come to, besides the cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    namespaces: Namespaces,
+    node_access: NodeAccess,
+    max_concurrent: NonZeroUsize,
+    coordination: Coordination,
+    identity: String,
+}
+
+impl Args {
+    /// What the flags come to.
+    ///
+    /// # Errors
+    /// Flags that cannot be meant, alone or together, by their names.
+    pub(crate) fn settings(&self, pod: Pod) -> Result<Settings, Failure> {
+        let namespaces = match self.namespaces.as_slice() {
+            [] => Namespaces::All,
+            names => Namespaces::Only(checked_namespaces(names)?),
+        };
+        let node_access = match self.node_access {
+            Access::Workload => NodeAccess::Workload,
+            Access::Management => NodeAccess::Management,
+        };
+        let identity = self.identity(pod)?;
+        Ok(Settings {
+            namespaces,
+            node_access,
+            max_concurrent: self.max_concurrent,
+            coordination: self.coordination()?,
+            identity,
+        })
+    }
+
+    fn identity(&self, pod: Pod) -> Result<String, Failure> {
+        if !is_label(&self.instance_id) {
+            return Err(not_a_label("--instance-id", &self.instance_id));
+        }
+        let identity = pod
+            .name
+            .unwrap_or_else(|| format!("5spot-{}", self.instance_id));
+        if is_subdomain(&identity) && identity.len() <= 180 {
+            return Ok(identity);
+        }
+        Err(
+            Failure::new("POD_NAME", format!("{identity:?} is not the name of a pod"))
+                .remedy("set it from the field metadata.name, or not at all"),
+        )
+    }
+
+    fn coordination(&self) -> Result<Coordination, Failure> {
+        let is_sharded = self.instance_count.get() > 1;
+        if !is_sharded && !self.enable_leader_election {
+            return Ok(Coordination::Alone);
+        }
+        for (flag, name) in [
+            ("--lease-name", &self.lease_name),
+            ("--lease-namespace", &self.lease_namespace),
+        ] {
+            if !is_label(name) {
+                return Err(not_a_label(flag, name));
+            }
+        }
+        let lease = Lease {
+            namespace: self.lease_namespace.clone(),
+            name: self.lease_name.clone(),
+            terms: self.terms()?,
+        };
+        Ok(if is_sharded {
+            Coordination::Shards(lease)
+        } else {
+            Coordination::Leader(lease)
+        })
+    }
+
+    fn terms(&self) -> Result<Terms, Failure> {
+        let (duration, deadline, retry) = (
+            self.lease_duration_secs,
+            self.lease_renew_deadline_secs,
+            self.lease_retry_period_secs,
+        );
+        let seconds = |seconds: u32| SignedDuration::from_secs(i64::from(seconds));
+        Terms::new(seconds(duration), seconds(deadline), seconds(retry)).map_err(
+            |error| match error {
+                TermsError::DurationTooLong => {
+                    Failure::new("--lease-duration-secs", format!("{duration} is more than an hour"))
+                        .remedy("give at most 3600")
+                }
+                TermsError::DurationTooShort => Failure::new(
+                    "--lease-duration-secs",
+                    format!("{duration} leaves no 5 seconds of safety after --lease-renew-deadline-secs {deadline}"),
+                )
+                .remedy(format!("give at least {}", u64::from(deadline) + 5)),
+                TermsError::DeadlineTooShort => Failure::new(
+                    "--lease-renew-deadline-secs",
+                    format!("{deadline} leaves no time for a second try after --lease-retry-period-secs {retry}"),
+                )
+                .remedy(format!("give more than {retry}")),
+                TermsError::RetryTooShort => {
+                    Failure::new("--lease-retry-period-secs", format!("{retry} is too often"))
+                        .remedy("give at least 1")
+                }
+            },
+        )
+    }
+}
+
+impl Settings {
+    /// The operator's options, for that cluster.
+    pub(crate) fn options(self, client: Client) -> Options {
+        let mut options = Options::new(client, Clock::system());
+        options.namespaces = self.namespaces;
+        options.node_access = self.node_access;
+        options.max_concurrent = self.max_concurrent;
+        options.coordination = self.coordination;
+        // Instances that fail together do not try again together.
+        let mut seed = DefaultHasher::new();
+        (&self.identity, std::process::id()).hash(&mut seed);
+        options.seed = seed.finish();
+        options.identity = self.identity;
+        options
+    }
+}
+
+fn checked_namespaces(names: &[String]) -> Result<BTreeSet<String>, Failure> {
+    match names.iter().find(|name| !is_label(name)) {
+        Some(wrong) => Err(not_a_label("--namespaces", wrong)),
+        None => Ok(names.iter().cloned().collect()),
+    }
+}
+
+fn not_a_label(flag: &str, text: &str) -> Failure {
+    Failure::new(flag, format!("{text:?} is not a name that Kubernetes allows")).remedy(
+        "use at most 63 lower-case letters, digits and '-', with a letter or digit at both ends",
+    )
+}
+
+/// A DNS label (RFC 1123).
+fn is_label(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.len() <= 63
+        && text.bytes().all(|byte| is_inner(byte) || byte == b'-')
+        && text.bytes().next().is_some_and(is_inner)
+        && text.bytes().last().is_some_and(is_inner)
+}
+
+/// A DNS subdomain (RFC 1123).
+fn is_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_label)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! Workflow commands of GitHub Actions: an annotation for each finding, on its line.
+
+use std::io::{self, Write};
+
+use super::answer::Answer;
+
+/// Prints one command for each finding.
+pub(super) fn print(out: &mut dyn Write, answers: &[Answer]) -> io::Result<()> {
+    for answer in answers {
+        let subject = &answer.subject;
+        for finding in answer.findings() {
+            let command = if finding.is_error { "error" } else { "warning" };
+            write!(out, "::{command} ")?;
+            if let Some(place) = &subject.place {
+                let line = place.line_of(&finding.field);
+                write!(out, "file={},line={line},", property(&place.file))?;
+            }
+            let title = format!("{} {}", finding.rule, subject.handle());
+            let message = match finding.field.as_str() {
+                "" => finding.message,
+                field => format!("{field}: {}", finding.message),
+            };
+            writeln!(out, "title={}::{}", property(&title), data(&message))?;
+        }
+    }
+    Ok(())
+}
+
+/// A message, with what ends a command escaped.
+fn data(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+/// A property, with what ends a property escaped as well.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,220 @@
+//! Reclaim: the owner of the host asks for it back, and gets it at once.
+//!
+//! The request stands on our Machine or on its Node. The commitment is an annotation on the
+//! Machine, which dies with it; what has been done is read off the objects themselves, so that
+//! every step may be repeated after a crash.
+
+use fivespot_api::{NodeRef, Shutdown, ShutdownReason, name};
+use fivespot_capi::Machine;
+use jiff::SignedDuration;
+
+use crate::case::Case;
+use crate::memory::after;
+use crate::outcome::{Commitment, Outcome, State};
+use crate::status::whole_seconds;
+use crate::{Access, Action, Cause, Fact, Node, Step, Unknown, drain, machine, write};
+
+/// For how long after the commitment pods are deleted and waited for.
+const PODS: SignedDuration = SignedDuration::from_secs(10);
+
+/// Why our Machine is asked back, if it is.
+pub(crate) fn requested(case: &Case<'_>, machine: &Machine) -> Option<String> {
+    if let Some(committed) = machine.meta.annotations.get(name::RECLAIM_ANNOTATION) {
+        return Some(crate::node::one_line(committed));
+    }
+    let node = machine::node(case, machine)?;
+    let reason = node.reclaim.clone()?;
+    has_joined(case, machine, node).then_some(reason)
+}
+
+/// Whether an earlier pass has seen this Node as that of this Machine. A request that was on it
+/// already then is an old one: it is cleared, and the agent decides anew.
+fn has_joined(case: &Case<'_>, machine: &Machine, node: &Node) -> bool {
+    let status = &case.subject.status;
+    let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_ref());
+    let known = status.node_ref.as_ref().and_then(|of| of.uid.as_ref());
+    recorded == Some(&machine.meta.uid) && known == Some(&node.uid)
+}
+
+/// Clears a request that the Node of a new Machine has brought along.
+pub(crate) fn stale_request(case: &Case<'_>, machine: &Machine) -> Option<Action> {
+    let node = machine::node(case, machine)?;
+    let is_stale = node.has_reclaim_annotations
+        && !machine
+            .meta
+            .annotations
+            .contains_key(name::RECLAIM_ANNOTATION)
+        && !has_joined(case, machine, node);
+    is_stale.then(|| write::clear_request(node))
+}
+
+/// The uid of our Machine's Node, once that Node counts as joined: not before an old request is
+/// off it.
+pub(crate) fn joined_uid(
+    case: &Case<'_>,
+    machine: &Machine,
+    actions: &[Action],
+) -> Option<String> {
+    let node = machine::node(case, machine)?;
+    let is_cleared = actions
+        .iter()
+        .any(|action| action.step == Step::ClearRequest);
+    let is_known = is_cleared || stale_request(case, machine).is_none();
+    is_known.then(|| node.uid.clone())
+}
+
+/// What is done before the Machine is deleted; none when that is due.
+pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
+    let shutdown = case
+        .commitment(machine)
+        .filter(|of| of.reason == ShutdownReason::Reclaim);
+    let is_written = machine
+        .meta
+        .annotations
+        .contains_key(name::RECLAIM_ANNOTATION);
+    let Some(shutdown) = shutdown.filter(|_| is_written) else {
+        return Some(commit(case, machine, is_written));
+    };
+    if let Some(outcome) = disable(case, machine) {
+        return Some(outcome);
+    }
+    let until = after(shutdown.started_at, PODS);
+    if machine.meta.is_deleting || until <= case.now {
+        return None;
+    }
+    empty(case, machine).map(|outcome| outcome.wake(until))
+}
+
+/// The commitment, on the Machine and then in the status.
+fn commit(case: &Case<'_>, machine: &Machine, is_written: bool) -> Outcome {
+    let started = whole_seconds(case.now);
+    let reason = requested(case, machine).unwrap_or_default();
+    let shutdown = Shutdown {
+        machine_uid: machine.meta.uid.clone(),
+        started_at: started,
+        deadline: started,
+        reason: ShutdownReason::Reclaim,
+    };
+    let name = &machine.meta.name;
+    let told =
+        format!("the host is reclaimed ({reason}); Machine {name} is removed at once");
+    let action = (!is_written).then(|| {
+        let commitment = format!("{started} {reason}");
+        write::commit_reclaim(machine, commitment)
+    });
+    Outcome {
+        shutdown: Commitment::Make(shutdown),
+        ..Outcome::tell(State::Going(told)).with(action.into_iter().collect())
+    }
+}
+
+/// Switches the schedule off, once for each commitment: whoever switches it on later means it.
+fn disable(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
+    let annotations = &machine.meta.annotations;
+    // Where the schedule must not be touched, the host is given back all the same.
+    let is_refused = matches!(
+        case.failed_at(Step::DisableSchedule),
+        Some(Cause::Forbidden | Cause::Rejected)
+    );
+    if case.subject.is_deleting
+        || is_refused
+        || annotations.contains_key(name::RECLAIM_DISABLED_ANNOTATION)
+    {
+        return None;
+    }
+    let disable = case
+        .want
+        .is_enabled
+        .then(|| write::disable_schedule(case.subject));
+    let record = write::record_disabled(machine);
+    let told = "switching the schedule off, because the host is reclaimed";
+    let actions = disable.into_iter().chain([record]).collect();
+    Some(Outcome::tell(State::Going(told.to_owned())).with(actions))
+}
+
+/// Deletes the pods, if there is a way to; none when there is none left to delete.
+fn empty(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
+    let link = machine.node.as_ref()?;
+    let silent = || {
+        let told = format!(
+            "the workload cluster does not answer about Node {}",
+            link.name
+        );
+        Some(Outcome::tell(State::Going(told)))
+    };
+    match &case.seen.workload.access {
+        Access::Connected => {}
+        Access::KubeconfigMissing { .. }
+        | Access::KubeconfigRefused { .. }
+        | Access::Unauthorized { .. } => return None,
+        Access::Unreachable { .. } | Access::NotAsked => return silent(),
+    }
+    match (machine::node(case, machine), &case.seen.workload.pods) {
+        (Some(node), Fact::Known(pods)) => drain::eject(case, node, pods),
+        (Some(_), Fact::Unknown(Unknown::Forbidden { .. })) | (None, _) => None,
+        (Some(_), Fact::Unknown(_)) => silent(),
+    }
+}
+
+/// What is left to do on a Node that has outlived its Machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aftermath<'a> {
+    /// The request is still on it.
+    Clear(&'a Node),
+    /// It cannot be asked now.
+    Unknown,
+    /// Nothing.
+    Over,
+}
+
+/// What is left to do on the Node of a Machine that was reclaimed and is gone; none where no
+/// Node is on record for that.
+pub(crate) fn aftermath<'a>(case: &Case<'a>) -> Option<Aftermath<'a>> {
+    let status = &case.subject.status;
+    let recorded = status.node_ref.as_ref()?;
+    let is_reclaimed = status.machine_ref.is_none()
+        || status
+            .shutdown
+            .as_ref()
+            .is_some_and(|of| of.reason == ShutdownReason::Reclaim);
+    if case.triple.our_machine().is_some() || !is_reclaimed {
+        return None;
+    }
+    Some(
+        match (&case.seen.workload.access, &case.seen.workload.node) {
+            (_, Fact::Known(Some(node)))
+                if is_recorded(node, recorded, status.provider_id.as_ref())
+                    && node.has_reclaim_annotations =>
+            {
+                Aftermath::Clear(node)
+            }
+            (_, Fact::Known(_)) => Aftermath::Over,
+            (Access::Unreachable { .. } | Access::NotAsked | Access::Connected, _) => {
+                Aftermath::Unknown
+            }
+            _ => Aftermath::Over,
+        },
+    )
+}
+
+fn is_recorded(node: &Node, recorded: &NodeRef, provider_id: Option<&String>) -> bool {
+    node.name == recorded.name
+        && recorded.uid.as_ref() == Some(&node.uid)
+        && provider_id.is_some()
+        && node.provider_id.as_ref() == provider_id
+}
+
+/// Sees to it that the request is cleared once everything is gone, before anything else begins.
+pub(crate) fn clean(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
+    let is_touched = !matches!(outcome.state, State::Paused(_) | State::Blind { .. });
+    if let Some(Aftermath::Clear(node)) = aftermath(case)
+        && is_touched
+        && case.triple.is_gone()
+        && case.failed_at(Step::ClearRequest).is_none()
+    {
+        outcome.actions = vec![write::clear_request(node)];
+        outcome.record = None;
+        outcome.shutdown = Commitment::Keep;
+    }
+    outcome
+}

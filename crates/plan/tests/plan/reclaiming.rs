@@ -1,0 +1,372 @@
+//! The owner of the host takes it back.
+
+use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::{Phase, name};
+use fivespot_capi::Contract;
+use fivespot_plan::{Access, Cause, Memory, Step};
+use serde_json::{Value, json};
+
+use crate::world::{CONTRACTS, NOON, World, at, in_service, pod};
+
+/// What the agent writes on its Node.
+fn request(world: &mut World) {
+    let annotations = json!({
+        name::RECLAIM_REQUESTED_ANNOTATION: "true",
+        name::RECLAIM_REASON_ANNOTATION: "process-match: game",
+        name::RECLAIM_REQUESTED_AT_ANNOTATION: NOON,
+    });
+    let node = world.get_mut("Node").unwrap();
+    for (key, value) in annotations.as_object().unwrap() {
+        node["metadata"]["annotations"][key] = value.clone();
+    }
+}
+
+fn said(world: &World, kind: ConditionType) -> String {
+    let status = world.status();
+    condition::find(&status.conditions, kind).map_or_else(String::new, |found| {
+        format!("{} {}: {}", found.status, found.reason, found.message)
+    })
+}
+
+fn steps(world: &World, from: usize) -> Vec<&str> {
+    let steps = world.log[from..].iter().map(|(_, step)| step.as_str());
+    steps.filter(|step| *step != "Status").collect()
+}
+
+#[test]
+fn a_request_on_the_node_ejects_the_machine_in_order_and_switches_the_schedule_off() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = in_service(contract, &mut memory);
+        world.pods = vec![pod("a"), pod("b")];
+        let from = world.log.len();
+        request(&mut world);
+        world.settle(&mut memory);
+        assert_eq!(
+            steps(&world, from),
+            [
+                "CommitReclaim",
+                "DisableSchedule",
+                "RecordDisabled",
+                "CordonNode",
+                "DeletePod",
+                "DeletePod",
+                "ExcludeDrain",
+                "DeleteMachine",
+            ]
+        );
+        assert!(world.kinds().is_empty(), "{:?}", world.kinds());
+        let status = world.status();
+        assert_eq!(status.phase, Some(Phase::Disabled));
+        assert_eq!((status.node_ref, status.shutdown), (None, None));
+        let phases: Vec<_> = world.phases.iter().map(|(_, phase)| *phase).collect();
+        assert!(phases.ends_with(&[
+            Phase::Active,
+            Phase::EmergencyRemove,
+            Phase::Disabled
+        ]));
+        assert!(!world.sm().spec.schedule.enabled);
+        assert_eq!(
+            said(&world, ConditionType::Scheduled),
+            "False EmergencyReclaimDisabledSchedule: switched off because the host was \
+             reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled \
+             to true to return to service"
+        );
+    }
+}
+
+#[test]
+fn a_reclaim_reads_like_this() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a"), pod("b")];
+    let (told, events) = (world.told.len(), world.events.len());
+    request(&mut world);
+    world.settle(&mut memory);
+    insta::assert_snapshot!(world.told[told..].join("\n"), @r"
+    2026-03-06T12:00:00Z EmergencyReclaim the host is reclaimed (process-match: game); Machine worker is removed at once
+    2026-03-06T12:00:00Z EmergencyReclaim switching the schedule off, because the host is reclaimed
+    2026-03-06T12:00:00Z EmergencyReclaim waiting for 2 pods to leave Node worker
+    2026-03-06T12:00:00Z EmergencyReclaim deleting Machine worker
+    2026-03-06T12:00:00Z EmergencyReclaim waiting for Machine worker to be gone
+    2026-03-06T12:00:00Z Disabled switched off because the host was reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled to true to return to service
+    ");
+    let events: Vec<_> = world.events[events..]
+        .iter()
+        .map(|event| format!("{} {} {}", event.kind.as_str(), event.reason, event.note))
+        .collect();
+    insta::assert_snapshot!(events.join("\n"), @r"
+    Warning EmergencyReclaim Active -> EmergencyRemove: the host is reclaimed (process-match: game); Machine worker is removed at once
+    Warning EmergencyReclaim deleting 2 pods on Node worker at once: disruption budgets do not hold a reclaimed host
+    Warning EmergencyReclaimDisabledSchedule switched off because the host was reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled to true to return to service
+    Normal ScheduleDisabled EmergencyRemove -> Disabled: switched off because the host was reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled to true to return to service
+    ");
+}
+
+#[test]
+fn a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state() {
+    for contract in CONTRACTS {
+        for writes in 0..20 {
+            let mut memory = Memory::default();
+            let mut world = in_service(contract, &mut memory);
+            world.pods = vec![pod("a")];
+            request(&mut world);
+            world.writes_left = writes;
+            world.run_until(&mut memory, "2026-03-06T12:00:30Z");
+            world.writes_left = usize::MAX;
+            let mut memory = Memory::default();
+            world.run_until(&mut memory, "2026-03-06T12:05:00Z");
+            assert_eq!(world.status().phase, Some(Phase::Disabled), "{writes}");
+            assert!(world.kinds().is_empty(), "{writes}: {:?}", world.kinds());
+            assert_eq!(world.count("DisableSchedule"), 1, "{writes}");
+            assert!(
+                said(&world, ConditionType::Scheduled)
+                    .contains("EmergencyReclaimDisabledSchedule"),
+                "{writes}: {}",
+                said(&world, ConditionType::Scheduled)
+            );
+        }
+    }
+}
+
+#[test]
+fn whoever_switches_the_schedule_on_during_the_ejection_is_not_overruled() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    request(&mut world);
+    world.is_moving = false;
+    world.settle(&mut memory);
+    world.edit(|sm| sm.spec.schedule.enabled = true);
+    world.is_moving = true;
+    world.settle(&mut memory);
+    assert!(world.sm().spec.schedule.enabled);
+    assert_eq!(world.status().phase, Some(Phase::Active), "a new machine");
+    assert!(said(&world, ConditionType::Scheduled).starts_with("True"));
+}
+
+#[test]
+fn a_request_while_the_process_still_runs_ejects_again() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    for round in 1..=2 {
+        request(&mut world);
+        world.settle(&mut memory);
+        assert_eq!(world.count("CommitReclaim"), round);
+        assert_eq!(world.status().phase, Some(Phase::Disabled));
+        world.edit(|sm| sm.spec.schedule.enabled = true);
+        world.settle(&mut memory);
+        assert_eq!(world.status().phase, Some(Phase::Active));
+    }
+}
+
+#[test]
+fn a_request_that_a_joining_node_brings_along_is_cleared_once() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = in_service(contract, &mut memory);
+        // As if the operator had not looked since the Machine was made.
+        world.sm.as_mut().unwrap().status.as_mut().unwrap().node_ref = None;
+        request(&mut world);
+        world.settle(&mut memory);
+        assert_eq!(world.status().phase, Some(Phase::Active));
+        assert_eq!(world.count("ClearRequest"), 1);
+        request(&mut world);
+        world.settle(&mut memory);
+        assert_eq!(
+            world.status().phase,
+            Some(Phase::Disabled),
+            "the agent insists"
+        );
+    }
+}
+
+#[test]
+fn a_request_on_the_machine_itself_counts_as_well_and_another_value_does_not() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let node = world.get_mut("Node").unwrap();
+    node["metadata"]["annotations"][name::RECLAIM_REQUESTED_ANNOTATION] = json!("yes");
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    let machine = world.get_mut("Machine").unwrap();
+    machine["metadata"]["annotations"][name::RECLAIM_ANNOTATION] = json!("by hand");
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Disabled));
+    assert!(world.kinds().is_empty());
+}
+
+#[test]
+fn a_pod_that_stays_holds_the_host_for_ten_seconds_and_no_longer() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let mut stuck = pod("stuck");
+    stuck.is_deleting = true;
+    world.pods = vec![stuck];
+    world.is_moving = false;
+    request(&mut world);
+    world.run_until(&mut memory, "2026-03-06T12:00:30Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T12:00:10Z"));
+}
+
+#[test]
+fn a_silent_workload_cluster_and_a_refused_spec_do_not_hold_the_host() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let machine = world.get_mut("Machine").unwrap();
+    machine["metadata"]["annotations"][name::RECLAIM_ANNOTATION] = json!("by hand");
+    world.access = Access::Unreachable {
+        message: "no route to host".to_owned(),
+    };
+    world.failing = Some((Step::DisableSchedule, Cause::Rejected));
+    world.run_until(&mut memory, "2026-03-06T12:00:30Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T12:00:10Z"));
+    assert!(
+        world.count("RecordDisabled") == 0,
+        "it has not been switched off"
+    );
+}
+
+#[test]
+fn a_node_that_vanishes_half_way_changes_nothing() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    request(&mut world);
+    world.is_moving = false;
+    let (_, _) = world.pass(&mut memory);
+    world
+        .objects
+        .remove(&("Node".to_owned(), "worker".to_owned()));
+    world.is_moving = true;
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Disabled));
+    assert!(world.kinds().is_empty());
+}
+
+#[test]
+fn a_node_that_outlives_its_machine_is_freed_of_the_request() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    request(&mut world);
+    world.is_moving = false;
+    world.settle(&mut memory);
+    let node = world.get("Node").unwrap().clone();
+    for kind in ["Machine", "K0sWorkerConfig", "RemoteMachine"] {
+        world
+            .objects
+            .remove(&(kind.to_owned(), "worker".to_owned()));
+    }
+    world.access = Access::Unreachable {
+        message: "no route to host".to_owned(),
+    };
+    world.settle(&mut memory);
+    let status = world.status();
+    assert_eq!(status.phase, Some(Phase::Disabled));
+    assert!(status.node_ref.is_some(), "until it is done");
+    world.access = Access::Connected;
+    world.settle(&mut memory);
+    assert_eq!(world.count("ClearRequest"), 1);
+    assert_eq!(world.status().node_ref, None);
+    let annotations = &world.get("Node").unwrap()["metadata"]["annotations"];
+    assert_eq!(annotations[name::RECLAIM_REQUESTED_ANNOTATION], Value::Null);
+    assert_eq!(
+        world.get("Node").unwrap()["metadata"]["uid"],
+        node["metadata"]["uid"]
+    );
+}
+
+#[test]
+fn a_pause_stops_a_reclaim_and_the_kill_switch_comes_before_it() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+    request(&mut world);
+    let from = world.log.len();
+    world.settle(&mut memory);
+    assert!(steps(&world, from).is_empty());
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(false);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Terminated));
+    assert_eq!(world.count("CommitReclaim"), 0);
+}
+
+#[test]
+fn the_agent_is_brought_to_the_node_told_of_and_taken_away() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let commands = |commands: &[&str]| {
+        let commands = commands.iter().map(|command| (*command).to_owned());
+        Some(commands.collect::<Vec<_>>())
+    };
+    world.edit(|sm| sm.spec.kill_if_commands = commands(&["steam"]));
+    let from = world.log.len();
+    world.settle(&mut memory);
+    assert_eq!(steps(&world, from), ["LabelNode", "CreateAgentConfig"]);
+    assert_eq!(
+        said(&world, ConditionType::AgentReady),
+        "Unknown NotInstalled: waiting for the agent on Node worker to report"
+    );
+    world.run_until(&mut memory, "2026-03-06T12:02:00Z");
+    assert_eq!(
+        said(&world, ConditionType::AgentReady),
+        "False NotInstalled: no agent on Node worker reports the configuration; install the \
+         agent's DaemonSet in the workload cluster"
+    );
+    let id = ("ConfigMap".to_owned(), name::reclaim_config_map("worker"));
+    let config = world.objects[&id].clone();
+    let text = config["data"][name::RECLAIM_CONFIG_KEY].as_str().unwrap();
+    let hash = fivespot_api::reclaim::config_hash(text);
+    let node = &world.get("Node").unwrap()["metadata"];
+    assert_eq!(config["metadata"]["ownerReferences"][0]["uid"], node["uid"]);
+    for (report, expected) in [
+        (
+            format!("{hash} ok"),
+            "True Running: the agent on Node worker watches for the commands",
+        ),
+        (
+            format!("{hash} rejected: too long"),
+            "False ConfigRejected: the agent on Node worker refuses its configuration: too long",
+        ),
+    ] {
+        let node = world.get_mut("Node").unwrap();
+        node["metadata"]["annotations"][name::RECLAIM_AGENT_KEY] = json!(report);
+        world.settle(&mut memory);
+        assert_eq!(said(&world, ConditionType::AgentReady), expected);
+    }
+    // After a restart nothing is told anew.
+    let from = world.log.len();
+    world.run_until(&mut Memory::default(), "2026-03-06T12:10:00Z");
+    assert_eq!(world.log.len(), from);
+
+    world.edit(|sm| sm.spec.kill_if_commands = commands(&["steam", "vlc"]));
+    world.settle(&mut memory);
+    assert_eq!(steps(&world, from), ["UpdateAgentConfig"]);
+    let from = world.log.len();
+    world.edit(|sm| sm.spec.kill_if_commands = None);
+    world.settle(&mut memory);
+    assert_eq!(steps(&world, from), ["DeleteAgentConfig", "LabelNode"]);
+    assert_eq!(said(&world, ConditionType::AgentReady), "");
+    let labels = &world.get("Node").unwrap()["metadata"]["labels"];
+    assert_eq!(labels[name::RECLAIM_AGENT_KEY], Value::Null);
+}
+
+#[test]
+fn a_config_map_of_somebody_else_and_commands_beyond_the_bounds_are_left_alone() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.put(json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": name::reclaim_config_map("worker"), "namespace": "5spot-system" },
+        "data": { "reclaim.toml": "theirs" },
+    }));
+    world.edit(|sm| sm.spec.kill_if_commands = Some(vec!["steam".to_owned()]));
+    let from = world.log.len();
+    world.settle(&mut memory);
+    assert_eq!(steps(&world, from), ["LabelNode"]);
+    assert!(said(&world, ConditionType::AgentReady).contains("belongs to somebody else"));
+    let from = world.log.len();
+    world.edit(|sm| sm.spec.kill_if_commands = Some(vec!["x".repeat(257)]));
+    world.settle(&mut memory);
+    assert_eq!(steps(&world, from), [""; 0]);
+    assert!(said(&world, ConditionType::AgentReady).starts_with("False InvalidSpec"));
+}

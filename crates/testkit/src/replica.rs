@@ -1,0 +1,145 @@
+//! One of several operators.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use fivespot_apiserver::{AuditEvent, User};
+use fivespot_controller::{Coordination, Lease, Options, Terms, run_until};
+use http::{Method, Request};
+use kube::Client;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tower::Service;
+
+use crate::Cluster;
+use crate::embedded::InProcess;
+
+/// A running operator that agrees with others. Dropping it stops it dead, wherever it is.
+#[derive(Debug)]
+pub struct Replica {
+    name: String,
+    is_cut_off: Arc<AtomicBool>,
+    stop: Option<oneshot::Sender<()>>,
+    running: JoinHandle<()>,
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}
+
+impl Replica {
+    /// Its name in Leases, and who it is in the audit log.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Tells it to stop, and waits until it has.
+    pub async fn leave(mut self) {
+        drop(self.stop.take());
+        // It ends without an answer, and is never aborted before.
+        let _ = (&mut self.running).await;
+    }
+
+    /// From now on nothing that it writes to a Lease reaches the server, and none of that is
+    /// answered. Whatever else it writes arrives.
+    pub fn cut_off(&self) {
+        self.is_cut_off.store(true, Ordering::Relaxed);
+    }
+
+    /// It can write to Leases again; what did not arrive is lost.
+    pub fn reconnect(&self) {
+        self.is_cut_off.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Cluster {
+    /// Starts one of several operators of which one leads.
+    pub fn candidate(&self, name: &str) -> Replica {
+        self.replica(name, Coordination::Leader(lease()))
+    }
+
+    /// Starts one of several operators that divide the work.
+    pub fn shard(&self, name: &str) -> Replica {
+        self.replica(name, Coordination::Shards(lease()))
+    }
+
+    fn replica(&self, name: &str, coordination: Coordination) -> Replica {
+        let is_cut_off = Arc::new(AtomicBool::new(false));
+        let service = Cut {
+            inner: self
+                .server()
+                .in_process_as(User::new(name, &["system:masters"])),
+            is_cut_off: is_cut_off.clone(),
+        };
+        let client = Client::new(service, "default");
+        let mut options = Options::new(client.clone(), self.clock().clone());
+        options.connect = Arc::new(InProcess(client));
+        options.coordination = coordination;
+        name.clone_into(&mut options.identity);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(async move {
+            let _ = run_until(options, stopped).await;
+        });
+        Replica {
+            name: name.to_owned(),
+            is_cut_off,
+            stop: Some(stop),
+            running,
+        }
+    }
+
+    /// Every write so far but those of Leases and events, of any of `replicas`, in order.
+    pub fn writes_of(&self, replicas: &[&str]) -> Vec<AuditEvent> {
+        let is_told_of = |event: &AuditEvent| {
+            event.is_write()
+                && replicas.contains(&event.user.as_str())
+                && !["leases", "events"].contains(&event.resource.as_str())
+        };
+        self.requests().into_iter().filter(is_told_of).collect()
+    }
+}
+
+fn lease() -> Lease {
+    Lease {
+        namespace: "default".to_owned(),
+        name: "5spot-leader".to_owned(),
+        terms: Terms::default(),
+    }
+}
+
+/// A service whose writes to Leases can be cut off.
+#[derive(Clone)]
+struct Cut<S> {
+    inner: S,
+    is_cut_off: Arc<AtomicBool>,
+}
+
+impl<S, B> Service<Request<B>> for Cut<S>
+where
+    S: Service<Request<B>>,
+    S::Future: Send + 'static,
+    S::Response: Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let is_renewal =
+            request.method() != Method::GET && request.uri().path().contains("/leases");
+        if is_renewal && self.is_cut_off.load(Ordering::Relaxed) {
+            return Box::pin(std::future::pending());
+        }
+        Box::pin(self.inner.call(request))
+    }
+}

@@ -1,0 +1,73 @@
+//! Asking as a ServiceAccount, with a token that the cluster itself has issued.
+
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Method, Request};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower::util::MapRequestLayer;
+use tower::{Layer as _, Service};
+
+use crate::Cluster;
+use crate::cluster::Ground;
+use crate::request::{self, Form};
+use crate::site::Site;
+
+#[expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "what goes wrong in a test's own cluster ends the test"
+)]
+impl Cluster {
+    /// A client with a token of the ServiceAccount `account` in `namespace`, as a pod has one:
+    /// bound to the object `bound`, where one is given.
+    pub async fn client_of(
+        &self,
+        (namespace, account): (&str, &str),
+        bound: Option<&Value>,
+    ) -> Client {
+        let mut wanted = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 3600},
+        });
+        if let Some(bound) = bound {
+            wanted["spec"]["boundObjectRef"] = json!({
+                "apiVersion": bound["apiVersion"],
+                "kind": bound["kind"],
+                "name": bound["metadata"]["name"],
+                "uid": bound["metadata"]["uid"],
+            });
+        }
+        let path =
+            format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+        let client = self.client();
+        let answer = request::send(&client, Method::POST, &path, (Form::Json, &wanted));
+        let issued = answer.await.expect("a token is issued");
+        let token = issued["status"]["token"].as_str().expect("a token");
+        match self.ground() {
+            Ground::Embedded(embedded) => bearing(embedded.server.in_process(), token),
+            Ground::Kubernetes(_) => Site::get().await.bearing(token),
+        }
+    }
+}
+
+/// A client whose requests bear `token`.
+fn bearing<S, B>(service: S, token: &str) -> Client
+where
+    S: Service<Request<Body>, Response = http::Response<B>> + Clone + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<tower::BoxError>,
+    B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    B::Error: Into<tower::BoxError>,
+{
+    let header = HeaderValue::from_str(&format!("Bearer {token}")).ok();
+    let service = MapRequestLayer::new(move |mut request: Request<Body>| {
+        if let Some(header) = &header {
+            request.headers_mut().insert(AUTHORIZATION, header.clone());
+        }
+        request
+    })
+    .layer(service);
+    Client::new(service, "default")
+}

@@ -1,0 +1,274 @@
+//! The agent of emergency reclaim, with the rights that are shipped and the token of its pod,
+//! writes its annotations on its own Node, and nothing else anywhere.
+
+use fivespot_agent::node::{Asked, Identity, OwnNode, Told, Wanted};
+use fivespot_install::agent::Settings;
+use fivespot_testkit::{Cluster, instant, node_path};
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use kube::Client;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(its_own_node_is_annotated_with_the_token_of_its_pod),
+    promise!(another_node_is_refused_whoever_the_agent_says_that_it_is),
+    promise!(a_token_that_names_no_node_writes_to_none),
+    promise!(nothing_of_a_node_but_its_own_annotations_is_changed),
+    promise!(its_configuration_can_be_read_and_not_written),
+];
+
+const ACCOUNT: (&str, &str) = ("5spot-system", "5spot-reclaim-agent");
+
+/// A cluster with what is shipped for the agent, two Nodes, and a pod of the agent on the first.
+struct Stage {
+    cluster: Cluster,
+    pod: Value,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+        for document in Settings::default().documents() {
+            // No kubelet of either backend runs its image.
+            if document["kind"] != "DaemonSet" {
+                cluster.apply(&document).await;
+            }
+        }
+        for name in ["own", "other"] {
+            let node =
+                json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+            cluster.apply(&node).await;
+            let status = json!({"status": {"nodeInfo": {"machineID": name}}});
+            let path = format!("{}/status", node_path(name));
+            cluster.patch(&path, &status).await;
+        }
+        let pod = json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                // On a cluster that is shared, as much the test's own as its Nodes.
+                "name": cluster.node_name("agent"),
+                "namespace": ACCOUNT.0,
+            },
+            "spec": {
+                "nodeName": "own",
+                "serviceAccountName": ACCOUNT.1,
+                "tolerations": [{"operator": "Exists"}],
+                "containers": [{"name": "agent", "image": "5spot-reclaim-agent"}],
+            },
+        });
+        cluster.apply(&pod).await;
+        let path = format!(
+            "/api/v1/namespaces/{}/pods/{}",
+            ACCOUNT.0,
+            cluster.node_name("agent")
+        );
+        let pod = cluster.get(&path).await.expect("the pod");
+        let stage = Self { cluster, pod };
+        // A real server takes a moment until a policy is in force.
+        let client = stage.client().await;
+        stage
+            .cluster
+            .eventually(async || stage.try_change(&client, labelled()).await.is_err())
+            .await;
+        stage
+    }
+
+    /// A client with the token of the pod.
+    async fn client(&self) -> Client {
+        self.cluster.client_of(ACCOUNT, Some(&self.pod)).await
+    }
+
+    /// The agent on the Node that the test calls `name`.
+    async fn agent(&self, name: &str) -> OwnNode {
+        OwnNode {
+            client: self.client().await,
+            name: self.cluster.node_name(name),
+            identity: Identity::Unchecked,
+        }
+    }
+
+    /// A change to the first Node, tried only, with the rights of `client`.
+    async fn try_change(
+        &self,
+        client: &Client,
+        change: Value,
+    ) -> Result<Node, kube::Error> {
+        let nodes: Api<Node> = Api::all(client.clone());
+        let name = self.cluster.node_name("own");
+        let params = PatchParams::default().dry_run();
+        nodes.patch(&name, &params, &Patch::Merge(change)).await
+    }
+
+    async fn end(self) {
+        let options = json!({"gracePeriodSeconds": 0});
+        let name = self.cluster.node_name("agent");
+        let path = format!("/api/v1/namespaces/{}/pods/{name}", ACCOUNT.0);
+        self.cluster.delete_with(&path, &options).await;
+        for name in ["own", "other"] {
+            self.cluster.delete(&node_path(name)).await;
+        }
+    }
+}
+
+fn labelled() -> Value {
+    json!({"metadata": {"labels": {"a": "b"}}})
+}
+
+fn wanted() -> Wanted {
+    Wanted {
+        report: Told::Report("c0ffee ok".to_owned()),
+        request: Some(Asked {
+            pattern: "steam".to_owned(),
+            at: instant("2026-03-06T15:00:00Z"),
+        }),
+    }
+}
+
+/// A refusal in the server's words, with the Node called as the test calls it.
+fn words(stage: &Stage, error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = error.to_string();
+        cause = error.source();
+    }
+    for name in ["own", "other"] {
+        text = text.replace(&stage.cluster.node_name(name), name);
+    }
+    text
+}
+
+async fn its_own_node_is_annotated_with_the_token_of_its_pod() {
+    let stage = Stage::set().await;
+    stage
+        .agent("own")
+        .await
+        .write(&wanted())
+        .await
+        .expect("annotated");
+    let node = stage
+        .cluster
+        .get(&node_path("own"))
+        .await
+        .expect("the Node");
+    let annotations = &node["metadata"]["annotations"];
+    for (key, value) in [
+        ("reclaim-agent", "c0ffee ok"),
+        ("reclaim-requested", "true"),
+        ("reclaim-reason", "process-match: steam"),
+        ("reclaim-requested-at", "2026-03-06T15:00:00.000Z"),
+    ] {
+        assert_eq!(
+            annotations[format!("5spot.finos.org/{key}")],
+            value,
+            "{key}"
+        );
+    }
+    stage.end().await;
+}
+
+async fn another_node_is_refused_whoever_the_agent_says_that_it_is() {
+    let stage = Stage::set().await;
+    let refusal = stage.agent("other").await.write(&wanted()).await;
+    insta::assert_snapshot!(
+        words(&stage, &refusal.expect_err("refused")),
+        @"nodes \"other\" is forbidden: ValidatingAdmissionPolicy '5spot-reclaim-agent-own-node' with binding '5spot-reclaim-agent-own-node' denied request: the reclaim agent may annotate no Node but the one that its token names: Forbidden"
+    );
+    stage.end().await;
+}
+
+async fn a_token_that_names_no_node_writes_to_none() {
+    let stage = Stage::set().await;
+    let mut agent = stage.agent("own").await;
+    agent.client = stage.cluster.client_of(ACCOUNT, None).await;
+    let refusal = agent.write(&wanted()).await.expect_err("refused");
+    let refusal = words(&stage, &refusal);
+    assert!(
+        refusal.contains("no Node but the one that its token names"),
+        "{refusal}"
+    );
+    stage.end().await;
+}
+
+async fn nothing_of_a_node_but_its_own_annotations_is_changed() {
+    let stage = Stage::set().await;
+    let client = stage.client().await;
+    let taint = json!([{"key": "a", "effect": "NoSchedule"}]);
+    let long = "x".repeat(2049);
+    for (change, refusal) in [
+        (labelled(), "may change nothing of a Node but annotations"),
+        (
+            json!({"spec": {"unschedulable": true}}),
+            "may change nothing of a Node but annotations",
+        ),
+        (
+            json!({"spec": {"taints": taint}}),
+            "may change nothing of a Node but annotations",
+        ),
+        (
+            json!({"metadata": {"finalizers": ["a.example/b"]}}),
+            "may change nothing of a Node but annotations",
+        ),
+        (
+            json!({"metadata": {"annotations": {"5spot.finos.org/cordoned": "x"}}}),
+            "may change no annotation but 5spot.finos.org/reclaim-agent",
+        ),
+        (
+            json!({"metadata": {"annotations": {"5spot.finos.org/reclaim-reason": long}}}),
+            "must be at most 2048 characters",
+        ),
+    ] {
+        let error = stage.try_change(&client, change.clone()).await;
+        let error = words(&stage, &error.expect_err("refused"));
+        assert!(error.contains(refusal), "{change}: {error}");
+    }
+    // One that somebody else wrote stays.
+    let foreign = json!({"metadata": {"annotations": {"a.example/b": "c"}}});
+    stage.cluster.patch(&node_path("own"), &foreign).await;
+    let away = json!({"metadata": {"annotations": {"a.example/b": null}}});
+    let error = stage.try_change(&client, away).await.expect_err("refused");
+    assert!(words(&stage, &error).contains("may change no annotation but"));
+    // What the policy lets pass is for others to do, the operator among them.
+    stage.cluster.patch(&node_path("own"), &labelled()).await;
+    // Deleting and writing the status, no role gives.
+    let nodes: Api<Node> = Api::all(client);
+    let own = stage.cluster.node_name("own");
+    let deleted = nodes.delete(&own, &DeleteParams::default()).await;
+    assert!(words(&stage, &deleted.expect_err("refused")).contains("cannot delete"));
+    let status = json!({"status": {"nodeInfo": {"machineID": "forged"}}});
+    let written = nodes
+        .patch_status(&own, &PatchParams::default(), &Patch::Merge(status))
+        .await;
+    assert!(words(&stage, &written.expect_err("refused")).contains("nodes/status"));
+    stage.end().await;
+}
+
+async fn its_configuration_can_be_read_and_not_written() {
+    let stage = Stage::set().await;
+    let client = stage.client().await;
+    let configurations: Api<ConfigMap> = Api::namespaced(client.clone(), ACCOUNT.0);
+    configurations
+        .list(&ListParams::default())
+        .await
+        .expect("read");
+    let name = format!("reclaim-agent-{}", stage.cluster.node_name("own"));
+    let config_map = ConfigMap {
+        metadata: kube::core::ObjectMeta {
+            name: Some(name),
+            ..Default::default()
+        },
+        ..ConfigMap::default()
+    };
+    let made = configurations
+        .create(&PostParams::default(), &config_map)
+        .await;
+    assert!(words(&stage, &made.expect_err("refused")).contains("cannot create"));
+    let elsewhere: Api<ConfigMap> = Api::namespaced(client, "kube-system");
+    let read = elsewhere.list(&ListParams::default()).await;
+    assert!(words(&stage, &read.expect_err("refused")).contains("cannot list"));
+    stage.end().await;
+}

@@ -1,0 +1,234 @@
+//! Of several operators exactly one acts on a machine, and another at once when that one ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fivespot_testkit::{AuditEvent, Cluster, instant, machine_path, scheduled_machine};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use crate::promise::{Promise, promise};
+
+const REPLICAS: &str = "needs the audit log of each replica at its instants";
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(the_second_of_two_acts_on_every_machine_when_the_leader_crashes)
+        .on_embedded_alone(REPLICAS),
+    promise!(a_leader_that_is_told_to_stop_hands_over_at_once)
+        .on_embedded_alone(REPLICAS),
+    promise!(a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can)
+        .on_embedded_alone(REPLICAS),
+    promise!(an_operator_of_the_same_name_waits_for_the_first_to_end)
+        .on_embedded_alone(REPLICAS),
+    promise!(shards_divide_the_machines_and_take_over_from_one_that_crashes)
+        .on_embedded_alone(REPLICAS),
+    promise!(a_shard_that_cannot_renew_writes_nothing_until_it_has_joined_again)
+        .on_embedded_alone(REPLICAS),
+    promise!(a_new_shard_acts_at_once).on_embedded_alone(REPLICAS),
+];
+
+/// Kubernetes waits 15 s before it takes over; the promise is 20.
+const HAND_OVER: SignedDuration = SignedDuration::from_secs(20);
+
+/// Machines whose windows are open for the first five of every ten minutes.
+async fn with_machines(count: usize) -> Cluster {
+    let cluster = Cluster::start(at("13:56:00")).await;
+    cluster.add_cluster().await;
+    for number in 0..count {
+        let mut machine = scheduled_machine(&name(number));
+        machine["spec"]["schedule"] = json!({"cron": "*/10 * * * *", "duration": "5m"});
+        cluster.apply(&machine).await;
+    }
+    cluster
+}
+
+fn name(number: usize) -> String {
+    format!("worker-{number}")
+}
+
+/// A time of the day on which all this happens.
+fn at(time: &str) -> Timestamp {
+    instant(&format!("2026-03-06T{time}Z"))
+}
+
+async fn phases(cluster: &Cluster, count: usize) -> Vec<String> {
+    let mut phases = Vec::new();
+    for number in 0..count {
+        let status = cluster.status(&name(number)).await;
+        phases.push(status["phase"].as_str().unwrap_or_default().to_owned());
+    }
+    phases
+}
+
+/// Who wrote for the sake of each machine, in order, each once in a row. What is written for a
+/// machine has its name; that of what is created is not in the log.
+fn writers(writes: &[AuditEvent]) -> BTreeMap<String, Vec<String>> {
+    let mut writers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for write in writes.iter().filter(|write| !write.name.is_empty()) {
+        let of_machine = writers.entry(write.name.clone()).or_default();
+        if of_machine.last() != Some(&write.user) {
+            of_machine.push(write.user.clone());
+        }
+    }
+    writers
+}
+
+async fn the_second_of_two_acts_on_every_machine_when_the_leader_crashes() {
+    let cluster = with_machines(5).await;
+    let leader = cluster.candidate("a");
+    cluster.pass_until(at("13:57:00")).await;
+    let _standby = cluster.candidate("b");
+    cluster.pass_until(at("13:59:50")).await;
+    assert_eq!(phases(&cluster, 5).await, ["Inactive"; 5]);
+    assert!(cluster.writes_of(&["b"]).is_empty());
+    let before = cluster.writes_of(&["a"]).len();
+
+    // The window opens while nobody leads.
+    drop(leader);
+    cluster.pass_until(at("13:59:50") + HAND_OVER).await;
+    for number in 0..5 {
+        let [bootstrap, infrastructure, machine] = cluster.triple(&name(number));
+        for path in [bootstrap, infrastructure, machine] {
+            assert!(cluster.get(&path).await.is_some(), "{path}");
+        }
+    }
+    cluster.pass_until(at("14:04:00")).await;
+    assert_eq!(phases(&cluster, 5).await, ["Active"; 5]);
+    assert_eq!(cluster.writes_of(&["a"]).len(), before);
+    // And the next edge is met.
+    cluster.pass_until(at("14:09:00")).await;
+    assert_eq!(phases(&cluster, 5).await, ["Inactive"; 5]);
+}
+
+async fn a_leader_that_is_told_to_stop_hands_over_at_once() {
+    let cluster = with_machines(3).await;
+    let leader = cluster.candidate("a");
+    cluster.pass_until(at("13:57:00")).await;
+    let _standby = cluster.candidate("b");
+    cluster.pass_until(at("13:59:59")).await;
+    leader.leave().await;
+    cluster.pass_until(at("14:00:00")).await;
+    let first = &cluster.writes_of(&["b"])[0];
+    assert_eq!(first.at, at("14:00:00"));
+    cluster.pass_until(at("14:04:00")).await;
+    assert_eq!(phases(&cluster, 3).await, ["Active"; 3]);
+}
+
+async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
+    let cluster = with_machines(3).await;
+    let first = cluster.candidate("a");
+    cluster.pass_until(at("13:57:00")).await;
+    let second = cluster.candidate("b");
+    cluster.pass_until(at("13:59:49")).await;
+    first.cut_off();
+    // Its term has ended when the window opens, and nobody else has begun one.
+    cluster.pass_until(at("14:00:00")).await;
+    assert!(cluster.writes_of(&["b"]).is_empty());
+    cluster.pass_until(at("14:04:00")).await;
+    assert_eq!(phases(&cluster, 3).await, ["Active"; 3]);
+    let written = cluster.writes_of(&["a"]);
+    assert!(written.iter().all(|write| write.at < at("14:00:00")));
+    first.reconnect();
+    cluster.pass_until(at("14:04:30")).await;
+    // It stands by, and takes over in its turn.
+    drop(second);
+    cluster.pass_until(at("14:09:00")).await;
+    assert_eq!(phases(&cluster, 3).await, ["Inactive"; 3]);
+}
+
+async fn an_operator_of_the_same_name_waits_for_the_first_to_end() {
+    let cluster = with_machines(2).await;
+    let first = cluster.candidate("a");
+    cluster.pass_until(at("13:57:00")).await;
+    let writes = cluster.writes_of(&["a"]).len();
+    let _second = cluster.candidate("a");
+    cluster.pass_until(at("13:59:00")).await;
+    assert_eq!(cluster.writes_of(&["a"]).len(), writes);
+    drop(first);
+    cluster.pass_until(at("14:04:00")).await;
+    assert_eq!(phases(&cluster, 2).await, ["Active"; 2]);
+}
+
+const MACHINES: usize = 12;
+const SHARDS: [&str; 4] = ["shard-a", "shard-b", "shard-c", "shard-d"];
+
+/// The writer of each machine since the write `from`; panics if there is more than one.
+fn owners(cluster: &Cluster, from: usize) -> BTreeMap<String, String> {
+    let writers = writers(&cluster.writes_of(&SHARDS)[from..]);
+    writers
+        .into_iter()
+        .map(|(machine, writers)| {
+            assert_eq!(writers.len(), 1, "{machine}: {writers:?}");
+            (machine, writers[0].clone())
+        })
+        .collect()
+}
+
+/// Lets the windows open, or close, and says who saw to it.
+async fn pass_to(cluster: &Cluster, time: &str, phase: &str) -> BTreeMap<String, String> {
+    let from = cluster.writes_of(&SHARDS).len();
+    cluster.pass_until(at(time)).await;
+    assert_eq!(phases(cluster, MACHINES).await, [phase; MACHINES]);
+    owners(cluster, from)
+}
+
+async fn shards_divide_the_machines_and_take_over_from_one_that_crashes() {
+    let cluster = with_machines(MACHINES).await;
+    let [a, b, c] = ["shard-a", "shard-b", "shard-c"].map(|name| cluster.shard(name));
+    let three = pass_to(&cluster, "14:04:00", "Active").await;
+    assert_eq!(three.len(), MACHINES);
+    let busy: BTreeSet<&String> = three.values().collect();
+    assert_eq!(busy.len(), 3, "{three:?}");
+
+    // One crashes ten seconds before the windows close.
+    cluster.pass_until(at("14:04:50")).await;
+    drop(b);
+    let two = pass_to(&cluster, "14:09:00", "Inactive").await;
+    for (machine, owner) in &two {
+        let before = &three[machine];
+        assert!(owner == before || before == "shard-b", "{machine} moved");
+        assert_ne!(owner, "shard-b");
+    }
+    assert_eq!(two.len(), MACHINES);
+
+    // One joins, and one leaves in order.
+    let _d = cluster.shard("shard-d");
+    let joined = pass_to(&cluster, "14:14:00", "Active").await;
+    for (machine, owner) in &joined {
+        assert!(
+            *owner == two[machine] || owner == "shard-d",
+            "{machine} moved"
+        );
+    }
+    assert!(joined.values().any(|owner| owner == "shard-d"));
+    a.leave().await;
+    let left = pass_to(&cluster, "14:19:00", "Inactive").await;
+    assert!(left.values().all(|owner| owner != "shard-a"));
+    assert_eq!(left.len(), MACHINES);
+    drop(c);
+}
+
+async fn a_shard_that_cannot_renew_writes_nothing_until_it_has_joined_again() {
+    let cluster = with_machines(MACHINES).await;
+    let [a, _b] = ["shard-a", "shard-b"].map(|name| cluster.shard(name));
+    let first = pass_to(&cluster, "14:04:00", "Active").await;
+    cluster.pass_until(at("14:04:40")).await;
+    a.cut_off();
+    let alone = pass_to(&cluster, "14:08:00", "Inactive").await;
+    assert!(alone.values().all(|owner| owner == "shard-b"), "{alone:?}");
+    a.reconnect();
+    cluster.pass_until(at("14:09:00")).await;
+    let again = pass_to(&cluster, "14:14:00", "Active").await;
+    assert_eq!(again, first);
+}
+
+async fn a_new_shard_acts_at_once() {
+    let cluster = with_machines(1).await;
+    let _shard = cluster.shard("shard-a");
+    let limit = cluster.within(SignedDuration::from_secs(1));
+    cluster
+        .wait_for(&machine_path("worker-0"), limit, |machine| {
+            machine["status"]["phase"] == "Inactive"
+        })
+        .await;
+}

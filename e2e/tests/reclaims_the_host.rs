@@ -1,0 +1,242 @@
+//! The owner of a host takes it back at once, and the agent that asks for it is brought to the
+//! Node and taken away again.
+
+use fivespot_api::{name, reclaim};
+use fivespot_testkit::{
+    Cluster, Tally, condition, instant, machine_path, node_path, pod_path,
+    scheduled_machine,
+};
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_request_ejects_the_machine_and_switches_the_schedule_off),
+    promise!(a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state),
+    promise!(the_agents_label_and_configuration_come_with_the_commands_and_go_with_them),
+    promise!(the_configuration_goes_with_its_node),
+    promise!(without_the_agents_namespace_the_machine_serves_and_the_lack_is_told)
+        .on_embedded_alone("a shared cluster has the namespace"),
+];
+
+const WITHIN: &str = "2026-03-06T15:00:00Z";
+const LIMIT: &str = "2026-03-06T15:05:00Z";
+
+/// Where the agent's configuration is.
+fn config_path(cluster: &Cluster) -> String {
+    let name = name::reclaim_config_map(&cluster.node_name("worker"));
+    format!(
+        "/api/v1/namespaces/{}/configmaps/{name}",
+        name::SYSTEM_NAMESPACE
+    )
+}
+
+fn watched() -> Value {
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["killIfCommands"] = json!(["steam"]);
+    worker
+}
+
+async fn namespace(cluster: &Cluster) {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+                           "metadata": {"name": name::SYSTEM_NAMESPACE}});
+    cluster.apply(&namespace).await;
+}
+
+/// What the agent writes on its Node.
+async fn request(cluster: &Cluster) {
+    let request = json!({"metadata": {"annotations": {
+        name::RECLAIM_REQUESTED_ANNOTATION: reclaim::REQUESTED,
+        name::RECLAIM_REASON_ANNOTATION: "process-match: steam",
+        name::RECLAIM_REQUESTED_AT_ANNOTATION: "2026-03-06T15:00:00Z",
+    }}});
+    cluster.patch(&node_path("worker"), &request).await;
+}
+
+async fn agent(cluster: &Cluster) -> Value {
+    condition(&cluster.status("worker").await, "AgentReady")
+}
+
+async fn a_request_ejects_the_machine_and_switches_the_schedule_off() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("guarded", "worker").await;
+    cluster.hold_last_pod().await;
+    let before = cluster.operator_writes().len();
+    let begun = cluster.clock().now();
+    request(&cluster).await;
+    let object = cluster
+        .wait_for_phase("worker", "Disabled", instant(LIMIT))
+        .await;
+    let writes: Vec<String> = cluster.operator_writes()[before..]
+        .iter()
+        .filter(|event| event.subresource != "status")
+        .map(|event| format!("{} {} {}", event.verb, event.resource, event.code))
+        .collect();
+    assert_eq!(
+        writes,
+        [
+            "patch machines 200",
+            "patch scheduledmachines 200",
+            "patch machines 200",
+            "patch nodes 200",
+            "delete pods 200",
+            "patch machines 200",
+            "delete machines 200",
+        ]
+    );
+    assert!(cluster.clock().now() <= begun + jiff::SignedDuration::from_secs(30));
+    assert_eq!(object["spec"]["schedule"]["enabled"], false);
+    let scheduled = condition(&object["status"], "Scheduled");
+    assert_eq!(scheduled["reason"], "EmergencyReclaimDisabledSchedule");
+    assert_eq!(object["status"].get("nodeRef"), None);
+    for path in cluster.triple("worker") {
+        assert_eq!(cluster.get(&path).await, None, "{path}");
+    }
+    assert_ne!(
+        cluster
+            .get(&pod_path("guarded"))
+            .await
+            .map(|pod| pod["spec"]["nodeName"].clone()),
+        Some(json!("worker"))
+    );
+    // Back in service, and out again while the process still runs.
+    let enable = json!({"spec": {"schedule": {"enabled": true}}});
+    for _ in 0..2 {
+        cluster.patch(&machine_path("worker"), &enable).await;
+        cluster
+            .wait_for_phase("worker", "Active", instant(LIMIT))
+            .await;
+        request(&cluster).await;
+        cluster
+            .wait_for_phase("worker", "Disabled", instant(LIMIT))
+            .await;
+    }
+}
+
+async fn a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state() {
+    let mut limit = 1;
+    loop {
+        let cluster = Cluster::start(instant(WITHIN)).await;
+        let operator = cluster.operator();
+        cluster.bring_up(&scheduled_machine("worker")).await;
+        drop(operator);
+        request(&cluster).await;
+        let tally = Tally::up_to(limit);
+        let doomed = cluster.operator_through(tally.clone());
+        let over = async {
+            cluster
+                .wait_for_phase("worker", "Disabled", instant(LIMIT))
+                .await;
+        };
+        let is_over = tokio::select! {
+            () = tally.reached() => false,
+            () = over => true,
+        };
+        drop(doomed);
+        let _operator = cluster.operator();
+        let object = cluster
+            .wait_for_phase("worker", "Disabled", instant(LIMIT))
+            .await;
+        assert_eq!(
+            object["spec"]["schedule"]["enabled"], false,
+            "write {limit}"
+        );
+        for path in cluster.triple("worker") {
+            assert_eq!(cluster.get(&path).await, None, "write {limit}: {path}");
+        }
+        let scheduled = condition(&object["status"], "Scheduled");
+        assert_eq!(
+            scheduled["reason"], "EmergencyReclaimDisabledSchedule",
+            "write {limit}"
+        );
+        if is_over {
+            break;
+        }
+        limit += 1;
+    }
+    assert!(limit > 8, "{limit} writes");
+}
+
+async fn the_agents_label_and_configuration_come_with_the_commands_and_go_with_them() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    namespace(&cluster).await;
+    cluster.bring_up(&watched()).await;
+    cluster.settle().await;
+    let config = cluster.get(&config_path(&cluster)).await.unwrap();
+    let text = config["data"][name::RECLAIM_CONFIG_KEY].as_str().unwrap();
+    assert_eq!(text, reclaim::agent_config(&["steam".to_owned()]));
+    let node = cluster.get(&node_path("worker")).await.unwrap();
+    assert_eq!(
+        node["metadata"]["labels"][name::RECLAIM_AGENT_KEY],
+        "enabled"
+    );
+    assert_eq!(agent(&cluster).await["status"], "Unknown");
+    cluster.pass_to("2026-03-06T15:02:00Z").await;
+    assert_eq!(agent(&cluster).await["reason"], "NotInstalled");
+    let report = reclaim::Report::accepted(reclaim::config_hash(text)).to_string();
+    let report = json!({"metadata": {"annotations": {name::RECLAIM_AGENT_KEY: report}}});
+    cluster.patch(&node_path("worker"), &report).await;
+    cluster.settle().await;
+    assert_eq!(agent(&cluster).await["reason"], "Running");
+    // Whoever edits it is overruled; and then nothing is written for hours.
+    let edited = json!({"data": {name::RECLAIM_CONFIG_KEY: "match_commands = []"}});
+    cluster.patch(&config_path(&cluster), &edited).await;
+    cluster.settle().await;
+    let config = cluster.get(&config_path(&cluster)).await.unwrap();
+    assert_eq!(config["data"][name::RECLAIM_CONFIG_KEY], text);
+    let before = cluster.operator_writes().len();
+    cluster.pass_to("2026-03-06T20:00:00Z").await;
+    assert_eq!(cluster.operator_writes().len(), before);
+
+    let none = json!({"spec": {"killIfCommands": null}});
+    cluster.patch(&machine_path("worker"), &none).await;
+    cluster.settle().await;
+    assert_eq!(cluster.get(&config_path(&cluster)).await, None);
+    let node = cluster.get(&node_path("worker")).await.unwrap();
+    assert_eq!(
+        node["metadata"]["labels"].get(name::RECLAIM_AGENT_KEY),
+        None
+    );
+    assert_eq!(agent(&cluster).await, Value::Null);
+}
+
+async fn the_configuration_goes_with_its_node() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    namespace(&cluster).await;
+    cluster.bring_up(&watched()).await;
+    cluster.settle().await;
+    assert!(cluster.get(&config_path(&cluster)).await.is_some());
+    let kill = json!({"spec": {"killSwitch": true}});
+    cluster.patch(&machine_path("worker"), &kill).await;
+    cluster
+        .wait_for_phase("worker", "Terminated", instant(LIMIT))
+        .await;
+    cluster
+        .wait_until_gone(&config_path(&cluster), instant(LIMIT))
+        .await;
+}
+
+async fn without_the_agents_namespace_the_machine_serves_and_the_lack_is_told() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&watched()).await;
+    cluster.settle().await;
+    let told = agent(&cluster).await;
+    assert_eq!(
+        (&told["status"], &told["reason"]),
+        (&json!("False"), &json!("NotInstalled"))
+    );
+    assert!(
+        told["message"].as_str().unwrap().contains("5spot-system"),
+        "{told}"
+    );
+    assert_eq!(cluster.status("worker").await["phase"], "Active");
+    namespace(&cluster).await;
+    cluster.pass_to("2026-03-06T15:10:00Z").await;
+    assert!(cluster.get(&config_path(&cluster)).await.is_some());
+}
