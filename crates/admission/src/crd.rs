@@ -169,6 +169,13 @@ impl CustomResource {
         &self.schema
     }
 
+    /// What a rule at the root of the schema sees as `self`: its type, and how large a value
+    /// can get, for [`Program::estimate`](fivespot_cel::Program::estimate). None where the
+    /// schema shows rules nothing.
+    pub fn declared(&self) -> Option<(fivespot_cel::Type, fivespot_cel::Bounds)> {
+        crate::crd_rules::seen_at_root(self.schema.root())
+    }
+
     /// What each of its rules and message expressions may cost at most, with paths that
     /// start at `openAPIV3Schema`. A definition is refused if one costs more than
     /// [`RuleCost::LIMIT`], or all together more than ten times as much.

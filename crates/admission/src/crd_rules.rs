@@ -6,7 +6,7 @@ mod estimate;
 pub(crate) mod field_path;
 mod run;
 
-use fivespot_cel::{CompileErrors, Dialect, Env, Program, Type};
+use fivespot_cel::{Bounds, CompileErrors, Dialect, Env, Program, Type};
 use indexmap::IndexMap;
 
 use crate::schema::node::{Node, RuleSource};
@@ -85,6 +85,13 @@ impl Rules {
             properties,
         })
     }
+}
+
+/// What a rule at the root of a resource's schema sees as `self`: its type, and how large it
+/// can get.
+pub(crate) fn seen_at_root(root: &Node) -> Option<(Type, Bounds)> {
+    let declared = declared::of(root, true)?.with_names("selfType");
+    Some((declared, bounds::of(root, true)?.bounds))
 }
 
 fn has_rules(node: &Node) -> bool {

@@ -4,6 +4,7 @@
 //! - [`name`]: every label, annotation and child name, made and read in one place
 //! - [`condition`]: condition types and reasons, and how one is set
 //! - [`rules`]: what an acceptable spec is, one row per rule
+//! - [`older`]: what earlier manifests wrote otherwise
 //! - [`lint`]: what is allowed and rarely meant
 //! - [`crd`], [`vap`]: the CRD and the admission policy rendered from them; [`manifest`]: as files
 //! - [`reclaim`]: what the operator and the agent on a node tell each other
@@ -17,6 +18,7 @@ pub mod crd;
 pub mod lint;
 pub mod manifest;
 pub mod name;
+pub mod older;
 pub mod reclaim;
 pub mod reference;
 pub mod rules;

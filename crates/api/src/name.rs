@@ -31,8 +31,10 @@ pub const SHORT_NAME: &str = "sm";
 /// The category that `kubectl get fivespot` lists. Kubernetes lets a category begin with a letter
 /// only (a DNS-1035 label), so that it cannot be `5spot`.
 pub const CATEGORY: &str = "fivespot";
-/// The older group under which some manifests still name the resource.
-pub const OLDER_GROUP: &str = "capi.5spot.io";
+/// The older groups under which some manifests still name the resource.
+pub const OLDER_GROUPS: [&str; 2] = ["capi.5spot.io", "5spot.io"];
+/// The finalizer as it was called under the older groups.
+pub const OLDER_FINALIZER: &str = "5spot.io/scheduledmachine";
 
 /// The name of the ValidatingAdmissionPolicy that is rendered from the rules.
 pub const POLICY: &str = "scheduledmachine-validation";

@@ -7,8 +7,10 @@
 //! Exit codes: 0, the answer is yes; 1, the answer is no; 2, there is no answer (wrong
 //! words, a file that cannot be read, a cluster that does not answer).
 
+mod cel;
 mod cluster;
 mod controller;
+mod convert;
 mod dev;
 mod document;
 mod explain;
@@ -45,6 +47,8 @@ enum Command {
     Explain(explain::Args),
     Status(status::Args),
     Validate(validate::Args),
+    Convert(convert::Args),
+    Cel(cel::Args),
     Generate(generate::Args),
     Version(version::Args),
 }
@@ -80,6 +84,8 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain::run(&args, out),
         Command::Status(args) => status::run(&args, out),
         Command::Validate(args) => validate::run(args, out),
+        Command::Convert(args) => convert::run(&args, out),
+        Command::Cel(args) => cel::run(&args, out),
         Command::Generate(args) => generate::run(args, out),
         Command::Version(args) => version::run(args, out),
     }

@@ -10,7 +10,7 @@ use fivespot_admission::policy::{
 };
 use fivespot_admission::{FieldError, KubeVersion, field};
 use fivespot_api::lint::{self, Remark};
-use fivespot_api::{ScheduledMachine, crd, name, vap};
+use fivespot_api::{ScheduledMachine, crd, name, older, vap};
 use jiff::Timestamp;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -105,7 +105,7 @@ impl Engine {
         old: &[Document],
         (args, now): (&Args, Timestamp),
     ) -> Result<Answer, Failure> {
-        to_current_group(&mut document.object);
+        older::to_current_group(&mut document.object);
         let mut subject = Subject::of(&document);
         let of_kind =
             |it: &&Crd| (it.group(), it.kind()) == (&*subject.group, &*subject.kind);
@@ -171,16 +171,6 @@ fn expect<'a>(document: &Document, kinds: &[&'a str]) -> Result<&'a str, Failure
     })
 }
 
-/// The oldest documents wrote another group.
-fn to_current_group(object: &mut Value) {
-    let Some(Value::String(api_version)) = object.get_mut("apiVersion") else {
-        return;
-    };
-    if let Some((name::OLDER_GROUP, version)) = api_version.split_once('/') {
-        *api_version = format!("{}/{version}", name::GROUP);
-    }
-}
-
 /// The stored state of an object, decoded.
 fn stored(
     subject: &Subject,
@@ -190,7 +180,7 @@ fn stored(
 ) -> Result<Option<Value>, Failure> {
     let mut of_same_name = old.iter().map(|document| {
         let mut document = document.clone();
-        to_current_group(&mut document.object);
+        older::to_current_group(&mut document.object);
         document
     });
     let found = of_same_name.find(|document| {

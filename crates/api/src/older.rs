@@ -1,0 +1,284 @@
+//! What earlier manifests wrote otherwise, and what it is now.
+//!
+//! Earlier groups were `capi.5spot.io` and `5spot.io`. Some fields could be written in forms that
+//! an API server refuses today: a single text or a number for a list, `null` for nothing, upper
+//! case or spaces in days, hours and durations, seconds as a number.
+
+use serde_json::{Map, Value};
+
+use crate::name;
+
+/// One field that is written otherwise now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The field, e.g. `spec.schedule.daysOfWeek`.
+    pub field: String,
+    /// What it was.
+    pub from: Value,
+    /// What it is now; none where it is left out.
+    pub to: Option<Value>,
+}
+
+/// Writes the current group where an older one stands. Says whether one did.
+///
+/// # Example
+/// ```
+/// use serde_json::json;
+/// let mut object = json!({"apiVersion": "capi.5spot.io/v1alpha1"});
+/// assert!(fivespot_api::older::to_current_group(&mut object));
+/// assert_eq!(object["apiVersion"], "5spot.finos.org/v1alpha1");
+/// ```
+pub fn to_current_group(object: &mut Value) -> bool {
+    let Some(Value::String(api_version)) = object.get_mut("apiVersion") else {
+        return false;
+    };
+    let Some((group, version)) = api_version.split_once('/') else {
+        return false;
+    };
+    let is_older = name::OLDER_GROUPS.contains(&group);
+    if is_older {
+        *api_version = format!("{}/{version}", name::GROUP);
+    }
+    is_older
+}
+
+/// Whether `object` is a ScheduledMachine, of the current group or of an older one.
+pub fn is_scheduled_machine(object: &Value) -> bool {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let (group, _) = api_version.split_once('/').unwrap_or_default();
+    object["kind"] == name::KIND
+        && (group == name::GROUP || name::OLDER_GROUPS.contains(&group))
+}
+
+/// Brings a ScheduledMachine to the current group and to the current forms of fields, and says
+/// what was changed, in the order of the fields' paths.
+///
+/// # Guarantees
+/// Nothing is lost: what is not understood stays as it is. Converting again changes nothing.
+/// Any other object is left alone.
+pub fn convert(object: &mut Value) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if !is_scheduled_machine(object) {
+        return changes;
+    }
+    let before = object["apiVersion"].clone();
+    if to_current_group(object) {
+        changes.push(Change {
+            field: "apiVersion".to_owned(),
+            from: before,
+            to: Some(object["apiVersion"].clone()),
+        });
+    }
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        edit(
+            metadata,
+            ("metadata", "finalizers"),
+            &mut changes,
+            finalizers,
+        );
+    }
+    let Some(Value::Object(spec)) = object.get_mut("spec") else {
+        return changes;
+    };
+    if let Some(Value::Object(schedule)) = spec.get_mut("schedule") {
+        for list in ["daysOfWeek", "hoursOfDay"] {
+            edit(schedule, ("spec.schedule", list), &mut changes, texts);
+        }
+        edit(
+            schedule,
+            ("spec.schedule", "duration"),
+            &mut changes,
+            duration,
+        );
+        for field in ["cron", "timezone", "enabled"] {
+            edit(schedule, ("spec.schedule", field), &mut changes, absent);
+        }
+    }
+    for field in ["gracefulShutdownTimeout", "nodeDrainTimeout"] {
+        edit(spec, ("spec", field), &mut changes, duration);
+    }
+    for field in [
+        "killIfCommands",
+        "nodeTaints",
+        "machineTemplate",
+        "priority",
+        "killSwitch",
+    ] {
+        edit(spec, ("spec", field), &mut changes, absent);
+    }
+    changes
+}
+
+/// What becomes of a value.
+enum Becomes {
+    Same,
+    Other(Value),
+    Nothing,
+}
+
+fn edit(
+    fields: &mut Map<String, Value>,
+    (path, field): (&str, &str),
+    changes: &mut Vec<Change>,
+    becomes: fn(&Value) -> Becomes,
+) {
+    let Some(value) = fields.get_mut(field) else {
+        return;
+    };
+    let change = |from: Value, to: Option<Value>| Change {
+        field: format!("{path}.{field}"),
+        from,
+        to,
+    };
+    match becomes(value) {
+        Becomes::Same => {}
+        Becomes::Other(new) => {
+            let old = std::mem::replace(value, new.clone());
+            changes.push(change(old, Some(new)));
+        }
+        Becomes::Nothing => {
+            if let Some(old) = fields.shift_remove(field) {
+                changes.push(change(old, None));
+            }
+        }
+    }
+}
+
+/// `null` was a way to say nothing.
+fn absent(value: &Value) -> Becomes {
+    if value.is_null() {
+        Becomes::Nothing
+    } else {
+        Becomes::Same
+    }
+}
+
+/// A list of days or hours.
+fn texts(value: &Value) -> Becomes {
+    let one = |item: &Value| match item {
+        Value::String(text) => {
+            let bare: String = text.chars().filter(|it| !it.is_whitespace()).collect();
+            Value::String(bare.to_ascii_lowercase())
+        }
+        Value::Number(number) => Value::String(number.to_string()),
+        other => other.clone(),
+    };
+    let new = match value {
+        Value::Null => return Becomes::Nothing,
+        Value::Array(items) => Value::Array(items.iter().map(one).collect()),
+        Value::String(_) | Value::Number(_) => Value::Array(vec![one(value)]),
+        Value::Bool(_) | Value::Object(_) => return Becomes::Same,
+    };
+    changed(value, new)
+}
+
+/// A duration: spaces around it and upper case were taken, and a number of seconds.
+fn duration(value: &Value) -> Becomes {
+    let new = match value {
+        Value::Null => return Becomes::Nothing,
+        Value::String(text) => Value::String(text.trim().to_ascii_lowercase()),
+        Value::Number(seconds) if seconds.is_u64() => {
+            Value::String(format!("{seconds}s"))
+        }
+        other => other.clone(),
+    };
+    changed(value, new)
+}
+
+fn finalizers(value: &Value) -> Becomes {
+    let Value::Array(items) = value else {
+        return Becomes::Same;
+    };
+    let current = |item: &Value| match item.as_str() {
+        Some(name::OLDER_FINALIZER) => Value::String(name::FINALIZER.to_owned()),
+        _ => item.clone(),
+    };
+    changed(value, Value::Array(items.iter().map(current).collect()))
+}
+
+fn changed(old: &Value, new: Value) -> Becomes {
+    if *old == new {
+        Becomes::Same
+    } else {
+        Becomes::Other(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::convert;
+
+    fn older() -> Value {
+        json!({
+            "apiVersion": "5spot.io/v1alpha1",
+            "kind": "ScheduledMachine",
+            "metadata": {
+                "name": "worker",
+                "labels": {"5spot.eribourg.dev/managed": "true"},
+                "finalizers": ["5spot.io/scheduledmachine", "other/one"],
+            },
+            "spec": {
+                "schedule": {
+                    "daysOfWeek": "Mon - Fri",
+                    "hoursOfDay": [9, "10-17"],
+                    "cron": null,
+                },
+                "gracefulShutdownTimeout": " 5M",
+                "nodeDrainTimeout": 300,
+                "killIfCommands": null,
+                "machineTemplate": null,
+                "color": "kept",
+            },
+        })
+    }
+
+    #[test]
+    fn older_forms_become_the_current_ones_and_the_rest_stays() {
+        let mut object = older();
+        let changes = convert(&mut object);
+        let expected = json!({
+            "apiVersion": "5spot.finos.org/v1alpha1",
+            "kind": "ScheduledMachine",
+            "metadata": {
+                "name": "worker",
+                "labels": {"5spot.eribourg.dev/managed": "true"},
+                "finalizers": ["5spot.finos.org/scheduledmachine", "other/one"],
+            },
+            "spec": {
+                "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9", "10-17"]},
+                "gracefulShutdownTimeout": "5m",
+                "nodeDrainTimeout": "300s",
+                "color": "kept",
+            },
+        });
+        assert_eq!(object, expected);
+        assert_eq!(changes.len(), 9, "{changes:?}");
+        assert_eq!(convert(&mut object), []);
+    }
+
+    #[test]
+    fn objects_of_others_are_left_alone() {
+        for api_version in ["v1", "io/v1", "x5spot.io/v1alpha1"] {
+            let mut object = older();
+            object["apiVersion"] = api_version.into();
+            let before = object.clone();
+            assert_eq!(convert(&mut object), []);
+            assert_eq!(object, before);
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_stays() {
+        let odd = json!({
+            "apiVersion": "capi.5spot.io/v9",
+            "kind": "ScheduledMachine",
+            "spec": {"schedule": {"daysOfWeek": {"a": 1}}, "nodeDrainTimeout": -1},
+        });
+        let mut object = odd.clone();
+        assert_eq!(convert(&mut object).len(), 1);
+        assert_eq!(object["spec"], odd["spec"]);
+        assert_eq!(object["apiVersion"], "5spot.finos.org/v9");
+    }
+}

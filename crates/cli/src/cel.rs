@@ -1,0 +1,182 @@
+//! `5spot cel`: one expression, compiled, estimated and run.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use fivespot_admission::KubeVersion;
+use fivespot_admission::crd::{Crd, CustomResource};
+use fivespot_admission::{FieldError, field};
+use fivespot_cel::{
+    Bounds, Budget, CostEstimate, Dialect, Env, Program, Type, Value as Cel, Variables,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::output::Format;
+use crate::{Failure, Outcome, document, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  5spot cel '[1, 2, 3].sum() > 5'
+  5spot cel 'self.spec.replicas <= 5' --data widget.yaml
+  5spot cel 'object.spec.schedule.enabled' --data machine.yaml --schema crd.yaml -o json";
+
+/// Compile, type-check, estimate and run one expression in Kubernetes' dialect of CEL
+///
+/// The variables are `self` and `object`, which both are the object of --data, and `oldSelf` and
+/// `oldObject`, which are that of --old. They are of any type, unless --schema says which.
+/// Exit codes: 0, it has a value; 1, the value is false; 2, it has none.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The expression
+    #[arg(value_name = "EXPR")]
+    expression: String,
+    /// A file with the object, - for standard input; without it, an empty one
+    #[arg(long, value_name = "FILE|-")]
+    data: Option<PathBuf>,
+    /// A file with the object as it was
+    #[arg(long, value_name = "FILE")]
+    old: Option<PathBuf>,
+    /// A file with the CustomResourceDefinition whose objects the variables are
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// The Kubernetes whose dialect is spoken
+    #[arg(long, value_name = "VERSION", default_value_t)]
+    kube_version: KubeVersion,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+struct Report {
+    value: Value,
+    r#type: String,
+    /// What this run cost.
+    cost: u64,
+    /// What a run may cost, where the schema bounds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<Estimate>,
+}
+
+#[derive(Debug, Serialize)]
+struct Estimate {
+    min: u64,
+    max: u64,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let object = read(args.data.as_deref())?;
+    let old = read(args.old.as_deref())?;
+    let declared = match &args.schema {
+        Some(path) => Some(declared(path, &object, args.kube_version)?),
+        None => None,
+    };
+    let report = evaluate(args, declared, (&object, &old))?;
+    match args.output {
+        Format::Text => text(out, &report)?,
+        Format::Json => output::json(out, &report)?,
+        Format::Yaml => output::yaml(out, &report)?,
+    }
+    Ok(if report.value == Value::Bool(false) {
+        Outcome::No
+    } else {
+        Outcome::Yes
+    })
+}
+
+fn evaluate(
+    args: &Args,
+    declared: Option<(Type, Bounds)>,
+    (object, old): (&Value, &Value),
+) -> Result<Report, Failure> {
+    let (ty, bounds) =
+        declared.map_or((Type::Dyn, None), |(ty, bounds)| (ty, Some(bounds)));
+    let env = ["self", "object", "oldSelf", "oldObject"].iter().fold(
+        Env::new(Dialect::of_minor(args.kube_version.minor())),
+        |env, name| env.variable(*name, ty.clone()),
+    );
+    let program = Program::compile(&args.expression, &env)
+        .map_err(|errors| Failure::new("compiling the expression", errors))?;
+    let variables = Variables::new()
+        .json("self", object)
+        .json("object", object)
+        .json("oldSelf", old)
+        .json("oldObject", old);
+    let mut budget = Budget::default();
+    let value: Cel<'_> = program
+        .run(&variables, &mut budget)
+        .map_err(|error| Failure::new("running the expression", error))?;
+    let estimate = bounds.map(|bounds| {
+        let CostEstimate { min, max } = program.estimate(&bounds);
+        Estimate { min, max }
+    });
+    Ok(Report {
+        value: value.to_json(),
+        r#type: program.output_type().to_string(),
+        cost: budget.spent(),
+        estimate,
+    })
+}
+
+/// The one object of a file; an empty one without a file.
+fn read(path: Option<&Path>) -> Result<Value, Failure> {
+    let Some(path) = path else {
+        return Ok(Value::Object(serde_json::Map::new()));
+    };
+    let mut documents = document::read(&[path.to_owned()])?;
+    match (documents.pop(), documents.len()) {
+        (Some(only), 0) => Ok(only.object),
+        (_, more) => {
+            let count = if more == 0 { 0 } else { more + 1 };
+            let why = format!("it holds {count} objects, not one");
+            Err(Failure::new(format!("reading {}", path.display()), why)
+                .remedy("give a file with one object"))
+        }
+    }
+}
+
+/// The type and the bounds that a definition gives its objects, in the version of `object` where
+/// that is served.
+fn declared(
+    path: &Path,
+    object: &Value,
+    version: KubeVersion,
+) -> Result<(Type, Bounds), Failure> {
+    let what = format!("the definition in {}", path.display());
+    let failed = |errors: Vec<FieldError>| {
+        Failure::new(format!("compiling {what}"), field::aggregate(&errors))
+            .remedy("give a CustomResourceDefinition that a server accepts")
+    };
+    let definition = Crd::compile(&read(Some(path))?, version).map_err(failed)?;
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let named = api_version.rsplit('/').next().unwrap_or_default();
+    let first = || definition.versions().iter().find(|it| it.is_served());
+    let resource = definition.served(named).or_else(first);
+    resource.and_then(CustomResource::declared).ok_or_else(|| {
+        Failure::new(
+            what,
+            "it serves no version with a schema that rules can see",
+        )
+        .remedy("give a definition with a structural schema")
+    })
+}
+
+fn text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
+    writeln!(out, "{}", report.value)?;
+    writeln!(out, "type {}, cost {}", report.r#type, report.cost)?;
+    match &report.estimate {
+        None => Ok(()),
+        Some(Estimate { max: u64::MAX, .. }) => {
+            writeln!(out, "nothing in the schema bounds what it may cost")
+        }
+        Some(Estimate { min, max }) => {
+            writeln!(out, "by the schema it may cost from {min} to {max}")
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `5spot convert`: manifests of older groups and forms, as they are written now.
+
+mod text;
+
+use std::fs;
+use std::io::{self, Read as _, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use fivespot_api::older::{self, Change};
+use serde_json::Value;
+
+use crate::{Failure, Outcome, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  5spot convert -f machine.yaml > current.yaml
+  kustomize build . | 5spot convert -f - | kubectl apply -f -";
+
+/// Print manifests with older groups and field forms as they are written now
+///
+/// Everything else stays as it is, other objects included. Comments and layout are kept wherever
+/// the text can be changed in place, which is checked by reading it again; a document of which
+/// that cannot be said is written anew, and a note says so.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A file with objects, - for standard input
+    #[arg(short, long, value_name = "FILE|-")]
+    file: PathBuf,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Form,
+}
+
+/// The forms in which manifests are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// YAML, as it was written
+    #[default]
+    Yaml,
+    /// One JSON document: the object, or a list of several
+    Json,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let (origin, source) = read(&args.file)?;
+    let converted = text::convert(&origin, &source)?;
+    match args.output {
+        Form::Yaml => out.write_all(converted.text.as_bytes())?,
+        Form::Json => match converted.objects.as_slice() {
+            [only] => output::json(out, only)?,
+            several => {
+                let list = serde_json::json!({
+                    "apiVersion": "v1",
+                    "kind": "List",
+                    "items": several,
+                });
+                output::json(out, &list)?;
+            }
+        },
+    }
+    let mut notes = io::stderr().lock();
+    for note in &converted.notes {
+        writeln!(notes, "{note}")?;
+    }
+    Ok(Outcome::Yes)
+}
+
+fn read(path: &Path) -> Result<(String, String), Failure> {
+    if path.as_os_str() == "-" {
+        let mut text = String::new();
+        let reading = io::stdin().lock().read_to_string(&mut text);
+        reading.map_err(|error| Failure::new("reading standard input", error))?;
+        return Ok(("standard input".to_owned(), text));
+    }
+    let origin = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::new(format!("reading {origin}"), error).remedy("name one file with -f")
+    })?;
+    Ok((origin, text))
+}
+
+/// Converts an object, or the items of a list.
+fn object(value: &mut Value) -> Vec<Change> {
+    let is_list = value["kind"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("List"));
+    match value.get_mut("items") {
+        Some(Value::Array(items)) if is_list => {
+            items.iter_mut().flat_map(older::convert).collect()
+        }
+        _ => older::convert(value),
+    }
+}

@@ -1,0 +1,244 @@
+//! Conversion of text, document by document, in place where that is possible.
+
+use std::fmt::Write as _;
+
+use fivespot_api::name;
+use fivespot_api::older::Change;
+use serde_json::Value;
+
+use super::object;
+use crate::Failure;
+use crate::document::Place;
+
+/// A stream of documents as they are written now.
+#[derive(Debug, Default)]
+pub(super) struct Converted {
+    pub(super) text: String,
+    pub(super) objects: Vec<Value>,
+    /// What was changed, for people.
+    pub(super) notes: Vec<String>,
+}
+
+/// Converts every document of a stream of YAML or JSON.
+///
+/// # Errors
+/// Text that is neither; names `origin`.
+pub(super) fn convert(origin: &str, source: &str) -> Result<Converted, Failure> {
+    let mut converted = Converted::default();
+    let mut line = 1;
+    for piece in pieces(source) {
+        let lines = piece.lines().count();
+        document(&format!("{origin}:{line}"), piece, &mut converted)?;
+        line += lines;
+    }
+    Ok(converted)
+}
+
+/// The text from one separator to the next, the separator at its beginning.
+fn pieces(source: &str) -> Vec<&str> {
+    let mut starts = vec![0];
+    let mut at = 0;
+    for line in source.split_inclusive('\n') {
+        if at > 0 && line.starts_with("---") {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    let ends = starts.iter().skip(1).copied().chain([source.len()]);
+    let pairs = starts.iter().copied().zip(ends);
+    pairs
+        .filter_map(|(start, end)| source.get(start..end))
+        .collect()
+}
+
+fn document(origin: &str, piece: &str, converted: &mut Converted) -> Result<(), Failure> {
+    let read = |text: &str| -> Result<Vec<Value>, Failure> {
+        serde_saphyr::from_multiple(text)
+            .map_err(|error| Failure::new(format!("reading {origin}"), error))
+    };
+    let before = read(piece)?;
+    let mut after = before.clone();
+    let changes: Vec<Change> = after.iter_mut().flat_map(object).collect();
+    let shown = |value: &Value| value.to_string();
+    for change in &changes {
+        let to = change
+            .to
+            .as_ref()
+            .map_or_else(|| "left out".to_owned(), shown);
+        let (field, from) = (&change.field, &change.from);
+        converted
+            .notes
+            .push(format!("{origin}: {field}: {from} -> {to}"));
+    }
+    if changes.is_empty() {
+        converted.text.push_str(piece);
+    } else {
+        let edited = edited(piece, &changes);
+        if read(&edited).ok().as_ref() == Some(&after) {
+            converted.text.push_str(&edited);
+        } else {
+            converted.notes.push(format!(
+                "{origin}: written anew, without its comments and its layout"
+            ));
+            converted.text.push_str(&anew(origin, piece, &after)?);
+        }
+    }
+    converted
+        .objects
+        .extend(after.into_iter().filter(|it| !it.is_null()));
+    Ok(())
+}
+
+/// The text with every change made on the line of its field. Whether that was enough is for the
+/// caller to see.
+fn edited(piece: &str, changes: &[Change]) -> String {
+    let mut text = piece.replace(name::OLDER_FINALIZER, name::FINALIZER);
+    for change in changes {
+        let place = Place {
+            file: String::new(),
+            line: 0,
+            text: text.as_str().into(),
+        };
+        let at = place.line_of(&change.field);
+        let lines = text.split_inclusive('\n').enumerate();
+        text = lines
+            .map(|(number, line)| {
+                if number == at {
+                    edited_line(line, change)
+                } else {
+                    line.to_owned()
+                }
+            })
+            .collect();
+    }
+    text
+}
+
+/// A line `key: value # comment` with another value, or nothing of it where the field goes.
+fn edited_line(line: &str, change: &Change) -> String {
+    let key = change.field.rsplit('.').next().unwrap_or_default();
+    let Some((before, after)) = line
+        .find(key)
+        .and_then(|at| line.split_at_checked(at + key.len()))
+        .and_then(|(before, rest)| {
+            let (colon, after) = rest.split_once(':')?;
+            Some((format!("{before}{colon}:"), after))
+        })
+    else {
+        return line.to_owned();
+    };
+    let comment = after.find(" #").and_then(|at| after.get(at..));
+    match &change.to {
+        None => String::new(),
+        Some(new) => {
+            let mut edited = format!("{before} {}", flow(new));
+            let end = if line.ends_with('\n') { "\n" } else { "" };
+            let _ = match comment {
+                Some(comment) => write!(edited, "{comment}"),
+                None => write!(edited, "{end}"),
+            };
+            edited
+        }
+    }
+}
+
+/// A value on one line: text without quotes where it needs none.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::String(text) if is_plain(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Whether text is the same in YAML without quotes: it begins with a letter, or is a group and
+/// its version, or a duration.
+fn is_plain(text: &str) -> bool {
+    let is_inner = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '/' | '-');
+    text.chars().all(is_inner)
+        && text.contains(|it: char| it.is_ascii_alphabetic())
+        && !["true", "false", "null", "yes", "no", "on", "off"].contains(&text)
+}
+
+fn anew(origin: &str, piece: &str, objects: &[Value]) -> Result<String, Failure> {
+    let mut text = String::new();
+    for (place, value) in objects.iter().enumerate() {
+        if place > 0 || piece.starts_with("---") {
+            text.push_str("---\n");
+        }
+        let yaml = serde_saphyr::to_string(value)
+            .map_err(|error| Failure::new(format!("writing {origin}"), error))?;
+        text.push_str(&yaml);
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::convert;
+
+    const OLDER: &str = "\
+# machines of the night
+apiVersion: capi.5spot.io/v1alpha1 # to be changed
+kind: ScheduledMachine
+metadata:
+  name: worker
+  finalizers: [5spot.io/scheduledmachine]
+spec:
+  schedule:
+    daysOfWeek: [\"MON-FRI\"]   # office days
+    hoursOfDay: \"9-17\"
+  # as ever
+  gracefulShutdownTimeout: 300 # seconds
+  killIfCommands: null
+---
+# not ours
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {note: 'apiVersion: capi.5spot.io/v1alpha1'}
+";
+
+    #[test]
+    fn comments_and_layout_stay_where_they_are() {
+        let converted = convert("a.yaml", OLDER).unwrap();
+        insta::assert_snapshot!(converted.text);
+        insta::assert_snapshot!(converted.notes.join("\n"));
+    }
+
+    #[test]
+    fn what_cannot_be_changed_in_place_is_written_anew_and_said() {
+        let text = "---\n# gone\napiVersion: 5spot.io/v1alpha1\nkind: ScheduledMachine\nspec:\n  \
+                    schedule:\n    daysOfWeek:\n    - MON-FRI # gone too\n";
+        let converted = convert("a.yaml", text).unwrap();
+        assert_eq!(
+            converted.text,
+            "---\napiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\nspec:\n  \
+             schedule:\n    daysOfWeek:\n    - mon-fri\n"
+        );
+        let note = "a.yaml:1: written anew, without its comments and its layout";
+        assert!(
+            converted.notes.iter().any(|it| it == note),
+            "{:?}",
+            converted.notes
+        );
+    }
+
+    #[test]
+    fn current_text_is_printed_as_it_is() {
+        let text = "# x\napiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\n---\n\n---\n";
+        let converted = convert("a.yaml", text).unwrap();
+        assert_eq!(converted.text, text);
+        assert!(converted.notes.is_empty());
+    }
+
+    #[test]
+    fn lists_and_json_are_converted_too() {
+        let text = r#"{"kind": "List", "items": [{"apiVersion": "5spot.io/v1alpha1",
+            "kind": "ScheduledMachine"}]}"#;
+        let converted = convert("a.json", text).unwrap();
+        let read: Value = serde_saphyr::from_str(&converted.text).unwrap();
+        assert_eq!(read["items"][0]["apiVersion"], "5spot.finos.org/v1alpha1");
+    }
+}
