@@ -46,7 +46,7 @@ pub(crate) async fn count(args: &Args) -> Result<Counts, Box<dyn Error>> {
         "counting for {} min, from byte {from} (settled at {settled})",
         args.minutes
     );
-    tokio::time::sleep(Duration::from_secs(60) * args.minutes).await;
+    tokio::time::sleep(Duration::from_mins(1) * args.minutes).await;
     let counts = Counts::of(&read(&args.audit_log, from)?, AGENT);
     for mut operator in operators {
         operator.start_kill()?;

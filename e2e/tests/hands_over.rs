@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fivespot_testkit::{AuditEvent, Cluster, instant, machine_path, scheduled_machine};
+use fivespot_controller::Detail;
+use fivespot_testkit::{
+    AuditEvent, Cluster, Replica, instant, machine_path, scheduled_machine,
+};
+use insta::assert_snapshot;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -49,6 +53,13 @@ fn name(number: usize) -> String {
 /// A time of the day on which all this happens.
 fn at(time: &str) -> Timestamp {
     instant(&format!("2026-03-06T{time}Z"))
+}
+
+fn readiness(replica: &Replica) -> String {
+    let answer = replica
+        .instruments()
+        .on_health_port("/readyz", Detail::Verbose);
+    format!("{}\n{}", answer.code, answer.body)
 }
 
 async fn phases(cluster: &Cluster, count: usize) -> Vec<String> {
@@ -124,12 +135,51 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     // Its term has ended when the window opens, and nobody else has begun one.
     cluster.pass_until(at("14:00:00")).await;
     assert!(cluster.writes_of(&["b"]).is_empty());
+    assert_snapshot!(readiness(&first), @r"
+    503
+    [+]cache clusters.cluster.x-k8s.io/v1beta2 ok
+    [+]cache k0sworkerconfigs.bootstrap.cluster.x-k8s.io/v1beta1 ok
+    [+]cache machines.cluster.x-k8s.io/v1beta2 ok
+    [+]cache remotemachines.infrastructure.cluster.x-k8s.io/v1beta1 ok
+    [+]cache scheduledmachines.5spot.finos.org/v1alpha1 ok
+    [-]lease failed: the Lease could not be renewed in time
+    [+]api-server ok
+    not ready
+    ");
+    assert_snapshot!(readiness(&second), @r"
+    200
+    [+]cache clusters.cluster.x-k8s.io/v1beta2 ok
+    [+]cache k0sworkerconfigs.bootstrap.cluster.x-k8s.io/v1beta1 ok
+    [+]cache machines.cluster.x-k8s.io/v1beta2 ok
+    [+]cache remotemachines.infrastructure.cluster.x-k8s.io/v1beta1 ok
+    [+]cache scheduledmachines.5spot.finos.org/v1alpha1 ok
+    [+]lease ok: a leads
+    [+]api-server ok
+    ready
+    ");
     cluster.pass_until(at("14:04:00")).await;
     assert_eq!(phases(&cluster, 3).await, ["Active"; 3]);
     let written = cluster.writes_of(&["a"]);
     assert!(written.iter().all(|write| write.at < at("14:00:00")));
     first.reconnect();
     cluster.pass_until(at("14:04:30")).await;
+    assert_eq!(
+        first
+            .instruments()
+            .on_health_port("/readyz", Detail::Brief)
+            .code,
+        200
+    );
+    let metrics = second.instruments().on_metrics_port("/metrics").body;
+    for line in [
+        "fivespot_is_leader 1\n",
+        "fivespot_machines_active 3\n",
+        "fivespot_transition_lateness_seconds_bucket{le=\"5.0\"} 3\n",
+        "fivespot_reconciliations_total{phase=\"Active\",result=\"success\"}",
+        "fivespot_api_requests_total{cluster=\"management\",verb=\"create\",resource=\"machines\",code=\"201\"} 3\n",
+    ] {
+        assert!(metrics.contains(line), "{line}{metrics}");
+    }
     // It stands by, and takes over in its turn.
     drop(second);
     cluster.pass_until(at("14:09:00")).await;

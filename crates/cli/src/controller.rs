@@ -1,6 +1,7 @@
 //! `5spot controller`: the operator, against a real cluster.
 
 mod flag;
+mod port;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -64,6 +65,7 @@ async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
         .push((USER_AGENT, HeaderValue::from_static(AGENT)));
     let client = Client::try_from(config)
         .map_err(|error| Failure::new("making a client of the kubeconfig", error))?;
+    let ports = settings.ports().listen().await?;
     let options = settings.options(client);
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -71,6 +73,7 @@ async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
         coordination = ?options.coordination,
         "operator started"
     );
+    ports.serve(&options.instruments);
     let outcome = until_told(options, &mut signals).await;
     tracing::info!(
         in_order = matches!(outcome, Outcome::Yes),

@@ -2,6 +2,7 @@
 
 mod completions;
 mod manifests;
+mod metrics;
 mod rbac;
 mod reference;
 
@@ -108,6 +109,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         What::Docs(output) => {
             let mut pages = Group::Docs.files(shipped).map_err(failed)?;
             pages.push(file::permission_page());
+            pages.push(metrics::page());
             pages.push(reference::page(crate::command()));
             (output, pages, Group::Docs.directory())
         }

@@ -12,6 +12,7 @@ use crate::failure;
 use crate::gather::View;
 use crate::ledger::{Version, Written};
 use crate::memo::Memo;
+use crate::metrics::Metrics;
 use crate::observe::StepTaken;
 use crate::port::{Address, Port};
 use crate::shell::{Shell, cache_name, config_map, node, pod, scheduled_machine};
@@ -63,6 +64,7 @@ pub(crate) async fn apply(
         });
     };
     for action in actions {
+        let drain = drain_of(action, view);
         let sent = send(shell, key, &action.request, memo);
         let Ok(sent) = shell.tenure.write(key, sent).await else {
             return Applied::Fenced;
@@ -71,6 +73,7 @@ pub(crate) async fn apply(
             Ok(answer) => {
                 tracing::info!(step = ?action.step, "step done");
                 observe(action, None);
+                measure(&shell.metrics, action, drain);
                 if is_scheduled_machine(&action.request.target) {
                     version = text(&answer["metadata"]["resourceVersion"]);
                 }
@@ -84,12 +87,34 @@ pub(crate) async fn apply(
             && is_about_the_pod(&error)
         {
             tracing::info!(pod = action.request.target.object.name, "eviction refused");
+            shell.metrics.evicted(false);
             shell.desk(key, |desk| desk.memory.refused(uid, &words, view.now));
             continue;
         }
         return stopped(shell, action, &error).await;
     }
     Applied::All { version }
+}
+
+/// Whether the drain that the deletion of a Machine ends was in time; none where there was none.
+fn drain_of(action: &Action, view: &View) -> Option<bool> {
+    if action.step != Step::DeleteMachine {
+        return None;
+    }
+    let status = view.object.status.as_ref()?;
+    let shutdown = status.shutdown.as_ref()?;
+    // A kill switch and a reclaim drain nothing: their deadline is their beginning.
+    let is_drain = shutdown.deadline > shutdown.started_at;
+    is_drain.then_some(view.now < shutdown.deadline)
+}
+
+fn measure(metrics: &Metrics, action: &Action, drain: Option<bool>) {
+    if action.step == Step::EvictPod {
+        metrics.evicted(true);
+    }
+    if let Some(is_in_time) = drain {
+        metrics.drained(is_in_time);
+    }
 }
 
 /// Whether an eviction was refused for this pod's sake, so that others may still go: by a
@@ -114,6 +139,7 @@ async fn stopped(shell: &Shell, action: &Action, error: &kube::Error) -> Applied
         _ => {}
     }
     let message = failure::words(error);
+    shell.metrics.failed(failure::kind(error));
     tracing::warn!(step = ?action.step, error = message, "step failed");
     Applied::Failed {
         step: action.step,

@@ -38,6 +38,8 @@ pub enum Standing {
     Leading,
     /// That one leads; empty while nobody does.
     Following(String),
+    /// It has a Lease, and could not renew it in time: it writes nothing.
+    Lapsed,
     /// It is one of so many shards, and acts on its share.
     Sharing(usize),
     /// It is one of so many shards, and does not act until all others know of it.

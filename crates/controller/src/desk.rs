@@ -1,5 +1,6 @@
 //! What one process remembers about one ScheduledMachine. All of it may be lost.
 
+use fivespot_api::Phase;
 use fivespot_plan::Memory;
 use jiff::Timestamp;
 
@@ -16,4 +17,6 @@ pub(crate) struct Desk {
     pub(crate) waiting_since: Option<Timestamp>,
     /// Failed steps in a row.
     pub(crate) failures: u32,
+    /// The phase in which the last pass left it.
+    pub(crate) phase: Option<Phase>,
 }

@@ -74,6 +74,16 @@ pub(crate) fn cause(error: &kube::Error) -> Cause {
     }
 }
 
+/// What kind of failure it is, for counting.
+pub(crate) fn kind(error: &kube::Error) -> &'static str {
+    match code(error) {
+        Some(404) => "not_found",
+        Some(408 | 504) => "timeout",
+        Some(400 | 413 | 422) => "validation",
+        _ => "kube_api",
+    }
+}
+
 fn has_cause(status: &Status, reason: &str) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.reason == reason)

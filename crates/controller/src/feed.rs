@@ -99,6 +99,11 @@ impl Feed {
         std::mem::take(&mut state.waiting)
     }
 
+    /// Why the last attempt failed, if it did.
+    pub(crate) fn trouble(&self) -> Option<Unknown> {
+        self.state().trouble.clone()
+    }
+
     /// Whether the last attempt failed.
     pub(crate) fn is_failing(&self) -> bool {
         self.state().trouble.is_some()

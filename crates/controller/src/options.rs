@@ -9,6 +9,7 @@ use fivespot_clock::Clock;
 use kube::Client;
 
 use crate::connect::{Connect, Dial};
+use crate::instrument::Instruments;
 use crate::lease::Terms;
 use crate::observe::{Observe, Silent};
 
@@ -78,6 +79,8 @@ pub struct Options {
     pub connect: Arc<dyn Connect>,
     /// How many passes may be under way at a time.
     pub max_concurrent: NonZeroUsize,
+    /// What is measured, and whether all is well.
+    pub instruments: Instruments,
     /// Who is told of each transition.
     pub observe: Arc<dyn Observe>,
     /// This instance's name in events and Leases, unique among replicas.
@@ -97,6 +100,7 @@ impl Options {
             coordination: Coordination::Alone,
             connect: Arc::new(Dial),
             max_concurrent: DEFAULT_MAX_CONCURRENT,
+            instruments: Instruments::default(),
             observe: Arc::new(Silent),
             identity: fivespot_api::name::FIELD_MANAGER.to_owned(),
             seed: 0,

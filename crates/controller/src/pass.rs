@@ -36,8 +36,10 @@ pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
         if !shell.tenure.begin(&key) {
             return keep_warm(&shell, &key).await;
         }
+        let begun = shell.clock.now();
         let outcome = outcome(&shell, &key).await;
         shell.tenure.end(&key);
+        measure(&shell, &key, outcome, begun);
         tracing::debug!(?outcome, "pass ended");
         outcome
     }
@@ -45,6 +47,20 @@ pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
     .await;
     shell.work.finish(&key, outcome);
     drop(busy);
+}
+
+/// A pass that was merely put off is none.
+fn measure(shell: &Shell, key: &Key, outcome: Outcome, begun: Timestamp) {
+    let is_success = match outcome {
+        Outcome::Waiting { .. } => return,
+        Outcome::Done { .. } => true,
+        Outcome::Failed { .. } | Outcome::Stale { .. } => false,
+    };
+    let phase = shell
+        .phase(key)
+        .map_or("Unknown", fivespot_api::Phase::as_str);
+    let took = shell.clock.now().duration_since(begun);
+    shell.metrics.passed(phase, is_success, took);
 }
 
 /// Another instance acts on the ScheduledMachine: looks at it, so that everything it depends on
@@ -80,6 +96,7 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
             }
             Gathered::Failed(error) => {
                 tracing::warn!(error, "ScheduledMachine could not be read");
+                shell.metrics.failed("kube_api");
                 return Outcome::Failed { wake: None };
             }
             Gathered::Waiting => {
@@ -117,6 +134,7 @@ enum Round {
 
 async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round {
     let plan = planned(shell, key, view);
+    note_phase(shell, key, view, &plan);
     let destroys = plan
         .actions
         .iter()
@@ -166,6 +184,16 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
         Round::Ended(await_effect(shell, key, view, &plan))
     } else {
         Round::GoOn
+    }
+}
+
+fn note_phase(shell: &Shell, key: &Key, view: &View, plan: &Plan) {
+    let status = plan.status.as_ref().or(view.object.status.as_ref());
+    let phase = status.and_then(|status| status.phase);
+    shell.desk(key, |desk| desk.phase = phase);
+    if !plan.confirm {
+        let is_active = status.is_some_and(|status| status.in_schedule);
+        shell.metrics.evaluated(is_active);
     }
 }
 

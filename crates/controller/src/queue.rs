@@ -125,6 +125,12 @@ impl<G> Queue<G> {
         Some((key, guard))
     }
 
+    /// How many keys are due.
+    pub(crate) fn due(&self, now: Timestamp) -> usize {
+        let due = self.order.iter();
+        due.take_while(|appointment| appointment.due <= now).count()
+    }
+
     /// When the next key is due.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         self.order.first().map(|first| first.due)

@@ -81,6 +81,15 @@ fn transition(shell: &Shell, key: &Key, view: &View, status: &ScheduledMachineSt
     let Some(to) = status.phase.filter(|to| from != Some(*to)) else {
         return;
     };
+    let foretold = view.object.status.as_ref();
+    let foretold = foretold.and_then(|status| status.next_transition);
+    if let Some(foretold) = foretold.filter(|foretold| *foretold <= view.now) {
+        let late = shell.clock.now().duration_since(foretold);
+        shell.metrics.was_late(late);
+    }
+    if to == Phase::Terminated {
+        shell.metrics.was_killed();
+    }
     tracing::info!(
         from = from.map(Phase::as_str),
         to = to.as_str(),

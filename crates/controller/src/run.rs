@@ -32,6 +32,7 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
     let at_most = options.max_concurrent.get();
     let (tasks, mut started) = unbounded_channel();
     let shell = Arc::new(Shell::new(options, tasks));
+    shell.options.instruments.attach(&shell);
     shell.start();
     let (leave, left) = oneshot::channel();
     let mut leave = Some(leave);

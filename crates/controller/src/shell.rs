@@ -13,11 +13,12 @@ use kube::core::GroupVersionKind;
 use kube::runtime::watcher;
 use tokio::sync::mpsc::UnboundedSender;
 
-use fivespot_api::name;
+use fivespot_api::{Phase, name};
 
 use crate::definitions::follow_definitions;
 use crate::desk::Desk;
-use crate::feed::{Feed, Task};
+use crate::feed::{Feed, Health, Task};
+use crate::metrics::{Counted, Metrics};
 use crate::port::Port;
 use crate::queue::Backoff;
 use crate::served::Served;
@@ -33,6 +34,7 @@ use crate::{Coordination, Key, Namespaces, Options, Standing};
 pub(crate) struct Shell {
     pub(crate) options: Options,
     pub(crate) clock: Clock,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) backoff: Backoff,
     /// The management cluster.
     pub(crate) port: Port,
@@ -62,11 +64,15 @@ impl Shell {
         tasks: UnboundedSender<BoxFuture<'static, ()>>,
     ) -> Self {
         let backoff = Backoff::seeded(options.seed);
-        let claim = match options.coordination {
-            Coordination::Alone => Claim::Everything,
-            Coordination::Leader(_) | Coordination::Shards(_) => Claim::Nothing,
+        let (claim, standing) = match options.coordination {
+            Coordination::Alone => (Claim::Everything, Standing::Alone),
+            Coordination::Leader(_) | Coordination::Shards(_) => {
+                (Claim::Nothing, Standing::Undecided)
+            }
         };
-        let port = Port::new(options.client.clone());
+        let metrics = options.instruments.counters().clone();
+        let client = Counted::client(options.client.clone(), &metrics, "management");
+        let port = Port::new(client);
         let resource = scheduled_machine();
         let name = cache_name(&resource);
         let feed = Arc::new(Feed::new(name.clone(), resource, Shape::ScheduledMachine));
@@ -76,17 +82,53 @@ impl Shell {
         };
         Self {
             clock: options.clock.clone(),
+            metrics,
             backoff,
             work: Work::new(options.clock.clone(), backoff),
             tenure: Tenure::new(options.clock.clone(), claim),
             served: Served::new(port.clone()),
             port,
             scheduled_machines: feed,
-            standing: Mutex::default(),
+            standing: Mutex::new(standing),
             tables: Mutex::new(tables),
             tasks,
             options,
         }
+    }
+
+    /// How this instance stands with the others.
+    pub(crate) fn standing(&self) -> Standing {
+        let standing = self.standing.lock();
+        standing.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The caches there are.
+    pub(crate) fn caches(&self) -> Vec<Arc<Feed>> {
+        self.tables().feeds.values().cloned().collect()
+    }
+
+    /// Whether a cache can be asked about every namespace that is looked after.
+    pub(crate) fn cache_health(&self, feed: &Feed) -> Health {
+        let Namespaces::Only(some) = &self.options.namespaces else {
+            return feed.health("");
+        };
+        let all = some.iter().map(|namespace| feed.health(namespace));
+        let mut lacking = all.filter(|health| *health != Health::Synced);
+        lacking.next().unwrap_or(Health::Synced)
+    }
+
+    /// The phase of `key`, as the last pass left it.
+    pub(crate) fn phase(&self, key: &Key) -> Option<Phase> {
+        self.tables().desks.get(key).and_then(|desk| desk.phase)
+    }
+
+    /// The phase of each ScheduledMachine, as the last pass left it.
+    pub(crate) fn phases(&self) -> Vec<(Key, Phase)> {
+        let tables = self.tables();
+        let desks = tables.desks.iter();
+        desks
+            .filter_map(|(key, desk)| Some((key.clone(), desk.phase?)))
+            .collect()
     }
 
     /// Notes how this instance stands with the others.

@@ -65,6 +65,11 @@ impl Work {
         }
     }
 
+    /// How many keys are due and wait for their pass to begin.
+    pub(crate) fn due(&self) -> usize {
+        self.queue().due(self.clock.now())
+    }
+
     /// Ends the pass of `key`; returns how many passes in a row have failed.
     pub(crate) fn finish(&self, key: &Key, outcome: Outcome) -> u32 {
         let failures = self.queue().finish(key, outcome, self.clock.now());

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use fivespot_apiserver::{AuditEvent, User};
-use fivespot_controller::{Coordination, Lease, Options, Terms, run_until};
+use fivespot_controller::{Coordination, Instruments, Lease, Options, Terms, run_until};
 use http::{Method, Request};
 use kube::Client;
 use tokio::sync::oneshot;
@@ -22,6 +22,7 @@ use crate::embedded::InProcess;
 pub struct Replica {
     name: String,
     is_cut_off: Arc<AtomicBool>,
+    instruments: Instruments,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<()>,
 }
@@ -36,6 +37,11 @@ impl Replica {
     /// Its name in Leases, and who it is in the audit log.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What it says on its ports.
+    pub fn instruments(&self) -> &Instruments {
+        &self.instruments
     }
 
     /// Tells it to stop, and waits until it has.
@@ -81,6 +87,7 @@ impl Cluster {
         options.connect = Arc::new(InProcess(client));
         options.coordination = coordination;
         name.clone_into(&mut options.identity);
+        let instruments = options.instruments.clone();
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(async move {
             let _ = run_until(options, stopped).await;
@@ -88,6 +95,7 @@ impl Cluster {
         Replica {
             name: name.to_owned(),
             is_cut_off,
+            instruments,
             stop: Some(stop),
             running,
         }

@@ -13,6 +13,7 @@ use fivespot_controller::{
 use jiff::SignedDuration;
 use kube::Client;
 
+use super::port::Ports;
 use crate::Failure;
 use crate::cluster::Source;
 
@@ -193,6 +194,7 @@ pub(crate) struct Settings {
     max_concurrent: NonZeroUsize,
     coordination: Coordination,
     identity: String,
+    ports: Ports,
 }
 
 impl Args {
@@ -216,6 +218,11 @@ impl Args {
             max_concurrent: self.max_concurrent,
             coordination: self.coordination()?,
             identity,
+            ports: Ports {
+                address: self.bind_address,
+                metrics: self.metrics_port,
+                health: self.health_port,
+            },
         })
     }
 
@@ -293,6 +300,11 @@ impl Args {
 }
 
 impl Settings {
+    /// Where metrics and health are served.
+    pub(crate) fn ports(&self) -> Ports {
+        self.ports
+    }
+
     /// The operator's options, for that cluster.
     pub(crate) fn options(self, client: Client) -> Options {
         let mut options = Options::new(client, Clock::system());

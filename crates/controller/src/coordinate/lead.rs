@@ -117,6 +117,7 @@ fn take_up(shell: &Shell, election: &Election) {
     let is_gain = shell.tenure.replace(claim);
     let standing = match election.holder() {
         _ if shell.tenure.is_in_force() => Standing::Leading,
+        _ if election.fence().is_some() => Standing::Lapsed,
         Some(holder) => Standing::Following(holder.to_owned()),
         None => Standing::Undecided,
     };

@@ -152,13 +152,14 @@ fn take_up(shell: &Shell, membership: &Membership) {
     let now = shell.clock.now();
     let share = membership.share(now);
     let count = membership.count(now);
+    let is_member = share.is_some();
     let is_gain = shell
         .tenure
         .replace(share.map_or(Claim::Nothing, Claim::Share));
-    shell.stands(if shell.tenure.is_in_force() {
-        Standing::Sharing(count)
-    } else {
-        Standing::Joining(count)
+    shell.stands(match (is_member, shell.tenure.is_in_force()) {
+        (_, true) => Standing::Sharing(count),
+        (true, false) => Standing::Lapsed,
+        (false, false) => Standing::Joining(count),
     });
     if is_gain {
         shell.wake_own();

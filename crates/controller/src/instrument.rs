@@ -1,0 +1,239 @@
+//! Looking into a running controller from beside it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, Weak};
+
+use fivespot_plan::Unknown;
+use serde_json::json;
+
+use crate::Standing;
+use crate::feed::Health as FeedHealth;
+use crate::health::{Check, Health};
+use crate::metrics::{Levels, Metrics};
+use crate::shape::Shape;
+use crate::shell::Shell;
+
+/// A handle on the metrics and the health of a controller. Clones share one controller: the
+/// last that was [run](crate::run) with it.
+#[derive(Clone, Debug, Default)]
+pub struct Instruments(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    metrics: Arc<Metrics>,
+    shell: OnceLock<Weak<Shell>>,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self {
+            metrics: Arc::new(Metrics::new()),
+            shell: OnceLock::new(),
+        }
+    }
+}
+
+/// The answer to a question asked by HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub code: u16,
+    /// The media type.
+    pub content: &'static str,
+    /// What is said.
+    pub body: String,
+}
+
+/// How much is to be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Whether all is well; if not, every check.
+    Brief,
+    /// Every check.
+    Verbose,
+}
+
+impl Answer {
+    fn text(code: u16, body: impl Into<String>) -> Self {
+        Self {
+            code,
+            content: "text/plain; charset=utf-8",
+            body: body.into(),
+        }
+    }
+
+    fn unknown() -> Self {
+        Self::text(404, "not found\n")
+    }
+}
+
+impl Instruments {
+    pub(crate) fn counters(&self) -> &Arc<Metrics> {
+        &self.0.metrics
+    }
+
+    pub(crate) fn attach(&self, shell: &Arc<Shell>) {
+        self.0.metrics.introduce(&shell.options.identity);
+        // Set already where the same options run twice.
+        let _ = self.0.shell.set(Arc::downgrade(shell));
+    }
+
+    fn shell(&self) -> Option<Arc<Shell>> {
+        self.0.shell.get().and_then(Weak::upgrade)
+    }
+
+    /// The metrics, in the OpenMetrics text format.
+    pub fn metrics(&self) -> String {
+        let levels = self.shell().map(|shell| levels(&shell));
+        self.0.metrics.text(&levels.unwrap_or_default())
+    }
+
+    /// Whether the controller is ready to act, or to take over.
+    pub fn readiness(&self) -> Health {
+        match self.shell() {
+            Some(shell) => readiness(&shell),
+            None => Health {
+                checks: vec![Check::new(
+                    "running",
+                    Some("the controller has not begun or has ended".to_owned()),
+                )],
+            },
+        }
+    }
+
+    /// Answers a GET of `path` on the metrics port.
+    pub fn on_metrics_port(&self, path: &str) -> Answer {
+        match path {
+            "/metrics" => Answer {
+                code: 200,
+                content: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                body: self.metrics(),
+            },
+            _ => Answer::unknown(),
+        }
+    }
+
+    /// Answers a GET of `path` on the health port.
+    ///
+    /// `/healthz` and `/health` say that the process lives: whoever answers, does. `/readyz` and
+    /// `/ready` say whether it is ready, `/health/status` both, as JSON.
+    pub fn on_health_port(&self, path: &str, detail: Detail) -> Answer {
+        match path {
+            "/healthz" | "/health" | "/livez" => Answer::text(200, "ok\n"),
+            "/readyz" | "/ready" => {
+                let health = self.readiness();
+                match (health.is_well(), detail) {
+                    (true, Detail::Brief) => Answer::text(200, "ok\n"),
+                    (true, Detail::Verbose) => {
+                        Answer::text(200, format!("{health}ready\n"))
+                    }
+                    (false, _) => Answer::text(503, format!("{health}not ready\n")),
+                }
+            }
+            "/health/status" => {
+                let health = self.readiness();
+                let is_connected = health
+                    .checks
+                    .iter()
+                    .all(|check| check.name != API || check.problem.is_none());
+                let body = json!({
+                    "healthy": true,
+                    "ready": health.is_well(),
+                    "k8s_connected": is_connected,
+                });
+                Answer {
+                    code: 200,
+                    content: "application/json",
+                    body: format!("{body}\n"),
+                }
+            }
+            _ => Answer::unknown(),
+        }
+    }
+}
+
+const LAPSED: &str = "the Lease could not be renewed in time";
+
+/// The name of the check that the API server answers.
+const API: &str = "api-server";
+
+fn readiness(shell: &Shell) -> Health {
+    let mut checks = Vec::new();
+    let mut unreachable = None;
+    for feed in shell.caches() {
+        // An unreachable workload cluster is a condition of its machines.
+        if matches!(feed.shape, Shape::Node(_) | Shape::Pod(_)) {
+            continue;
+        }
+        let is_own = feed.name == shell.scheduled_machines.name;
+        let problem = match (shell.cache_health(&feed), feed.trouble()) {
+            (FeedHealth::Loading, _) => Some("has not been listed yet".to_owned()),
+            (FeedHealth::Synced, None) => None,
+            (FeedHealth::Failing(why), _) | (FeedHealth::Synced, Some(why)) => {
+                if let Unknown::Failed { message } = &why {
+                    unreachable = Some(message.clone());
+                }
+                told(why, is_own)
+            }
+        };
+        checks.push(Check::new(format!("cache {}", feed.name), problem));
+    }
+    checks.push(lease(shell));
+    checks.push(Check::new(API, unreachable));
+    Health { checks }
+}
+
+/// A kind that is not served or not permitted is a condition of those that name it.
+fn told(why: Unknown, is_own: bool) -> Option<String> {
+    match why {
+        Unknown::NotAsked => None,
+        Unknown::Failed { message } => Some(message),
+        Unknown::NotServed { message } | Unknown::Forbidden { message } => {
+            is_own.then_some(message)
+        }
+    }
+}
+
+fn lease(shell: &Shell) -> Check {
+    let check = |problem: Option<&str>| Check::new("lease", problem.map(str::to_owned));
+    let is_acting = shell.tenure.is_in_force();
+    match shell.standing() {
+        Standing::Alone => check(None).note("there is no other instance"),
+        Standing::Lapsed => check(Some(LAPSED)),
+        // A term ends without anybody saying so.
+        Standing::Leading | Standing::Sharing(_) if !is_acting => check(Some(LAPSED)),
+        Standing::Following(holder) if holder.is_empty() => {
+            check(None).note("nobody leads")
+        }
+        Standing::Following(holder) => check(None).note(format!("{holder} leads")),
+        Standing::Leading => check(None).note("leading"),
+        Standing::Sharing(count) => check(None).note(format!("one of {count} shards")),
+        Standing::Joining(count) => {
+            let why = format!("not known to all of {count} shards yet");
+            Check::new("lease", Some(why))
+        }
+        Standing::Undecided => check(Some("who leads is not known yet")),
+    }
+}
+
+fn levels(shell: &Shell) -> Levels {
+    let mut phases: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for phase in fivespot_api::Phase::ALL {
+        phases.insert(phase.as_str(), 0);
+    }
+    for (key, phase) in shell.phases() {
+        if shell.tenure.covers(&key) {
+            *phases.entry(phase.as_str()).or_default() += 1;
+        }
+    }
+    let shards = match shell.standing() {
+        Standing::Sharing(count) | Standing::Joining(count) => count,
+        _ => 0,
+    };
+    Levels {
+        phases: phases.into_iter().collect(),
+        due: u64::try_from(shell.work.due()).unwrap_or(u64::MAX),
+        is_acting: shell.tenure.is_in_force(),
+        shards: u64::try_from(shards).unwrap_or(u64::MAX),
+    }
+}
