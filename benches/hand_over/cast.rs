@@ -1,0 +1,80 @@
+//! The operators.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+
+use crate::stage::Stage;
+
+/// What an operator is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Role {
+    /// One of those of which one leads.
+    Candidate,
+    /// One of those that divide the machines.
+    Shard,
+}
+
+/// The operators that run.
+pub(crate) struct Cast {
+    program: PathBuf,
+    folder: PathBuf,
+    namespace: String,
+    kubeconfig: Value,
+    running: BTreeMap<String, Child>,
+}
+
+impl Cast {
+    /// Nobody runs yet. Files are put beside the audit log.
+    pub(crate) fn new(program: PathBuf, stage: &Stage) -> Result<Self, Box<dyn Error>> {
+        let path = std::env::var("KUBECONFIG")?;
+        let kubeconfig = kube::config::Kubeconfig::read_from(path)?;
+        Ok(Self {
+            program,
+            folder: stage.folder(),
+            namespace: stage.namespace().to_owned(),
+            kubeconfig: serde_json::to_value(kubeconfig)?,
+            running: BTreeMap::new(),
+        })
+    }
+
+    /// Starts an operator that is a user of its own.
+    pub(crate) fn enter(&mut self, name: &str, role: Role) -> Result<(), Box<dyn Error>> {
+        let user = &mut self.kubeconfig["users"][0]["user"];
+        user["as"] = json!(name);
+        user["as-groups"] = json!(["system:masters"]);
+        let kubeconfig = self.folder.join(format!("{name}.kubeconfig"));
+        std::fs::write(&kubeconfig, self.kubeconfig.to_string())?;
+        let log = File::create(self.folder.join(format!("{name}.log")))?;
+        let (flag, value) = match role {
+            Role::Candidate => ("--enable-leader-election", "=true"),
+            Role::Shard => ("--instance-count", "=3"),
+        };
+        let child = Command::new(&self.program)
+            .args(["controller", &format!("{flag}{value}")])
+            .args(["--namespaces", &self.namespace])
+            .args(["--lease-namespace", &self.namespace])
+            .args(["--metrics-port", "0", "--health-port", "0"])
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .env("POD_NAME", name)
+            .stderr(Stdio::from(log))
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("{}: {error}", self.program.display()))?;
+        self.running.insert(name.to_owned(), child);
+        Ok(())
+    }
+
+    /// Kills an operator: it can do nothing more, not even let go of its Lease.
+    pub(crate) async fn kill(&mut self, name: &str) -> Result<(), Box<dyn Error>> {
+        let mut child = self.running.remove(name).ok_or("nobody of that name")?;
+        child.kill().await?;
+        Ok(())
+    }
+}
