@@ -46,6 +46,7 @@ mod leaves_when_deleted;
 mod opens_on_time;
 mod pauses;
 mod promise;
+mod reclaims_on_match;
 mod reclaims_the_host;
 mod run;
 mod speaks_both_contracts;
@@ -78,6 +79,7 @@ const ALL: &[&[Promise]] = &[
     leaves_when_deleted::PROMISES,
     opens_on_time::PROMISES,
     pauses::PROMISES,
+    reclaims_on_match::PROMISES,
     reclaims_the_host::PROMISES,
     speaks_both_contracts::PROMISES,
     spends_little::PROMISES,

@@ -45,6 +45,12 @@ pub enum Refused {
          add the capability NET_ADMIN"
     )]
     Privilege,
+    /// A security module forbids it.
+    #[error(
+        "a security module of this host (SELinux, AppArmor) forbids the socket of the process \
+         connector; allow it netlink_connector_socket"
+    )]
+    Forbidden,
     /// The connector is not in this network namespace.
     #[error(
         "the process connector is in the host's network namespace only; set hostNetwork: true"
@@ -196,7 +202,8 @@ fn take(socket: &UnixDatagram) -> io::Result<Heard> {
 fn refused(error: Errno) -> Refused {
     match error {
         Errno::PROTONOSUPPORT | Errno::AFNOSUPPORT => Refused::NotBuilt,
-        Errno::PERM | Errno::ACCESS => Refused::Privilege,
+        Errno::PERM => Refused::Privilege,
+        Errno::ACCESS => Refused::Forbidden,
         Errno::CONNREFUSED => Refused::NetworkNamespace,
         other => Refused::Failed(other.into()),
     }
@@ -243,6 +250,7 @@ mod tests {
         let errors = [
             Errno::PROTONOSUPPORT,
             Errno::PERM,
+            Errno::ACCESS,
             Errno::CONNREFUSED,
             Errno::NOMEM,
         ];

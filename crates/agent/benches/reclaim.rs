@@ -1,0 +1,236 @@
+//! From the start of a listed program to the annotation on its Node, and what the agent costs
+//! while nothing starts: `cargo bench -p fivespot-agent`.
+//!
+//! The agent is the real binary, in a process of its own, over TLS; the API server is the
+//! embedded one; the programs are copies of `sleep`.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a measurement that cannot go on has failed"
+)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fivespot_apiserver::{
+    Client, Credentials, Options, Patch, Selector, Server, WatchEvent,
+};
+use fivespot_clock::Clock;
+use futures::{Stream, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+
+const NODE: &str = "/api/v1/nodes/worker-1";
+const REQUESTED: &str = "5spot.finos.org/reclaim-requested";
+
+/// How often a program is started.
+const STARTS: u32 = 200;
+/// How many processes there are beside it.
+const CROWD: u32 = 1000;
+/// How long the agent is watched doing nothing.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// What runs is killed at the end.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+struct Bench {
+    client: Client,
+    directory: PathBuf,
+    program: PathBuf,
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    // cargo test compiles this too, and must not run it.
+    if std::env::args().any(|word| word == "--bench") {
+        runtime.unwrap().block_on(measure());
+    }
+}
+
+async fn measure() {
+    let bench = Bench::prepare().await;
+    let crowd = fs::canonicalize("/bin/sleep").unwrap();
+    let crowd: Vec<Running> = (0..CROWD)
+        .map(|_| run(Command::new(&crowd).arg("100000")))
+        .collect();
+    println!("{CROWD} processes beside; {STARTS} starts each; idle for {IDLE:?}");
+    println!(
+        "means    p50 ms   p99 ms   most ms  idle CPU %  resident KiB  anonymous KiB"
+    );
+    for means in ["events", "scan"] {
+        let agent = bench.agent(means).await;
+        let mut took = Vec::new();
+        for round in 0..STARTS {
+            took.push(bench.start(round).await);
+        }
+        took.sort_unstable();
+        let at = |percent: usize| {
+            let last = took.len() - 1;
+            took[last * percent / 100].as_secs_f64() * 1e3
+        };
+        let before = cpu(&agent);
+        sleep(IDLE).await;
+        let share = (cpu(&agent) - before) / IDLE.as_secs_f64() * 100.0;
+        println!(
+            "{means:<7} {:>7.1} {:>8.1} {:>9.1} {share:>11.2} {:>13} {:>14}",
+            at(50),
+            at(99),
+            at(100),
+            memory(&agent, "VmRSS"),
+            memory(&agent, "RssAnon"),
+        );
+    }
+    drop(crowd);
+}
+
+fn run(command: &mut Command) -> Running {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::null());
+    Running(command.spawn().unwrap())
+}
+
+/// The processor time of a process so far, in seconds.
+fn cpu(process: &Running) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.0.id())).unwrap();
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .collect();
+    let ticks: u32 = [11, 12]
+        .map(|at: usize| fields[at].parse::<u32>().unwrap())
+        .iter()
+        .sum();
+    f64::from(ticks) / 100.0
+}
+
+/// One of the lines about memory, in KiB.
+fn memory(process: &Running, what: &str) -> String {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.0.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with(what)).unwrap();
+    line.split_whitespace().nth(1).unwrap().to_owned()
+}
+
+impl Bench {
+    async fn prepare() -> Self {
+        let server = Server::new(Options::new(Clock::system())).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let credentials = Credentials::generate().unwrap();
+        let kubeconfig = credentials.kubeconfig(listener.local_addr().unwrap(), "bench");
+        let client = server.client();
+        tokio::spawn(async move {
+            let _ = server
+                .serve(listener, &credentials, std::future::pending())
+                .await;
+        });
+        let name = format!("fivespotbench{}", std::process::id());
+        let directory = std::env::temp_dir().join(&name);
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("kubeconfig"), kubeconfig).unwrap();
+        let program = directory.join("game");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let machine_id = fs::read_to_string("/etc/machine-id").unwrap();
+        let namespace = json!({"metadata": {"name": "5spot-system"}});
+        client
+            .create("/api/v1/namespaces", namespace)
+            .await
+            .unwrap();
+        let node = json!({"metadata": {"name": "worker-1"}});
+        client.create("/api/v1/nodes", node).await.unwrap();
+        let status = json!({"status": {"nodeInfo": {"machineID": machine_id.trim()}}});
+        let path = format!("{NODE}/status");
+        client.patch(&path, Patch::Merge(status)).await.unwrap();
+        let text = fivespot_api::reclaim::agent_config(&[format!("{name}/game")]);
+        let config_map = json!({
+            "metadata": {"name": "reclaim-agent-worker-1"},
+            "data": {"reclaim.toml": text},
+        });
+        let path = "/api/v1/namespaces/5spot-system/configmaps";
+        client.create(path, config_map).await.unwrap();
+        Self {
+            client,
+            directory,
+            program,
+        }
+    }
+
+    /// An agent that has taken its configuration.
+    async fn agent(&self, means: &str) -> Running {
+        self.annotate(json!({"5spot.finos.org/reclaim-agent": null}))
+            .await;
+        let mut events = self.events().await;
+        let agent = run(Command::new(env!("CARGO_BIN_EXE_5spot-reclaim-agent"))
+            .args([
+                "--node-name",
+                "worker-1",
+                "--detection",
+                means,
+                "--kubeconfig",
+            ])
+            .arg(self.directory.join("kubeconfig"))
+            .env("RUST_LOG", "off"));
+        until(&mut events, |found| {
+            found["5spot.finos.org/reclaim-agent"].is_string()
+        })
+        .await;
+        agent
+    }
+
+    async fn events(&self) -> impl Stream<Item = WatchEvent> + Unpin + use<> {
+        let selector = Selector::fields("metadata.name=worker-1");
+        let list = self.client.list("/api/v1/nodes", &selector).await.unwrap();
+        let events = self
+            .client
+            .watch("/api/v1/nodes", &selector, &list.version)
+            .unwrap();
+        Box::pin(events.map(Result::unwrap))
+    }
+
+    async fn annotate(&self, annotations: Value) {
+        let patch = json!({"metadata": {"annotations": annotations}});
+        self.client.patch(NODE, Patch::Merge(patch)).await.unwrap();
+    }
+
+    /// Starts a program, and says how long it took until its Node asked for reclaim.
+    async fn start(&self, round: u32) -> Duration {
+        // Not in step with the agent's scans.
+        sleep(Duration::from_millis(u64::from(100 + round * 37 % 250))).await;
+        let mut events = self.events().await;
+        let began = Instant::now();
+        let program = run(Command::new(&self.program).arg("100000"));
+        until(&mut events, |found| found[REQUESTED] == "true").await;
+        let took = began.elapsed();
+        drop(program);
+        self.annotate(json!({REQUESTED: null})).await;
+        took
+    }
+}
+
+async fn until(
+    events: &mut (impl Stream<Item = WatchEvent> + Unpin),
+    holds: impl Fn(&Value) -> bool,
+) {
+    while let Some(event) = events.next().await {
+        if holds(&event.object["metadata"]["annotations"]) {
+            return;
+        }
+    }
+}
