@@ -242,7 +242,7 @@ impl State {
         let is_asked = matches!(&self.node, Seen::Is(found) if is_requested(found));
         if is_asked {
             self.wanted.request = None;
-        } else if was_asked {
+        } else if was_asked && self.node != Seen::Absent {
             tracing::info!("the request is gone: looking for processes again");
         }
         if self.is_stranger {
