@@ -43,6 +43,8 @@ mod idle_costs_nothing;
 mod kill_switch_wins;
 mod kubectl;
 mod leaves_when_deleted;
+mod moves_with_its_cluster;
+mod needs_no_more_than_its_roles;
 mod opens_on_time;
 mod pauses;
 mod promise;
@@ -51,6 +53,7 @@ mod reclaims_the_host;
 mod run;
 mod speaks_both_contracts;
 mod spends_little;
+mod survives_a_crash_anywhere;
 mod survives_restart_at_every_write;
 mod taints_the_node;
 mod tells_what_is_wrong;
@@ -77,12 +80,15 @@ const ALL: &[&[Promise]] = &[
     kubectl::creates::PROMISES,
     kubectl::shows::PROMISES,
     leaves_when_deleted::PROMISES,
+    moves_with_its_cluster::PROMISES,
+    needs_no_more_than_its_roles::PROMISES,
     opens_on_time::PROMISES,
     pauses::PROMISES,
     reclaims_on_match::PROMISES,
     reclaims_the_host::PROMISES,
     speaks_both_contracts::PROMISES,
     spends_little::PROMISES,
+    survives_a_crash_anywhere::PROMISES,
     survives_restart_at_every_write::PROMISES,
     taints_the_node::PROMISES,
     tells_what_is_wrong::PROMISES,

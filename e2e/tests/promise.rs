@@ -11,6 +11,7 @@ pub(crate) struct Promise {
     play: fn() -> Pin<Box<dyn Future<Output = ()>>>,
     only_embedded: Option<&'static str>,
     contract: Option<Contract>,
+    gap: Option<(Contract, &'static str)>,
     /// Whether kubectl is needed.
     pub(crate) asks_kubectl: bool,
     /// Whether it changes what all others on a shared cluster rely on.
@@ -39,6 +40,7 @@ impl Promise {
             play,
             only_embedded: None,
             contract: None,
+            gap: None,
             asks_kubectl: false,
             is_disruptive: false,
         }
@@ -53,6 +55,16 @@ impl Promise {
     /// It is about this contract of Cluster API, which a real one may not speak.
     pub(crate) const fn with_contract(mut self, contract: Contract) -> Self {
         self.contract = Some(contract);
+        self
+    }
+
+    /// It is not kept on a real Cluster API of this contract, which is known: why.
+    pub(crate) const fn not_kept_with(
+        mut self,
+        contract: Contract,
+        why: &'static str,
+    ) -> Self {
+        self.gap = Some((contract, why));
         self
     }
 
@@ -87,6 +99,9 @@ impl Promise {
         }
         if let Some(why) = self.only_embedded {
             return Some(why.to_owned());
+        }
+        if let Some((_, why)) = self.gap.filter(|(gap, _)| *gap == contract) {
+            return Some(format!("is not kept: {why}"));
         }
         let other = self.contract.filter(|wanted| *wanted != contract)?;
         Some(format!("is about Cluster API's {}", other.version()))

@@ -4,10 +4,13 @@
 //! task that measures it; nothing is measured here. A section is a module of its own.
 
 mod answers;
+mod promises;
 
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
+
+pub(crate) use promises::RESULTS;
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/conformance.md";
@@ -28,10 +31,16 @@ struct Section {
 }
 
 /// In the order of the page.
-const SECTIONS: &[Section] = &[Section {
-    heading: "Answers of a real API server",
-    text: answers::text,
-}];
+const SECTIONS: &[Section] = &[
+    Section {
+        heading: "Promises on real clusters",
+        text: promises::text,
+    },
+    Section {
+        heading: "Answers of a real API server",
+        text: answers::text,
+    },
+];
 
 /// The whole page.
 ///

@@ -6,6 +6,7 @@ mod conformance;
 mod dependency;
 mod differential;
 mod generate;
+mod promises;
 mod protobuf;
 mod record;
 mod size;
@@ -28,6 +29,9 @@ usage: cargo xtask <task>
   cluster down   stop them
   cluster kubeconfig
                  print the path of their kubeconfig
+  promises [--check]
+                 keep the results of the last whole runs of the end-to-end suite; with
+                 --check, say which differ from those that are kept and fail
   kubectl        build kubectl where there is none, and print the PATH to it (needs Go)
   record [--kubernetes 1.30]
                  keep a real API server's answers to the corpus (needs Go), and measure
@@ -57,6 +61,8 @@ fn main() -> ExitCode {
         ["record", "--kubernetes", minor] => record::record(&root(), minor).map(none),
         ["record", "--agreement"] => record::measure(&root()).map(none),
         ["cluster", "kubeconfig"] => cluster::kubeconfig(&root()).map(none),
+        ["promises"] => promises::keep(&root()).map(none),
+        ["promises", "--check"] => promises::check(&root()),
         ["kubectl"] => cluster::kubectl(&root()).map(none),
         _ => return usage(),
     };

@@ -21,11 +21,9 @@ use crate::embedded::{Embedded, InProcess};
 use crate::home::Home;
 use crate::path::{machine_path, path_of};
 use crate::request::{self, Form};
+use crate::rights::{self, GROUPS, OPERATOR};
 use crate::site::{PATIENCE, Site, TICK};
 use crate::wire::{Traffic, Wire};
-
-/// Who the operator is in the audit log.
-const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
 
 /// A cluster with the ScheduledMachine definition, its policy and binding, and a Cluster
 /// API, on the [`Backend`] of the run. What of it is the test's own ends when it is
@@ -46,7 +44,20 @@ pub struct Cluster {
 #[derive(Debug)]
 pub(crate) enum Ground {
     Embedded(Embedded),
-    Kubernetes(Traffic),
+    Kubernetes(Real),
+}
+
+/// The test's own part of a real cluster.
+pub(crate) struct Real {
+    traffic: Traffic,
+    /// A client with the operator's rights.
+    operator: Client,
+}
+
+impl fmt::Debug for Real {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.traffic.fmt(formatter)
+    }
 }
 
 impl fmt::Debug for Cluster {
@@ -107,7 +118,9 @@ impl Cluster {
             home: Home::default(),
             ground: Ground::Embedded(embedded),
         };
-        for object in fivespot_api::manifest::installed(cluster.kube_minor) {
+        let installed = fivespot_api::manifest::installed(cluster.kube_minor);
+        let all = installed.into_iter().chain(rights::account());
+        for object in all.chain(rights::everywhere()) {
             cluster.apply(&object).await;
         }
         cluster.clock.quiet().await;
@@ -120,7 +133,10 @@ impl Cluster {
         let clock = Clock::stopped_at(now);
         let namespace = site.add_namespace(&client, "e2e").await;
         Self {
-            ground: Ground::Kubernetes(Traffic::new(clock.clone())),
+            ground: Ground::Kubernetes(Real {
+                traffic: Traffic::new(clock.clone()),
+                operator: site.operator(),
+            }),
             clock,
             contract: site.contract(),
             kube_minor: site.kube_minor(),
@@ -203,19 +219,19 @@ impl Cluster {
     pub fn operator_through(&self, tally: Tally) -> Operator {
         let options = match &self.ground {
             Ground::Embedded(embedded) => {
-                let user = User::new(OPERATOR, &["system:masters"]);
+                let user = User::new(OPERATOR, &GROUPS);
                 let service = Crash::new(embedded.server.in_process_as(user), tally);
                 let client = Client::new(service, "default");
                 let mut options = Options::new(client.clone(), self.clock.clone());
                 options.connect = Arc::new(InProcess(client));
                 options
             }
-            Ground::Kubernetes(traffic) => {
+            Ground::Kubernetes(real) => {
                 let watched = Watched {
-                    traffic: traffic.clone(),
+                    traffic: real.traffic.clone(),
                     tally,
                 };
-                let client = watched.client(self.client.clone());
+                let client = watched.client(OPERATOR, real.operator.clone());
                 let mut options = Options::new(client, self.clock.clone());
                 options.connect = Arc::new(watched);
                 let namespaces: BTreeSet<String> =
@@ -374,7 +390,7 @@ impl Cluster {
     pub async fn settle(&self) {
         match &self.ground {
             Ground::Embedded(_) => self.clock.quiet().await,
-            Ground::Kubernetes(traffic) => traffic.settle().await,
+            Ground::Kubernetes(real) => real.traffic.settle().await,
         }
     }
 
@@ -408,7 +424,7 @@ impl Cluster {
                 return object;
             }
             let has_moved = match &self.ground {
-                Ground::Kubernetes(traffic) if !traffic.is_settled() => false,
+                Ground::Kubernetes(real) if !real.traffic.is_settled() => false,
                 _ => self.clock.advance_to_next(limit).await.is_some(),
             };
             looks = if has_moved { 0 } else { looks + 1 };
@@ -461,15 +477,25 @@ impl Cluster {
     pub fn requests(&self) -> Vec<AuditEvent> {
         match &self.ground {
             Ground::Embedded(embedded) => embedded.requests(),
-            Ground::Kubernetes(traffic) => traffic.events(),
+            Ground::Kubernetes(real) => real.traffic.events(),
+        }
+    }
+
+    /// What a real API server has on record of the operator in this test's namespaces, one
+    /// audit event each; none on the embedded backend, where [`requests`](Self::requests)
+    /// are that.
+    pub async fn audit(&self) -> Vec<Value> {
+        match &self.ground {
+            Ground::Embedded(_) => Vec::new(),
+            Ground::Kubernetes(_) => {
+                Site::get().await.audit(OPERATOR, &self.home.namespaces())
+            }
         }
     }
 
     /// Every write that the operator has asked for so far, events of Kubernetes aside.
     pub fn operator_writes(&self) -> Vec<AuditEvent> {
-        self.requests_of(OPERATOR, |event| {
-            event.is_write() && event.resource != "events"
-        })
+        self.requests_of_operator(|event| event.is_write() && event.resource != "events")
     }
 
     /// What the operator has asked for so far of `resource` (`pods/eviction`, `machines`):
@@ -479,7 +505,7 @@ impl Cluster {
             "" => event.resource.clone(),
             subresource => format!("{}/{subresource}", event.resource),
         };
-        self.requests_of(OPERATOR, |event| event.is_write() && of(event) == resource)
+        self.requests_of_operator(|event| event.is_write() && of(event) == resource)
             .iter()
             .map(|event| {
                 let name = self.home.told(&event.name);
@@ -490,20 +516,23 @@ impl Cluster {
 
     /// Every request of the operator so far.
     pub fn operator_requests(&self) -> Vec<AuditEvent> {
-        self.requests_of(OPERATOR, |_| true)
+        self.requests_of_operator(|_| true)
     }
 
-    fn requests_of(
+    fn requests_of_operator(
         &self,
-        user: &str,
         wanted: impl Fn(&AuditEvent) -> bool,
     ) -> Vec<AuditEvent> {
         self.requests()
             .into_iter()
-            .filter(|event| event.user == user && wanted(event))
+            .filter(|event| [OPERATOR, WORKLOAD].contains(&event.user.as_str()))
+            .filter(wanted)
             .collect()
     }
 }
+
+/// Who the operator is to a real workload cluster; on the embedded server that is the same.
+const WORKLOAD: &str = "workload-admin";
 
 /// Makes an operator's clients for a real cluster, which are watched and may die together.
 struct Watched {
@@ -512,14 +541,14 @@ struct Watched {
 }
 
 impl Watched {
-    fn client(&self, inner: Client) -> Client {
-        let wire = Wire::new(inner, OPERATOR, self.traffic.clone());
+    fn client(&self, user: &'static str, inner: Client) -> Client {
+        let wire = Wire::new(inner, user, self.traffic.clone());
         Client::new(Crash::new(wire, self.tally.clone()), "default")
     }
 }
 
 impl Connect for Watched {
     fn connect(&self, access: &Access) -> Result<Client, kube::Error> {
-        Ok(self.client(Dial.connect(access)?))
+        Ok(self.client(WORKLOAD, Dial.connect(access)?))
     }
 }

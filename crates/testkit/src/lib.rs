@@ -13,6 +13,7 @@ mod listening;
 mod path;
 mod replica;
 mod request;
+mod rights;
 mod site;
 mod story;
 mod token;

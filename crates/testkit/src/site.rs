@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::request::{self, Form};
+use crate::rights::{self, OPERATOR};
 
 /// Real time between two looks at something that is on its way.
 pub(crate) const TICK: Duration = Duration::from_millis(20);
@@ -23,6 +24,9 @@ static SITE: OnceCell<Site> = OnceCell::const_new();
 #[derive(Debug)]
 pub struct Site {
     admin: Config,
+    /// The operator's token.
+    operator: String,
+    audit: PathBuf,
     contract: Contract,
     kube_minor: u32,
     kubernetes: String,
@@ -70,8 +74,11 @@ impl Site {
             std::fs::read_to_string(run.join("versions.json")).expect("versions");
         let versions: Value = serde_json::from_str(&versions).expect("JSON");
         let named = |what: &str| versions[what].as_str().unwrap_or_default().to_owned();
+        let operator = Self::register_operator(&client).await;
         Self {
             admin,
+            operator,
+            audit: run.join("audit.log"),
             kube_minor: minor,
             contract: if serves_newer {
                 Contract::V1Beta2
@@ -81,6 +88,45 @@ impl Site {
             kubernetes: named("kubernetes"),
             cluster_api: named("clusterAPI"),
         }
+    }
+
+    /// Gives the operator its account and the roles that hold everywhere, and logs it in.
+    async fn register_operator(client: &Client) -> String {
+        for object in rights::account().into_iter().chain(rights::within(&[])) {
+            request::apply(client, &object).await.expect("is accepted");
+        }
+        let home = fivespot_api::name::SYSTEM_NAMESPACE;
+        let account = fivespot_api::name::CONTROLLER;
+        let path = format!("/api/v1/namespaces/{home}/serviceaccounts/{account}/token");
+        let asked = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": TOKEN_SECONDS},
+        });
+        let given =
+            request::send(client, Method::POST, &path, (Form::Json, &asked)).await;
+        let given = given.expect("a token");
+        let token = given["status"]["token"].as_str().unwrap_or_default();
+        token.to_owned()
+    }
+
+    /// What is on record of a user in some namespaces.
+    pub(crate) fn audit(&self, user: &str, namespaces: &[String]) -> Vec<Value> {
+        let log = std::fs::read_to_string(&self.audit).expect("an audit log");
+        log.lines()
+            .filter(|line| line.contains(user))
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|event| event["user"]["username"] == user)
+            .filter(|event| {
+                let namespace = event["objectRef"]["namespace"].as_str();
+                namespace.is_none_or(|it| namespaces.iter().any(|own| own == it))
+            })
+            .collect()
+    }
+
+    /// A client with the operator's rights.
+    pub(crate) fn operator(&self) -> Client {
+        self.bearing(&self.operator)
     }
 
     /// The contract in which Cluster API is spoken to: the newest that is served.
@@ -123,7 +169,37 @@ impl Site {
         Client::try_from(self.admin.clone()).expect("a client")
     }
 
-    /// Makes a namespace of a new name and waits until pods can run in it.
+    /// Waits until the server knows of the operator's rights in a namespace.
+    async fn await_rights(client: &Client, namespace: &str) {
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        for (group, resource) in [
+            ("5spot.finos.org", "scheduledmachines"),
+            ("cluster.x-k8s.io", "machines"),
+            ("bootstrap.cluster.x-k8s.io", "k0sworkerconfigs"),
+            ("", "secrets"),
+        ] {
+            let asked = json!({
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SubjectAccessReview",
+                "spec": {"user": OPERATOR, "resourceAttributes": {
+                    "group": group, "resource": resource, "verb": "watch", "namespace": namespace,
+                }},
+            });
+            let mut looks = 0;
+            let is_allowed = |answer: Value| answer["status"]["allowed"] == true;
+            while !request::send(client, Method::POST, path, (Form::Json, &asked))
+                .await
+                .is_ok_and(is_allowed)
+            {
+                looks += 1;
+                assert!(looks < PATIENCE, "{OPERATOR} may not watch {resource}");
+                tokio::time::sleep(TICK).await;
+            }
+        }
+    }
+
+    /// Makes a namespace of a new name, with the operator's rights in it, and waits until pods
+    /// can run in it.
     pub(crate) async fn add_namespace(&self, client: &Client, prefix: &str) -> String {
         let object = json!({
             "apiVersion": "v1",
@@ -141,9 +217,18 @@ impl Site {
         let name = made["metadata"]["name"].as_str().unwrap_or_default();
         let account = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
         await_that(client, &account, |account| !account.is_null()).await;
+        for object in rights::within(&[name.to_owned()]) {
+            if object["metadata"]["namespace"] == name {
+                request::apply(client, &object).await.expect("is accepted");
+            }
+        }
+        Self::await_rights(client, name).await;
         name.to_owned()
     }
 }
+
+/// How long the operator stays logged in: longer than any run.
+const TOKEN_SECONDS: u32 = 6 * 60 * 60;
 
 /// Where the running cluster keeps its state.
 fn run_directory() -> PathBuf {

@@ -1,0 +1,57 @@
+//! What the operator may do: the roles as they are shipped, and nothing else.
+
+use std::collections::BTreeSet;
+
+use fivespot_install::role::{Reach, Rights};
+use serde_json::{Value, json};
+
+/// Who the operator is.
+pub(crate) const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
+/// The groups that its token puts it into.
+pub(crate) const GROUPS: [&str; 3] = [
+    "system:serviceaccounts",
+    "system:serviceaccounts:5spot-system",
+    "system:authenticated",
+];
+
+/// Its namespace and its account, which its roles are bound to.
+pub(crate) fn account() -> [Value; 2] {
+    let home = Rights::default().home;
+    [
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}}),
+        json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {
+                "name": fivespot_api::name::CONTROLLER,
+                "namespace": fivespot_api::name::SYSTEM_NAMESPACE,
+            },
+        }),
+    ]
+}
+
+/// For an operator that looks after every namespace of a cluster that is its workload cluster
+/// too.
+pub(crate) fn everywhere() -> Vec<Value> {
+    all(&Rights {
+        kubeconfigs: Reach::Everywhere,
+        is_workload_cluster: true,
+        ..Rights::default()
+    })
+}
+
+/// For an operator that looks after these namespaces, and reaches Nodes through kubeconfigs.
+pub(crate) fn within(namespaces: &[String]) -> Vec<Value> {
+    let reach = Reach::Only(namespaces.iter().cloned().collect::<BTreeSet<_>>());
+    all(&Rights {
+        reach: reach.clone(),
+        kubeconfigs: reach,
+        ..Rights::default()
+    })
+}
+
+fn all(rights: &Rights) -> Vec<Value> {
+    let mut all = rights.management();
+    all.extend(rights.kubeconfigs());
+    all
+}

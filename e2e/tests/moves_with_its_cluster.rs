@@ -1,0 +1,116 @@
+//! `clusterctl move` takes a Cluster and all that belongs to it elsewhere: it pauses the
+//! Cluster, makes the objects anew at their destination with owner references put right, and
+//! takes the old ones away without their finalizers. The machine works on all the while.
+
+use fivespot_api::name;
+use fivespot_testkit::{Cluster, instant, machine_path, node_path, scheduled_machine};
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(what_is_left_behind_is_let_go_untouched),
+    promise!(what_has_arrived_is_taken_over_as_it_is),
+];
+
+const WITHIN: &str = "2026-03-06T15:00:00Z";
+
+fn paused(is_paused: bool) -> Value {
+    json!({"spec": {"paused": is_paused}})
+}
+
+async fn what_is_left_behind_is_let_go_untouched() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.patch(&cluster.cluster_path(), &paused(true)).await;
+    let worker = machine_path("worker");
+    let is_paused = |object: &Value| {
+        let status = &object["status"];
+        fivespot_testkit::condition(status, "Ready")["reason"] == "Paused"
+    };
+    cluster.soon(&worker, is_paused).await;
+    let before = cluster.operator_writes().len();
+    let triple = cluster.triple("worker");
+    let for_move = json!({"metadata": {
+        "annotations": {"clusterctl.cluster.x-k8s.io/delete-for-move": ""},
+        "finalizers": null,
+    }});
+    for path in triple.iter().rev().chain([&worker]) {
+        // The other way round, a controller that minds no pause might put its own back.
+        cluster.delete(path).await;
+        // Who minds none may have let go already.
+        let _ = cluster.try_patch(path, &for_move).await;
+        let now = cluster.clock().now();
+        cluster.wait_until_gone(path, now).await;
+    }
+    cluster.pass_to("2026-03-06T23:30:00Z").await;
+    let writes = cluster.operator_writes().split_off(before);
+    let touched: Vec<_> = writes
+        .iter()
+        .filter(|event| event.subresource != "status")
+        .collect();
+    assert!(touched.is_empty(), "{touched:?}");
+    let node = cluster.get(&node_path("worker")).await.unwrap();
+    assert_eq!(node["spec"].get("unschedulable"), None);
+}
+
+/// Makes an object as `clusterctl` does: as it was, but for who owns it.
+async fn arrive(cluster: &Cluster, path: &str, seen: &Value, owner: &Value) {
+    let mut object = seen.clone();
+    let meta = &seen["metadata"];
+    object["metadata"] = json!({
+        "name": meta["name"],
+        "namespace": "team-b",
+        "labels": meta["labels"],
+        "annotations": meta["annotations"],
+        "ownerReferences": [{
+            "apiVersion": "5spot.finos.org/v1alpha1",
+            "kind": "ScheduledMachine",
+            "name": "worker",
+            "uid": owner["metadata"]["uid"],
+        }],
+    });
+    object["status"] = json!({});
+    // The host is another: the old one still serves where it came from.
+    if let Some(spec) = object["spec"].as_object_mut() {
+        spec.remove("providerID");
+    }
+    let made = cluster.create(&object).await;
+    assert!(made.is_ok(), "{path}: {made:?}");
+}
+
+async fn what_has_arrived_is_taken_over_as_it_is() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    cluster.add_namespace("team-b").await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let there = |path: &str| path.replace("/default/", "/team-b/");
+    let mut destination = fivespot_testkit::cluster_object(cluster.contract());
+    destination["metadata"]["namespace"] = json!("team-b");
+    destination["spec"]["paused"] = json!(true);
+    cluster.apply(&destination).await;
+    let mut worker = scheduled_machine("worker");
+    worker["metadata"]["namespace"] = json!("team-b");
+    worker["metadata"]["finalizers"] = json!([name::FINALIZER]);
+    cluster.apply(&worker).await;
+    let owner = cluster.get(&there(&machine_path("worker"))).await.unwrap();
+    let mut uids = Vec::new();
+    for path in cluster.triple("worker") {
+        let seen = cluster.get(&path).await.unwrap();
+        arrive(&cluster, &path, &seen, &owner).await;
+        let made = cluster.get(&there(&path)).await.unwrap();
+        uids.push(made["metadata"]["uid"].clone());
+    }
+    cluster
+        .patch(&there(&cluster.cluster_path()), &paused(false))
+        .await;
+    let is_active = |object: &Value| object["status"]["phase"] == "Active";
+    let active = cluster
+        .soon(&there(&machine_path("worker")), is_active)
+        .await;
+    let status = &active["status"];
+    let refs = ["bootstrapRef", "infrastructureRef", "machineRef"];
+    assert_eq!(refs.map(|it| status[it]["uid"].clone()).to_vec(), uids);
+}

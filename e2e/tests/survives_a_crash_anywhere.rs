@@ -1,0 +1,128 @@
+//! An operator that is stopped dead after any of its writes is succeeded by another, which
+//! brings to its end what was begun: nothing double, nothing orphaned. Every crash is in a
+//! cluster, or namespace, of its own, at the same time as the others.
+
+use fivespot_testkit::{
+    BEFORE_CLOSING, CLOSING, Cluster, Tally, instant, machine_path, scheduled_machine,
+};
+use futures::future::join_all;
+use serde_json::json;
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(of_an_opening),
+    promise!(of_a_closing),
+    promise!(of_the_kill_switch),
+];
+
+/// How many crashes are played at the same time.
+const WAVE: usize = 8;
+/// More writes than any of these takes: a real Cluster API is told of step by step.
+const MOST: usize = 48;
+
+/// How often the operator has brought something about: what it did to a resource, and how
+/// the server answered.
+fn deeds(cluster: &Cluster, resource: &str, deed: &str) -> usize {
+    let told = cluster.operator_told(resource);
+    told.iter().filter(|line| line.contains(deed)).count()
+}
+
+/// Plays a story with a crash after each write, some at a time, until one play needs no more
+/// writes than it is granted.
+async fn with_every_crash(
+    prepare: impl AsyncFn(&Cluster),
+    story: impl AsyncFn(&Cluster),
+) {
+    let mut played = 0;
+    loop {
+        let wave = (played + 1..=played + WAVE)
+            .map(async |limit| crashes_after(limit, &prepare, &story).await);
+        played += WAVE;
+        if join_all(wave).await.contains(&false) {
+            break;
+        }
+        assert!(played < MOST, "no end of writes");
+    }
+}
+
+/// Says whether the operator came to its `limit`-th write, and so to its end.
+async fn crashes_after(
+    limit: usize,
+    prepare: &impl AsyncFn(&Cluster),
+    story: &impl AsyncFn(&Cluster),
+) -> bool {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    cluster.add_cluster().await;
+    let healthy = cluster.operator();
+    prepare(&cluster).await;
+    drop(healthy);
+    let tally = Tally::up_to(limit);
+    let doomed = cluster.operator_through(tally.clone());
+    let succession = async {
+        tally.reached().await;
+        let _heir = cluster.operator();
+        drop(doomed);
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = story(&cluster) => {}
+        () = succession => {}
+    }
+    assert!(tally.writes() > 0, "the operator had something to do");
+    tally.writes() >= limit
+}
+
+async fn of_an_opening() {
+    with_every_crash(
+        async |_| {},
+        async |cluster| {
+            cluster.bring_up(&scheduled_machine("worker")).await;
+            for resource in ["k0sworkerconfigs", "remotemachines", "machines"] {
+                assert_eq!(deeds(cluster, resource, "create"), 1, "{resource}");
+                assert_eq!(deeds(cluster, resource, "delete"), 0, "{resource}");
+            }
+        },
+    )
+    .await;
+}
+
+/// The worker is Active, and runs a pod.
+async fn bring_up(cluster: &Cluster) {
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("only", "worker").await;
+}
+
+async fn assert_gone(cluster: &Cluster) {
+    for path in cluster.triple("worker") {
+        assert_eq!(cluster.get(&path).await, None);
+    }
+    assert_eq!(deeds(cluster, "machines", "create"), 1);
+    assert_eq!(deeds(cluster, "machines", "delete worker 200"), 1);
+}
+
+async fn of_a_closing() {
+    with_every_crash(bring_up, async |cluster| {
+        cluster.pass_to(CLOSING).await;
+        let limit = instant("2026-03-06T23:20:00Z");
+        cluster.wait_for_phase("worker", "Inactive", limit).await;
+        assert_eq!(deeds(cluster, "pods/eviction", "create only 201"), 1);
+        assert_gone(cluster).await;
+    })
+    .await;
+}
+
+async fn of_the_kill_switch() {
+    with_every_crash(bring_up, async |cluster| {
+        let kill = json!({"spec": {"killSwitch": true}});
+        cluster.patch(&machine_path("worker"), &kill).await;
+        let limit = instant("2026-03-06T22:59:00Z");
+        cluster.wait_for_phase("worker", "Terminated", limit).await;
+        let [.., machine] = cluster.triple("worker");
+        cluster.wait_until_gone(&machine, limit).await;
+        assert_eq!(deeds(cluster, "pods/eviction", "create"), 0);
+        assert_gone(cluster).await;
+    })
+    .await;
+}

@@ -1,0 +1,86 @@
+//! Which promises are kept on which backend, and why some are not played there.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Where the results are kept, one file per backend. Written by `cargo xtask promises`.
+pub(crate) const RESULTS: &str = "e2e/results";
+
+pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
+    let mut files: Vec<_> = fs::read_dir(root.join(RESULTS))?
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    let mut results = Vec::new();
+    for file in files {
+        results.push(serde_json::from_str(&fs::read_to_string(file)?)?);
+    }
+    Ok(render(&results))
+}
+
+fn render(results: &[Value]) -> String {
+    let mut text = "\
+The promises of `e2e/tests` are played on several backends; the operator is the same. `.ci/run`
+plays them, and `cargo xtask promises` keeps the results of the last whole runs.
+
+| backend | kept | broken | not played |
+|---|---:|---:|---:|
+"
+    .to_owned();
+    let mut reasons: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for result in results {
+        let backend = result["backend"].as_str().unwrap_or_default();
+        let [mut kept, mut broken, mut not_played] = [0; 3];
+        for (promise, outcome) in result["promises"].as_object().into_iter().flatten() {
+            match (outcome.as_str(), outcome["notPlayed"].as_str()) {
+                (Some("kept"), _) => kept += 1,
+                (_, Some(why)) => {
+                    not_played += 1;
+                    let promises = reasons.entry(why).or_default();
+                    promises.entry(promise).or_default().push(backend);
+                }
+                _ => broken += 1,
+            }
+        }
+        let _ = writeln!(text, "| {backend} | {kept} | {broken} | {not_played} |");
+    }
+    text.push_str("\nWhat is not played, and why:\n");
+    for (why, promises) in reasons {
+        let _ = write!(text, "\n- it {why}:\n");
+        for (promise, backends) in promises {
+            let _ = writeln!(text, "  - `{promise}` ({})", backends.join("; "));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::render;
+
+    #[test]
+    fn what_is_not_played_is_listed_under_its_reason() {
+        let text = render(&[
+            json!({"backend": "A", "promises": {"x::y": "kept", "x::z": "broken"}}),
+            json!({"backend": "B", "promises": {
+                "x::y": {"notPlayed": "needs more"}, "x::z": "kept",
+            }}),
+        ]);
+        assert!(
+            text.contains("| A | 1 | 1 | 0 |\n| B | 1 | 0 | 1 |\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("- it needs more:\n  - `x::y` (B)\n"),
+            "{text}"
+        );
+    }
+}
