@@ -69,6 +69,8 @@ async fn nothing_is_created_for_a_disabled_schedule() {
     let mut worker = scheduled_machine("worker");
     worker["spec"]["schedule"]["enabled"] = json!(false);
     cluster.apply(&worker).await;
+    let is_disabled = |object: &Value| object["status"]["phase"] == "Disabled";
+    cluster.soon(&machine_path("worker"), is_disabled).await;
     cluster.pass_to("2026-03-07T15:00:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "Disabled");
     for path in cluster.triple("worker") {

@@ -48,6 +48,7 @@ mod needs_no_more_than_its_roles;
 mod opens_on_time;
 mod pauses;
 mod promise;
+mod reaches_another_cluster;
 mod reclaims_on_match;
 mod reclaims_the_host;
 mod run;
@@ -84,6 +85,7 @@ const ALL: &[&[Promise]] = &[
     needs_no_more_than_its_roles::PROMISES,
     opens_on_time::PROMISES,
     pauses::PROMISES,
+    reaches_another_cluster::PROMISES,
     reclaims_on_match::PROMISES,
     reclaims_the_host::PROMISES,
     speaks_both_contracts::PROMISES,

@@ -1,29 +1,24 @@
 //! A whole cluster with Cluster API, and an operator on a clock that the test moves.
 
-use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
-use fivespot_apiserver::{AuditEvent, Server, User};
+use fivespot_apiserver::{AuditEvent, Server};
 use fivespot_clock::Clock;
-use fivespot_controller::kubeconfig::Access;
-use fivespot_controller::{Connect, Dial, Namespaces, Options, run};
 use fivespot_sim::Contract;
 use http::Method;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
-use tokio::task::JoinHandle;
 
 use crate::backend::Backend;
-use crate::crash::{Crash, Tally};
-use crate::embedded::{Embedded, InProcess};
+use crate::embedded::Embedded;
 use crate::home::Home;
+use crate::operator::WORKLOAD;
 use crate::path::{machine_path, path_of};
 use crate::request::{self, Form};
-use crate::rights::{self, GROUPS, OPERATOR};
+use crate::rights::{self, OPERATOR};
 use crate::site::{PATIENCE, Site, TICK};
-use crate::wire::{Traffic, Wire};
+use crate::wire::Traffic;
 
 /// A cluster with the ScheduledMachine definition, its policy and binding, and a Cluster
 /// API, on the [`Backend`] of the run. What of it is the test's own ends when it is
@@ -49,9 +44,9 @@ pub(crate) enum Ground {
 
 /// The test's own part of a real cluster.
 pub(crate) struct Real {
-    traffic: Traffic,
+    pub(crate) traffic: Traffic,
     /// A client with the operator's rights.
-    operator: Client,
+    pub(crate) operator: Client,
 }
 
 impl fmt::Debug for Real {
@@ -69,16 +64,6 @@ impl fmt::Debug for Cluster {
             .field("home", &self.home)
             .field("ground", &self.ground)
             .finish_non_exhaustive()
-    }
-}
-
-/// A running operator. Dropping it stops it dead, wherever it is.
-#[derive(Debug)]
-pub struct Operator(JoinHandle<()>);
-
-impl Drop for Operator {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 
@@ -108,7 +93,10 @@ impl Cluster {
     }
 
     async fn embedded(now: Timestamp, contract: Contract) -> Self {
-        let clock = Clock::stopped_at(now);
+        Self::on_embedded(Clock::stopped_at(now), contract).await
+    }
+
+    async fn on_embedded(clock: Clock, contract: Contract) -> Self {
         let embedded = Embedded::start(&clock, contract).await;
         let cluster = Self {
             client: Client::new(embedded.server.in_process(), "default"),
@@ -143,6 +131,13 @@ impl Cluster {
             client,
             home: Home::in_namespace(&namespace),
         }
+    }
+
+    /// Another cluster, to be the workload cluster of this one: an embedded server on the same
+    /// clock, whatever the backend.
+    pub async fn another(&self) -> Self {
+        let contract = Contract::V1Beta2;
+        Self::on_embedded(self.clock.clone(), contract).await
     }
 
     /// Makes the namespace that the test calls `name`. To be made before the operator that
@@ -189,6 +184,10 @@ impl Cluster {
         &self.ground
     }
 
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
     /// A client with every right.
     pub fn client(&self) -> Client {
         self.client.clone()
@@ -209,39 +208,6 @@ impl Cluster {
         self.home.namespace(name)
     }
 
-    /// Starts an operator.
-    pub fn operator(&self) -> Operator {
-        self.operator_through(Tally::default())
-    }
-
-    /// Starts an operator whose writes are counted; it dies with the tally, if that has a
-    /// limit.
-    pub fn operator_through(&self, tally: Tally) -> Operator {
-        let options = match &self.ground {
-            Ground::Embedded(embedded) => {
-                let user = User::new(OPERATOR, &GROUPS);
-                let service = Crash::new(embedded.server.in_process_as(user), tally);
-                let client = Client::new(service, "default");
-                let mut options = Options::new(client.clone(), self.clock.clone());
-                options.connect = Arc::new(InProcess(client));
-                options
-            }
-            Ground::Kubernetes(real) => {
-                let watched = Watched {
-                    traffic: real.traffic.clone(),
-                    tally,
-                };
-                let client = watched.client(OPERATOR, real.operator.clone());
-                let mut options = Options::new(client, self.clock.clone());
-                options.connect = Arc::new(watched);
-                let namespaces: BTreeSet<String> =
-                    self.home.namespaces().into_iter().collect();
-                options.namespaces = Namespaces::Only(namespaces);
-                options
-            }
-        };
-        Operator(tokio::spawn(async move { match run(options).await {} }))
-    }
     /// Creates or changes an object as `kubectl apply --server-side` does.
     pub async fn apply(&self, object: &Value) {
         if let Err(error) = self.try_apply(object).await {
@@ -528,27 +494,5 @@ impl Cluster {
             .filter(|event| [OPERATOR, WORKLOAD].contains(&event.user.as_str()))
             .filter(wanted)
             .collect()
-    }
-}
-
-/// Who the operator is to a real workload cluster; on the embedded server that is the same.
-const WORKLOAD: &str = "workload-admin";
-
-/// Makes an operator's clients for a real cluster, which are watched and may die together.
-struct Watched {
-    traffic: Traffic,
-    tally: Tally,
-}
-
-impl Watched {
-    fn client(&self, user: &'static str, inner: Client) -> Client {
-        let wire = Wire::new(inner, user, self.traffic.clone());
-        Client::new(Crash::new(wire, self.tally.clone()), "default")
-    }
-}
-
-impl Connect for Watched {
-    fn connect(&self, access: &Access) -> Result<Client, kube::Error> {
-        Ok(self.client(WORKLOAD, Dial.connect(access)?))
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fivespot_apiserver::{Audit, AuditEvent, Credentials, Server, User};
 use fivespot_clock::Clock;
-use fivespot_controller::Connect;
 use fivespot_controller::kubeconfig::Access;
+use fivespot_controller::{Connect, Dial};
 use fivespot_sim::Contract;
 use kube::Client;
 use tokio::task::JoinHandle;
@@ -75,11 +75,15 @@ impl Embedded {
     }
 }
 
-/// Reaches the one cluster that there is, whatever address its kubeconfig names.
+/// Reaches the cluster in this process where its kubeconfig is meant, and dials others.
 pub(crate) struct InProcess(pub(crate) Client);
 
 impl Connect for InProcess {
-    fn connect(&self, _: &Access) -> Result<Client, kube::Error> {
+    fn connect(&self, access: &Access) -> Result<Client, kube::Error> {
+        let authority = access.server().authority();
+        if authority.is_some_and(|it| it.as_str() != ADDRESS) {
+            return Dial.connect(access);
+        }
         Ok(self.0.clone())
     }
 }

@@ -14,6 +14,9 @@ pub const BEFORE_CLOSING: &str = "2026-03-06T22:50:00Z";
 /// The instant at which it closes.
 pub const CLOSING: &str = "2026-03-06T23:00:00Z";
 
+/// Where [`Cluster::hold_last_pod`] puts its budget.
+const SHOP_BUDGET: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/shop";
+
 /// The finalizer of [`Cluster::hold`].
 const HOLD: &str = "example.com/hold";
 
@@ -149,12 +152,18 @@ impl Cluster {
             "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "shop"}}},
         }))
         .await;
+        if Backend::chosen() == Backend::Kubernetes {
+            let knows_of_pod = async || {
+                let budget = self.get(SHOP_BUDGET).await.unwrap_or_default();
+                budget["status"]["currentHealthy"].as_u64() > Some(0)
+            };
+            self.eventually(knows_of_pod).await;
+        }
     }
 
     /// Ends [`hold_last_pod`](Self::hold_last_pod).
     pub async fn release_last_pod(&self) {
-        let path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/shop";
-        self.delete(path).await;
+        self.delete(SHOP_BUDGET).await;
     }
 
     /// The status of the ScheduledMachine `name`, or null.

@@ -1,0 +1,84 @@
+//! The operator that a test starts.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fivespot_apiserver::User;
+use fivespot_controller::kubeconfig::Access;
+use fivespot_controller::{Connect, Dial, Namespaces, Options, run};
+use kube::Client;
+use tokio::task::JoinHandle;
+
+use crate::cluster::{Cluster, Ground};
+use crate::crash::{Crash, Tally};
+use crate::embedded::InProcess;
+use crate::rights::{GROUPS, OPERATOR};
+use crate::wire::{Traffic, Wire};
+
+/// A running operator. Dropping it stops it dead, wherever it is.
+#[derive(Debug)]
+pub struct Operator(JoinHandle<()>);
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Cluster {
+    /// Starts an operator.
+    pub fn operator(&self) -> Operator {
+        self.operator_through(Tally::default())
+    }
+
+    /// Starts an operator whose writes are counted; it dies with the tally, if that has a
+    /// limit.
+    pub fn operator_through(&self, tally: Tally) -> Operator {
+        let options = match self.ground() {
+            Ground::Embedded(embedded) => {
+                let user = User::new(OPERATOR, &GROUPS);
+                let service = Crash::new(embedded.server.in_process_as(user), tally);
+                let client = Client::new(service, "default");
+                let mut options = Options::new(client.clone(), self.clock().clone());
+                options.connect = Arc::new(InProcess(client));
+                options
+            }
+            Ground::Kubernetes(real) => {
+                let watched = Watched {
+                    traffic: real.traffic.clone(),
+                    tally,
+                };
+                let client = watched.client(OPERATOR, real.operator.clone());
+                let mut options = Options::new(client, self.clock().clone());
+                options.connect = Arc::new(watched);
+                let namespaces: BTreeSet<String> =
+                    self.home().namespaces().into_iter().collect();
+                options.namespaces = Namespaces::Only(namespaces);
+                options
+            }
+        };
+        Operator(tokio::spawn(async move { match run(options).await {} }))
+    }
+}
+
+/// Who the operator is to a real workload cluster; on the embedded server that is the same.
+pub(crate) const WORKLOAD: &str = "workload-admin";
+
+/// Makes an operator's clients for a real cluster, which are watched and may die together.
+struct Watched {
+    traffic: Traffic,
+    tally: Tally,
+}
+
+impl Watched {
+    fn client(&self, user: &'static str, inner: Client) -> Client {
+        let wire = Wire::new(inner, user, self.traffic.clone());
+        Client::new(Crash::new(wire, self.tally.clone()), "default")
+    }
+}
+
+impl Connect for Watched {
+    fn connect(&self, access: &Access) -> Result<Client, kube::Error> {
+        Ok(self.client(WORKLOAD, Dial.connect(access)?))
+    }
+}

@@ -1,0 +1,68 @@
+//! Nodes and pods are where the kubeconfig of their Cluster leads, and nowhere else.
+
+use fivespot_testkit::{
+    BEFORE_CLOSING, CLOSING, Cluster, condition, instant, machine_path, node_path, pod,
+    pod_path, scheduled_machine,
+};
+use k8s_openapi::ByteString;
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[promise!(a_node_is_drained_where_it_is)];
+
+const KUBECONFIG: &str =
+    "/api/v1/namespaces/default/secrets/production-cluster-kubeconfig";
+
+/// The worker's Node, as the other cluster has it, with one pod.
+async fn join(other: &Cluster, node: &str, provider_id: &Value) {
+    let ready = json!([{"type": "Ready", "status": "True", "reason": "KubeletReady"}]);
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": node},
+        "spec": {"providerID": provider_id},
+    });
+    other.apply(&object).await;
+    let status = json!({"status": {"conditions": ready}});
+    other.patch(&(node_path(node) + "/status"), &status).await;
+    other.apply(&pod("only", "shop", node)).await;
+}
+
+async fn a_node_is_drained_where_it_is() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    let other = cluster.another().await;
+    let listening = other.listen().await;
+    let node = cluster.node_name("worker");
+    join(&other, &node, &active["status"]["providerID"]).await;
+    let text = ByteString(listening.kubeconfig().as_bytes().to_vec());
+    cluster
+        .patch(KUBECONFIG, &json!({"data": {"value": text}}))
+        .await;
+    // What the operator hears from afar, it hears without the clock knowing.
+    let is_cordoned = async || {
+        let found = other.get(&node_path(&node)).await.unwrap_or_default();
+        found["spec"]["unschedulable"] == true
+    };
+    cluster.settle().await;
+    cluster.pass_to(CLOSING).await;
+    cluster.eventually(is_cordoned).await;
+    let is_evicted = async || {
+        let pod = other.get(&pod_path("only")).await.unwrap_or_default();
+        pod["metadata"].get("deletionTimestamp").is_some() || pod.is_null()
+    };
+    cluster.eventually(is_evicted).await;
+    let here = cluster.get(&node_path("worker")).await.unwrap_or_default();
+    assert_eq!(here["spec"].get("unschedulable"), None, "{here:#}");
+    let now = json!({"gracePeriodSeconds": 0});
+    if other.get(&pod_path("only")).await.is_some() {
+        other.delete_with(&pod_path("only"), &now).await;
+    }
+    let limit = instant("2026-03-06T23:30:00Z");
+    let gone = cluster.wait_for_phase("worker", "Inactive", limit).await;
+    assert_eq!(condition(&gone["status"], "Ready")["status"], "True");
+    assert!(cluster.get(&machine_path("worker")).await.is_some());
+}
