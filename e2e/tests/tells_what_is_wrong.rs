@@ -19,6 +19,9 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_that_its_health_check_gave_up_is_replaced),
     promise!(each_change_of_phase_is_told_once_as_an_event)
         .on_embedded_alone("dates events to the second, and lets them expire"),
+    promise!(an_object_that_makes_no_sense_is_told_so_and_moves_nothing)
+        .disruptive()
+        .on_embedded_alone("loosens the definition that all others rely on"),
 ];
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
@@ -216,4 +219,34 @@ async fn each_change_of_phase_is_told_once_as_an_event() {
             "2026-03-06T23:00:03Z MachineDeleted",
         ]
     );
+}
+
+async fn an_object_that_makes_no_sense_is_told_so_and_moves_nothing() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    let mut loose = crd::render_without_rules();
+    let priority =
+        "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/priority";
+    let priority = loose.pointer_mut(priority).unwrap();
+    *priority = json!({"type": "integer"});
+    cluster.apply(&loose).await;
+    let broken = json!({"spec": {"priority": 300}});
+    cluster.patch(&machine_path("worker"), &broken).await;
+    cluster.settle().await;
+    let writes = cluster.operator_writes().len();
+    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Error");
+    let told = condition(&status, "Ready");
+    assert_eq!(told["reason"], "InvalidSpec");
+    let message = told["message"].as_str().unwrap();
+    assert!(message.contains("300"), "{message}");
+    assert_eq!(status["machineRef"], active["status"]["machineRef"]);
+    assert_eq!(cluster.operator_writes().len(), writes);
+    let mended = json!({"spec": {"priority": 30}});
+    cluster.patch(&machine_path("worker"), &mended).await;
+    cluster
+        .wait_for_phase("worker", "Active", instant("2026-03-06T16:01:00Z"))
+        .await;
 }

@@ -42,6 +42,8 @@ pub(crate) enum Gathered {
     View(Box<View>),
     /// There is no such ScheduledMachine.
     Gone,
+    /// There is one that makes no sense, as it is stored, and why it makes none.
+    Unreadable { value: Value, message: String },
     /// Something has not arrived yet; the key is woken when it has.
     Waiting,
     /// The ScheduledMachine could not be read, and this is why.
@@ -80,9 +82,12 @@ pub(crate) async fn gather(
 
 async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, NotYet> {
     let status = value["status"].clone();
-    let object: ScheduledMachine = match serde_json::from_value(value) {
+    let object: ScheduledMachine = match serde_json::from_value(value.clone()) {
         Ok(object) => object,
-        Err(error) => return Ok(Gathered::Failed(error.to_string())),
+        Err(error) => {
+            let message = error.to_string();
+            return Ok(Gathered::Unreadable { value, message });
+        }
     };
     let contract = contract(source).await;
     let machine = machine(source, &contract).await?;
@@ -103,6 +108,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, NotYet> {
         bootstrap,
         infrastructure,
         workload: workload?,
+        releases_stuck: source.shell.options.force_finalizer_on_timeout,
     };
     Ok(Gathered::View(Box::new(View {
         now: source.shell.clock.now(),
@@ -115,7 +121,11 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, NotYet> {
 
 async fn contract(source: &Source<'_>) -> Fact<Contract> {
     match source.contract().await {
-        Ok(Some(contract)) => Fact::Known(contract),
+        Ok(Some(contract)) => {
+            let group = fivespot_capi::version::GROUP;
+            source.shell.leave_versions(group, contract.name());
+            Fact::Known(contract)
+        }
         Ok(None) => {
             let group = fivespot_capi::version::GROUP;
             source.shell.not_served(group, source.key);

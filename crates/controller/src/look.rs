@@ -66,7 +66,9 @@ async fn answered(shell: &Arc<Shell>, key: &Key) -> Result<Option<Look>, String>
                 seen: view.seen,
             },
             Gathered::Gone => return Ok(None),
-            Gathered::Failed(error) => return Err(error),
+            Gathered::Failed(error) | Gathered::Unreadable { message: error, .. } => {
+                return Err(error);
+            }
             // A live look waits for nothing.
             Gathered::Waiting => continue,
         };

@@ -81,6 +81,9 @@ pub struct Options {
     pub max_concurrent: NonZeroUsize,
     /// What is measured, and whether all is well.
     pub instruments: Instruments,
+    /// Whether the finalizer is taken off a day after a removal began that has not ended,
+    /// whatever is left behind then.
+    pub force_finalizer_on_timeout: bool,
     /// Who is told of each transition.
     pub observe: Arc<dyn Observe>,
     /// This instance's name in events and Leases, unique among replicas.
@@ -101,6 +104,7 @@ impl Options {
             connect: Arc::new(Dial),
             max_concurrent: DEFAULT_MAX_CONCURRENT,
             instruments: Instruments::default(),
+            force_finalizer_on_timeout: false,
             observe: Arc::new(Silent),
             identity: fivespot_api::name::FIELD_MANAGER.to_owned(),
             seed: 0,

@@ -71,7 +71,7 @@ async fn keep_warm(shell: &Arc<Shell>, key: &Key) -> Outcome {
             planned(shell, key, &view);
         }
         Gathered::Gone => shell.forget(key),
-        Gathered::Waiting | Gathered::Failed(_) => {}
+        Gathered::Waiting | Gathered::Unreadable { .. } | Gathered::Failed(_) => {}
     }
     Outcome::Done { wake: None }
 }
@@ -93,6 +93,10 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
             Gathered::Gone => {
                 shell.forget(key);
                 return Outcome::Done { wake: None };
+            }
+            Gathered::Unreadable { value, message } => {
+                tracing::warn!(error = message, "ScheduledMachine makes no sense");
+                return report::unreadable(shell, key, &value, &message).await;
             }
             Gathered::Failed(error) => {
                 tracing::warn!(error, "ScheduledMachine could not be read");

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use fivespot_api::condition::{self, ConditionType, Finding, Reason};
 use fivespot_api::{Phase, ScheduledMachineStatus, name};
 use fivespot_plan::Event;
 use k8s_openapi::api::events::v1 as events;
@@ -13,6 +14,7 @@ use crate::gather::View;
 use crate::ledger::{Version, Written};
 use crate::memo::Memo;
 use crate::port::Address;
+use crate::queue::Outcome;
 use crate::shell::{Shell, cache_name, scheduled_machine};
 use crate::{Key, Transition, failure};
 
@@ -74,6 +76,47 @@ pub(crate) async fn status(
     shell.desk(key, |desk| desk.ledger.record(cache, key.clone(), written));
     transition(shell, key, view, status);
     Told::Written
+}
+
+/// Tells that nothing is done about an object that makes no sense, as it is stored. It is looked
+/// at again when it changes.
+pub(crate) async fn unreadable(
+    shell: &Arc<Shell>,
+    key: &Key,
+    value: &Value,
+    why: &str,
+) -> Outcome {
+    let stored = value["status"].clone();
+    let before = serde_json::from_value(stored.clone());
+    let mut status: ScheduledMachineStatus = before.unwrap_or_default();
+    let message = format!("the object cannot be read: {why}; nothing is touched");
+    let (kind, reason) = (ConditionType::Ready, Reason::InvalidSpec);
+    let found = Finding::new(kind, false, reason, message.clone());
+    let generation = value["metadata"]["generation"].as_i64();
+    condition::set(&mut status.conditions, found, generation, shell.clock.now());
+    status.phase = Some(Phase::Error);
+    status.message = Some(message.chars().take(1_024).collect());
+    status.observed_generation = generation;
+    let wanted = serde_json::to_value(&status).unwrap_or_default();
+    let Some(change) = difference(&stored, &wanted) else {
+        return Outcome::Done { wake: None };
+    };
+    let version = &value["metadata"]["resourceVersion"];
+    let patch = json!({"metadata": {"resourceVersion": version}, "status": change});
+    let resource = scheduled_machine();
+    let at = Address {
+        resource: &resource,
+        namespace: Some(&key.namespace),
+        name: &key.name,
+    };
+    match shell.port.patch(&at, Some("status"), &patch).await {
+        Ok(_) => Outcome::Done { wake: None },
+        Err(error) => {
+            let error = failure::words(&error);
+            tracing::warn!(error, "status could not be written");
+            Outcome::Failed { wake: None }
+        }
+    }
 }
 
 fn transition(shell: &Shell, key: &Key, view: &View, status: &ScheduledMachineStatus) {

@@ -293,6 +293,25 @@ impl Shell {
         }
     }
 
+    /// The kinds of `group` are used in `version` from now on: no other is watched any more.
+    pub(crate) fn leave_versions(&self, group: &str, version: &str) {
+        let others: Vec<Arc<Feed>> = {
+            let mut tables = self.tables();
+            let is_other = |feed: &Arc<Feed>| {
+                feed.resource.group == group && feed.resource.version != version
+            };
+            let others: Vec<_> = tables.feeds.values().cloned().collect();
+            let others: Vec<_> = others.into_iter().filter(is_other).collect();
+            for feed in &others {
+                tables.feeds.remove(&feed.name);
+            }
+            others
+        };
+        for feed in others {
+            feed.stop();
+        }
+    }
+
     /// `key` asked for a kind of `group` that is not served.
     pub(crate) fn not_served(&self, group: &str, key: &Key) {
         let mut tables = self.tables();
@@ -454,4 +473,33 @@ pub(crate) fn config_map() -> ApiResource {
 /// Pods, as a kind.
 pub(crate) fn pod() -> ApiResource {
     ApiResource::erase::<Pod>(&())
+}
+
+#[cfg(test)]
+mod tests {
+    use fivespot_capi::Contract;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn after_an_upgrade_only_the_newer_version_is_watched() {
+        let silent = tower::service_fn(|_: http::Request<kube::client::Body>| {
+            std::future::pending::<
+                Result<http::Response<kube::client::Body>, std::convert::Infallible>,
+            >()
+        });
+        let client = kube::Client::new(silent, "default");
+        let clock = Clock::stopped_at(jiff::Timestamp::UNIX_EPOCH);
+        let (tasks, _started) = tokio::sync::mpsc::unbounded_channel();
+        let shell = Arc::new(Shell::new(Options::new(client, clock), tasks));
+        let [old, new] = [Contract::V1Beta1, Contract::V1Beta2]
+            .map(|contract| cluster_api(contract, "Machine"));
+        for resource in [&old, &new] {
+            shell.feed(resource, Shape::Machine);
+        }
+        shell.leave_versions(&new.group, &new.version);
+        assert!(shell.cache(&cache_name(&old)).is_none());
+        assert!(shell.cache(&cache_name(&new)).is_some());
+        assert!(shell.cache(&shell.scheduled_machines.name).is_some());
+    }
 }

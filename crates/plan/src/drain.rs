@@ -13,6 +13,8 @@ use crate::{
 
 /// How many evictions one pass sends.
 const BATCH: usize = 10;
+/// For how long after the commitment a machine counts as beginning to leave.
+const BEGINNING: SignedDuration = SignedDuration::from_secs(30);
 /// How long until a Node whose pods are leaving, or a cluster that is silent, is looked at again.
 const RECHECK: SignedDuration = SignedDuration::from_secs(5);
 
@@ -34,7 +36,7 @@ pub(crate) enum Drain {
 }
 
 /// What to do about the Node of a Machine that leaves and has time to.
-pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Drain {
+pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Drain {
     let Some(link) = &machine.node else {
         return Drain::NotOurs;
     };
@@ -48,10 +50,20 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Drain {
     };
     match &case.seen.workload.access {
         Access::Connected => {}
+        // Who has no access when the machine begins to leave has never had any. Later it may be a
+        // rotation, and a drain that is under way is worth waiting for.
         Access::KubeconfigMissing { .. }
         | Access::KubeconfigRefused { .. }
-        | Access::Unauthorized { .. } => return Drain::NotOurs,
-        Access::Unreachable { .. } | Access::NotAsked => return silent(),
+        | Access::Unauthorized { .. }
+            if case.now <= after(started, BEGINNING) =>
+        {
+            return Drain::NotOurs;
+        }
+        Access::KubeconfigMissing { .. }
+        | Access::KubeconfigRefused { .. }
+        | Access::Unauthorized { .. }
+        | Access::Unreachable { .. }
+        | Access::NotAsked => return silent(),
     }
     if is_refused(case) {
         return Drain::NotOurs;

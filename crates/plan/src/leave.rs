@@ -58,7 +58,7 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
             .collect();
         return Outcome::tell(going("deleting")).with(actions);
     }
-    match drain::next(case, machine) {
+    match drain::next(case, machine, shutdown.started_at) {
         Drain::NotOurs => {
             Outcome::tell(going("deleting")).with(vec![write::delete_machine(machine)])
         }

@@ -84,6 +84,9 @@ use triple::Triple;
 /// How long until what could not be read is read again.
 const REREAD: SignedDuration = SignedDuration::from_secs(30);
 
+/// After which a removal that has not ended may be given up.
+const RELEASE: SignedDuration = SignedDuration::from_hours(24);
+
 /// What to do next.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
@@ -164,10 +167,34 @@ fn blind(case: &Case<'_>, unknown: &Unknown) -> Outcome {
     Outcome::tell(State::Blind { reason, message }).wake(memory::after(case.now, REREAD))
 }
 
+/// From when on the finalizer is taken off although something is left; none if it is not.
+fn release_at(case: &Case<'_>) -> Option<Timestamp> {
+    let shutdown = case.subject.status.shutdown.as_ref();
+    let is_asked_for = case.seen.releases_stuck && case.subject.is_deleting;
+    shutdown
+        .filter(|_| is_asked_for)
+        .map(|shutdown| memory::after(shutdown.started_at, RELEASE))
+}
+
+/// Takes the finalizer off, with a word about what may be left.
+fn release(case: &Case<'_>, state: State) -> Outcome {
+    let told = "the finalizer is released a day after the removal began; what is left of the \
+                machine is nobody's: look for it by the label 5spot.finos.org/scheduled-machine";
+    let event = Event::warning("FinalizerCleanupTimedOut", "ReleaseFinalizer", told);
+    let mut outcome =
+        Outcome::tell(state).with(vec![write::remove_finalizer(case.subject)]);
+    outcome.events.push(event);
+    outcome
+}
+
 /// Sees to it that the finalizer is there before anything else, and goes after everything else.
 fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
     let subject = case.subject;
     let is_touched = !matches!(outcome.state, State::Paused(_) | State::Blind { .. });
+    let release_at = release_at(case).filter(|_| is_touched);
+    if release_at.is_some_and(|due| due <= case.now) && outcome.state != State::Quiet {
+        return release(case, outcome.state);
+    }
     let action = if outcome.state == State::Quiet && subject.is_deleting {
         Some(write::remove_finalizer(subject))
     } else if is_touched && !subject.has_finalizer() {
@@ -177,7 +204,10 @@ fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
     };
     match action {
         Some(action) => Outcome::tell(outcome.state).with(vec![action]),
-        None => outcome,
+        None => Outcome {
+            wakes: outcome.wakes.into_iter().chain(release_at).collect(),
+            ..outcome
+        },
     }
 }
 

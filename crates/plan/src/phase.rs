@@ -214,7 +214,8 @@ fn is_leaving(case: &Case<'_>, machine: &Machine) -> bool {
 }
 
 /// Whether this very Machine has been in service before. Only a word depends on it: a machine
-/// that loses its Node's readiness stays Active, one that never had it is Pending.
+/// that loses its Node's readiness stays Active, one that never had it is Pending. What was paused,
+/// switched off or about to leave with a Node had been in service as a rule.
 fn was_in_service(case: &Case<'_>) -> bool {
     let status = &case.subject.status;
     let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_deref());
@@ -227,8 +228,12 @@ fn was_in_service(case: &Case<'_>) -> bool {
         Reason::MachineRunning,
         Reason::PendingChanges,
         Reason::NodeNotReady,
+        Reason::Paused,
+        Reason::Disabled,
+        Reason::ShuttingDown,
     ];
     is_same
+        && status.node_ref.is_some()
         && said
             .is_some_and(|ready| in_service.iter().any(|of| of.as_str() == ready.reason))
 }

@@ -22,6 +22,9 @@ pub struct Seen {
     pub infrastructure: Vec<Sighting>,
     /// What was found in the workload cluster.
     pub workload: Workload,
+    /// Whether the operator was told to let go of an object whose removal has not ended a day
+    /// after it began, whatever it leaves behind.
+    pub releases_stuck: bool,
 }
 
 impl Default for Seen {
@@ -35,6 +38,7 @@ impl Default for Seen {
             bootstrap: Vec::new(),
             infrastructure: Vec::new(),
             workload: Workload::default(),
+            releases_stuck: false,
         }
     }
 }

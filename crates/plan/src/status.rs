@@ -35,6 +35,7 @@ pub(crate) fn next(
     status.next_transition = [case.next_flip(), status.next_cleanup]
         .into_iter()
         .flatten()
+        .filter(|due| *due > case.now)
         .min();
     let (phase, ready) = phase::summary(case, rung, &outcome.state, failure);
     status.phase = Some(phase);

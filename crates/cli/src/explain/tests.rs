@@ -90,6 +90,7 @@ fn look(status: &Value, found: Option<Value>) -> Look {
             infrastructure: nothing_at(&places.infrastructure),
             machine: Fact::Known(machine),
             workload,
+            releases_stuck: false,
         },
     }
 }

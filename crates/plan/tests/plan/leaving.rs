@@ -2,10 +2,12 @@
 
 use fivespot_api::{Phase, ShutdownReason};
 use fivespot_capi::{Contract, key};
-use fivespot_plan::{Access, Cause, Memory, Step};
+use fivespot_plan::{Access, Cause, EventType, Memory, Step};
 use serde_json::json;
 
-use crate::world::{CLOSES, CONTRACTS, EVENING, NOON, OPENS, World, at, in_service, pod};
+use crate::world::{
+    CLOSES, CONTRACTS, EVENING, MONDAY, NOON, OPENS, World, at, in_service, pod,
+};
 
 #[test]
 fn a_refused_eviction_is_tried_again_until_it_succeeds_and_then_the_machine_goes() {
@@ -275,4 +277,111 @@ fn a_machine_stays_until_cluster_api_has_taken_over_what_has_to_leave_with_it() 
         assert_eq!(world.kinds(), [""; 0], "{:#?}", world.log);
         assert_eq!(world.status().phase, Some(Phase::Terminated));
     }
+}
+
+#[test]
+fn access_that_is_lost_during_the_drain_is_waited_for_until_the_deadline() {
+    let missing = || Access::KubeconfigMissing {
+        message: "there is no Secret prod-kubeconfig".to_owned(),
+    };
+    // Lost a minute later: the drain may go on when it is back.
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    world.access = missing();
+    world.run_until(&mut memory, "2026-03-06T18:04:00Z");
+    assert_eq!(world.count("DeleteMachine"), 0);
+    world.run_until(&mut memory, "2026-03-06T18:06:00Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
+    assert_eq!(world.count("ExcludeDrain"), 1, "at the deadline");
+    // Not granted from the beginning: Cluster API drains, at once.
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.access = missing();
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
+    assert_eq!(world.count("ExcludeDrain"), 0);
+}
+
+#[test]
+fn a_refused_exclusion_does_not_hold_up_the_deletion_and_is_told() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.failing = Some((Step::ExcludeDrain, Cause::Rejected));
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.is_moving = false;
+    world.settle(&mut memory);
+    assert_eq!(world.first("DeleteMachine"), at(NOON));
+    let status = world.status();
+    assert_eq!(status.phase, Some(Phase::ShuttingDown));
+    assert_eq!(
+        status.message.unwrap(),
+        "waiting for Machine worker to be gone; cannot change the Machine: the API server \
+         refuses it"
+    );
+    // No answer at all is another matter: both are tried again.
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.failing = Some((Step::ExcludeDrain, Cause::Unavailable));
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.settle(&mut memory);
+    assert_eq!(world.count("DeleteMachine"), 0);
+}
+
+#[test]
+fn a_deadline_that_has_passed_is_no_next_transition() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    let deadline = Some(at("2026-03-06T18:05:00Z"));
+    assert_eq!(world.status().next_transition, deadline);
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T18:10:00Z");
+    let status = world.status();
+    assert_eq!(status.phase, Some(Phase::ShuttingDown));
+    assert_eq!(status.next_transition, Some(at(MONDAY)));
+    assert_eq!(status.next_cleanup, deadline);
+}
+
+#[test]
+fn a_removal_that_hangs_is_given_up_after_a_day_where_that_was_asked_for() {
+    for releases in [false, true] {
+        let mut memory = Memory::default();
+        let mut world = in_service(Contract::V1Beta2, &mut memory);
+        world.releases_stuck = releases;
+        world.delete_sm();
+        world.is_moving = false;
+        world.run_until(&mut memory, "2026-03-07T11:59:59Z");
+        assert!(world.sm.is_some());
+        world.run_until(&mut memory, "2026-03-07T12:00:00Z");
+        assert_eq!(world.sm.is_none(), releases);
+        let warned = world.events.iter().any(|event| {
+            event.reason == "FinalizerCleanupTimedOut" && event.kind == EventType::Warning
+        });
+        assert_eq!(warned, releases);
+        assert!(
+            world.get("Machine").is_some(),
+            "nothing is forced but the finalizer"
+        );
+    }
+}
+
+#[test]
+fn a_machine_that_was_paused_in_service_is_not_told_as_joining_anew() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    world.get_mut("Node").unwrap()["status"] =
+        json!({ "conditions": [{ "type": "Ready", "status": "False" }] });
+    world.settle(&mut memory);
+    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(false);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    assert_eq!(world.status().conditions[0].reason, "NodeNotReady");
 }

@@ -50,6 +50,8 @@ pub(crate) struct World {
     pub(crate) phases: Vec<(Timestamp, Phase)>,
     /// How many more writes the shell gets done before it dies.
     pub(crate) writes_left: usize,
+    /// Whether the operator gives up a removal after a day.
+    pub(crate) releases_stuck: bool,
     /// Whether Cluster API and the node move.
     pub(crate) is_moving: bool,
     serial: u64,
@@ -147,6 +149,7 @@ impl World {
             told: Vec::new(),
             phases: Vec::new(),
             writes_left: usize::MAX,
+            releases_stuck: false,
             is_moving: true,
             serial: 1,
         };
@@ -250,6 +253,7 @@ impl World {
             infrastructure: look(&places.infrastructure),
             workload: self.workload(&places),
             machine: Fact::Known(machine),
+            releases_stuck: self.releases_stuck,
         }
     }
 
@@ -345,9 +349,9 @@ impl World {
             }
             self.writes_left -= 1;
             self.write_status(status);
-            self.events.extend(next.events.clone());
             has_written = true;
         }
+        self.events.extend(next.events.clone());
         (next, has_written)
     }
 

@@ -294,6 +294,7 @@ pub(super) fn seen(freshness: Freshness) -> impl Strategy<Value = Seen> {
                     bootstrap,
                     infrastructure,
                     workload,
+                    releases_stuck: false,
                 }
             },
         )
