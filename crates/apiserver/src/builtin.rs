@@ -32,6 +32,7 @@ pub fn resources() -> Vec<Resource> {
     let mut all = nodes_and_pods();
     all.extend(core());
     all.extend(coordination_and_policy());
+    all.extend(installed());
     all.extend(rbac());
     all.extend(admission());
     all.extend(reviews());
@@ -107,6 +108,45 @@ fn core() -> Vec<Resource> {
             .short(&["ev"])
             .kept_as("", "events", "v1")
             .columns(&EVENT),
+    ]
+    .into_iter()
+    .map(Row::done)
+    .collect()
+}
+
+/// What an operator is installed from, besides the others: kept as it is, with nobody who runs it.
+fn installed() -> Vec<Resource> {
+    vec![
+        Row::of("apps", "Deployment", "deployments")
+            .short(&["deploy"])
+            .category("all")
+            .counted()
+            .sub(&[Subresource::Status])
+            .columns(&[
+                ("Ready", "string", 0),
+                ("Up-to-date", "string", 0),
+                ("Available", "string", 0),
+                AGE,
+                ("Containers", "string", 1),
+                ("Images", "string", 1),
+                ("Selector", "string", 1),
+            ]),
+        Row::of("", "Service", "services")
+            .short(&["svc"])
+            .category("all")
+            .sub(&[Subresource::Status])
+            .columns(&[
+                ("Type", "string", 0),
+                ("Cluster-IP", "string", 0),
+                ("External-IP", "string", 0),
+                ("Port(s)", "string", 0),
+                AGE,
+                ("Selector", "string", 1),
+            ]),
+        Row::of("networking.k8s.io", "NetworkPolicy", "networkpolicies")
+            .short(&["netpol"])
+            .counted()
+            .columns(&[("Pod-Selector", "string", 0), AGE]),
     ]
     .into_iter()
     .map(Row::done)

@@ -2,6 +2,7 @@
 
 mod age;
 mod builtin;
+mod installed;
 mod json_path;
 mod pod;
 

@@ -244,6 +244,21 @@ mod tests {
     }
 
     #[test]
+    fn the_deployment_starts_the_operator_with_words_that_it_knows() {
+        let settings = fivespot_install::controller::Settings {
+            rights: fivespot_install::role::Rights {
+                reach: fivespot_install::role::Reach::Only(["a".to_owned()].into()),
+                is_workload_cluster: true,
+                ..fivespot_install::role::Rights::default()
+            },
+            ..fivespot_install::controller::Settings::default()
+        };
+        let words = ["5spot".to_owned()].into_iter().chain(settings.arguments());
+        let parsed = crate::command().try_get_matches_from(words);
+        assert!(parsed.is_ok(), "{parsed:?}");
+    }
+
+    #[test]
     fn the_crd_for_an_older_kubernetes_lacks_what_that_refuses() {
         let (_, shipped) = generate(&["crd"]);
         assert!(shipped.contains("optionalOldSelf"));

@@ -59,7 +59,7 @@ kubeconfigs:
 nodeAccess: workload
 
 # What the policy does with a ScheduledMachine that breaks a rule: Deny, Audit or None (no
-# policy; for Kubernetes below 1.30).
+# policy: the rules of the definition alone).
 admission: Deny
 
 # Whether network policies are made. They allow API servers on the ports 443 and 6443; others
@@ -199,7 +199,7 @@ fn description() -> Value {
         "type": "application",
         "version": version,
         "appVersion": version,
-        "kubeVersion": ">=1.26.0-0",
+        "kubeVersion": ">=1.30.0-0",
     })
 }
 

@@ -14,9 +14,10 @@ use std::path::PathBuf;
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::{
-    admissionregistration::v1 as admission, authentication::v1 as authentication,
+    admissionregistration::v1 as admission, apps::v1 as apps, authentication::v1 as authentication,
     authorization::v1 as authorization,
     coordination::v1 as coordination, core::v1 as core, events::v1 as events,
+    networking::v1 as networking,
     policy::v1 as policy, rbac::v1 as rbac,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
@@ -58,9 +59,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     kinds!(schemas:
         core::Namespace, core::Node, core::Pod, core::Binding, core::ConfigMap, core::Secret,
-        core::Event, core::ServiceAccount, events::Event, coordination::Lease,
+        core::Event, core::ServiceAccount, core::Service, events::Event, coordination::Lease,
         rbac::Role, rbac::RoleBinding, rbac::ClusterRole, rbac::ClusterRoleBinding,
         policy::PodDisruptionBudget, policy::Eviction,
+        apps::Deployment, networking::NetworkPolicy,
         apiextensions::CustomResourceDefinition,
         admission::ValidatingAdmissionPolicy, admission::ValidatingAdmissionPolicyBinding,
         admission::ValidatingWebhookConfiguration, admission::MutatingWebhookConfiguration,

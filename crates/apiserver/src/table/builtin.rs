@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{human_duration, pod};
+use super::{human_duration, installed, pod};
 use crate::resource::Resource;
 
 /// The cells of a built-in `object`; empty for a kind without cells of its own.
@@ -45,6 +45,15 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
                 .into(),
             age,
         ],
+        "Deployment" => installed::deployment(object, age),
+        "Service" => installed::service(object, age),
+        "NetworkPolicy" => {
+            vec![
+                name,
+                installed::selector(&object["spec"]["podSelector"]),
+                age,
+            ]
+        }
         "CustomResourceDefinition" | "Role" | "ClusterRole" => vec![name, created],
         "RoleBinding" | "ClusterRoleBinding" => role_binding(object, age),
         "ValidatingAdmissionPolicy" => vec![
