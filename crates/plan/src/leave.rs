@@ -25,8 +25,6 @@ pub(crate) fn leave(case: &Case<'_>, removal: Removal) -> Outcome {
 }
 
 fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcome {
-    let going =
-        |what: &str| State::Going(format!("{what} Machine {}", machine.meta.name));
     if removal.reason == ShutdownReason::Reclaim
         && let Some(outcome) = reclaim::next(case, machine)
     {
@@ -56,11 +54,18 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
             .into_iter()
             .chain([write::delete_machine(machine)])
             .collect();
-        return Outcome::tell(going("deleting")).with(actions);
+        let told = format!("deleting Machine {}", machine.meta.name);
+        return Outcome::tell(State::Going(told)).with(actions);
     }
+    drain_first(case, machine, shutdown)
+}
+
+/// Empties the Node of a Machine that leaves and has time to, then deletes the Machine.
+fn drain_first(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> Outcome {
+    let deleting = State::Going(format!("deleting Machine {}", machine.meta.name));
     match drain::next(case, machine, shutdown.started_at) {
         Drain::NotOurs => {
-            Outcome::tell(going("deleting")).with(vec![write::delete_machine(machine)])
+            Outcome::tell(deleting).with(vec![write::delete_machine(machine)])
         }
         Drain::Empty => {
             let exclude =
@@ -69,7 +74,7 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
                 .into_iter()
                 .chain([write::delete_machine(machine)])
                 .collect();
-            Outcome::tell(going("deleting")).with(actions)
+            Outcome::tell(deleting).with(actions)
         }
         Drain::Running {
             actions,
@@ -81,7 +86,7 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
             let actions = timeouts.into_iter().chain(actions).collect();
             Outcome::tell(State::Going(message))
                 .with(actions)
-                .wake(deadline)
+                .wake(case.deadline(shutdown))
                 .wake(due)
         }
     }

@@ -96,11 +96,15 @@ fn commit(case: &Case<'_>, machine: &Machine, is_written: bool) -> Outcome {
         reason: ShutdownReason::Reclaim,
     };
     let name = &machine.meta.name;
-    let told =
-        format!("the host is reclaimed ({reason}); Machine {name} is removed at once");
+    let why = if reason.is_empty() {
+        String::new()
+    } else {
+        format!(" ({reason})")
+    };
+    let told = format!("the host is reclaimed{why}; Machine {name} is removed at once");
     let action = (!is_written).then(|| {
         let commitment = format!("{started} {reason}");
-        write::commit_reclaim(machine, commitment)
+        write::commit_reclaim(machine, commitment.trim_end().to_owned())
     });
     Outcome {
         shutdown: Commitment::Make(shutdown),

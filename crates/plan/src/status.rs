@@ -41,10 +41,6 @@ pub(crate) fn next(
     status.phase = Some(phase);
     status.message = Some(ready.message.chars().take(LONGEST_MESSAGE).collect());
     let conditions = &mut status.conditions;
-    if case.triple.our_machine().is_none() && case.blind_spot().is_none() {
-        condition::remove(conditions, ConditionType::MachineReady);
-        condition::remove(conditions, ConditionType::NodeAccess);
-    }
     let findings = [
         Some(ready),
         Some(finding::scheduled(case)),
@@ -53,6 +49,14 @@ pub(crate) fn next(
         finding::machine_ready(case),
         finding::node_access(case),
     ];
+    if case.triple.our_machine().is_none() && case.blind_spot().is_none() {
+        // What is still found out, as after a reclaim, keeps the time since when it is so.
+        for gone in [ConditionType::MachineReady, ConditionType::NodeAccess] {
+            if !findings.iter().flatten().any(|found| found.kind == gone) {
+                condition::remove(conditions, gone);
+            }
+        }
+    }
     for found in findings.into_iter().flatten() {
         condition::set(conditions, found, case.subject.generation, case.now);
     }

@@ -1,0 +1,316 @@
+//! Every order of everything: the shipped planner in a small world, searched exhaustively.
+//!
+//! The world holds one ScheduledMachine, what is made for it, and its Node with one pod. Two
+//! caches of the operator lag, each by itself; one write is on its way at a time; requests fail
+//! or their answers are lost; the operator crashes; the user edits; others meddle; Cluster API
+//! takes its next step, or never does; the clock crosses edges. How much of each may happen is
+//! [`Left`]: within that, every order is tried.
+
+mod cluster_api;
+mod end;
+mod law;
+mod operator;
+mod people;
+mod pool;
+mod server;
+mod state;
+mod world;
+
+use stateright::{Checker as _, HasDiscoveries, Model as _, Property};
+
+use law::Law;
+use operator::Fate;
+use people::{Edit, Meddling};
+pub(crate) use state::Left;
+use state::{Kind, Pod, State};
+use world::World;
+
+/// One step of anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    /// The operator looks, plans, and gets ready to send.
+    Pass,
+    /// Its next write reaches the server, or does not.
+    Send(Fate),
+    /// Its cache of ScheduledMachines catches up.
+    SeeMachine,
+    /// Its cache of everything else catches up.
+    SeeObjects,
+    /// It dies and starts again.
+    Crash,
+    /// Cluster API and the provider take their next step.
+    Reconcile,
+    /// The evicted pod ends.
+    EndPod,
+    /// The disruption budget lets pods go.
+    Unguard,
+    /// The clock goes on to the next instant.
+    Wait,
+    Edit(Edit),
+    Meddle(Meddling),
+}
+
+/// The model: the world, where it begins, and how much may go wrong in it.
+pub(crate) struct Model {
+    world: World,
+    part: Part,
+    left: Left,
+}
+
+/// A part of the day that is searched whole. It begins where an undisturbed day would have come
+/// to by then, and what comes after it is run out without faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// From before the window to a machine in service.
+    Opening,
+    /// A machine in service while its window is open.
+    Serving,
+    /// From a machine in service over the end of the window to half an hour after it.
+    Closing,
+}
+
+impl Part {
+    /// The part's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::Serving => "serving",
+            Self::Closing => "closing",
+        }
+    }
+
+    /// The first and the last instant.
+    fn instants(self) -> (u8, u8) {
+        match self {
+            Self::Opening => (0, 1),
+            Self::Serving => (1, 2),
+            Self::Closing => (2, 6),
+        }
+    }
+}
+
+impl Model {
+    /// A part of the day in which at most `left` goes wrong.
+    pub(crate) fn new(part: Part, left: Left) -> Self {
+        Self {
+            world: World::default(),
+            part,
+            left,
+        }
+    }
+}
+
+impl stateright::Model for Model {
+    type State = State;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![self.world.undisturbed(self.part.instants().0, self.left)]
+    }
+
+    fn actions(&self, state: &State, steps: &mut Vec<Step>) {
+        if state.flight.is_some() {
+            steps.push(Step::Send(Fate::Answered));
+            if state.left.errors > 0 {
+                steps.extend([Step::Send(Fate::Refused), Step::Send(Fate::Lost)]);
+            }
+        } else {
+            steps.push(Step::Pass);
+        }
+        if state.cached_sm != state.sm {
+            steps.push(Step::SeeMachine);
+        }
+        if state.cached[..] != state.objects[..4] {
+            steps.push(Step::SeeObjects);
+        }
+        if state.left.crashes > 0 {
+            steps.push(Step::Crash);
+        }
+        steps.push(Step::Reconcile);
+        if state.pod == Pod::Leaving {
+            steps.push(Step::EndPod);
+        }
+        if state.is_guarded && state.pod == Pod::Running {
+            steps.push(Step::Unguard);
+        }
+        if state.now < self.part.instants().1 {
+            steps.push(Step::Wait);
+        }
+        if state.left.edits > 0 {
+            steps.extend(Edit::ALL.map(Step::Edit));
+        }
+        if state.left.meddling > 0 {
+            steps.extend(Meddling::ALL.map(Step::Meddle));
+        }
+    }
+
+    fn next_state(&self, last: &State, step: Step) -> Option<State> {
+        let mut state = last.clone();
+        let world = &self.world;
+        match step {
+            Step::Pass => {
+                world.pass(&mut state);
+            }
+            Step::Send(fate) => {
+                world.send(&mut state, fate);
+                if fate != Fate::Answered {
+                    state.left.errors -= 1;
+                }
+            }
+            Step::SeeMachine => state.cached_sm = state.sm,
+            Step::SeeObjects => state.cached.copy_from_slice(&state.objects[..4]),
+            Step::Crash => {
+                world.crash(&mut state);
+                state.left.crashes -= 1;
+            }
+            Step::Reconcile => {
+                world.reconcile(&mut state);
+            }
+            Step::EndPod => {
+                World::end_pod(&mut state);
+            }
+            Step::Unguard => state.is_guarded = false,
+            Step::Wait => state.now += 1,
+            Step::Edit(edit) => {
+                world.edit(&mut state, edit);
+                state.left.edits -= 1;
+            }
+            Step::Meddle(meddling) => {
+                if !world.meddle(&mut state, meddling) {
+                    return None;
+                }
+                state.left.meddling -= 1;
+            }
+        }
+        if state.is_caught_up() {
+            state.owes = false;
+        }
+        if state.at(Kind::Node).is_none() {
+            state.pod = Pod::None;
+        }
+        (state != *last).then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        fn keeps<const N: usize>(_: &Model, state: &State) -> bool {
+            state.broken != Some(Law::ALL[N])
+        }
+        fn ends(model: &Model, state: &State) -> bool {
+            model.world.ends_well(state)
+        }
+        macro_rules! laws {
+            ($($place:literal)*) => {
+                vec![
+                    $(Property::always(Law::ALL[$place].text(), keeps::<$place>),)*
+                    Property::always(ENDS, ends),
+                ]
+            };
+        }
+        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17)
+    }
+}
+
+/// The law of liveness.
+const ENDS: &str =
+    "L1, L2, L3, L4, L7, L8 from every state the world comes to the end that is wanted";
+
+/// What a search found.
+pub(crate) struct Found {
+    pub(crate) unique: usize,
+    pub(crate) generated: usize,
+    pub(crate) depth: usize,
+    /// Each law that was broken, and the shortest way there.
+    pub(crate) broken: Vec<(&'static str, Vec<String>)>,
+}
+
+/// How many laws each state is held against.
+pub(crate) fn laws() -> usize {
+    Model::new(Part::Opening, Left::default())
+        .properties()
+        .len()
+}
+
+/// A part of the day, and how much may go wrong in it.
+pub(crate) struct Campaign {
+    pub(crate) part: Part,
+    pub(crate) left: Left,
+}
+
+const fn campaign(part: Part, [errors, crashes, edits, meddling]: [u8; 4]) -> Campaign {
+    Campaign {
+        part,
+        left: Left {
+            errors,
+            crashes,
+            edits,
+            meddling,
+        },
+    }
+}
+
+/// What is searched whole on every change.
+pub(crate) const USUAL: &[Campaign] = &[
+    campaign(Part::Opening, [0, 0, 0, 1]),
+    campaign(Part::Opening, [0, 0, 1, 0]),
+    campaign(Part::Opening, [1, 1, 0, 0]),
+    campaign(Part::Serving, [0, 0, 0, 1]),
+    campaign(Part::Serving, [0, 0, 1, 0]),
+    campaign(Part::Closing, [0, 0, 0, 0]),
+    campaign(Part::Serving, [1, 1, 1, 0]),
+    campaign(Part::Serving, [1, 1, 0, 1]),
+    campaign(Part::Opening, [1, 1, 0, 1]),
+    campaign(Part::Closing, [0, 1, 0, 0]),
+    campaign(Part::Closing, [1, 0, 0, 0]),
+    campaign(Part::Closing, [0, 0, 0, 1]),
+    campaign(Part::Closing, [0, 0, 1, 0]),
+];
+
+/// What is searched in addition when there is time.
+pub(crate) const DEEP: &[Campaign] = &[
+    campaign(Part::Opening, [1, 1, 1, 0]),
+    campaign(Part::Serving, [0, 0, 1, 1]),
+    campaign(Part::Closing, [1, 1, 0, 0]),
+    campaign(Part::Closing, [1, 0, 0, 1]),
+    campaign(Part::Closing, [0, 1, 1, 0]),
+    campaign(Part::Closing, [0, 0, 1, 1]),
+];
+
+/// Searches every state that can be reached in a campaign, or as many as `limit`; only until a
+/// law is broken, if `ends_at_first`.
+pub(crate) fn search(
+    campaign: &Campaign,
+    limit: Option<usize>,
+    ends_at_first: bool,
+) -> Found {
+    let model = Model::new(campaign.part, campaign.left);
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut checker = model.checker().threads(threads);
+    if let Some(limit) = limit {
+        checker = checker.target_state_count(limit);
+    }
+    if ends_at_first {
+        checker = checker.finish_when(HasDiscoveries::Any);
+    }
+    let checker = checker.spawn_bfs().join();
+    let broken = checker
+        .discoveries()
+        .into_iter()
+        .map(|(law, path)| {
+            let last = path.last_state().clone();
+            let steps = path.into_actions();
+            let steps = steps.iter().map(|step| format!("{step:?}"));
+            let end = if law == ENDS {
+                checker.model().world.describe_end(&last)
+            } else {
+                Vec::new()
+            };
+            (law, steps.chain(end).collect())
+        })
+        .collect();
+    Found {
+        unique: checker.unique_state_count(),
+        generated: checker.state_count(),
+        depth: checker.max_depth(),
+        broken,
+    }
+}

@@ -1,0 +1,155 @@
+//! Cluster API, the provider and the kubelet: one step at a time, or none for ever.
+
+use fivespot_capi::{Contract, key};
+use serde_json::{Value, json};
+
+use super::state::{Kind, Pod, State};
+use super::world::{NAME, World, is_deleting, is_ours};
+
+pub(crate) const PROVIDER_ID: &str = "remote-machine://192.0.2.7:22";
+
+impl World {
+    /// The next step of Cluster API and the provider; whether there was one.
+    pub(crate) fn reconcile(&self, state: &mut State) -> bool {
+        let infrastructure = self.get(state, Kind::Infrastructure);
+        if infrastructure.is_some_and(|object| {
+            object["metadata"]["finalizers"].is_null() && !is_deleting(&object)
+        }) {
+            self.change(state, Kind::Infrastructure, |object| {
+                object["metadata"]["finalizers"] = json!(["example.com/provider"]);
+            });
+            return true;
+        }
+        match self.get(state, Kind::Machine).filter(is_ours) {
+            Some(machine) if is_deleting(&machine) => self.tear_down(state, &machine),
+            Some(machine) => self.provision(state, &machine),
+            None => self.end_infrastructure(state),
+        }
+    }
+
+    /// The kubelet ends a pod that was evicted or deleted; whether there was one.
+    pub(crate) fn end_pod(state: &mut State) -> bool {
+        let is_leaving = state.pod == Pod::Leaving;
+        if is_leaving {
+            state.pod = Pod::None;
+        }
+        is_leaving
+    }
+
+    fn provision(&self, state: &mut State, machine: &Value) -> bool {
+        let is_of_ours = machine["spec"]["clusterName"] == "prod";
+        if !is_of_ours || self.get(state, Kind::Cluster).is_none() {
+            return false;
+        }
+        if machine["metadata"]["finalizers"].is_null() {
+            self.change(state, Kind::Machine, |object| {
+                object["metadata"]["finalizers"] = json!([key::MACHINE_FINALIZER]);
+            });
+            return true;
+        }
+        for kind in [Kind::Bootstrap, Kind::Infrastructure] {
+            let Some(object) = self.get(state, kind) else {
+                return false;
+            };
+            if !has_controller(&object) {
+                self.adopt(state, kind, &machine["metadata"]["uid"]);
+                return true;
+            }
+        }
+        if machine["status"]["nodeRef"].is_null() {
+            self.run(state);
+            return true;
+        }
+        false
+    }
+
+    fn adopt(&self, state: &mut State, kind: Kind, uid: &Value) {
+        self.change(state, kind, |object| {
+            let owner = json!({
+                "apiVersion": Contract::V1Beta2.api_version(), "kind": "Machine",
+                "name": NAME, "uid": uid, "controller": true,
+            });
+            match object["metadata"]["ownerReferences"].as_array_mut() {
+                Some(owners) => owners.push(owner),
+                None => object["metadata"]["ownerReferences"] = json!([owner]),
+            }
+        });
+    }
+
+    /// The Node that the kubelet makes of a machine.
+    pub(crate) fn join(&self, state: &mut State, provider_id: &str) {
+        self.bear(
+            state,
+            Kind::Node,
+            json!({
+                "apiVersion": "v1", "kind": "Node",
+                "metadata": { "name": NAME },
+                "spec": { "providerID": provider_id },
+                "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+            }),
+        );
+        state.pod = Pod::Running;
+    }
+
+    fn run(&self, state: &mut State) {
+        self.join(state, PROVIDER_ID);
+        self.change(state, Kind::Machine, |machine| {
+            machine["spec"]["providerID"] = json!(PROVIDER_ID);
+            machine["status"] = json!({
+                "phase": "Running", "nodeRef": { "name": NAME },
+                "initialization": {
+                    "bootstrapDataSecretCreated": true, "infrastructureProvisioned": true,
+                },
+                "conditions": [{ "type": "Ready", "status": "True", "reason": "Ready" }],
+            });
+        });
+    }
+
+    /// The Machine's drain, then infrastructure, bootstrap, Node, Machine.
+    fn tear_down(&self, state: &mut State, machine: &Value) -> bool {
+        let annotations = &machine["metadata"]["annotations"];
+        if annotations[key::EXCLUDE_NODE_DRAINING].is_null() && state.pod != Pod::None {
+            state.pod = Pod::None;
+            return true;
+        }
+        // What is named by the Machine goes with it, taken over or not; but a provider does nothing
+        // for an object that no Machine has taken over.
+        for kind in [Kind::Infrastructure, Kind::Bootstrap] {
+            if let Some(object) = self.get(state, kind).filter(is_ours) {
+                if !is_deleting(&object) {
+                    self.delete(state, kind);
+                } else if has_controller(&object) {
+                    state.put(kind, None);
+                } else {
+                    return false;
+                }
+                return true;
+            }
+        }
+        state.pod = Pod::None;
+        state.put(Kind::Node, None);
+        state.put(Kind::Machine, None);
+        true
+    }
+
+    /// The provider ends an infrastructure object that is deleted. One that no Machine ever had
+    /// hangs, as long as one could be made for it.
+    fn end_infrastructure(&self, state: &mut State) -> bool {
+        let may_get_one = self.has_cluster(state) && state.at(Kind::Machine).is_none();
+        let is_going = self.get(state, Kind::Infrastructure).is_some_and(|object| {
+            let owners = object["metadata"]["ownerReferences"].as_array();
+            let had_machine = owners
+                .is_some_and(|all| all.iter().any(|owner| owner["kind"] == "Machine"));
+            is_deleting(&object) && (had_machine || !may_get_one)
+        });
+        if is_going {
+            state.put(Kind::Infrastructure, None);
+        }
+        is_going
+    }
+}
+
+pub(crate) fn has_controller(object: &Value) -> bool {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    owners.is_some_and(|all| all.iter().any(|owner| owner["controller"] == true))
+}

@@ -1,0 +1,230 @@
+//! How everything ends: from any state, with no more faults and everybody doing their part, the
+//! world comes to rest as it is wanted. It is run out here, state by state, instead of being left
+//! to a liveness checker, which would miss what goes round in circles.
+
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::PoisonError;
+
+use fivespot_api::{Phase, ScheduledMachine, name};
+use fivespot_capi::key;
+
+use super::cluster_api::PROVIDER_ID;
+use super::operator::Fate;
+use super::state::{INSTANTS, Kind, Left, State, instant};
+use super::world::{FOREIGN, OUR_TAINT, World, is_ours};
+
+/// How many steps it may take from any state to the end of the last day.
+const BOUND: usize = 600;
+
+impl World {
+    /// Whether everything comes to a good end from `state` within [`BOUND`] steps.
+    pub(crate) fn ends_well(&self, state: &State) -> bool {
+        let mut state = calm(state);
+        let mut passed = Vec::new();
+        for _ in 0..BOUND {
+            let print = fingerprint(&state);
+            if self.is_settled(print) {
+                self.settle(passed);
+                return true;
+            }
+            passed.push(print);
+            match self.follow(&state) {
+                Some(next) => state = next,
+                None if usize::from(state.now) + 1 < INSTANTS.len() => state.now += 1,
+                None => {
+                    let is_good = self.is_as_wanted(&state);
+                    if is_good {
+                        self.settle(passed);
+                    }
+                    return is_good;
+                }
+            }
+        }
+        false
+    }
+
+    /// The state to which an undisturbed day has come at this instant.
+    pub(crate) fn undisturbed(&self, now: u8, left: Left) -> State {
+        let mut state = State {
+            is_guarded: false,
+            ..self.first(left)
+        };
+        loop {
+            match self.follow(&state) {
+                Some(next) => state = next,
+                None if state.now < now => state.now += 1,
+                None => break,
+            }
+        }
+        state.is_guarded = true;
+        state
+    }
+
+    /// What is left in the end, for people.
+    pub(crate) fn describe_end(&self, state: &State) -> Vec<String> {
+        let mut state = calm(state);
+        for _ in 0..BOUND {
+            match self.follow(&state) {
+                Some(next) => state = next,
+                None if usize::from(state.now) + 1 < INSTANTS.len() => {
+                    if !self.is_as_wanted(&state) {
+                        break;
+                    }
+                    state.now += 1;
+                }
+                None => break,
+            }
+        }
+        let objects = Kind::ALL
+            .into_iter()
+            .filter_map(|kind| self.get(&state, kind))
+            .map(|object| object.to_string());
+        let sm = state.sm.map(|id| self.machines.of(id));
+        let sm = sm.and_then(|sm| serde_json::to_string(&*sm).ok());
+        objects
+            .chain(sm)
+            .chain([INSTANTS[usize::from(state.now)].to_owned()])
+            .collect()
+    }
+
+    /// The next step while no time passes; none when nothing moves.
+    fn follow(&self, state: &State) -> Option<State> {
+        let mut next = state.clone();
+        if next.flight.is_some() {
+            self.send(&mut next, Fate::Answered);
+            next.broken = None;
+            return Some(next);
+        }
+        if !next.is_caught_up() || next.owes {
+            next.catch_up();
+            return Some(next);
+        }
+        self.pass(&mut next);
+        if next != *state {
+            return Some(next);
+        }
+        (World::end_pod(&mut next) || self.reconcile(&mut next)).then_some(next)
+    }
+
+    /// Whether a world at rest is as its user wants it.
+    fn is_as_wanted(&self, state: &State) -> bool {
+        let ours = Kind::TRIPLE
+            .into_iter()
+            .filter(|kind| self.get(state, *kind).is_some_and(|found| is_ours(&found)))
+            .count();
+        let Some(sm) = state.sm.map(|id| self.machines.of(id)) else {
+            return ours == 0;
+        };
+        let is_held = sm
+            .metadata
+            .finalizers
+            .iter()
+            .flatten()
+            .any(|held| held == name::FINALIZER);
+        let is_paused = self.is_paused(state)
+            || sm
+                .metadata
+                .annotations
+                .as_ref()
+                .is_some_and(|all| all.contains_key(key::PAUSED));
+        let phase = sm.status.as_ref().and_then(|status| status.phase);
+        if is_paused {
+            true
+        } else if sm.metadata.deletion_timestamp.is_some() {
+            ours == 0 && !is_held
+        } else if sm.spec.kill_switch {
+            ours == 0 && phase == Some(Phase::Terminated)
+        } else if !sm.spec.schedule.enabled {
+            phase == Some(Phase::Disabled)
+        } else if sm.spec.schedule.schedule().is_err() {
+            phase == Some(Phase::Error)
+        } else if !is_open(&sm, state) {
+            ours == 0 && phase == Some(Phase::Inactive)
+        } else if self.is_hindered(state) {
+            phase.is_some_and(|phase| phase != Phase::Inactive)
+        } else {
+            let is_leaving = sm
+                .status
+                .as_ref()
+                .is_some_and(|status| status.shutdown.is_some());
+            ours == 3
+                && state.at(Kind::Node).is_some()
+                && phase == Some(Phase::Active)
+                && !is_leaving
+                && self.is_in_order(state)
+        }
+    }
+
+    /// Whether a machine in service bears what it should, and no trace of a leave-taking.
+    fn is_in_order(&self, state: &State) -> bool {
+        let machine = self.get(state, Kind::Machine).unwrap_or_default();
+        let node = self.get(state, Kind::Node).unwrap_or_default();
+        let conditions = machine["status"]["conditions"].as_array();
+        let is_condemned = conditions.is_some_and(|all| {
+            all.iter()
+                .any(|condition| condition["type"] == key::OWNER_REMEDIATED)
+        });
+        let is_excluded =
+            !machine["metadata"]["annotations"][key::EXCLUDE_NODE_DRAINING].is_null();
+        let is_cordoned = node["spec"]["unschedulable"] == true
+            && node["metadata"]["annotations"][FOREIGN].is_null();
+        let is_tainted = node["spec"]["taints"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|taint| taint["key"] == OUR_TAINT));
+        let is_asked_for = !node["metadata"]["annotations"]
+            [name::RECLAIM_REQUESTED_ANNOTATION]
+            .is_null();
+        let is_heard = state.is_reachable;
+        !is_condemned
+            && !is_excluded
+            && (!is_heard || !is_cordoned && is_tainted && !is_asked_for)
+    }
+
+    /// Whether somebody else stands in the way of a machine that is wanted.
+    fn is_hindered(&self, state: &State) -> bool {
+        let is_foreign = Kind::TRIPLE
+            .into_iter()
+            .any(|kind| self.get(state, kind).is_some_and(|found| !is_ours(&found)));
+        let has_machine = state.at(Kind::Machine).is_some();
+        let has_its_node = self
+            .get(state, Kind::Node)
+            .is_some_and(|node| node["spec"]["providerID"] == PROVIDER_ID);
+        let has_lost_its_node = has_machine && !has_its_node;
+        !self.has_cluster(state) || is_foreign || has_lost_its_node
+    }
+
+    fn is_settled(&self, print: u64) -> bool {
+        self.settled
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&print)
+    }
+
+    fn settle(&self, prints: Vec<u64>) {
+        self.settled
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(prints);
+    }
+}
+
+fn fingerprint(state: &State) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    state.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The same state with no more faults to come. A disruption budget that lets nothing go and a
+/// workload cluster that is silent are no faults: they end nothing and hold up nothing for ever.
+fn calm(state: &State) -> State {
+    State {
+        left: Left::default(),
+        broken: None,
+        ..state.clone()
+    }
+}
+
+fn is_open(sm: &ScheduledMachine, state: &State) -> bool {
+    let schedule = sm.spec.schedule.schedule();
+    schedule.is_ok_and(|schedule| schedule.at(instant(state.now)).is_open())
+}

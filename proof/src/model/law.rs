@@ -1,0 +1,79 @@
+//! What must never happen, and what must happen in the end.
+
+/// A law of the operator. Safety is judged at each write, where it reaches the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Law {
+    S1,
+    S2,
+    S4,
+    S5,
+    S6,
+    S7,
+    S8,
+    S9,
+    S10,
+    S11,
+    S16,
+    Commitment,
+    Idle,
+    Paused,
+    Untouched,
+    Reopened,
+    Told,
+    Patience,
+}
+
+impl Law {
+    pub(crate) const ALL: [Self; 18] = [
+        Self::S1,
+        Self::S2,
+        Self::S4,
+        Self::S5,
+        Self::S6,
+        Self::S7,
+        Self::S8,
+        Self::S9,
+        Self::S10,
+        Self::S11,
+        Self::S16,
+        Self::Commitment,
+        Self::Idle,
+        Self::Paused,
+        Self::Untouched,
+        Self::Reopened,
+        Self::Told,
+        Self::Patience,
+    ];
+
+    /// The law in words.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::S1 => "S1 nothing is deleted but what is ours, by its uid",
+            Self::S2 => "S2, S3 one Machine, under one name",
+            Self::S4 => {
+                "S4 a Node is touched only if it is our Machine's, after the commitment"
+            }
+            Self::S5 => "S5 a Node is uncordoned only if we cordoned it",
+            Self::S6 => "S6 pods leave by eviction, or because the owner takes the host",
+            Self::S7 => "S7 the taints of others stay, and ours are on record",
+            Self::S8 => "S8 what a Machine needs outlives it, the finalizer outlives all",
+            Self::S9 => "S9 finalizers, labels and annotations of others are left alone",
+            Self::S10 => "S10 no Machine is deleted over its pods before the deadline",
+            Self::S11 => "S11 the kill switch creates nothing that could run",
+            Self::S16 => "S16 the status never goes back",
+            Self::Commitment => "every leaving begins with the commitment",
+            Self::Idle => {
+                "nothing is created while it is not wanted, or for a Cluster that is going"
+            }
+            Self::Paused => "what is paused is not touched",
+            Self::Untouched => {
+                "a schedule that is switched off or invalid removes nothing"
+            }
+            Self::Reopened => "a machine that is wanted again is not driven out",
+            Self::Told => "a phase is told when it is true",
+            Self::Patience => {
+                "a machine is replaced ten minutes after it was made, not before"
+            }
+        }
+    }
+}

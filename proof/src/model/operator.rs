@@ -1,0 +1,331 @@
+//! The operator around the shipped planner: gather, plan, send one write at a time.
+
+use fivespot_api::{ScheduledMachine, ScheduledMachineStatus};
+use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
+use fivespot_plan::{
+    Access, Action, Call, Cause, Fact, Failure, Freshness, Memory, Node, Places, Plan,
+    Seen, Sighting, Workload, plan,
+};
+use jiff::{SignedDuration, Timestamp};
+
+use super::pool::Id;
+use super::server::Reply;
+use super::state::{Kind, Pod, State, instant};
+use super::world::World;
+
+/// What a plan depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Question {
+    sm: Id,
+    /// Machine, bootstrap, infrastructure and Cluster.
+    objects: [Option<Id>; 4],
+    node: Option<Id>,
+    pod: Pod,
+    is_reachable: bool,
+    memory: Id,
+    now: u8,
+    freshness: bool,
+}
+
+/// What the planner makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) memory: Id,
+    pub(crate) next: Next,
+    /// When it wants to be asked again.
+    pub(crate) wake: Option<Timestamp>,
+}
+
+/// What follows from a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing.
+    Rest,
+    /// The same question with facts that are read live.
+    Confirm,
+    /// These writes.
+    Send(Id),
+}
+
+/// Writes that are on their way, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Flight {
+    /// The ScheduledMachine that was planned from.
+    pub(crate) from: Id,
+    /// The instant at which it was planned.
+    pub(crate) planned: u8,
+    /// Whether the Node had pods by then that could be seen, or did not answer.
+    pub(crate) has_to_wait: bool,
+    /// Whether the Cluster was there to stay.
+    pub(crate) had_cluster: bool,
+    /// Whether the Cluster was paused.
+    pub(crate) was_paused: bool,
+    /// What is still to be sent.
+    pub(crate) actions: Vec<Action>,
+    /// What has been sent.
+    pub(crate) sent: Vec<Action>,
+    pub(crate) status: Option<ScheduledMachineStatus>,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Fate {
+    /// It arrives, and so does the answer.
+    Answered,
+    /// The server answers 500 and does nothing.
+    Refused,
+    /// The server does it, and the answer is lost.
+    Lost,
+}
+
+impl World {
+    /// One pass of the operator up to its first write. From caches if they show all that the
+    /// operator wrote; what the planner wants confirmed is read live.
+    pub(crate) fn pass(&self, state: &mut State) -> Option<Timestamp> {
+        if state.flight.is_some() {
+            return None;
+        }
+        let live = Question {
+            sm: state.sm?,
+            objects: [
+                state.objects[0],
+                state.objects[1],
+                state.objects[2],
+                state.objects[3],
+            ],
+            node: state.at(Kind::Node),
+            pod: state.pod,
+            is_reachable: state.is_reachable,
+            memory: state.memory,
+            now: state.now,
+            freshness: true,
+        };
+        let mut answer = None;
+        if !state.owes {
+            let cached = Question {
+                sm: state.cached_sm?,
+                objects: state.cached,
+                freshness: false,
+                ..live
+            };
+            answer = Some(self.ask(cached)).filter(|told| told.next != Next::Confirm);
+        }
+        let answer = answer.unwrap_or_else(|| self.ask(live));
+        state.memory = answer.memory;
+        if let Next::Send(flight) = answer.next {
+            state.flight = Some(flight);
+        }
+        answer.wake
+    }
+
+    /// Sends the next write; what came of it is in the state.
+    pub(crate) fn send(&self, state: &mut State, fate: Fate) {
+        let Some(id) = state.flight.take() else {
+            return;
+        };
+        let mut flight = (*self.flights.of(id)).clone();
+        if flight.actions.is_empty() {
+            self.send_status(state, &flight, fate);
+            return;
+        }
+        let action = flight.actions.remove(0);
+        let reply = (fate != Fate::Refused).then(|| self.serve(state, &action, &flight));
+        if reply.is_some() {
+            state.owes = true;
+        }
+        if fate != Fate::Answered {
+            self.remember(state, |memory, now| {
+                memory.failed(Failure {
+                    step: action.step,
+                    cause: Cause::Unavailable,
+                    message: "no answer".to_owned(),
+                    retry_at: after(now, 1),
+                });
+            });
+            return;
+        }
+        match reply {
+            Some(Reply::TooMany) => self.remember(state, |memory, now| {
+                if let Call::Evict { uid } = &action.request.call {
+                    memory.refused(uid, "it would violate the budget", now);
+                }
+            }),
+            Some(Reply::Done) => {}
+            Some(Reply::Conflict | Reply::NotFound) | None => return,
+        }
+        flight.sent.push(action);
+        if flight.actions.is_empty() {
+            self.remember(state, |memory, _| memory.succeeded(&flight.sent));
+        }
+        if !flight.actions.is_empty() || flight.status.is_some() {
+            state.flight = Some(self.keep_flight(flight));
+        }
+    }
+
+    /// The operator dies and starts again, with nothing but what the server holds.
+    pub(crate) fn crash(&self, state: &mut State) {
+        state.flight = None;
+        state.memory = self.keep_memory(Memory::default());
+        state.catch_up();
+    }
+
+    fn send_status(&self, state: &mut State, flight: &Flight, fate: Fate) {
+        let (Some(status), true) = (&flight.status, fate != Fate::Refused) else {
+            return;
+        };
+        // The finalizers go by themselves, so that the version is still the one planned from.
+        if state.sm == Some(flight.from) {
+            self.serve_status(state, status);
+            state.owes = true;
+        }
+    }
+
+    fn remember(&self, state: &mut State, change: impl FnOnce(&mut Memory, Timestamp)) {
+        let mut memory = (*self.memories.of(state.memory)).clone();
+        change(&mut memory, instant(state.now));
+        state.memory = self.keep_memory(memory);
+    }
+
+    /// Asks the planner, once for each question.
+    pub(crate) fn ask(&self, question: Question) -> Answer {
+        let known = |answers: &std::collections::HashMap<Question, Answer>| {
+            answers.get(&question).copied()
+        };
+        if let Some(answer) = self.answers.read().ok().as_deref().and_then(known) {
+            return answer;
+        }
+        let answer = self.think(question);
+        if let Ok(mut answers) = self.answers.write() {
+            answers.insert(question, answer);
+        }
+        answer
+    }
+
+    fn think(&self, question: Question) -> Answer {
+        let sm = self.machines.of(question.sm);
+        let seen = self.seen(question, &sm);
+        let mut memory = (*self.memories.of(question.memory)).clone();
+        let has_to_wait = match &seen.workload.access {
+            Access::Connected => {
+                let machine = seen.machine.known().and_then(Option::as_ref);
+                let node = seen.workload.node.known().and_then(Option::as_ref);
+                let is_its = machine.zip(node).is_some_and(|(machine, node)| {
+                    machine.provider_id == node.provider_id
+                });
+                is_its
+                    && question.pod != Pod::None
+                    && seen.workload.pods.known().is_some()
+            }
+            access => matches!(access, Access::Unreachable { .. }),
+        };
+        let cluster = seen.cluster.known().cloned().flatten();
+        let now = instant(question.now);
+        memory.observe(sm.metadata.generation, &seen, now);
+        let Plan {
+            actions,
+            status,
+            wake,
+            confirm,
+            ..
+        } = plan(&sm, &seen, &memory, now);
+        let next = if confirm {
+            Next::Confirm
+        } else if actions.is_empty() && status.is_none() {
+            Next::Rest
+        } else {
+            Next::Send(
+                self.keep_flight(Flight {
+                    from: question.sm,
+                    planned: question.now,
+                    has_to_wait,
+                    had_cluster: cluster
+                        .as_ref()
+                        .is_some_and(|found| !found.meta.is_deleting),
+                    was_paused: cluster.is_some_and(|found| found.is_paused),
+                    actions,
+                    sent: Vec::new(),
+                    status,
+                }),
+            )
+        };
+        Answer {
+            memory: self.keep_memory(memory),
+            next,
+            wake,
+        }
+    }
+
+    fn seen(&self, question: Question, sm: &ScheduledMachine) -> Seen {
+        let object =
+            |kind: Kind| question.objects[kind as usize].map(|id| self.objects.of(id));
+        let machine = object(Kind::Machine).and_then(|found| Machine::read(&found).ok());
+        let places = Places::of(sm, machine.as_ref());
+        let look = |places: &[Reference]| {
+            let found = |place: &Reference| {
+                let kind = Kind::parse(&place.kind)?;
+                Provider::read(&*object(kind)?).ok()
+            };
+            places
+                .iter()
+                .map(|place| Sighting {
+                    place: place.clone(),
+                    found: Fact::Known(found(place)),
+                })
+                .collect()
+        };
+        let freshness = if question.freshness {
+            Freshness::Live
+        } else {
+            Freshness::Cached
+        };
+        Seen {
+            freshness,
+            releases_stuck: false,
+            contract: Fact::Known(Contract::V1Beta2),
+            cluster: Fact::Known(
+                object(Kind::Cluster).and_then(|found| Cluster::read(&found).ok()),
+            ),
+            bootstrap: look(&places.bootstrap),
+            infrastructure: look(&places.infrastructure),
+            workload: self.workload(question, &places),
+            machine: Fact::Known(machine),
+        }
+    }
+
+    fn workload(&self, question: Question, places: &Places) -> Workload {
+        if places.node.is_none() {
+            return Workload::default();
+        }
+        if !question.is_reachable {
+            return Workload {
+                access: Access::Unreachable {
+                    message: "timed out".to_owned(),
+                },
+                ..Workload::default()
+            };
+        }
+        let node = question.node.and_then(|id| {
+            let node = (*self.objects.of(id)).clone();
+            let node: k8s_openapi::api::core::v1::Node =
+                serde_json::from_value(node).ok()?;
+            Some(Node::from(&node))
+        });
+        let pods = match &node {
+            Some(node) if places.wants_pods => {
+                Fact::Known(super::server::pods(question.pod, &node.uid))
+            }
+            _ => Fact::default(),
+        };
+        Workload {
+            access: Access::Connected,
+            node: Fact::Known(node),
+            pods,
+            agent_config: Fact::Known(None),
+        }
+    }
+}
+
+fn after(now: Timestamp, seconds: i64) -> Timestamp {
+    now.checked_add(SignedDuration::from_secs(seconds))
+        .unwrap_or(Timestamp::MAX)
+}

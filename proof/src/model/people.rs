@@ -1,0 +1,255 @@
+//! What people do: the user of the ScheduledMachine, and everybody else.
+
+use fivespot_api::{name, reclaim};
+use fivespot_capi::key;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
+
+use super::cluster_api::has_controller;
+use super::state::{Kind, State, instant};
+use super::world::{FOREIGN, NAME, OUR_TAINT, World, is_deleting};
+
+/// An edit of the ScheduledMachine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Edit {
+    /// Sets the kill switch, or takes it back.
+    KillSwitch,
+    /// Switches the schedule off, or on again.
+    Enabled,
+    /// Lets the window end at 23:00, or again at 18:00.
+    Hours,
+    /// Gives the leave-taking one minute, or again five.
+    Grace,
+    /// Asks for another host.
+    Host,
+    /// Asks for another taint value, or for the first again.
+    Taint,
+    /// Names a time zone that there is not, or UTC again.
+    Zone,
+    /// Pauses the object, or lets it go on.
+    Pause,
+    /// `kubectl delete`.
+    Delete,
+}
+
+impl Edit {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::KillSwitch,
+        Self::Enabled,
+        Self::Hours,
+        Self::Grace,
+        Self::Host,
+        Self::Taint,
+        Self::Zone,
+        Self::Pause,
+        Self::Delete,
+    ];
+}
+
+/// What others do to the objects around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Meddling {
+    /// An administrator cordons the Node.
+    Cordon,
+    /// Somebody deletes the Machine.
+    DeleteMachine,
+    /// Somebody deletes the infrastructure object under the Machine.
+    DeleteInfrastructure,
+    /// A Machine of somebody else takes the name.
+    ForeignMachine,
+    /// An infrastructure object of somebody else takes the name.
+    ForeignInfrastructure,
+    /// A health check finds the Machine wanting.
+    HealthCheck,
+    /// The Cluster is deleted.
+    DeleteCluster,
+    /// The Node object vanishes.
+    NodeVanishes,
+    /// The workload cluster stops answering, or answers again.
+    Silence,
+    /// Somebody writes an annotation of their own on the Machine.
+    Annotate,
+    /// Another Node takes the name.
+    OtherNode,
+    /// Somebody taints the Node.
+    Taint,
+    /// Somebody puts on the Node the taint that the ScheduledMachine asks for.
+    SameTaint,
+    /// The Cluster is paused.
+    PauseCluster,
+    /// The owner of the host asks for it back.
+    Reclaim,
+}
+
+impl Meddling {
+    pub(crate) const ALL: [Self; 15] = [
+        Self::Cordon,
+        Self::DeleteMachine,
+        Self::DeleteInfrastructure,
+        Self::ForeignMachine,
+        Self::ForeignInfrastructure,
+        Self::HealthCheck,
+        Self::DeleteCluster,
+        Self::NodeVanishes,
+        Self::Silence,
+        Self::Annotate,
+        Self::OtherNode,
+        Self::Taint,
+        Self::SameTaint,
+        Self::PauseCluster,
+        Self::Reclaim,
+    ];
+}
+
+impl World {
+    /// The user edits the object.
+    pub(crate) fn edit(&self, state: &mut State, edit: Edit) {
+        let now = instant(state.now);
+        self.change_sm(state, |sm| {
+            let toggle = |text: &mut String, usual: &str, other: &str| {
+                if text == usual { other } else { usual }.clone_into(text);
+            };
+            match edit {
+                Edit::KillSwitch => sm.spec.kill_switch = !sm.spec.kill_switch,
+                Edit::Enabled => {
+                    sm.spec.schedule.enabled = !sm.spec.schedule.enabled;
+                }
+                Edit::Hours => {
+                    if let Some(hours) = sm.spec.schedule.hours_of_day.first_mut() {
+                        toggle(hours, "9-17", "9-22");
+                    }
+                }
+                Edit::Grace => {
+                    toggle(&mut sm.spec.node_drain_timeout, "5m", "1m");
+                }
+                Edit::Host => {
+                    sm.spec.infrastructure_spec.spec =
+                        serde_json::from_value(json!({ "address": "192.0.2.8" }))
+                            .unwrap_or_default();
+                }
+                Edit::Taint => {
+                    if let Some(taint) = sm.spec.node_taints.first_mut() {
+                        toggle(&mut taint.value, "", "gpu");
+                    }
+                }
+                Edit::Zone => toggle(&mut sm.spec.schedule.timezone, "UTC", "Nowhere"),
+                Edit::Pause => {
+                    let annotations = sm.metadata.annotations.get_or_insert_default();
+                    if annotations.remove(key::PAUSED).is_none() {
+                        annotations.insert(key::PAUSED.to_owned(), String::new());
+                    }
+                }
+                Edit::Delete => {
+                    sm.metadata.deletion_timestamp.get_or_insert(Time(now));
+                }
+            }
+            if edit != Edit::Pause {
+                let generation = sm.metadata.generation.unwrap_or_default();
+                sm.metadata.generation = Some(generation + 1);
+            }
+        });
+    }
+
+    /// Somebody else meddles; whether there was anything to meddle with.
+    pub(crate) fn meddle(&self, state: &mut State, meddling: Meddling) -> bool {
+        let before = state.clone();
+        match meddling {
+            Meddling::Cordon => self.change(state, Kind::Node, |node| {
+                node["spec"]["unschedulable"] = json!(true);
+                node["metadata"]["annotations"][FOREIGN] = json!("yes");
+            }),
+            // Before Cluster API has taken its objects over there is nothing that could be done.
+            Meddling::DeleteMachine => {
+                let infrastructure = self.get(state, Kind::Infrastructure);
+                if infrastructure.is_none_or(|object| has_controller(&object)) {
+                    self.delete(state, Kind::Machine);
+                }
+            }
+            Meddling::DeleteInfrastructure => {
+                let infrastructure = self.get(state, Kind::Infrastructure);
+                if infrastructure.is_some_and(|object| has_controller(&object)) {
+                    self.delete(state, Kind::Infrastructure);
+                }
+            }
+            Meddling::ForeignMachine => self.appear(state, Kind::Machine),
+            Meddling::ForeignInfrastructure => self.appear(state, Kind::Infrastructure),
+            Meddling::HealthCheck => self.change(state, Kind::Machine, |machine| {
+                let condition =
+                    json!({ "type": key::OWNER_REMEDIATED, "status": "False" });
+                if let Some(conditions) = machine["status"]["conditions"].as_array_mut()
+                    && conditions.len() < 2
+                {
+                    conditions.push(condition);
+                }
+            }),
+            Meddling::DeleteCluster => self.delete(state, Kind::Cluster),
+            Meddling::NodeVanishes => {
+                state.put(Kind::Node, None);
+                state.pod = super::state::Pod::None;
+            }
+            Meddling::Silence => state.is_reachable = !state.is_reachable,
+            Meddling::OtherNode if state.at(Kind::Node).is_some() => {
+                self.join(state, "another-machine");
+            }
+            Meddling::OtherNode => {}
+            Meddling::Taint => self.taint(state, FOREIGN),
+            Meddling::SameTaint => self.taint(state, OUR_TAINT),
+            Meddling::PauseCluster => self.change(state, Kind::Cluster, |cluster| {
+                cluster["spec"]["paused"] = json!(true);
+            }),
+            Meddling::Reclaim => self.change(state, Kind::Node, |node| {
+                node["metadata"]["annotations"][name::RECLAIM_REQUESTED_ANNOTATION] =
+                    json!(reclaim::REQUESTED);
+            }),
+            Meddling::Annotate => self.change(state, Kind::Machine, |machine| {
+                machine["metadata"]["annotations"][FOREIGN] = json!("yes");
+            }),
+        }
+        *state != before
+    }
+
+    /// An object of somebody else takes a name that is free.
+    fn appear(&self, state: &mut State, kind: Kind) {
+        let api_version = match kind {
+            Kind::Machine => "cluster.x-k8s.io/v1beta2",
+            _ => "infrastructure.cluster.x-k8s.io/v1beta1",
+        };
+        if state.at(kind).is_none() {
+            let object = json!({
+                "apiVersion": api_version, "kind": kind.wire(),
+                "metadata": {
+                    "name": NAME, "namespace": "default",
+                    "labels": {
+                        name::SCHEDULED_MACHINE_LABEL: NAME,
+                        name::SCHEDULED_MACHINE_UID_LABEL: "sm-2",
+                    },
+                },
+                "spec": { "clusterName": "other" },
+            });
+            self.bear(state, kind, object);
+        }
+    }
+
+    fn taint(&self, state: &mut State, key: &str) {
+        self.change(state, Kind::Node, |node| {
+            let taint = json!({ "key": key, "value": "theirs", "effect": "NoSchedule" });
+            match node["spec"]["taints"].as_array_mut() {
+                Some(taints) if taints.iter().any(|found| found["key"] == key) => {}
+                Some(taints) => taints.push(taint),
+                None => node["spec"]["taints"] = json!([taint]),
+            }
+        });
+    }
+
+    /// Whether somebody has paused the Cluster.
+    pub(crate) fn is_paused(&self, state: &State) -> bool {
+        self.get(state, Kind::Cluster)
+            .is_some_and(|cluster| cluster["spec"]["paused"] == true)
+    }
+
+    /// Whether the Cluster is there to stay.
+    pub(crate) fn has_cluster(&self, state: &State) -> bool {
+        self.get(state, Kind::Cluster)
+            .is_some_and(|cluster: Value| !is_deleting(&cluster))
+    }
+}

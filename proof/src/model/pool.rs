@@ -1,0 +1,78 @@
+//! Whatever a state holds, kept once: a state is then a handful of small numbers.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The number of something kept in a [`Pool`]. Also its resourceVersion: two versions of an
+/// object with the same content are the same version here, which lets more writes through a
+/// guard than a real server would, never fewer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Id(u32);
+
+impl std::fmt::Debug for Id {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}", self.0)
+    }
+}
+
+impl Id {
+    /// As a resourceVersion.
+    pub(crate) fn version(self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// Everything of one sort that any state holds; each thing once.
+pub(crate) struct Pool<K, T> {
+    kept: RwLock<Kept<K, T>>,
+}
+
+struct Kept<K, T> {
+    ids: HashMap<K, Id>,
+    things: Vec<Arc<T>>,
+}
+
+impl<K, T> Default for Pool<K, T> {
+    fn default() -> Self {
+        Self {
+            kept: RwLock::new(Kept {
+                ids: HashMap::new(),
+                things: Vec::new(),
+            }),
+        }
+    }
+}
+
+impl<K: Hash + Eq, T> Pool<K, T> {
+    /// The number of `thing`, which is told from others by `key`.
+    ///
+    /// # Panics
+    /// With more than four billion things.
+    pub(crate) fn keep(&self, key: K, thing: impl FnOnce(Id) -> T) -> Id {
+        if let Some(id) = self.read().ids.get(&key) {
+            return *id;
+        }
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = kept.ids.get(&key) {
+            return *id;
+        }
+        #[expect(clippy::expect_used, reason = "memory ends long before the numbers do")]
+        let id = Id(u32::try_from(kept.things.len()).expect("fewer than 2^32 things"));
+        kept.things.push(Arc::new(thing(id)));
+        kept.ids.insert(key, id);
+        id
+    }
+
+    /// What has this number in this pool.
+    ///
+    /// # Panics
+    /// If the number is of another pool.
+    pub(crate) fn of(&self, id: Id) -> Arc<T> {
+        Arc::clone(&self.read().things[id.0 as usize])
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Kept<K, T>> {
+        self.kept.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,457 @@
+//! The API server: guarded writes, and the laws that each of them is held against.
+
+use fivespot_api::{
+    Phase, ScheduledMachine, ScheduledMachineStatus, Shutdown, ShutdownReason, name,
+};
+use fivespot_capi::key;
+use fivespot_plan::{self as planner, Action, Call, Step};
+use jiff::SignedDuration;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
+
+use super::law::Law;
+use super::operator::Flight;
+use super::state::{Kind, Pod, State, instant};
+use super::world::{FOREIGN, NAME, OUR_TAINT, World, is_named_ours, is_ours, kind_of};
+
+/// The uid of the one pod of a Node.
+pub(crate) fn pod_uid(node: &str) -> String {
+    format!("pod-of-{node}")
+}
+
+/// What the server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    Done,
+    NotFound,
+    Conflict,
+    TooMany,
+}
+
+/// The pods on the Node, as a list shows them.
+pub(crate) fn pods(pod: Pod, node: &str) -> Vec<planner::Pod> {
+    let is_there = pod != Pod::None;
+    is_there
+        .then(|| planner::Pod {
+            namespace: "default".to_owned(),
+            name: "web".to_owned(),
+            uid: pod_uid(node),
+            is_of_daemon_set: false,
+            is_mirror: false,
+            is_finished: false,
+            is_deleting: pod == Pod::Leaving,
+        })
+        .into_iter()
+        .collect()
+}
+
+impl World {
+    /// Serves one write of the operator, which is the first of `flight`.
+    pub(crate) fn serve(
+        &self,
+        state: &mut State,
+        action: &Action,
+        flight: &Flight,
+    ) -> Reply {
+        if let Some(law) = self.breaks(state, action, flight) {
+            state.broken = Some(law);
+        }
+        let target = &action.request.target.object;
+        match (&action.request.call, kind_of(action)) {
+            (Call::Patch(patch), None) if target.kind == name::KIND => {
+                self.patch_sm(state, patch)
+            }
+            (Call::Evict { uid }, _) if self.has_pod(state, uid) => evict(state),
+            (Call::DeletePod { uid, .. }, _) if self.has_pod(state, uid) => {
+                state.pod = Pod::Leaving;
+                Reply::Done
+            }
+            (Call::Create(object), Some(kind)) => {
+                if state.at(kind).is_some() {
+                    return Reply::Conflict;
+                }
+                self.bear(state, kind, object.clone());
+                Reply::Done
+            }
+            (Call::Patch(patch), Some(kind)) => self.patch(state, kind, patch),
+            (Call::Delete { uid }, Some(kind)) => match self.get(state, kind) {
+                None => Reply::NotFound,
+                Some(found) if found["metadata"]["uid"] != uid.as_str() => {
+                    Reply::Conflict
+                }
+                Some(_) => {
+                    self.delete(state, kind);
+                    Reply::Done
+                }
+            },
+            _ => Reply::NotFound,
+        }
+    }
+
+    /// Serves a write of the status, whose guard has held.
+    pub(crate) fn serve_status(
+        &self,
+        state: &mut State,
+        status: &ScheduledMachineStatus,
+    ) {
+        let sm = state.sm.map(|id| self.machines.of(id));
+        let before = sm.as_ref().and_then(|sm| sm.status.as_ref());
+        if before.is_some_and(|before| goes_back(before, status)) {
+            state.broken = Some(Law::S16);
+        }
+        let commits = before.and_then(|before| before.shutdown.as_ref()).is_none();
+        if let (Some(sm), Some(shutdown), true) = (&sm, &status.shutdown, commits) {
+            state.broken = commits_wrongly(sm, shutdown).or(state.broken);
+        }
+        if self.tells_wrongly(state, status) {
+            state.broken = Some(Law::Told);
+        }
+        // As it goes over the wire, so that nothing is kept that is not stored. No decision reads
+        // when a condition changed, so that states need not differ in it.
+        let stored = serde_json::to_value(status).and_then(serde_json::from_value);
+        let mut stored: Option<ScheduledMachineStatus> = stored.ok();
+        for condition in stored.iter_mut().flat_map(|status| &mut status.conditions) {
+            condition.last_transition_time = Time(instant(0));
+        }
+        self.change_sm(state, |sm| sm.status = stored);
+    }
+
+    /// Whether a phase is told that is not so.
+    fn tells_wrongly(&self, state: &State, status: &ScheduledMachineStatus) -> bool {
+        let is_left = Kind::TRIPLE
+            .into_iter()
+            .any(|kind| self.get(state, kind).is_some_and(|object| is_ours(&object)));
+        match status.phase {
+            Some(Phase::Inactive | Phase::Terminated) => is_left,
+            _ => false,
+        }
+    }
+
+    fn patch_sm(&self, state: &mut State, patch: &Value) -> Reply {
+        let Some(id) = state.sm else {
+            return Reply::NotFound;
+        };
+        if patch["metadata"]["resourceVersion"] != json!(id.version()) {
+            return Reply::Conflict;
+        }
+        let before = self.machines.of(id);
+        let Ok(mut object) = serde_json::to_value(&*before) else {
+            return Reply::NotFound;
+        };
+        json_merge(&mut object, patch);
+        let Ok(mut after) = serde_json::from_value::<ScheduledMachine>(object) else {
+            return Reply::NotFound;
+        };
+        let keeps = |sm: &ScheduledMachine| {
+            let mut all = sm.metadata.finalizers.iter().flatten();
+            all.any(|kept| kept == FOREIGN)
+        };
+        if !keeps(&after) {
+            state.broken = Some(Law::S9);
+        }
+        if after.spec != before.spec {
+            after.metadata.generation = before.metadata.generation.map(|last| last + 1);
+        }
+        state.sm = Some(self.keep_sm(after));
+        Reply::Done
+    }
+
+    fn patch(&self, state: &mut State, kind: Kind, patch: &Value) -> Reply {
+        let Some(mut object) = self.get(state, kind) else {
+            return Reply::NotFound;
+        };
+        let guards = &patch["metadata"];
+        for guard in ["uid", "resourceVersion"] {
+            if guards[guard] != object["metadata"][guard] {
+                return Reply::Conflict;
+            }
+        }
+        let before = object.clone();
+        json_merge(&mut object, patch);
+        let foreign = |object: &Value| object["metadata"]["annotations"][FOREIGN].clone();
+        if foreign(&object) != foreign(&before) {
+            state.broken = Some(Law::S9);
+        }
+        if kind == Kind::Node && seizes_taints(&before, &object) {
+            state.broken = Some(Law::S7);
+        }
+        state.put(kind, Some(self.keep(object)));
+        Reply::Done
+    }
+
+    /// The law that this write breaks.
+    fn breaks(&self, state: &State, action: &Action, flight: &Flight) -> Option<Law> {
+        let target = &action.request.target.object;
+        let found = kind_of(action).and_then(|kind| self.get(state, kind));
+        let from = self.machines.of(flight.from);
+        let annotations = from.metadata.annotations.as_ref();
+        if flight.was_paused
+            || annotations.is_some_and(|all| all.contains_key(key::PAUSED))
+        {
+            return Some(Law::Paused);
+        }
+        if action.step.is_destructive() && is_driven_out(&from, flight.planned) {
+            return Some(Law::Reopened);
+        }
+        match (&action.request.call, action.step) {
+            (Call::Create(object), step) => {
+                if target.name != NAME || object["metadata"]["name"] != NAME {
+                    return Some(Law::S2);
+                }
+                self.creates_wrongly(state, step, flight)
+            }
+            (Call::Delete { uid }, _) => {
+                self.deletes_wrongly(state, action, flight, (uid, found.as_ref()))
+            }
+            (Call::DeletePod { grace, .. }, _) => {
+                let is_reclaim = self
+                    .commitment(state)
+                    .is_none_or(|shutdown| shutdown.reason == ShutdownReason::Reclaim);
+                (!is_reclaim || *grace == 0).then_some(Law::S6)
+            }
+            (Call::Evict { uid }, _) if !self.has_pod(state, uid) => None,
+            (Call::Patch(patch), Step::CordonNode)
+                if found.as_ref().is_none_or(|node| {
+                    node["metadata"]["uid"] != patch["metadata"]["uid"]
+                }) =>
+            {
+                None
+            }
+            (Call::Evict { .. }, _) | (_, Step::CordonNode) => self.drains_wrongly(state),
+            (_, Step::UncordonNode) => {
+                let marker = found.map(|node| {
+                    node["metadata"]["annotations"][name::CORDONED_ANNOTATION].clone()
+                });
+                marker
+                    .is_some_and(|marker| marker.is_null())
+                    .then_some(Law::S5)
+            }
+            (Call::Patch(patch), Step::ExcludeDrain) => {
+                let is_its = found.is_some_and(|machine| {
+                    machine["metadata"]["uid"] == patch["metadata"]["uid"]
+                });
+                (is_its && self.commitment(state).is_none()).then_some(Law::Commitment)
+            }
+            (_, Step::RemoveFinalizer) => {
+                let is_left = Kind::TRIPLE.into_iter().any(|kind| {
+                    self.get(state, kind).is_some_and(|object| is_ours(&object))
+                });
+                is_left.then_some(Law::S8)
+            }
+            _ => None,
+        }
+    }
+
+    /// Creations: only what is wanted, or the Machine that an unfinished triple is removed with.
+    fn creates_wrongly(&self, state: &State, step: Step, flight: &Flight) -> Option<Law> {
+        let from = self.machines.of(flight.from);
+        let is_completion = step == Step::CreateMachine
+            && self
+                .get(state, Kind::Infrastructure)
+                .is_some_and(|object| is_ours(&object));
+        if from.spec.kill_switch && !is_completion {
+            return Some(Law::S11);
+        }
+        // Judged by what was known when it was planned; what has changed since is for the next pass.
+        let is_open = from
+            .spec
+            .schedule
+            .schedule()
+            .is_ok_and(|schedule| schedule.at(instant(flight.planned)).is_open());
+        let is_wanted = is_open
+            && from.spec.schedule.enabled
+            && from.metadata.deletion_timestamp.is_none();
+        let is_hopeless = !flight.had_cluster && !is_completion;
+        (is_hopeless || !is_wanted && !is_completion).then_some(Law::Idle)
+    }
+
+    fn deletes_wrongly(
+        &self,
+        state: &State,
+        action: &Action,
+        flight: &Flight,
+        (uid, found): (&str, Option<&Value>),
+    ) -> Option<Law> {
+        let found = found?;
+        if uid.is_empty() {
+            return Some(Law::S1);
+        }
+        if found["metadata"]["uid"] != uid {
+            return None;
+        }
+        let machine = self.get(state, Kind::Machine);
+        let our_machine = machine.filter(is_ours);
+        let is_controlled = our_machine.as_ref().is_some_and(|machine| {
+            let owners = found["metadata"]["ownerReferences"].as_array();
+            owners.is_some_and(|all| {
+                all.iter()
+                    .any(|owner| owner["uid"] == machine["metadata"]["uid"])
+            })
+        });
+        let is_deletable = is_ours(found) || is_named_ours(found) && is_controlled;
+        if !is_deletable {
+            return Some(Law::S1);
+        }
+        if action.step != Step::DeleteMachine {
+            return our_machine.is_some().then_some(Law::S8);
+        }
+        let Some(shutdown) = self.commitment(state) else {
+            return Some(Law::Commitment);
+        };
+        let is_at_once = matches!(
+            shutdown.reason,
+            ShutdownReason::KillSwitch | ShutdownReason::Reclaim
+        );
+        let sm = self.machines.of(state.sm?);
+        let shortest = [
+            &sm.spec.node_drain_timeout,
+            &sm.spec.graceful_shutdown_timeout,
+        ]
+        .into_iter()
+        .map(|text| minutes(text))
+        .min()?;
+        let deadline = shutdown
+            .deadline
+            .min(shutdown.started_at.checked_add(shortest).ok()?);
+        let has_joined = !found["status"]["nodeRef"].is_null()
+            && self.get(state, Kind::Node).is_some_and(|node| {
+                node["spec"]["providerID"] == found["spec"]["providerID"]
+            });
+        let is_early = instant(state.now) < deadline && !is_at_once;
+        // Without the annotation Cluster API drains, which is as good; but who saw pods has to
+        // have tried.
+        let is_undrained = state.pod != Pod::None
+            && !found["metadata"]["annotations"][key::EXCLUDE_NODE_DRAINING].is_null();
+        (is_early && has_joined && (is_undrained || flight.has_to_wait))
+            .then_some(Law::S10)
+    }
+
+    /// Whether the Node's pod is the one of this uid.
+    fn has_pod(&self, state: &State, uid: &str) -> bool {
+        let node = self.get(state, Kind::Node).unwrap_or_default();
+        pod_uid(node["metadata"]["uid"].as_str().unwrap_or_default()) == uid
+    }
+
+    fn drains_wrongly(&self, state: &State) -> Option<Law> {
+        let machine = self.get(state, Kind::Machine)?;
+        let node = self.get(state, Kind::Node)?;
+        let is_its = machine["status"]["nodeRef"]["name"] == node["metadata"]["name"]
+            && machine["spec"]["providerID"] == node["spec"]["providerID"];
+        (!is_its || self.commitment(state).is_none()).then_some(Law::S4)
+    }
+
+    /// The commitment on the server, if it is one for the Machine that is there.
+    fn commitment(&self, state: &State) -> Option<Shutdown> {
+        let machine = self.get(state, Kind::Machine)?;
+        let sm = self.machines.of(state.sm?);
+        let shutdown = sm.status.as_ref()?.shutdown.clone()?;
+        (machine["metadata"]["uid"] == shutdown.machine_uid.as_str()).then_some(shutdown)
+    }
+}
+
+/// Whether a commitment is made that may not be.
+fn commits_wrongly(sm: &ScheduledMachine, shutdown: &Shutdown) -> Option<Law> {
+    let is_off = !sm.spec.schedule.enabled || sm.spec.schedule.schedule().is_err();
+    let made = sm
+        .status
+        .as_ref()
+        .and_then(|status| status.last_scheduled_time);
+    let patience =
+        made.and_then(|made| made.checked_add(SignedDuration::from_mins(10)).ok());
+    match shutdown.reason {
+        ShutdownReason::ScheduleEnded if is_off => Some(Law::Untouched),
+        ShutdownReason::Remediation
+            if patience.is_some_and(|until| shutdown.started_at < until) =>
+        {
+            Some(Law::Patience)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a machine was wanted when something was planned to drive it out, only because its
+/// window had ended before.
+fn is_driven_out(sm: &ScheduledMachine, planned: u8) -> bool {
+    let schedule = sm.spec.schedule.schedule();
+    let is_wanted = sm.spec.schedule.enabled
+        && schedule.is_ok_and(|schedule| schedule.at(instant(planned)).is_open())
+        && !sm.spec.kill_switch
+        && sm.metadata.deletion_timestamp.is_none();
+    let shutdown = sm
+        .status
+        .as_ref()
+        .and_then(|status| status.shutdown.as_ref());
+    is_wanted && shutdown.is_some_and(|of| of.reason == ShutdownReason::ScheduleEnded)
+}
+
+/// Whether a write to a Node touches a taint of somebody else, or ours without a record of it.
+fn seizes_taints(before: &Value, after: &Value) -> bool {
+    let taints = |node: &Value| node["spec"]["taints"].as_array().cloned();
+    let (then, now) = (
+        taints(before).unwrap_or_default(),
+        taints(after).unwrap_or_default(),
+    );
+    let record = |node: &Value| {
+        let text = &node["metadata"]["annotations"][name::APPLIED_TAINTS_ANNOTATION];
+        text.as_str().unwrap_or_default().to_owned()
+    };
+    let is_lost = then
+        .iter()
+        .any(|taint| taint["value"] == "theirs" && !now.contains(taint));
+    let is_unrecorded = now.iter().any(|taint| {
+        taint["key"] == OUR_TAINT
+            && taint["value"] != "theirs"
+            && !record(after).contains(OUR_TAINT)
+    });
+    is_lost || is_unrecorded
+}
+
+fn evict(state: &mut State) -> Reply {
+    match state.pod {
+        Pod::None => Reply::NotFound,
+        Pod::Running | Pod::Leaving if state.is_guarded => Reply::TooMany,
+        Pod::Running | Pod::Leaving => {
+            state.pod = Pod::Leaving;
+            Reply::Done
+        }
+    }
+}
+
+/// Whether a status takes back what an earlier one said.
+fn goes_back(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> bool {
+    let is_older = before.observed_generation > after.observed_generation;
+    is_older
+        || after.conditions.iter().any(|told| {
+            let earlier = before.conditions.iter().find(|old| old.type_ == told.type_);
+            earlier.is_some_and(|old| {
+                let (then, now) = (&old.last_transition_time, &told.last_transition_time);
+                now < then || old.status == told.status && now != then
+            })
+        })
+}
+
+/// Whole minutes, as all durations of the model are.
+fn minutes(text: &str) -> SignedDuration {
+    let count = text.strip_suffix('m').and_then(|count| count.parse().ok());
+    SignedDuration::from_mins(count.unwrap_or(0))
+}
+
+/// RFC 7386.
+fn json_merge(object: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *object = patch.clone();
+        return;
+    };
+    if !object.is_object() {
+        *object = json!({});
+    }
+    if let Some(object) = object.as_object_mut() {
+        for (field, change) in patch {
+            if change.is_null() {
+                object.remove(field);
+            } else {
+                json_merge(object.entry(field.clone()).or_insert(Value::Null), change);
+            }
+        }
+    }
+}

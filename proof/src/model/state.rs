@@ -1,0 +1,137 @@
+//! One state of the world: the server, what the operator believes, and what is still to come.
+
+use jiff::Timestamp;
+
+use super::pool::Id;
+
+/// The instants between which the clock steps: a Friday on which the window opens at 9 and closes
+/// at 18, and the Monday after it. Wake-ups between two of them happen at the later one.
+pub(crate) const INSTANTS: [&str; 10] = [
+    "2026-03-06T08:00:00Z",
+    "2026-03-06T09:00:00Z",
+    "2026-03-06T09:12:00Z",
+    "2026-03-06T18:00:00Z",
+    "2026-03-06T18:01:30Z",
+    "2026-03-06T18:07:00Z",
+    "2026-03-06T18:30:00Z",
+    "2026-03-09T09:00:00Z",
+    "2026-03-09T23:00:00Z",
+    "2026-03-09T23:30:00Z",
+];
+
+/// The instant of this number; past the end, the last.
+pub(crate) fn instant(number: u8) -> Timestamp {
+    let text = INSTANTS[usize::from(number).min(INSTANTS.len() - 1)];
+    text.parse().unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// The kinds of object besides the ScheduledMachine, each in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Machine,
+    Bootstrap,
+    Infrastructure,
+    Cluster,
+    Node,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Machine,
+        Self::Bootstrap,
+        Self::Infrastructure,
+        Self::Cluster,
+        Self::Node,
+    ];
+
+    /// Those that the operator creates and removes, in the order of creation.
+    pub(crate) const TRIPLE: [Self; 3] =
+        [Self::Bootstrap, Self::Infrastructure, Self::Machine];
+
+    /// The name of the kind on the wire.
+    pub(crate) fn wire(self) -> &'static str {
+        match self {
+            Self::Machine => "Machine",
+            Self::Bootstrap => "K0sWorkerConfig",
+            Self::Infrastructure => "RemoteMachine",
+            Self::Cluster => "Cluster",
+            Self::Node => "Node",
+        }
+    }
+
+    pub(crate) fn parse(wire: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.wire() == wire)
+    }
+}
+
+/// What stands where, by kind.
+pub(crate) type Objects = [Option<Id>; 5];
+
+/// The pod on the Node that has to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Pod {
+    None,
+    Running,
+    Leaving,
+}
+
+/// What may still go wrong, or be done by others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Left {
+    /// Requests that fail, or whose answers are lost.
+    pub(crate) errors: u8,
+    /// Crashes of the operator.
+    pub(crate) crashes: u8,
+    /// Edits of the ScheduledMachine by its user.
+    pub(crate) edits: u8,
+    /// What others do to the objects around it.
+    pub(crate) meddling: u8,
+}
+
+/// One state of the world.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    pub(crate) now: u8,
+    /// The ScheduledMachine on the server.
+    pub(crate) sm: Option<Id>,
+    pub(crate) objects: Objects,
+    pub(crate) pod: Pod,
+    /// Whether a disruption budget refuses evictions.
+    pub(crate) is_guarded: bool,
+    pub(crate) is_reachable: bool,
+    /// How many objects of each kind there have been: their uids.
+    pub(crate) born: [u8; 5],
+    /// The operator's cache of ScheduledMachines, which may be behind.
+    pub(crate) cached_sm: Option<Id>,
+    /// The operator's cache of everything else in the management cluster, behind by itself.
+    pub(crate) cached: [Option<Id>; 4],
+    /// Whether a cache lacks a write of the operator.
+    pub(crate) owes: bool,
+    pub(crate) memory: Id,
+    /// What the operator is about to send.
+    pub(crate) flight: Option<Id>,
+    pub(crate) left: Left,
+    /// The law that the last step broke.
+    pub(crate) broken: Option<super::law::Law>,
+}
+
+impl State {
+    pub(crate) fn at(&self, kind: Kind) -> Option<Id> {
+        self.objects[kind as usize]
+    }
+
+    pub(crate) fn put(&mut self, kind: Kind, id: Option<Id>) {
+        self.objects[kind as usize] = id;
+    }
+
+    /// Whether both caches show what the server holds.
+    pub(crate) fn is_caught_up(&self) -> bool {
+        self.cached_sm == self.sm && self.cached[..] == self.objects[..4]
+    }
+
+    pub(crate) fn catch_up(&mut self) {
+        self.cached_sm = self.sm;
+        self.cached.copy_from_slice(&self.objects[..4]);
+        self.owes = false;
+    }
+}

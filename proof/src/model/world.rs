@@ -1,0 +1,213 @@
+//! What all states share: the objects that any of them holds, and how writes change them.
+
+use std::collections::HashMap;
+use std::sync::RwLock;
+
+use fivespot_api::{ScheduledMachine, name};
+use fivespot_capi::Contract;
+use fivespot_plan::{Action, Memory};
+use serde_json::{Value, json};
+
+use super::operator::{Answer, Flight, Question};
+use super::pool::{Id, Pool};
+use super::state::{Kind, Left, Pod, State};
+
+/// The name of the ScheduledMachine and of everything made for it.
+pub(crate) const NAME: &str = "worker";
+/// Its uid.
+pub(crate) const UID: &str = "sm-1";
+/// A finalizer and an annotation that belong to somebody else.
+pub(crate) const FOREIGN: &str = "example.com/keep";
+
+/// The taint that the ScheduledMachine asks for.
+pub(crate) const OUR_TAINT: &str = "example.com/pool";
+
+/// What all states share.
+#[derive(Default)]
+pub(crate) struct World {
+    pub(crate) objects: Pool<String, Value>,
+    pub(crate) machines: Pool<String, ScheduledMachine>,
+    pub(crate) memories: Pool<String, Memory>,
+    pub(crate) flights: Pool<String, Flight>,
+    /// What the planner answered: it is pure, so that it is asked once.
+    pub(crate) answers: RwLock<HashMap<Question, Answer>>,
+    /// Fingerprints of states from which everything comes to a good end.
+    pub(crate) settled: RwLock<std::collections::HashSet<u64>>,
+}
+
+impl World {
+    /// The state in which everything begins.
+    pub(crate) fn first(&self, left: Left) -> State {
+        let mut state = State {
+            now: 0,
+            sm: Some(self.keep_sm(scheduled_machine())),
+            objects: [None; 5],
+            pod: Pod::None,
+            is_guarded: true,
+            is_reachable: true,
+            born: [0; 5],
+            cached_sm: None,
+            cached: [None; 4],
+            owes: false,
+            memory: self.keep_memory(Memory::default()),
+            flight: None,
+            left,
+            broken: None,
+        };
+        state.put(Kind::Cluster, Some(self.keep(cluster())));
+        state.catch_up();
+        state
+    }
+
+    /// Keeps an object; its resourceVersion is its number.
+    pub(crate) fn keep(&self, mut object: Value) -> Id {
+        if let Some(meta) = object["metadata"].as_object_mut() {
+            meta.remove("resourceVersion");
+        }
+        let key = object.to_string();
+        self.objects.keep(key, |id| {
+            object["metadata"]["resourceVersion"] = json!(id.version());
+            object
+        })
+    }
+
+    /// Keeps a ScheduledMachine; its resourceVersion is its number.
+    pub(crate) fn keep_sm(&self, mut object: ScheduledMachine) -> Id {
+        object.metadata.resource_version = None;
+        let key = serde_json::to_string(&object).unwrap_or_default();
+        self.machines.keep(key, |id| {
+            object.metadata.resource_version = Some(id.version());
+            object
+        })
+    }
+
+    /// Keeps what the operator remembers.
+    pub(crate) fn keep_memory(&self, memory: Memory) -> Id {
+        self.memories.keep(format!("{memory:?}"), |_| memory)
+    }
+
+    /// Keeps what is about to be sent.
+    pub(crate) fn keep_flight(&self, flight: Flight) -> Id {
+        self.flights.keep(format!("{flight:?}"), |_| flight)
+    }
+
+    /// The object of this kind.
+    pub(crate) fn get(&self, state: &State, kind: Kind) -> Option<Value> {
+        state.at(kind).map(|id| (*self.objects.of(id)).clone())
+    }
+
+    /// Changes the object of this kind, if there is one.
+    pub(crate) fn change(
+        &self,
+        state: &mut State,
+        kind: Kind,
+        change: impl FnOnce(&mut Value),
+    ) {
+        if let Some(mut object) = self.get(state, kind) {
+            change(&mut object);
+            state.put(kind, Some(self.keep(object)));
+        }
+    }
+
+    /// Changes the ScheduledMachine, if there is one.
+    pub(crate) fn change_sm(
+        &self,
+        state: &mut State,
+        change: impl FnOnce(&mut ScheduledMachine),
+    ) {
+        if let Some(id) = state.sm {
+            let mut object = (*self.machines.of(id)).clone();
+            change(&mut object);
+            state.sm = Some(self.keep_sm(object));
+        }
+    }
+
+    /// Puts a new object in its place, with a uid that none had before.
+    pub(crate) fn bear(&self, state: &mut State, kind: Kind, mut object: Value) {
+        let count = &mut state.born[kind as usize];
+        *count = count.saturating_add(1);
+        object["metadata"]["uid"] = json!(format!("{}-{count}", kind.wire()));
+        state.put(kind, Some(self.keep(object)));
+    }
+
+    /// DELETE: marks an object that has finalizers, removes one that has none.
+    pub(crate) fn delete(&self, state: &mut State, kind: Kind) {
+        let is_held = self.get(state, kind).is_some_and(|object| {
+            object["metadata"]["finalizers"]
+                .as_array()
+                .is_some_and(|all| !all.is_empty())
+        });
+        if is_held {
+            self.change(state, kind, |object| {
+                object["metadata"]["deletionTimestamp"] = json!("2026-03-06T00:00:00Z");
+            });
+        } else {
+            state.put(kind, None);
+        }
+    }
+}
+
+/// Whether an object bears our name label.
+pub(crate) fn is_named_ours(object: &Value) -> bool {
+    object["metadata"]["labels"][name::SCHEDULED_MACHINE_LABEL] == NAME
+}
+
+/// Whether an object is ours by its own word: the name label, and our uid in a label or an owner.
+pub(crate) fn is_ours(object: &Value) -> bool {
+    let meta = &object["metadata"];
+    is_named_ours(object)
+        && (meta["labels"][name::SCHEDULED_MACHINE_UID_LABEL] == UID
+            || meta["ownerReferences"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|owner| owner["uid"] == UID)))
+}
+
+/// Whether an object is on its way out.
+pub(crate) fn is_deleting(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// The kind of object that an action is about, of those that have a place.
+pub(crate) fn kind_of(action: &Action) -> Option<Kind> {
+    Kind::parse(&action.request.target.object.kind)
+}
+
+#[expect(clippy::expect_used, reason = "the text is below")]
+fn scheduled_machine() -> ScheduledMachine {
+    serde_json::from_value(json!({
+        "apiVersion": name::API_VERSION,
+        "kind": name::KIND,
+        "metadata": {
+            "name": NAME, "namespace": "default", "uid": UID, "generation": 1,
+            "finalizers": [FOREIGN],
+        },
+        "spec": {
+            "schedule": { "daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"] },
+            "clusterName": "prod",
+            "nodeTaints": [{ "key": OUR_TAINT, "effect": "NoSchedule" }],
+            "bootstrapSpec": {
+                "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "K0sWorkerConfig",
+                "spec": {},
+            },
+            "infrastructureSpec": {
+                "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "RemoteMachine",
+                "spec": { "address": "192.0.2.7" },
+            },
+        },
+    }))
+    .expect("a ScheduledMachine")
+}
+
+fn cluster() -> Value {
+    json!({
+        "apiVersion": Contract::V1Beta2.api_version(), "kind": "Cluster",
+        "metadata": {
+            "name": "prod", "namespace": "default", "uid": "cluster-1",
+            "finalizers": ["cluster.cluster.x-k8s.io"],
+        },
+        "spec": {},
+        "status": { "initialization": {
+            "infrastructureProvisioned": true, "controlPlaneInitialized": true,
+        } },
+    })
+}

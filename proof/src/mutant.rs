@@ -1,0 +1,189 @@
+//! Deliberate mistakes in the planner, each by itself: the model has to catch every one. That is
+//! what shows that the model can fail.
+//!
+//! A mistake is a change of the planner's source. The sources are copied, changed and built apart,
+//! so that the shipped planner holds no trace of it.
+
+mod table;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A deliberate mistake.
+pub(crate) struct Mutant {
+    /// Stable; names the fault, the law or the rule that it stands for.
+    pub(crate) id: &'static str,
+    /// What the planner does wrong, in words.
+    pub(crate) fault: &'static str,
+    /// The file, from the root of the workspace.
+    pub(crate) file: &'static str,
+    /// What is replaced: it stands in the file exactly once.
+    pub(crate) find: &'static str,
+    /// What it is replaced with.
+    pub(crate) replace: &'static str,
+}
+
+pub(crate) use table::MUTANTS;
+
+/// The crates that the planner and the model are built from.
+const CRATES: [&str; 5] = [
+    "crates/schedule",
+    "crates/api",
+    "crates/capi",
+    "crates/plan",
+    "proof",
+];
+
+/// What became of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The model found a law broken; the law.
+    Caught(String),
+    /// The model found nothing.
+    Missed,
+    /// It could not be tried.
+    Broken(String),
+}
+
+impl Mutant {
+    /// The source with the mistake in it, or why that cannot be.
+    pub(crate) fn apply(&self, source: &str) -> Result<String, String> {
+        match source.matches(self.find).count() {
+            1 => Ok(source.replacen(self.find, self.replace, 1)),
+            count => Err(format!(
+                "{}: what it replaces stands {count} times in {}; say it anew",
+                self.id, self.file
+            )),
+        }
+    }
+}
+
+/// A copy of the sources, in which mistakes are made.
+pub(crate) struct Copy {
+    root: PathBuf,
+    tree: PathBuf,
+}
+
+impl Copy {
+    /// Copies the sources under `root` to a folder beside the build's.
+    pub(crate) fn of(root: &Path) -> io::Result<Self> {
+        let tree = root.join("target/mutants/tree");
+        if tree.exists() {
+            fs::remove_dir_all(&tree)?;
+        }
+        for part in CRATES {
+            copy(&root.join(part), &tree.join(part))?;
+        }
+        for file in ["Cargo.lock", "rust-toolchain.toml", "clippy.toml"] {
+            if root.join(file).exists() {
+                fs::copy(root.join(file), tree.join(file))?;
+            }
+        }
+        let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
+        let members = format!("members = {CRATES:?}");
+        let manifest: Vec<&str> = manifest
+            .lines()
+            .map(|line| {
+                if line.starts_with("members =") {
+                    members.as_str()
+                } else {
+                    line
+                }
+            })
+            .filter(|line| !line.starts_with("exclude ="))
+            .collect();
+        fs::write(tree.join("Cargo.toml"), manifest.join("\n"))?;
+        Ok(Self {
+            root: root.to_owned(),
+            tree,
+        })
+    }
+
+    /// Makes the mistake, builds, searches, and takes the mistake back.
+    pub(crate) fn run(&self, mutant: &Mutant) -> io::Result<Fate> {
+        let source = fs::read_to_string(self.root.join(mutant.file))?;
+        let changed = match mutant.apply(&source) {
+            Ok(changed) => changed,
+            Err(why) => return Ok(Fate::Broken(why)),
+        };
+        let file = self.tree.join(mutant.file);
+        fs::write(&file, changed)?;
+        let fate = self.search();
+        fs::write(&file, source)?;
+        fate
+    }
+
+    fn search(&self) -> io::Result<Fate> {
+        let output = Command::new(env!("CARGO"))
+            .args([
+                "run",
+                "--quiet",
+                "--release",
+                "--offline",
+                "-p",
+                "proof",
+                "--",
+            ])
+            .args(["model", "--first"])
+            .current_dir(&self.tree)
+            .env("CARGO_TARGET_DIR", self.root.join("target/mutants/build"))
+            .env("RUSTFLAGS", "-Awarnings")
+            .output()?;
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let broken = told.lines().find_map(|line| line.strip_prefix("broken: "));
+        Ok(match (output.status.code(), broken) {
+            (Some(0), None) => Fate::Missed,
+            (Some(1), Some(law)) => Fate::Caught(law.to_owned()),
+            _ => {
+                let words = String::from_utf8_lossy(&output.stderr);
+                let line = words.lines().find(|line| line.starts_with("error"));
+                Fate::Broken(line.unwrap_or("the search died").to_owned())
+            }
+        })
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    }
+
+    #[test]
+    fn every_mistake_can_still_be_made() {
+        let refused: Vec<String> = MUTANTS
+            .iter()
+            .filter_map(|mutant| {
+                let source = fs::read_to_string(root().join(mutant.file)).unwrap();
+                mutant.apply(&source).err()
+            })
+            .collect();
+        assert_eq!(refused, [""; 0]);
+    }
+
+    #[test]
+    fn every_mistake_has_a_name_of_its_own() {
+        let mut ids: Vec<_> = MUTANTS.iter().map(|mutant| mutant.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), MUTANTS.len());
+    }
+}

@@ -1,0 +1,164 @@
+//! The mistakes.
+
+use super::Mutant;
+
+const LADDER: &str = "crates/plan/src/ladder.rs";
+const LEAVE: &str = "crates/plan/src/leave.rs";
+const LIB: &str = "crates/plan/src/lib.rs";
+const SERVE: &str = "crates/plan/src/serve.rs";
+const TRIPLE: &str = "crates/plan/src/triple.rs";
+const DRAIN: &str = "crates/plan/src/drain.rs";
+const WRITE: &str = "crates/plan/src/write.rs";
+const MACHINE: &str = "crates/plan/src/machine.rs";
+const CASE: &str = "crates/plan/src/case.rs";
+const FINDING: &str = "crates/plan/src/finding.rs";
+const HEARSAY: &str = "crates/plan/src/hearsay.rs";
+const PHASE: &str = "crates/plan/src/phase.rs";
+const STATUS: &str = "crates/plan/src/status.rs";
+const RECLAIM: &str = "crates/plan/src/reclaim.rs";
+const TAINT: &str = "crates/plan/src/taint.rs";
+const CONDITION: &str = "crates/api/src/condition.rs";
+
+macro_rules! mutants {
+    ($($id:literal, $fault:literal, $file:expr, $find:literal => $replace:literal;)*) => {
+        /// Every mistake, in the order of the ladder.
+        pub(crate) const MUTANTS: &[Mutant] = &[$(Mutant {
+            id: $id,
+            fault: $fault,
+            file: $file,
+            find: $find,
+            replace: $replace,
+        }),*];
+    };
+}
+
+mutants! {
+    "pause-of-object-ignored", "acts on an object that is paused", LADDER,
+        "if case.subject.is_paused {" => "if false {";
+    "pause-of-cluster-ignored", "acts in a Cluster that is paused", LADDER,
+        "case.cluster().is_some_and(|cluster| cluster.is_paused)" => "false";
+    "kill-switch-ignored", "keeps a machine whose kill switch is set", LADDER,
+        "if case.want.is_killed {" => "if false {";
+    "deletion-ignored", "keeps a machine whose object is deleted", LADDER,
+        "} else if case.subject.is_deleting {" => "} else if false {";
+    "commitment-forgotten", "decides anew while a machine leaves", LADDER,
+        "(!is_cancelled).then_some(reason)" => "(!is_cancelled && false).then_some(reason)";
+    "shutdown-not-cancelled", "drives out a machine whose window has opened again", LADDER,
+        "let is_cancelled = case.is_wanted()" => "let is_cancelled = false && case.is_wanted()";
+    "remediation-cancelled", "keeps a machine that a health check condemned", LADDER,
+        "&& reason != ShutdownReason::Remediation;" => ";";
+    "disabled-is-closed", "removes a machine when its schedule is switched off", LADDER,
+        "if !case.want.is_enabled {" => "if false {";
+    "invalid-is-closed", "removes a machine whose schedule cannot be understood", LADDER,
+        "if case.window.is_none() {" => "if false {";
+    "always-wanted", "keeps a machine outside its window", LADDER,
+        "_ if !case.is_wanted() =>" => "_ if false =>";
+    "never-replaced", "leaves a condemned machine in service", LADDER,
+        "Some(machine) if is_replaceable(case, machine) =>" => "Some(_) if false =>";
+    "replaced-at-once", "replaces a machine again and again", CASE,
+        "const REMEDIATION_PAUSE: SignedDuration = SignedDuration::from_mins(10);"
+        => "const REMEDIATION_PAUSE: SignedDuration = SignedDuration::from_mins(0);";
+    "deadline-ignored", "lets a blocked drain hold a machine for ever", LEAVE,
+        "let is_over = removal.is_at_once() || deadline <= case.now;"
+        => "let is_over = removal.is_at_once();";
+    "grace-ignored", "removes a machine when its window ends, with its pods", LEAVE,
+        "let is_over = removal.is_at_once() || deadline <= case.now;"
+        => "let is_over = true;";
+    "no-commitment", "leaves without having said so", LEAVE,
+        "let Some(shutdown) = case.commitment(machine) else {\n        return commit(case, machine, removal, case.now);\n    };"
+        => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason: removal.reason };\n    let shutdown = case.commitment(machine).unwrap_or(&made);";
+    "unclaimed-deleted", "deletes a Machine that Cluster API has not taken up", LEAVE,
+        "if is_unclaimed(case) {" => "if false {";
+    "infrastructure-without-machine", "deletes an infrastructure object that no Machine had", LEAVE,
+        "Some(infrastructure) if may_get_a_machine(case) => {" => "Some(infrastructure) if false => {";
+    "leftovers-kept", "counts what is left over as gone", LEAVE,
+        "if providers.is_empty() {\n        return Outcome::tell(State::Quiet);"
+        => "if !providers.is_empty() || providers.is_empty() {\n        return Outcome::tell(State::Quiet);";
+    "children-first", "takes down bootstrap and infrastructure before the Machine", LEAVE,
+        "match case.triple.our_machine() {\n        Some(machine) => leave_machine(case, machine, removal),"
+        => "match case.triple.our_machine() {\n        Some(_) if !case.triple.providers().is_empty() => delete(case, &case.triple.providers()),\n        Some(machine) => leave_machine(case, machine, removal),";
+    "silence-is-refusal", "gives up a drain when the workload cluster is silent", DRAIN,
+        "Access::Unreachable { .. } | Access::NotAsked => return silent()," => "Access::Unreachable { .. } | Access::NotAsked => return Drain::NotOurs,";
+    "leaving-is-gone", "takes pods that are still ending for gone", DRAIN,
+        "!pod.is_of_daemon_set && !pod.is_mirror && !pod.is_finished"
+        => "!pod.is_of_daemon_set && !pod.is_mirror && !pod.is_finished && !pod.is_deleting";
+    "pods-ignored", "counts a Node with pods as empty", DRAIN,
+        "if leaving.is_empty() && node.is_unschedulable {" => "if node.is_unschedulable {";
+    "delete-instead-of-evict", "deletes pods that a disruption budget protects", WRITE,
+        "Call::Evict {\n            uid: pod.uid.clone(),\n        }"
+        => "Call::DeletePod {\n            uid: pod.uid.clone(),\n            grace: 30,\n        }";
+    "any-node", "touches a Node of that name that is not the Machine's", MACHINE,
+        "is_named && machine.provider_id.is_some() && machine.provider_id == node.provider_id"
+        => "is_named";
+    "foreign-adopted", "takes whatever bears the name label for its own", TRIPLE,
+        "    has_our_name(meta, subject)\n        && !subject.uid.is_empty()\n        && (meta.is_owned_by(&subject.uid)\n            || name::owner_uid(&meta.labels) == Some(subject.uid.as_str()))"
+        => "    has_our_name(meta, subject)";
+    "leftovers-used-again", "builds on objects of an earlier machine", TRIPLE,
+        "*place > 0\n                        || had_machine\n                        || found.meta.is_deleting"
+        => "*place > 0";
+    "finalizer-dropped-early", "lets an object go while its machine is there", LIB,
+        "let action = if outcome.state == State::Quiet && subject.is_deleting {"
+        => "let action = if subject.is_deleting {";
+    "finalizer-never-set", "makes objects that nobody will clean up", LIB,
+        "} else if is_touched && !subject.has_finalizer() {" => "} else if false {";
+    "finalizer-never-dropped", "holds an object for ever", LIB,
+        "let action = if outcome.state == State::Quiet && subject.is_deleting {"
+        => "let action = if false {";
+    "stale-cache-acted-on", "acts on what a cache says", LIB,
+        "if case.seen.freshness == Freshness::Cached\n        && !is_idle" => "if false\n        && !is_idle";
+    "always-writes", "writes its status on every pass", LIB,
+        "(!is_finalizing && after != *before).then_some(after)" => "(!is_finalizing).then_some({ let mut after = after; after.in_schedule = !before.in_schedule; after })";
+    "status-before-finalizer", "takes the version that guards the status from under it", LIB,
+        "let status = (!is_finalizing && after != *before).then_some(after);"
+        => "let status = (!is_finalizing && after != *before && before.phase.is_none()).then_some(after);";
+    "ends-on-hearsay", "ends a commitment on the word of a cache", HEARSAY,
+        "&& keeps\n        && after.is_none_or(|after| ends_nothing(before, after))"
+        => "&& (keeps || !keeps) && after.is_none_or(|after| ends_nothing(before, after) || true)";
+    "uid-not-given", "deletes whatever bears the name", WRITE,
+        "Step::DeleteMachine,\n        Call::Delete {\n            uid: machine.meta.uid.clone(),"
+        => "Step::DeleteMachine,\n        Call::Delete {\n            uid: String::new(),";
+    "name-of-its-own", "names the Machine otherwise than it looks for it", WRITE,
+        "name: subject.child().to_owned()," => "name: format!(\"{}-machine\", subject.child()),";
+    "foreign-finalizers-dropped", "takes the finalizers of others off", WRITE,
+        "finalizers.retain(|finalizer| finalizer != name::FINALIZER);" => "finalizers.clear();";
+    "owner-label-missing", "makes objects that it does not know again", WRITE,
+        "\"labels\": name::child_labels(&subject.name, &subject.uid, &case.want.cluster),"
+        => "\"labels\": {},";
+    "exclusions-stay", "leaves a machine that stays without drain for the next time", SERVE,
+        "annotations: write::no_exclusions(machine).annotations,\n        ..machine::timeouts(case, machine)"
+        => "..machine::timeouts(case, machine)";
+    "cordon-stays", "leaves the Node of a machine that stays closed", SERVE,
+        ".chain(marked.map(write::uncordon))" => ".chain(marked.filter(|_| false).map(write::uncordon))";
+    "foreign-cordon-lifted", "opens a Node that an administrator closed", SERVE,
+        "let marked = node.filter(|node| node.cordon_marker.is_some());"
+        => "let marked = node.filter(|node| node.is_unschedulable);";
+    "commitment-stays", "keeps the commitment of a machine that stays", SERVE,
+        "let mut outcome = Outcome {\n        shutdown: Commitment::Clear," => "let mut outcome = Outcome {\n        shutdown: Commitment::Keep,";
+    "cluster-going-ignored", "creates a machine for a Cluster that is being deleted", FINDING,
+        "if cluster.meta.is_deleting {" => "if false {";
+    "not-wanted-created", "makes a machine outside its window", LEAVE,
+        "        None => clear_up(case),\n    }\n}\n\nfn leave_machine"
+        => "        None if case.triple.is_gone() => crate::serve::serve(case),\n        None => clear_up(case),\n    }\n}\n\nfn leave_machine";
+    "inactive-too-early", "says that a machine is gone while it leaves", PHASE,
+        "        State::Going(message) => {\n" => "        State::Going(message) if case.now < jiff::Timestamp::UNIX_EPOCH || !matches!(rung, Rung::Serve) => (Phase::Inactive, true, Reason::Inactive, message.clone()),\n        State::Going(message) => {\n";
+    "times-not-kept", "says of everything that it has just changed", CONDITION,
+        ".filter(|before| before.status == next.status.as_str())" => ".filter(|_| false)";
+    "generation-goes-back", "says of an old generation that it was the last", STATUS,
+        "status.observed_generation = case.subject.generation;"
+        => "status.observed_generation = case.subject.generation.map(|of| if case.want.is_enabled { of } else { of - 1 });";
+    "reclaim-ignored", "keeps a host that its owner wants back", LADDER,
+        "} else if is_reclaimed {" => "} else if false {";
+    "reclaim-not-disabled", "takes a host again that was given back", RECLAIM,
+        "if let Some(outcome) = disable(case, machine) {" => "if let (false, Some(outcome)) = (true, disable(case, machine)) {";
+    "reclaim-request-kept", "leaves the request on a Node that joined with it", RECLAIM,
+        "is_stale.then(|| write::clear_request(node))" => "(is_stale && false).then(|| write::clear_request(node))";
+    "foreign-taint-seized", "overwrites the taint of somebody else", TAINT,
+        "(Some(_), None) => next.conflicts.push(want.clone())," => "(Some(there), None) => {\n                there.value.clone_from(&want.value);\n                next.record.push(want.clone());\n            }";
+    "foreign-taints-dropped", "writes the list of taints without those of others", TAINT,
+        "        taints: node.to_vec()," => "        taints: node.iter().filter(|there| wanted.iter().any(|want| is_at(there, want))).cloned().collect(),";
+    "taint-not-recorded", "puts taints on a Node that it does not know again", TAINT,
+        "                    time_added: None,\n                });\n                next.record.push(want.clone());"
+        => "                    time_added: None,\n                });";
+    "never-tainted", "leaves a Node without the taints asked for", TAINT,
+        "(!is_settled).then(|| write::taint(node, &next))" => "(!is_settled && false).then(|| write::taint(node, &next))";
+}
