@@ -54,6 +54,7 @@ mod reclaims_the_host;
 mod run;
 mod speaks_both_contracts;
 mod spends_little;
+mod starts_in_order;
 mod survives_a_crash_anywhere;
 mod survives_restart_at_every_write;
 mod taints_the_node;
@@ -91,6 +92,7 @@ const ALL: &[&[Promise]] = &[
     speaks_both_contracts::PROMISES,
     spends_little::PROMISES,
     survives_a_crash_anywhere::PROMISES,
+    starts_in_order::PROMISES,
     survives_restart_at_every_write::PROMISES,
     taints_the_node::PROMISES,
     tells_what_is_wrong::PROMISES,

@@ -46,6 +46,7 @@ mod serve;
 mod served;
 mod shape;
 mod shell;
+mod start;
 mod store;
 mod tenure;
 mod watch;

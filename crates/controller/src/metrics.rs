@@ -317,6 +317,11 @@ impl Metrics {
         self.kill_switches.inc();
     }
 
+    /// A finalizer was released although objects were left.
+    pub(crate) fn released(&self) {
+        self.releases.inc();
+    }
+
     /// A Machine was deleted after a drain.
     pub(crate) fn drained(&self, is_success: bool) {
         self.drains

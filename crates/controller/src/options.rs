@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
 use fivespot_clock::Clock;
@@ -79,6 +79,9 @@ pub struct Options {
     pub connect: Arc<dyn Connect>,
     /// How many passes may be under way at a time.
     pub max_concurrent: NonZeroUsize,
+    /// How many machines this instance may start within a minute; none is no limit. Those of
+    /// the highest priority start first.
+    pub max_starts_per_minute: Option<NonZeroU32>,
     /// What is measured, and whether all is well.
     pub instruments: Instruments,
     /// Whether the finalizer is taken off a day after a removal began that has not ended,
@@ -103,6 +106,7 @@ impl Options {
             coordination: Coordination::Alone,
             connect: Arc::new(Dial),
             max_concurrent: DEFAULT_MAX_CONCURRENT,
+            max_starts_per_minute: None,
             instruments: Instruments::default(),
             force_finalizer_on_timeout: false,
             observe: Arc::new(Silent),

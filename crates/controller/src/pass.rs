@@ -152,6 +152,9 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
     if destroys && !memo.is_fresh() {
         return Round::LookAgain;
     }
+    if let Some(until) = put_off(shell, key, view, &plan) {
+        return Round::Ended(Outcome::Waiting { until });
+    }
     let version = match apply(shell, key, (view, memo), &plan.actions).await {
         Applied::All { version } => version,
         Applied::Moved => return Round::LookAgain,
@@ -191,10 +194,27 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
     }
 }
 
+/// When a machine that is to start may do so; none where it may, or nothing starts.
+fn put_off(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Option<Timestamp> {
+    let mut steps = plan.actions.iter().map(|action| action.step);
+    let is_start = steps.any(|step| step == Step::CreateBootstrap);
+    let asked = is_start.then(|| shell.may_start(key, view.object.spec.priority))?;
+    asked.err()
+}
+
 fn note_phase(shell: &Shell, key: &Key, view: &View, plan: &Plan) {
     let status = plan.status.as_ref().or(view.object.status.as_ref());
     let phase = status.and_then(|status| status.phase);
     shell.desk(key, |desk| desk.phase = phase);
+    // The next edge is a closing: low priorities leave first. Or an opening: high ones come.
+    let priority = view.object.spec.priority;
+    let is_open = status.is_some_and(|status| status.in_schedule);
+    let rank = if is_open {
+        priority
+    } else {
+        u8::MAX - priority
+    };
+    shell.work.rank(key, rank);
     if !plan.confirm {
         let is_active = status.is_some_and(|status| status.in_schedule);
         shell.metrics.evaluated(is_active);

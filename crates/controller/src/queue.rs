@@ -45,11 +45,12 @@ pub(crate) struct Queue<G> {
     backoff: Backoff,
 }
 
-/// Ordered by due instant, then by age, so that keys that are due together come in the order
-/// in which they were asked for.
+/// Ordered by due instant, then by rank, then by age, so that equal keys that are due together
+/// come in the order in which they were asked for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Appointment {
     due: Timestamp,
+    rank: u8,
     age: u64,
     key: Key,
 }
@@ -66,6 +67,7 @@ struct Entry<G> {
     not_before: Timestamp,
     /// Passes begun since this instant.
     burst: (Timestamp, u32),
+    rank: u8,
 }
 
 impl<G> Default for Entry<G> {
@@ -78,6 +80,7 @@ impl<G> Default for Entry<G> {
             failures: 0,
             not_before: Timestamp::MIN,
             burst: (Timestamp::MIN, 0),
+            rank: 0,
         }
     }
 }
@@ -134,6 +137,14 @@ impl<G> Queue<G> {
     /// When the next key is due.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         self.order.first().map(|first| first.due)
+    }
+
+    /// Of keys that are due together from now on, those of lower rank come first. Says nothing
+    /// about a key that is not known.
+    pub(crate) fn rank(&mut self, key: &Key, rank: u8) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.rank = rank;
+        }
     }
 
     /// Ends the pass of `key`. Returns how many passes in a row have failed.
@@ -198,6 +209,7 @@ impl<G> Queue<G> {
         }
         let appointment = Appointment {
             due,
+            rank: entry.rank,
             age: self.next_age,
             key: key.clone(),
         };

@@ -168,6 +168,10 @@ fn difference(stored: &Value, wanted: &Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
+/// The reason of the event that the planner sends with a finalizer released although objects
+/// were left.
+const RELEASED: &str = "FinalizerCleanupTimedOut";
+
 /// Publishes `all` about the ScheduledMachine. Best effort: an event that is lost is lost.
 pub(crate) async fn publish(shell: &Shell, key: &Key, view: &View, all: &[Event]) {
     let resource = ApiResource::erase::<events::Event>(&());
@@ -177,6 +181,9 @@ pub(crate) async fn publish(shell: &Shell, key: &Key, view: &View, all: &[Event]
         name: "",
     };
     for event in all {
+        if event.reason == RELEASED {
+            shell.metrics.released();
+        }
         let observe = &shell.options.observe;
         observe.event(view.now, key, &event.reason, &event.note);
         let body = body(shell, key, view, event);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fivespot_capi::Reference;
 use fivespot_clock::Clock;
 use futures::future::{BoxFuture, FutureExt as _, abortable};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{Api, ApiResource};
 use kube::core::GroupVersionKind;
@@ -23,6 +24,7 @@ use crate::port::Port;
 use crate::queue::Backoff;
 use crate::served::Served;
 use crate::shape::{Shape, cluster_term};
+use crate::start::Starts;
 use crate::store::Target;
 use crate::tenure::{Claim, Tenure};
 use crate::watch::{Course, follow};
@@ -40,6 +42,7 @@ pub(crate) struct Shell {
     pub(crate) port: Port,
     pub(crate) work: Work,
     pub(crate) tenure: Tenure,
+    starts: Mutex<Starts>,
     pub(crate) served: Served,
     pub(crate) scheduled_machines: Arc<Feed>,
     standing: Mutex<Standing>,
@@ -89,11 +92,18 @@ impl Shell {
             served: Served::new(port.clone()),
             port,
             scheduled_machines: feed,
+            starts: Mutex::new(Starts::at_most(options.max_starts_per_minute)),
             standing: Mutex::new(standing),
             tables: Mutex::new(tables),
             tasks,
             options,
         }
+    }
+
+    /// Whether `key` may start a machine now; if not, when it is to ask again.
+    pub(crate) fn may_start(&self, key: &Key, priority: u8) -> Result<(), Timestamp> {
+        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        starts.ask(key, priority, self.clock.now())
     }
 
     /// How this instance stands with the others.

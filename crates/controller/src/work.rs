@@ -70,6 +70,11 @@ impl Work {
         self.queue().due(self.clock.now())
     }
 
+    /// Of keys that are due together, those of lower rank come first.
+    pub(crate) fn rank(&self, key: &Key, rank: u8) {
+        self.queue().rank(key, rank);
+    }
+
     /// Ends the pass of `key`; returns how many passes in a row have failed.
     pub(crate) fn finish(&self, key: &Key, outcome: Outcome) -> u32 {
         let failures = self.queue().finish(key, outcome, self.clock.now());

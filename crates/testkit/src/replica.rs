@@ -1,6 +1,7 @@
 //! One of several operators.
 
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +75,18 @@ impl Cluster {
         self.replica(name, Coordination::Shards(lease()))
     }
 
+    /// Starts an operator that starts at most so many machines within a minute.
+    pub fn limited(&self, name: &str, max_starts_per_minute: NonZeroU32) -> Replica {
+        self.replica_with(name, |options| {
+            options.max_starts_per_minute = Some(max_starts_per_minute);
+        })
+    }
+
     fn replica(&self, name: &str, coordination: Coordination) -> Replica {
+        self.replica_with(name, |options| options.coordination = coordination)
+    }
+
+    fn replica_with(&self, name: &str, change: impl FnOnce(&mut Options)) -> Replica {
         let is_cut_off = Arc::new(AtomicBool::new(false));
         let service = Cut {
             inner: self
@@ -85,7 +97,7 @@ impl Cluster {
         let client = Client::new(service, "default");
         let mut options = Options::new(client.clone(), self.clock().clone());
         options.connect = Arc::new(InProcess(client));
-        options.coordination = coordination;
+        change(&mut options);
         name.clone_into(&mut options.identity);
         let instruments = options.instruments.clone();
         let (stop, stopped) = oneshot::channel::<()>();

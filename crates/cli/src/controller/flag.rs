@@ -42,6 +42,23 @@ pub(crate) struct Args {
     /// How many ScheduledMachines may be looked at at a time
     #[arg(long, value_name = "NUMBER", default_value = "32")]
     max_concurrent: NonZeroUsize,
+    /// How many machines may start within a minute, those of high priority first [default: no
+    /// limit]
+    #[arg(long, value_name = "NUMBER")]
+    max_starts_per_minute: Option<NonZeroU32>,
+    /// Take the finalizer off a deleted ScheduledMachine whose machine could not be removed
+    /// within 24 hours; what is left then has to be removed by hand
+    #[arg(
+        long,
+        env = "FORCE_FINALIZER_ON_TIMEOUT",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    force_finalizer_on_timeout: bool,
     /// Act only while holding the Lease, so that several instances can run
     #[arg(
         long,
@@ -194,6 +211,8 @@ pub(crate) struct Settings {
     max_concurrent: NonZeroUsize,
     coordination: Coordination,
     identity: String,
+    max_starts_per_minute: Option<NonZeroU32>,
+    force_finalizer_on_timeout: bool,
     ports: Ports,
 }
 
@@ -218,6 +237,8 @@ impl Args {
             max_concurrent: self.max_concurrent,
             coordination: self.coordination()?,
             identity,
+            max_starts_per_minute: self.max_starts_per_minute,
+            force_finalizer_on_timeout: self.force_finalizer_on_timeout,
             ports: Ports {
                 address: self.bind_address,
                 metrics: self.metrics_port,
@@ -312,6 +333,8 @@ impl Settings {
         options.node_access = self.node_access;
         options.max_concurrent = self.max_concurrent;
         options.coordination = self.coordination;
+        options.max_starts_per_minute = self.max_starts_per_minute;
+        options.force_finalizer_on_timeout = self.force_finalizer_on_timeout;
         // Instances that fail together do not try again together.
         let mut seed = DefaultHasher::new();
         (&self.identity, std::process::id()).hash(&mut seed);

@@ -199,3 +199,20 @@ fn equal_seeds_wait_equally_and_others_do_not() {
     assert_eq!(wait(1), wait(1));
     assert_ne!(wait(1), wait(2));
 }
+
+#[test]
+fn of_keys_that_are_due_together_the_lower_rank_comes_first() {
+    let edge = at(100);
+    let mut queue: Queue<()> = Queue::new(Backoff::seeded(0));
+    for (name, rank) in [("a", 9), ("b", 3), ("c", 9), ("d", 0)] {
+        let key = Key::new("default", name);
+        queue.wake(&key, at(0), ());
+        queue.take(at(0)).unwrap();
+        queue.rank(&key, rank);
+        queue.finish(&key, Outcome::Done { wake: Some(edge) }, at(0));
+    }
+    let order: Vec<String> = std::iter::from_fn(|| queue.take(edge))
+        .map(|(key, _)| key.name)
+        .collect();
+    assert_eq!(order, ["d", "b", "a", "c"]);
+}

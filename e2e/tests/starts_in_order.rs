@@ -1,0 +1,59 @@
+//! Where starts are limited, the machine of the highest priority comes first; and it leaves
+//! last.
+
+use std::num::NonZeroU32;
+
+use fivespot_testkit::{Cluster, instant, machine_path, scheduled_machine};
+use serde_json::json;
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] =
+    &[promise!(high_priorities_start_first_and_leave_last)
+        .on_embedded_alone("dates every request of a limited operator")];
+
+/// Names and priorities.
+const MACHINES: [(&str, u8); 5] =
+    [("a", 10), ("b", 200), ("c", 50), ("d", 255), ("e", 0)];
+
+async fn high_priorities_start_first_and_leave_last() {
+    let cluster = Cluster::start(instant("2026-03-06T13:50:00Z")).await;
+    cluster.add_cluster().await;
+    for (name, priority) in MACHINES {
+        let mut machine = scheduled_machine(name);
+        machine["spec"]["priority"] = json!(priority);
+        cluster.apply(&machine).await;
+    }
+    let _operator = cluster.limited("operator", NonZeroU32::new(2).unwrap());
+    cluster.pass_to("2026-03-06T14:10:00Z").await;
+    let mut started = Vec::new();
+    for (name, _) in MACHINES {
+        let machine = cluster.get(&machine_path(name)).await.unwrap();
+        assert_eq!(machine["status"]["phase"], "Active", "{name}");
+        let at = machine["status"]["lastScheduledTime"].as_str().unwrap();
+        started.push((at[11..19].to_owned(), name));
+    }
+    started.sort();
+    let expected = [
+        ("14:00:01", "b"),
+        ("14:00:01", "d"),
+        ("14:01:01", "a"),
+        ("14:01:01", "c"),
+        ("14:02:01", "e"),
+    ];
+    assert_eq!(started, expected.map(|(at, name)| (at.to_owned(), name)));
+
+    // All windows close at once, and nobody waits for anybody.
+    let before = cluster.writes_of(&["operator"]).len();
+    cluster.pass_to("2026-03-06T23:00:00Z").await;
+    let writes = cluster.writes_of(&["operator"]).split_off(before);
+    let commitments = writes.iter().filter(|write| write.subresource == "status");
+    let mut order: Vec<&str> = Vec::new();
+    for write in commitments {
+        if !order.contains(&write.name.as_str()) {
+            order.push(&write.name);
+        }
+    }
+    assert_eq!(order, ["e", "a", "c", "b", "d"]);
+}
