@@ -24,6 +24,10 @@ async fn an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew() {
         "machineTemplate": {"labels": {"team": "a"}},
     }});
     cluster.patch(&machine_path("worker"), &edit).await;
+    let is_noted = |object: &Value| {
+        condition(&object["status"], "Ready")["reason"] == "PendingChanges"
+    };
+    cluster.soon(&machine_path("worker"), is_noted).await;
     cluster.pass_to("2026-03-06T16:00:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Active");

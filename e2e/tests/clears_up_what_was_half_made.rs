@@ -129,7 +129,7 @@ async fn dies_after(writes: usize, meanwhile: Meanwhile) -> bool {
     match meanwhile {
         Meanwhile::LosesItsCluster if hangs => {}
         Meanwhile::Closes | Meanwhile::LosesItsCluster => {
-            assert_eq!(status["phase"], "Inactive");
+            cluster.wait_for_phase("worker", "Inactive", limit).await;
         }
         Meanwhile::IsKilled => assert_eq!(status["phase"], "Terminated"),
         Meanwhile::IsDeleted => {
