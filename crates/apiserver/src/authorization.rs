@@ -20,6 +20,7 @@ pub(crate) use escalation::confirm;
 pub(crate) use review::reply;
 pub(crate) use variable::Authorizer;
 
+use crate::alias;
 use crate::call::Call;
 use crate::state::State;
 use crate::status::{Details, Reason, Status};
@@ -98,7 +99,8 @@ pub(crate) fn check(state: &State, call: &Call) -> Result<(), Status> {
 /// # Errors
 /// 403 in Kubernetes' words.
 pub(crate) fn demand(state: &State, user: &User, action: &Action) -> Result<(), Status> {
-    let decision = decide(&state.book, user, action);
+    let asked = alias::settled(&state.aliases, action);
+    let decision = decide(&state.book, user, &asked);
     if decision.allowed {
         return Ok(());
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fivespot_admission::crd::Crd;
 use serde_json::{Value, json};
 
+use crate::alias;
 use crate::chore::Chore;
 use crate::meta;
 use crate::registry::Registry;
@@ -70,8 +71,13 @@ fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
         }
     }
     let mut registry = Registry::clone(&state.registry);
-    registry.remove(&defined.group, &defined.resource);
+    for group in alias::names(&state.aliases, &defined.group) {
+        registry.remove(group, &defined.resource);
+    }
     for resource in resources(definition) {
+        for other in alias::others(&state.aliases, &resource) {
+            registry.insert(other);
+        }
         registry.insert(resource);
     }
     state.serve(registry);
@@ -81,7 +87,9 @@ fn withdraw(state: &mut State, definition: &Value) {
     let defined = defined(definition);
     state.definitions.remove(&defined);
     let mut registry = Registry::clone(&state.registry);
-    registry.remove(&defined.group, &defined.resource);
+    for group in alias::names(&state.aliases, &defined.group) {
+        registry.remove(group, &defined.resource);
+    }
     let shelf = state.store.shelf(&defined);
     state.serve(registry);
     state.hub.end(shelf);

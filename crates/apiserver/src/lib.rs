@@ -25,6 +25,7 @@
 //! It is for development and tests. Objects live in memory, and with a [`Storage`] on disk
 //! as well.
 
+mod alias;
 mod answer;
 pub mod apply;
 mod audit;
@@ -77,6 +78,7 @@ mod user;
 mod verb;
 mod watch;
 
+pub use alias::GroupAlias;
 pub use audit::{Audit, AuditEvent};
 pub use body::Body;
 pub use chain::UnknownPlugin;

@@ -7,6 +7,7 @@ use fivespot_clock::Clock;
 use http::HeaderMap;
 use tokio::runtime::Handle;
 
+use crate::alias::GroupAlias;
 use crate::answer::Answer;
 use crate::audit::{Audit, AuditEvent};
 use crate::authorization::{self, bootstrap};
@@ -78,6 +79,8 @@ pub struct Options {
     pub history: usize,
     /// Hears of every request.
     pub audit: Option<Audit>,
+    /// Other names of groups that definitions bring.
+    pub aliases: Vec<GroupAlias>,
     /// Where objects are kept; without it they live as long as the server.
     pub storage: Option<Storage>,
     /// Signs the tokens of service accounts; without one, one is made when it is needed.
@@ -98,6 +101,7 @@ impl Options {
             disable_plugins: Vec::new(),
             history: 16_384,
             audit: None,
+            aliases: Vec::new(),
             storage: None,
             token_key: None,
             authority: None,
@@ -121,6 +125,7 @@ impl Server {
             history: options.history,
             chain,
             registry: Registry::new(builtin::resources()),
+            aliases: options.aliases,
             token_key,
             authority: options.authority.map(Arc::from),
         });

@@ -8,6 +8,7 @@ use fivespot_admission::crd::Crd;
 use fivespot_clock::Clock;
 use serde_json::Value;
 
+use crate::alias::GroupAlias;
 use crate::authorization::Book;
 use crate::builtin::convert_event;
 use crate::chain::Chain;
@@ -43,6 +44,7 @@ pub(crate) struct State {
     pub(crate) book: Arc<Book>,
     /// Keeps the writes, where there is a place for them.
     pub(crate) journal: Option<Journal>,
+    pub(crate) aliases: Vec<GroupAlias>,
     pub(crate) token_key: TokenKey,
     /// The certificate of the server's authority, if clients need one; PEM.
     pub(crate) authority: Option<Arc<str>>,
@@ -105,6 +107,7 @@ pub(crate) struct Start {
     pub(crate) history: usize,
     pub(crate) chain: Chain,
     pub(crate) registry: Registry,
+    pub(crate) aliases: Vec<GroupAlias>,
     pub(crate) token_key: TokenKey,
     pub(crate) authority: Option<Arc<str>>,
 }
@@ -127,6 +130,7 @@ impl State {
             chain: start.chain,
             book: Arc::default(),
             journal: None,
+            aliases: start.aliases,
             token_key: start.token_key,
             authority: start.authority,
             definitions: HashMap::new(),

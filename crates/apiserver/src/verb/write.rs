@@ -8,6 +8,7 @@ use fivespot_admission::object_meta::{self, NameRule, Scope};
 use fivespot_admission::policy::Operation;
 use serde_json::Value;
 
+use crate::alias;
 use crate::answer::{Answer, Content};
 use crate::authorization;
 use crate::call::Call;
@@ -80,12 +81,14 @@ impl Draft {
         if let Some(definition) = intake::definition(state, resource)
             && let Some(version) = definition.served(&resource.version)
         {
-            let verdict = match &self.old {
-                None => version.create(&self.object),
+            let object = alias::in_own_group(resource, &self.object);
+            let old = self.old.as_deref();
+            let verdict = match old.map(|old| alias::in_own_group(resource, old)) {
+                None => version.create(&object),
                 Some(old) if target.subresource == "status" => {
-                    version.update_status(&self.object, old)
+                    version.update_status(&object, &old)
                 }
-                Some(old) => version.update(&self.object, old),
+                Some(old) => version.update(&object, &old),
             };
             self.warnings.extend(verdict.warnings);
             errors = verdict.errors;

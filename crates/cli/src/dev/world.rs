@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_apiserver::{Credentials, Server, Storage, User};
+use fivespot_api::name;
+use fivespot_apiserver::{Credentials, GroupAlias, Server, Storage, User};
 use fivespot_clock::Clock;
 use jiff::SignedDuration;
 use kube::Client;
@@ -138,6 +139,11 @@ fn server(
 ) -> Result<Server, Failure> {
     let mut options = fivespot_apiserver::Options::new(clock);
     options.kube = args.kube_version;
+    let alias = |group: &str| GroupAlias {
+        group: group.to_owned(),
+        of: name::GROUP.to_owned(),
+    };
+    options.aliases = name::OLDER_GROUPS.map(alias).to_vec();
     options.storage = storage;
     options.token_key = Some(credentials.token_key());
     options.authority = Some(credentials.authority_pem().to_owned());

@@ -1,0 +1,132 @@
+//! A group under another name: one set of objects, and answers in the name that was asked.
+
+use fivespot_apiserver::{GroupAlias, Options, Patch, Selector, Server, User};
+use serde_json::{Value, json};
+
+use crate::fixture::{
+    DEFINITIONS, THINGS, ask, definition, name_of, next, options, thing,
+};
+
+const OLD: &str = "/apis/old.example.com/v1/namespaces/default/things";
+
+async fn server() -> Server {
+    let server = Server::new(Options {
+        aliases: vec![GroupAlias {
+            group: "old.example.com".to_owned(),
+            of: "example.com".to_owned(),
+        }],
+        ..options()
+    })
+    .unwrap();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    server.clock().quiet().await;
+    server
+}
+
+fn old_thing(name: &str) -> Value {
+    let mut thing = thing(name);
+    thing["apiVersion"] = "old.example.com/v1".into();
+    thing
+}
+
+#[tokio::test]
+async fn objects_are_kept_once_and_shown_under_the_name_that_is_asked() {
+    let server = server().await;
+    let client = server.client();
+    let made = client.create(OLD, old_thing("a")).await.unwrap();
+    assert_eq!(made["apiVersion"], "old.example.com/v1");
+    assert_eq!(made["spec"]["size"], 3, "defaults are filled in");
+    client.create(THINGS, thing("b")).await.unwrap();
+    for (path, version) in [(OLD, "old.example.com/v1"), (THINGS, "example.com/v1")] {
+        let (_, list) = ask(&server, "GET", path, Value::Null).await;
+        assert_eq!(list["apiVersion"], version);
+        for (item, name) in list["items"].as_array().unwrap().iter().zip(["a", "b"]) {
+            assert_eq!(item["metadata"]["name"], name);
+            assert_eq!(item["apiVersion"], version);
+        }
+    }
+    let grow = || Patch::Merge(json!({"spec": {"size": 4}}));
+    let grown = client.patch(&format!("{OLD}/b"), grow()).await.unwrap();
+    assert_eq!(grown["apiVersion"], "old.example.com/v1");
+    let apply = Patch::Apply {
+        body: json!({"apiVersion": "old.example.com/v1", "kind": "Thing",
+            "metadata": {"name": "b"}, "spec": {"color": "red"}}),
+        manager: "m".to_owned(),
+        force: false,
+    };
+    client.patch(&format!("{OLD}/b"), apply).await.unwrap();
+    let b = client.get(&format!("{THINGS}/b")).await.unwrap();
+    assert_eq!(b["spec"], json!({"size": 4, "color": "red"}));
+    assert_eq!(b["apiVersion"], "example.com/v1");
+}
+
+#[tokio::test]
+async fn watches_and_refusals_keep_the_name_too() {
+    let server = server().await;
+    let client = server.client();
+    let mut watch = client.watch(OLD, &Selector::default(), "").unwrap();
+    client.create(THINGS, thing("a")).await.unwrap();
+    let event = next(&mut watch).await;
+    assert_eq!(name_of(&event.object), "a");
+    assert_eq!(event.object["apiVersion"], "old.example.com/v1");
+    let gone = client.get(&format!("{OLD}/x")).await.unwrap_err();
+    assert_eq!(gone.message, "things.old.example.com \"x\" not found");
+    let mut small = old_thing("small");
+    small["spec"]["size"] = 0.into();
+    let refused = client.create(OLD, small).await.unwrap_err();
+    assert!(
+        refused
+            .message
+            .starts_with("Thing.old.example.com \"small\" is invalid: spec.size"),
+        "{}",
+        refused.message
+    );
+}
+
+#[tokio::test]
+async fn both_names_are_discovered_and_short_names_stay_clear() {
+    let server = server().await;
+    let path = "/apis/old.example.com/v1";
+    let (code, found) = ask(&server, "GET", path, Value::Null).await;
+    assert_eq!(code, 200);
+    assert_eq!(found["resources"][0]["name"], "things");
+    assert_eq!(found["resources"][0].get("shortNames"), None);
+    let path = "/openapi/v3/apis/old.example.com/v1";
+    let (code, _) = ask(&server, "GET", path, Value::Null).await;
+    assert_eq!(code, 200);
+    let client = server.client();
+    let definition = format!("{DEFINITIONS}/things.example.com");
+    client
+        .delete(&definition, &fivespot_apiserver::Delete::default())
+        .await
+        .unwrap();
+    server.clock().quiet().await;
+    let (code, _) = ask(&server, "GET", "/apis/old.example.com/v1", Value::Null).await;
+    assert_eq!(code, 404);
+}
+
+#[tokio::test]
+async fn roles_for_the_group_hold_for_its_other_name() {
+    let server = server().await;
+    let admin = server.client();
+    let group = "/apis/rbac.authorization.k8s.io/v1";
+    let role = json!({"metadata": {"name": "r"}, "rules": [
+        {"verbs": ["list"], "apiGroups": ["example.com"], "resources": ["things"]}]});
+    let roles = format!("{group}/clusterroles");
+    admin.create(&roles, role).await.unwrap();
+    let bound = json!({"metadata": {"name": "r"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+            "name": "r"},
+        "subjects": [{"kind": "User", "name": "jane"}]});
+    let bindings = format!("{group}/clusterrolebindings");
+    admin.create(&bindings, bound).await.unwrap();
+    let jane = server.client_as(User::new("jane", &[]));
+    jane.list(OLD, &Selector::default()).await.unwrap();
+    let refused = jane.get(&format!("{OLD}/x")).await.unwrap_err();
+    assert_eq!(
+        refused.message,
+        "things.old.example.com \"x\" is forbidden: User \"jane\" cannot get resource \
+         \"things\" in API group \"old.example.com\" in the namespace \"default\""
+    );
+}
