@@ -4,6 +4,7 @@
 //! task that measures it; nothing is measured here. A section is a module of its own.
 
 mod answers;
+pub(crate) mod engine;
 mod promises;
 
 use std::error::Error;
@@ -39,6 +40,10 @@ const SECTIONS: &[Section] = &[
     Section {
         heading: "Answers of a real API server",
         text: answers::text,
+    },
+    Section {
+        heading: "The admission engine",
+        text: engine::text,
     },
 ];
 

@@ -29,7 +29,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Faults;
 use compare::{Aspect, Comparison, Difference, compare};
@@ -46,6 +46,8 @@ pub(crate) struct Plan {
     seed: u64,
     only: Option<u64>,
     jobs: usize,
+    /// Whether the result is kept for the documentation.
+    record: bool,
     /// How many cases with a difference are printed.
     show: usize,
 }
@@ -62,8 +64,18 @@ impl Plan {
             seed: 1,
             only: None,
             jobs,
+            record: false,
             show: 5,
         };
+        let words: Vec<&str> = words
+            .iter()
+            .copied()
+            .filter(|word| {
+                let records = *word == "--record";
+                plan.record |= records;
+                !records
+            })
+            .collect();
         for pair in words.chunks(2) {
             let [flag, number] = pair else {
                 return Err(format!("{} needs a number", pair.join(" ")).into());
@@ -126,6 +138,9 @@ pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     }
     let total = total.into_inner().unwrap_or_default();
     print!("{}", total.table(plan.seed));
+    if plan.record {
+        crate::conformance::engine::keep_differential(root, total.result(plan.seed))?;
+    }
     let mut oracle = Oracle::start(&program)?;
     for (case, differences) in total.worst(plan.show) {
         print!("{}", shown(*case, differences, &mut oracle, plan.seed)?);
@@ -188,6 +203,18 @@ impl Total {
         if !comparison.differences.is_empty() {
             self.found.insert(case, comparison.differences);
         }
+    }
+
+    /// The table as JSON.
+    fn result(&self, seed: u64) -> Value {
+        let count = |of: &BTreeMap<Aspect, usize>, aspect: Aspect| {
+            of.get(&aspect).copied().unwrap_or(0)
+        };
+        let row = |aspect: Aspect| {
+            json!({"aspect": aspect.name(), "answers": count(&self.compared, aspect),
+                "differing": count(&self.differing, aspect)})
+        };
+        json!({"cases": self.cases, "seed": seed, "rows": Aspect::ALL.map(row)})
     }
 
     fn table(&self, seed: u64) -> String {

@@ -21,7 +21,9 @@ usage: cargo xtask <task>
   gen [--check]  write every generated file; with --check, say what would change and fail
   deps           compare who depends on whom with the house's table
   size           compare files and functions with the house's limits
-  differential [--cases N] [--seed S] [--jobs J] [--show K] [--case I]
+  conformance --data DIR
+                 run the conformance cases in DIR, and keep and print the results
+  differential [--cases N] [--seed S] [--jobs J] [--show K] [--case I] [--record]
                  put generated cases to Kubernetes' own libraries and to our engine, and
                  compare (needs Go), printing K of those that differ; with --case, print that one
   cluster up [--kubernetes 1.30] [--cluster-api 1.8]
@@ -50,6 +52,13 @@ fn main() -> ExitCode {
         ["gen", "--check"] => generate::check(&root()),
         ["deps"] => dependency::check(&root()),
         ["size"] => size::check(&root()),
+        ["conformance", "--data", data] => {
+            conformance::engine::measure(&root(), Path::new(data)).map(none)
+        }
+        ["conformance", ..] => Err(
+            "no conformance data; give its folder: cargo xtask conformance --data DIR"
+                .into(),
+        ),
         ["differential", words @ ..] => differential::Plan::read(words)
             .and_then(|plan| differential::run(&root(), plan)),
         ["cluster", "up", choice @ ..] => match cluster::Versions::asked(choice) {

@@ -203,14 +203,18 @@ impl<'a> Check<'a> {
     fn owners(&mut self) {
         let path = METADATA.field("ownerReferences");
         let mut controller: Option<String> = None;
-        for (at, owner) in self.list("ownerReferences").iter().enumerate() {
-            let path = path.index(at);
+        // The server does not say which one it is.
+        for owner in self.list("ownerReferences") {
             let text = |name: &str| owner.get(name).and_then(Value::as_str).unwrap_or("");
-            for name in ["apiVersion", "kind", "name", "uid"] {
+            let parts = [
+                ("apiVersion", "version must not be empty"),
+                ("kind", "must not be empty"),
+                ("name", "must not be empty"),
+                ("uid", "must not be empty"),
+            ];
+            for (name, detail) in parts {
                 if text(name).is_empty() {
-                    let path = path.field(name);
-                    let detail = "must not be empty";
-                    self.errors.push(FieldError::required(path, detail));
+                    self.invalid(path.field(name), "", vec![detail.to_owned()]);
                 }
             }
             if text("apiVersion").matches('/').count() > 1 {
@@ -467,7 +471,7 @@ mod tests {
                 ("metadata.namespace", "FieldValueForbidden"),
                 ("metadata.labels", "FieldValueInvalid"),
                 ("metadata.labels", "FieldValueInvalid"),
-                ("metadata.ownerReferences[1].name", "FieldValueRequired"),
+                ("metadata.ownerReferences.name", "FieldValueInvalid"),
                 ("metadata.ownerReferences", "FieldValueInvalid"),
             ]
         );

@@ -35,7 +35,9 @@ pub(crate) fn global(
     if name != "has" || args.len() != 1 {
         return builder.call(at, name, args);
     }
-    match args.pop().map(|arg| arg.kind) {
+    let argument = args.pop();
+    let argument_at = argument.as_ref().map_or(at, |it| it.at);
+    match argument.map(|it| it.kind) {
         Some(Kind::Select {
             operand,
             field,
@@ -49,7 +51,7 @@ pub(crate) fn global(
             },
         ),
         _ => Err(SyntaxError {
-            at,
+            at: argument_at,
             message: "invalid argument to has() macro".to_owned(),
         }),
     }

@@ -612,3 +612,52 @@ fn an_authorizer_of_the_host_is_asked() {
     assert_eq!(outcome.as_bool(), Some(true));
     assert_eq!(budget.last_call(), 350_004);
 }
+
+#[test]
+fn what_has_no_fields_lacks_each_of_them() {
+    let env = Env::new(Dialect::default());
+    let rows = [
+        ("has(dyn(1).a)", Ok(false)),
+        ("has(dyn(null).a)", Ok(false)),
+        ("dyn(1).?a.hasValue()", Ok(false)),
+        ("{'a': dyn(null)}.?a.b.hasValue()", Ok(false)),
+        ("dyn(1).a == 1", Err("no such key: a")),
+        ("dyn(null)['a'] == 1", Err("no such key: a")),
+        ("dyn(1)[0] == 1", Err("no such key: 0")),
+        (
+            "dyn([1]).a == 1",
+            Err("unsupported index type 'string' in list"),
+        ),
+    ];
+    for (source, wanted) in rows {
+        let program = Program::compile(source, &env).expect(source);
+        let found = program.run(&Variables::new(), &mut Budget::default());
+        let found = found.map(|value| value.as_bool() == Some(true));
+        let found = found.map_err(|error| error.to_string());
+        assert_eq!(found, wanted.map_err(str::to_owned), "{source}");
+    }
+}
+
+#[test]
+fn computed_quantities_compare_on_the_left_only() {
+    let env = Env::new(Dialect::default());
+    let sum = "quantity('1').add(2)";
+    let rows = [
+        (format!("{sum} == quantity('3')"), Ok(true)),
+        (format!("quantity('3') == {sum}"), Err("no such overload")),
+        (format!("quantity('3') != {sum}"), Ok(true)),
+        (format!("quantity('3') in [{sum}]"), Ok(false)),
+        (format!("[quantity('3')] == [{sum}]"), Ok(true)),
+        (
+            "dyn(quantity('3')) == 3".to_owned(),
+            Err("no such overload"),
+        ),
+    ];
+    for (source, wanted) in rows {
+        let program = Program::compile(&source, &env).expect(&source);
+        let found = program.run(&Variables::new(), &mut Budget::default());
+        let found = found.map(|value| value.as_bool() == Some(true));
+        let found = found.map_err(|error| error.to_string());
+        assert_eq!(found, wanted.map_err(str::to_owned), "{source}");
+    }
+}

@@ -257,6 +257,13 @@ impl<'a> Definition<'a> {
             let detail = "must contain unique version names";
             errors.push(FieldError::invalid_shown(path, &self.shown(), detail));
         }
+        // The name of the first one is also that of the whole.
+        let first = self.versions.first().map_or("", |it| text(it, "name"));
+        let wrong = name::dns_1035_label(first);
+        if !first.is_empty() && !wrong.is_empty() {
+            let path = SPEC.field("version");
+            errors.push(FieldError::invalid(path, first.into(), wrong.join(",")));
+        }
         let stored = self
             .versions
             .iter()

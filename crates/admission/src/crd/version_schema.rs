@@ -37,9 +37,12 @@ pub(super) fn compile(
         Value::Object(fields) => root_errors(fields, has_status, &path),
         _ => Vec::new(),
     };
-    errors.extend(structural.structure_errors(&path));
+    let is_convertible = is_convertible(schema);
+    if is_convertible {
+        errors.extend(structural.structure_errors(&path));
+    }
     let mut rules = None;
-    if errors.is_empty() {
+    if errors.is_empty() && is_convertible {
         rules = Rules::of(structural.root(), true, version.dialect_of_new());
         errors = default::check(structural.root(), rules.as_ref(), &path, version);
     }
@@ -50,6 +53,31 @@ pub(super) fn compile(
         rules,
         errors,
     }
+}
+
+/// Whether the server can read a schema as a structural one; if not, it says why in other
+/// words and looks no further.
+fn is_convertible(schema: &Value) -> bool {
+    let Some(fields) = schema.as_object() else {
+        return true;
+    };
+    let each = |value: &Value| match value {
+        Value::Array(items) => items.iter().all(is_convertible),
+        Value::Object(fields) => fields.values().all(is_convertible),
+        _ => true,
+    };
+    fields.iter().all(|(name, value)| match name.as_str() {
+        "id" | "$schema" | "$ref" => value.as_str().is_none_or(str::is_empty),
+        "patternProperties" | "dependencies" | "definitions" => {
+            value.as_object().is_none_or(Map::is_empty)
+        }
+        "additionalItems" => value.is_null(),
+        "x-kubernetes-preserve-unknown-fields" => value != &Value::Bool(false),
+        "items" => !value.is_array() && is_convertible(value),
+        "additionalProperties" | "not" => is_convertible(value),
+        "properties" | "allOf" | "anyOf" | "oneOf" => each(value),
+        _ => true,
+    })
 }
 
 /// Where the status is validated alone, the root may say nothing that would be lost.

@@ -1,6 +1,6 @@
 //! Paths of fields as rules and selectable fields write them: `.spec.a`, `.m['a.b']`.
 
-use crate::schema::node::Node;
+use crate::schema::node::{Additional, Node};
 
 /// Follows `path` through the schema and returns it as errors print it, with the node it
 /// leads to.
@@ -106,7 +106,12 @@ fn step<'a>(
 ) -> Result<&'a Node, String> {
     let no_field = || "does not refer to a valid field".to_owned();
     if node.properties.is_empty() {
-        let each = node.additional.schema().ok_or_else(no_field)?;
+        let each = match &node.additional {
+            Additional::Unset => return Err(no_field()),
+            Additional::Each(each) => each,
+            // The server takes any name, and has no schema to go on with.
+            Additional::Allowed(_) => node,
+        };
         printed.extend(["[", name, "]"]);
         return Ok(each);
     }

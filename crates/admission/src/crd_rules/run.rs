@@ -198,6 +198,11 @@ impl Run {
     }
 
     fn own(&mut self, rules: &Rules, place: Place<'_>) {
+        if rules.unseen {
+            let detail = "rule compiler initialization error: failed to convert to declType \
+                          for CEL validation rules";
+            self.fail(place, detail);
+        }
         if rules.own.is_empty() {
             return;
         }

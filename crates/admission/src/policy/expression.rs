@@ -120,6 +120,10 @@ fn compile(source: &str, env: &Env, wanted: Wanted) -> Compiled {
     if fits {
         Ok(program)
     } else {
+        let found = found
+            .to_string()
+            .replace("timestamp", "google.protobuf.Timestamp")
+            .replace("duration", "google.protobuf.Duration");
         Err(format!("must evaluate to {words} but got {found}"))
     }
 }

@@ -157,6 +157,17 @@ impl Reader<'_, '_> {
             .push(FieldError::invalid(path, value.into(), detail));
     }
 
+    /// Notes why an expression does not compile.
+    fn refuse_expression(&mut self, path: Path<'_>, source: &str, why: &str) {
+        // What only fails when a program is made of it is the server's own fault to it.
+        let error = if why.starts_with("program instantiation failed") {
+            FieldError::internal(path, why)
+        } else {
+            FieldError::invalid(path, source.into(), why)
+        };
+        self.errors.push(error);
+    }
+
     fn refuse_joined(&mut self, path: Path<'_>, value: &str, details: &[String]) {
         if !details.is_empty() {
             self.refuse(path, value, &details.join(","));
@@ -178,7 +189,7 @@ impl Reader<'_, '_> {
         }
         let compiled = compile(source);
         if let Err(why) = &compiled {
-            self.refuse(path, source, why);
+            self.refuse_expression(path, source, why);
         }
         (source.to_owned(), compiled)
     }
@@ -200,7 +211,7 @@ impl Reader<'_, '_> {
             let compiled = environments.compile(source, Wanted::Bool);
             match &compiled {
                 _ if source.is_empty() => self.errors.push(FieldError::required(at, "")),
-                Err(why) => self.refuse(at, source, why),
+                Err(why) => self.refuse_expression(at, source, why),
                 Ok(_) => {}
             }
             let name = fields.text("name", self.errors);
@@ -313,7 +324,7 @@ impl Reader<'_, '_> {
         }
         let compiled = environments.compile_message(source);
         if let Err(why) = &compiled {
-            self.refuse(path, source, why);
+            self.refuse_expression(path, source, why);
         }
         Some(compiled)
     }

@@ -1,10 +1,11 @@
 //! Runs the cases of a directory of conformance data and prints what came out.
 //!
-//! `cargo run -p fivespot-cel --example conformance -- DIR [--show]`, or with the directory
+//! `cargo run -p fivespot-cel --example conformance -- DIR [--show] [--json]`, or with the directory
 //! in `FIVESPOT_CONFORMANCE_DATA`. Reads `cel-spec.json` (the CEL specification's tests) and
 //! `kubernetes-crd-rules.jsonl` (Kubernetes' table of validation rules with their costs).
 
 mod kubernetes;
+mod otherwise;
 mod schema;
 mod spec;
 
@@ -27,6 +28,14 @@ impl Tally {
         }
     }
 
+    /// One line of JSON.
+    fn print_json(&self, title: &str) {
+        let all = self.passed + self.failed.len();
+        let line = serde_json::json!({"suite": title, "cases": all, "passed": self.passed,
+            "outside": self.outside});
+        println!("{line}");
+    }
+
     fn print(&self, title: &str, show: bool) {
         let all = self.passed + self.failed.len();
         println!("{title}: {}/{all}", self.passed);
@@ -43,6 +52,7 @@ impl Tally {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    let json = args.iter().any(|arg| arg == "--json");
     let show = args.iter().any(|arg| arg == "--show");
     let named = args
         .iter()
@@ -55,6 +65,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
         return Ok(());
     };
+    if json {
+        let text = std::fs::read_to_string(data.join("cel-spec.json"))?;
+        for (file, tally) in spec::run(&text)? {
+            tally.print_json(&file);
+        }
+        return Ok(());
+    }
     let text = std::fs::read_to_string(data.join("kubernetes-crd-rules.jsonl"))?;
     let [verdicts, errors, costs] = kubernetes::run(&text)?;
     verdicts.print("kubernetes verdicts", show);

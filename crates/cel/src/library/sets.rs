@@ -34,12 +34,17 @@ const EQUIVALENT: Run = |args| {
 };
 const INTERSECTS: Run = |args| {
     compare(args, |left, right| {
-        left.iter().any(|item| right.contains(item))
+        left.iter().any(|item| is_in(item, right))
     })
 };
 
+/// The item stands on the left, which matters for what compares on one side only.
+fn is_in(item: &Value<'_>, whole: Items<'_, '_>) -> bool {
+    whole.iter().any(|other| item == other)
+}
+
 fn within(part: Items<'_, '_>, whole: Items<'_, '_>) -> bool {
-    part.iter().all(|item| whole.contains(item))
+    part.iter().all(|item| is_in(item, whole))
 }
 
 fn compare<'v>(

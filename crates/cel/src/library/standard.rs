@@ -80,7 +80,7 @@ fn contained<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
         [wanted, Value::List(list)] => {
             for item in list.iter() {
-                if item? == *wanted {
+                if *wanted == item? {
                     return Ok(Value::Bool(true));
                 }
             }

@@ -162,12 +162,15 @@ impl<'v> Run<'_, 'v> {
                 None => Ok(Value::Bool(false)),
             },
             Value::Optional(Some(inner)) => self.test(inner, qualifier),
-            Value::List(_) => no_such_overload(),
+            Value::List(_) => Err(RunError::text(NAMED_ITEM)),
             // What has no fields at all lacks this one.
             _ => Ok(Value::Bool(false)),
         }
     }
 }
+
+/// What the API server says where a list is asked for a field.
+const NAMED_ITEM: &str = "unsupported index type 'string' in list";
 
 static DYN: Type = Type::Dyn;
 
@@ -199,6 +202,7 @@ fn select<'v>(
         },
         Value::Optional(Some(inner)) => select(inner, field, true),
         Value::Optional(None) => Ok(Found::Nothing),
+        Value::List(_) => Err(RunError::text(NAMED_ITEM)),
         _ if optional => Ok(Found::Nothing),
         // What has no fields at all lacks this one.
         _ => Err(RunError::text(format!("no such key: {field}"))),

@@ -1,0 +1,265 @@
+//! The engine on a policy, a definition and an object that are really shipped, beside the
+//! `cel` crate on the rules of that policy that it understands.
+//!
+//! Prints allocations first, then times. The `cel` crate is given patterns that are
+//! compiled once, as the engine's are: without, it spends nine tenths of its time on them.
+
+#![allow(missing_docs, reason = "criterion's macros write public functions")]
+
+use std::alloc::System;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use fivespot_admission::KubeVersion;
+use fivespot_admission::crd::{Crd, CustomResource};
+use fivespot_admission::policy::{
+    Binding, GroupVersionKind, GroupVersionResource, Operation, Policies, Policy,
+    Request, User,
+};
+use regex::Regex;
+use serde_json::{Value, json};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const GROUP: &str = "5spot.finos.org";
+
+fn shipped(path: &str) -> Value {
+    let path = format!("{}/../../deploy/{path}", env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(&path).expect("it is shipped");
+    serde_saphyr::from_str(&text).expect("it is YAML")
+}
+
+/// What is compiled from.
+struct Manifests {
+    definition: Value,
+    policy: Value,
+    binding: Value,
+}
+
+/// What objects are put to.
+struct Engine {
+    crd: Crd,
+    policies: Policies,
+    user: User,
+}
+
+impl Manifests {
+    fn read() -> Self {
+        Self {
+            definition: shipped("crds/scheduledmachines.5spot.finos.org.yaml"),
+            policy: shipped("admission/validatingadmissionpolicy.yaml"),
+            binding: shipped("admission/validatingadmissionpolicybinding.yaml"),
+        }
+    }
+
+    fn compile(&self) -> Engine {
+        let version = KubeVersion::default();
+        let policy = Policy::compile(&self.policy, version).expect("it is valid");
+        let binding = Binding::compile(&self.binding).expect("it is valid");
+        Engine {
+            crd: Crd::compile(&self.definition, version).expect("it is valid"),
+            policies: Policies::new([Arc::new(policy)], [Arc::new(binding)]),
+            user: User::default(),
+        }
+    }
+}
+
+fn object() -> Value {
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachine",
+        "metadata": {"name": "worker-1", "namespace": "machines", "labels": {"team": "a"}},
+        "spec": {
+            "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"],
+                "timezone": "Europe/Amsterdam", "enabled": true},
+            "clusterName": "production",
+            "bootstrapSpec": {"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1",
+                "kind": "K0sWorkerConfig", "spec": {"version": "v1.30.0+k0s.0"}},
+            "infrastructureSpec": {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+                "kind": "RemoteMachine", "spec": {"address": "10.0.0.1", "port": 22}},
+            "machineTemplate": {"labels": {"role": "worker"}, "annotations": {}},
+            "priority": 50, "gracefulShutdownTimeout": "5m", "nodeDrainTimeout": "10m",
+            "killSwitch": false,
+            "nodeTaints": [{"key": "example.com/spot", "effect": "NoSchedule"}],
+        },
+    })
+}
+
+impl Engine {
+    /// The version that is served.
+    fn resource(&self) -> &CustomResource {
+        self.crd.served("v1alpha1").expect("it is served")
+    }
+
+    /// Everything a write goes through; whether it was accepted.
+    fn admit(&self, resource: &CustomResource, object: &Value) -> bool {
+        let mut object = object.clone();
+        let unknown = resource.decode(&mut object);
+        let verdict = resource.create(&object);
+        unknown.is_empty() && verdict.errors.is_empty() && decide(self, &object)
+    }
+}
+
+/// `matches` with patterns that are compiled once.
+fn matches_cached(text: &str, pattern: &str) -> bool {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<String, Regex>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(regex) = known.get(pattern) {
+            return regex.is_match(text);
+        }
+        let regex = Regex::new(pattern).expect("the rules are valid");
+        let found = regex.is_match(text);
+        known.insert(pattern.to_owned(), regex);
+        found
+    })
+}
+
+/// The expressions of the policy that the `cel` crate compiles and runs, alone.
+struct Peer {
+    programs: Vec<cel::Program>,
+    expressions: Vec<String>,
+}
+
+impl Peer {
+    fn new(policy: &Value, object: &Value) -> Self {
+        let mut peer = Self {
+            programs: Vec::new(),
+            expressions: Vec::new(),
+        };
+        let context = Self::context(object);
+        for validation in policy["spec"]["validations"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let source = validation["expression"].as_str().unwrap_or_default();
+            let Ok(program) = cel::Program::compile(source) else {
+                continue;
+            };
+            if program.execute(&context).is_ok() {
+                peer.programs.push(program);
+                peer.expressions.push(source.to_owned());
+            }
+        }
+        peer
+    }
+
+    fn context(object: &Value) -> cel::Context<'static, 'static> {
+        let mut context = cel::Context::default();
+        let value = cel::to_value(object).expect("it is plain JSON");
+        context.add_variable_from_value("object", value);
+        context.add_variable_from_value("oldObject", cel::Value::Null);
+        let _ = context.add_function(
+            "matches",
+            |cel::extractors::This(text): cel::extractors::This<Arc<String>>,
+             pattern: Arc<String>| matches_cached(&text, &pattern),
+        );
+        context
+    }
+
+    fn run(&self, object: &Value) -> usize {
+        let context = Self::context(object);
+        let holds = self.programs.iter().filter(|program| {
+            program
+                .execute(&context)
+                .is_ok_and(|value| value == true.into())
+        });
+        holds.count()
+    }
+}
+
+/// The same rules as a policy of their own, for our engine.
+fn same_rules(policy: &Value, expressions: &[String]) -> Value {
+    let mut policy = policy.clone();
+    let rules: Vec<Value> = expressions
+        .iter()
+        .map(|expression| json!({"expression": expression}))
+        .collect();
+    policy["spec"]["validations"] = rules.into();
+    policy["spec"]["matchConditions"] = json!([]);
+    policy["spec"]["variables"] = json!([]);
+    policy
+}
+
+fn engine(bench: &mut Criterion) {
+    let manifests = Manifests::read();
+    let engine = manifests.compile();
+    let (resource, object) = (engine.resource(), object());
+    assert!(engine.admit(resource, &object), "the object is valid");
+    let region = Region::new(ALLOCATOR);
+    engine.admit(resource, &object);
+    let used = region.change();
+    println!(
+        "one object: {} allocations, {} bytes",
+        used.allocations, used.bytes_allocated
+    );
+    let peer = Peer::new(&manifests.policy, &object);
+    let region = Region::new(ALLOCATOR);
+    peer.run(&object);
+    let used = region.change();
+    let all = manifests.policy["spec"]["validations"]
+        .as_array()
+        .map_or(0, Vec::len);
+    println!(
+        "the cel crate on {} of the policy's {all} rules: {} allocations, {} bytes",
+        peer.programs.len(),
+        used.allocations,
+        used.bytes_allocated
+    );
+    let rules = Manifests {
+        policy: same_rules(&manifests.policy, &peer.expressions),
+        definition: manifests.definition.clone(),
+        binding: manifests.binding.clone(),
+    };
+    let same = rules.compile();
+    bench.bench_function("engine/one object through everything", |bench| {
+        bench.iter(|| engine.admit(resource, black_box(&object)));
+    });
+    bench.bench_function("engine/the same rules alone", |bench| {
+        bench.iter(|| decide(&same, black_box(&object)));
+    });
+    bench.bench_function("engine/the same rules in the cel crate", |bench| {
+        bench.iter(|| peer.run(black_box(&object)));
+    });
+    bench.bench_function("engine/compile definition and policy", |bench| {
+        bench.iter(|| manifests.compile());
+    });
+}
+
+/// The policy alone.
+fn decide(engine: &Engine, object: &Value) -> bool {
+    let request = Request {
+        operation: Operation::Create,
+        kind: GroupVersionKind {
+            group: GROUP,
+            version: "v1alpha1",
+            kind: "ScheduledMachine",
+        },
+        resource: GroupVersionResource {
+            group: GROUP,
+            version: "v1alpha1",
+            resource: "scheduledmachines",
+        },
+        equivalents: &[],
+        subresource: "",
+        namespace: "machines",
+        name: "worker-1",
+        object: Some(object),
+        old_object: None,
+        options: None,
+        user: &engine.user,
+        dry_run: false,
+        namespace_object: None,
+    };
+    engine.policies.decide(&request, &()).denied().is_none()
+}
+
+criterion_group!(benches, engine);
+criterion_main!(benches);

@@ -1,0 +1,180 @@
+//! How the admission engine does on cases from outside, and beside Kubernetes' libraries.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Map, Value, json};
+
+/// Written by `cargo xtask conformance` and `cargo xtask differential --record`.
+const RESULT: &str = "e2e/oracle/agreement.json";
+/// Files of the CEL specification that are about what Kubernetes has not.
+const WHOLE_FILES: &str = "`bindings_ext`, `block_ext`, `encoders_ext`, `enums`, `math_ext`, \
+    `network_ext`, `proto2`, `proto2_ext`, `proto3`, `wrappers`";
+
+/// Measures with the cases in `data`, keeps the results, and prints the section.
+///
+/// # Errors
+/// The cases cannot be read, or the results not be kept.
+pub(crate) fn measure(root: &Path, data: &Path) -> Result<(), Box<dyn Error>> {
+    for name in ["cel-spec.json", "kubernetes-crd-rules.jsonl"] {
+        if !data.join(name).is_file() {
+            let data = data.display();
+            return Err(format!(
+                "no {name} in {data}; give the folder of the conformance data with --data"
+            )
+            .into());
+        }
+    }
+    let specification = example(root, "fivespot-cel", data)?;
+    let rules = example(root, "fivespot-admission", data)?;
+    keep(root, |result| {
+        result.insert("specification".to_owned(), specification);
+        result.insert("rules".to_owned(), rules);
+    })?;
+    println!("{}", text(root)?);
+    Ok(())
+}
+
+/// Keeps what a run beside Kubernetes' libraries came to.
+pub(crate) fn keep_differential(root: &Path, found: Value) -> Result<(), Box<dyn Error>> {
+    keep(root, |result| {
+        result.insert("differential".to_owned(), found);
+    })
+}
+
+fn keep(
+    root: &Path,
+    change: impl FnOnce(&mut Map<String, Value>),
+) -> Result<(), Box<dyn Error>> {
+    let path = root.join(RESULT);
+    let mut result: Value = match fs::read_to_string(&path) {
+        Ok(text) => serde_json::from_str(&text)?,
+        Err(_) => json!({}),
+    };
+    if let Some(result) = result.as_object_mut() {
+        change(result);
+    }
+    fs::write(
+        path,
+        format!("{}\n", serde_json::to_string_pretty(&result)?),
+    )?;
+    Ok(())
+}
+
+/// The lines that a package's example prints, one for each suite.
+fn example(root: &Path, package: &str, data: &Path) -> Result<Value, Box<dyn Error>> {
+    let done = Command::new(env!("CARGO"))
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            package,
+            "--example",
+            "conformance",
+            "--",
+        ])
+        .arg(data)
+        .arg("--json")
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()?;
+    let lines = String::from_utf8(done.stdout)?;
+    let suites: Result<Vec<Value>, _> = lines.lines().map(serde_json::from_str).collect();
+    Ok(Value::Array(suites?))
+}
+
+pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
+    let result: Value = serde_json::from_str(&fs::read_to_string(root.join(RESULT))?)?;
+    Ok(render(&result))
+}
+
+fn render(result: &Value) -> String {
+    let mut text = "\
+`cargo xtask conformance --data DIR` runs cases that others wrote.
+
+Kubernetes' own table of validation rules for custom resources:
+
+"
+    .to_owned();
+    suites(&mut text, &result["rules"]);
+    text.push_str("\nThe conformance tests of the CEL specification:\n\n");
+    suites(&mut text, &result["specification"]);
+    let _ = writeln!(
+        text,
+        "\nNot run at all, because Kubernetes' dialect has no such thing: {WHOLE_FILES}."
+    );
+    differential(&mut text, &result["differential"]);
+    text
+}
+
+fn suites(text: &mut String, suites: &Value) {
+    let _ = write!(
+        text,
+        "| suite | passed | of | not judged, and why |\n|---|---:|---:|---|\n"
+    );
+    let mut sums = [0; 2];
+    for suite in suites.as_array().into_iter().flatten() {
+        let count = |name: &str| suite[name].as_u64().unwrap_or(0);
+        let outside: Vec<String> = suite["outside"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(why, count)| format!("{count}: {why}"))
+            .collect();
+        sums = [sums[0] + count("passed"), sums[1] + count("cases")];
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            suite["suite"].as_str().unwrap_or_default(),
+            count("passed"),
+            count("cases"),
+            outside.join("; ")
+        );
+    }
+    let [passed, cases] = sums;
+    let _ = writeln!(text, "| **all** | **{passed}** | **{cases}** | |");
+}
+
+fn differential(text: &mut String, found: &Value) {
+    let _ = write!(
+        text,
+        "\n`cargo xtask differential --cases N --seed S` makes definitions, objects, policies \
+         and requests,\nand puts them to Kubernetes' own libraries (1.36) and to the engine."
+    );
+    let (cases, seed) = (&found["cases"], &found["seed"]);
+    let _ = write!(
+        text,
+        " The last recorded run had {cases} cases of seed {seed}:\n\n\
+         | compared | answers | differing |\n|---|---:|---:|\n"
+    );
+    for row in found["rows"].as_array().into_iter().flatten() {
+        let aspect = row["aspect"].as_str().unwrap_or_default();
+        let (answers, differing) = (&row["answers"], &row["differing"]);
+        let _ = writeln!(text, "| {aspect} | {answers} | {differing} |");
+    }
+    text.push_str(
+        "\nTexts that differ are mostly about expressions that are no CEL at all: after the first
+syntax error Kubernetes' parser guesses what was meant and goes on, and the engine's stops.\n",
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_is_a_row_and_all_are_summed() {
+        let mut text = String::new();
+        let outside = json!({"no such thing": 3});
+        suites(
+            &mut text,
+            &json!([{"suite": "a", "passed": 1, "cases": 2, "outside": outside},
+                {"suite": "b", "passed": 4, "cases": 4, "outside": {}}]),
+        );
+        assert!(text.contains("| a | 1 | 2 | 3: no such thing |"), "{text}");
+        assert!(text.ends_with("| **all** | **5** | **6** | |\n"), "{text}");
+    }
+}
