@@ -37,6 +37,7 @@ mod changes_wait_for_the_next_window;
 mod clears_up_what_was_half_made;
 mod disabled_stays;
 mod drains_before_delete;
+mod faults;
 mod foreign_objects_survive;
 mod hands_over;
 mod idle_costs_nothing;
@@ -51,6 +52,7 @@ mod promise;
 mod reaches_another_cluster;
 mod reclaims_on_match;
 mod reclaims_the_host;
+mod refuses_hostile_objects;
 mod run;
 mod speaks_both_contracts;
 mod spends_little;
@@ -74,6 +76,7 @@ const ALL: &[&[Promise]] = &[
     clears_up_what_was_half_made::PROMISES,
     disabled_stays::PROMISES,
     drains_before_delete::PROMISES,
+    faults::PROMISES,
     foreign_objects_survive::PROMISES,
     hands_over::PROMISES,
     idle_costs_nothing::PROMISES,
@@ -89,6 +92,7 @@ const ALL: &[&[Promise]] = &[
     reaches_another_cluster::PROMISES,
     reclaims_on_match::PROMISES,
     reclaims_the_host::PROMISES,
+    refuses_hostile_objects::PROMISES,
     speaks_both_contracts::PROMISES,
     spends_little::PROMISES,
     survives_a_crash_anywhere::PROMISES,

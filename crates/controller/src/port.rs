@@ -71,6 +71,10 @@ impl Port {
     /// Also a 404 that is not about the object: a path that is not served, in this version or
     /// at this moment, says nothing about what is stored.
     pub(crate) async fn get(&self, at: &Address<'_>) -> kube::Result<Option<Value>> {
+        // Nothing can have such a name, and it must not lead anywhere else.
+        if !is_segment(at.name) {
+            return Ok(None);
+        }
         let answer = self.send(Method::GET, &at.path(), Vec::new()).await;
         match answer {
             Err(kube::Error::Api(status))
@@ -214,6 +218,13 @@ impl Port {
         let request = request.body(body).map_err(kube::Error::HttpError)?;
         self.0.request(request).await
     }
+}
+
+/// Whether a text that somebody else has written can stand in a path, as one part of it.
+pub(crate) fn is_segment(text: &str) -> bool {
+    let is_plain =
+        |letter: char| letter.is_ascii_alphanumeric() || "-._~:".contains(letter);
+    !matches!(text, "" | "." | "..") && text.chars().all(is_plain)
 }
 
 fn found(answer: kube::Result<Value>) -> kube::Result<Option<Value>> {

@@ -7,7 +7,7 @@ use kube::api::ApiResource;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::port::Port;
+use crate::port::{Port, is_segment};
 
 /// What discovery has answered. Asked once, and again after a CustomResourceDefinition of the
 /// group has changed.
@@ -49,6 +49,10 @@ impl Served {
         &self,
         place: &Reference,
     ) -> kube::Result<Option<ApiResource>> {
+        let version = place.version.as_deref();
+        if !is_segment(&place.group) || !version.is_none_or(is_segment) {
+            return Ok(None);
+        }
         let mut groups = self.groups.lock().await;
         let group = groups.entry(place.group.clone()).or_default();
         let versions = match &place.version {
