@@ -211,6 +211,13 @@ impl FieldError {
         Self::with(path, ErrorKind::Internal, None, detail.into())
     }
 
+    /// The same error with a reason behind it.
+    #[must_use]
+    pub fn because(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
     /// The same error without the value.
     #[must_use]
     pub fn without_value(mut self) -> Self {

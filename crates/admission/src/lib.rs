@@ -20,7 +20,7 @@ pub mod crd;
 mod crd_rules;
 pub mod field;
 mod format;
-mod name;
+pub mod name;
 pub mod object_meta;
 pub mod policy;
 mod quote;

@@ -68,7 +68,7 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with `text` as a DNS name (RFC 1123).
-pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
+pub fn dns_subdomain(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 253 {
         wrong.push(longer_than(253, "characters"));
@@ -114,7 +114,7 @@ pub(crate) fn path_segment(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with `text` as the key of a label or an annotation.
-pub(crate) fn label_key(text: &str) -> Vec<String> {
+pub fn label_key(text: &str) -> Vec<String> {
     const RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must \
                         start and end with an alphanumeric character";
     const EXAMPLES: &[&str] = &["MyName", "my.name", "123-abc"];
@@ -150,7 +150,7 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with `text` as the value of a label.
-pub(crate) fn label_value(text: &str) -> Vec<String> {
+pub fn label_value(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
         wrong.push(longer_than(63, "bytes"));

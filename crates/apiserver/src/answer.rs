@@ -111,6 +111,8 @@ impl Answer {
 
 impl From<Status> for Answer {
     fn from(status: Status) -> Self {
-        Self::new(status.code, Content::Plain(status.to_value()))
+        let mut answer = Self::new(status.code, Content::Plain(status.to_value()));
+        answer.warnings = status.warnings;
+        answer
     }
 }

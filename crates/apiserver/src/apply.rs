@@ -19,7 +19,7 @@ mod set;
 mod walk;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
@@ -83,7 +83,7 @@ pub fn tracked(
     if managers.is_empty() && known {
         return;
     }
-    let live = old.map_or_else(|| empty(resource), without_managed_fields);
+    let live = old.map_or_else(|| skeleton(resource), without_managed_fields);
     update(resource, (&live, object), &mut managers, writer);
     managers.write_to(object);
 }
@@ -154,8 +154,8 @@ fn apply(
     }
     managers.give_up(&change, Some(&id));
     managers.strip(&id, &unmanaged());
-    let unchanged = object == live && managers.set_of(&id) == Some(&last);
-    if !unchanged {
+    // A manager that changes nothing is noted without a time.
+    if object != live {
         managers.touch(&id, writer.now);
     }
     managers.write_to(&mut object);
@@ -248,6 +248,25 @@ fn empty(resource: &Resource) -> Value {
     fields.insert("apiVersion".to_owned(), resource.api_version().into());
     fields.insert("kind".to_owned(), resource.kind.as_str().into());
     Value::Object(fields)
+}
+
+/// What an object of the kind has without anybody having set it: Go writes the parts that are
+/// structs even where they are empty, and some are filled in after fields are tracked.
+fn skeleton(resource: &Resource) -> Value {
+    let mut object = empty(resource);
+    if resource.custom {
+        return object;
+    }
+    match resource.kind.as_str() {
+        "Namespace" => object["spec"] = json!({"finalizers": ["kubernetes"]}),
+        "Event" => {
+            object["source"] = json!({});
+            object["involvedObject"] = json!({});
+        }
+        "ConfigMap" | "Secret" | "ServiceAccount" | "Role" | "ClusterRole" => {}
+        _ => object["spec"] = json!({}),
+    }
+    object
 }
 
 fn without_managed_fields(object: &Value) -> Value {

@@ -1,6 +1,7 @@
 //! The Kubernetes kinds that are served without a CustomResourceDefinition.
 
 mod event;
+mod heading;
 
 use std::sync::Arc;
 
@@ -100,7 +101,7 @@ fn core() -> Vec<Resource> {
         Row::of("", "ServiceAccount", "serviceaccounts")
             .short(&["sa"])
             .sub(&[Subresource::Token])
-            .columns(&[("Secrets", "string", 0), AGE]),
+            .columns(&[AGE]),
         Row::of("", "Event", "events")
             .short(&["ev"])
             .columns(&EVENT),
@@ -340,7 +341,7 @@ impl Row {
                 priority,
                 description: match name {
                     "Age" | "Created At" => CREATION.to_owned(),
-                    _ => String::new(),
+                    _ => heading::of(&self.0.kind, name).to_owned(),
                 },
                 ..Column::default()
             })

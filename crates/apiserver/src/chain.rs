@@ -135,7 +135,11 @@ impl Chain {
         let decision = self.decide(state, asked, object, old);
         match decision.denied() {
             None => Ok(decision),
-            Some(denial) => Err(refusal(target, denial)),
+            Some(denial) => {
+                let mut refused = refusal(target, denial);
+                refused.warnings.clone_from(&decision.warnings);
+                Err(refused)
+            }
         }
     }
 

@@ -54,7 +54,18 @@ impl Library {
             _ => None,
         };
         let Some((form, value)) = found else {
-            return Answer::nothing_there();
+            // Below a built-in group a resource is missing, elsewhere a page.
+            let group = match parts.as_slice() {
+                ["api", _, ..] => "",
+                ["apis", group, _, ..] => group,
+                _ => return Answer::nothing_there(),
+            };
+            let mut all = registry.all();
+            return if all.any(|it| !it.custom && it.group == *group) {
+                Status::no_such_resource().into()
+            } else {
+                Answer::nothing_there()
+            };
         };
         if call.method != http::Method::GET && call.method != http::Method::HEAD {
             return Status::method_not_allowed().into();
@@ -94,6 +105,10 @@ impl Library {
             "gitVersion": format!("{}+5spot", self.release()),
             "gitCommit": "",
             "gitTreeState": "clean",
+            "emulationMajor": "1",
+            "emulationMinor": self.kube.minor().to_string(),
+            "minCompatibilityMajor": "1",
+            "minCompatibilityMinor": (self.kube.minor() - 1).to_string(),
             "buildDate": "1970-01-01T00:00:00Z",
             "goVersion": "",
             "compiler": "rustc",

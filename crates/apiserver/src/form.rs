@@ -113,7 +113,7 @@ impl Writer<'_> {
         let resource = &list.resource;
         match self.form {
             Form::Whole => {
-                let items = list.items.iter().map(|it| meta::json(it));
+                let items = list.items.iter().map(|it| item(resource, it));
                 whole_list(&resource.list_kind, &resource.api_version(), list, items)
             }
             Form::Metadata => {
@@ -150,6 +150,17 @@ fn whole_list(
     }
     text.extend_from_slice(b"]}");
     text.into()
+}
+
+/// An object in a list: a built-in one does not say again of which kind it is.
+fn item(resource: &Resource, object: &Object) -> Bytes {
+    if resource.custom {
+        return meta::json(object);
+    }
+    let fields = object.as_object().into_iter().flatten();
+    let kept = fields.filter(|(key, _)| !matches!(key.as_str(), "apiVersion" | "kind"));
+    let kept: serde_json::Map<_, _> = kept.map(|(k, v)| (k.clone(), v.clone())).collect();
+    meta::json(&Value::Object(kept))
 }
 
 /// An object's metadata as an object of its own.

@@ -86,6 +86,12 @@ fn yaml(bytes: &[u8], json: &serde_json::Error) -> Result<Body, Status> {
     }
 }
 
+/// 400: a body that is no object has no kind.
+pub(crate) fn not_an_object(body: &Value) -> Status {
+    let text: String = body.to_string().chars().take(1000).collect();
+    Status::bad_request(format!("Object 'Kind' is missing in '{text}'"))
+}
+
 /// Checks that an object is of the kind that the path is about. A built-in kind may be
 /// left unsaid; it is then filled in.
 ///
@@ -97,8 +103,7 @@ pub(crate) fn check_kind(resource: &Resource, object: &mut Value) -> Result<(), 
         text.chars().take(1000).collect::<String>()
     };
     if !object.is_object() {
-        let message = format!("Object 'Kind' is missing in '{}'", shown(object));
-        return Err(Status::bad_request(message));
+        return Err(not_an_object(object));
     }
     let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text("apiVersion"), text("kind"));

@@ -3,6 +3,8 @@
 //! The rules are those of the kinds' strategies in Kubernetes (pkg/registry/*/strategy.go)
 //! as far as the kinds are served here.
 
+mod rule;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fivespot_admission::FieldError;
@@ -22,6 +24,7 @@ enum Kind {
     Secret,
     Budget,
     Definition,
+    RoleBinding,
     Policy,
     Binding,
     Other,
@@ -35,6 +38,9 @@ impl Kind {
             ("", "pods") => Self::Pod,
             ("", "secrets") => Self::Secret,
             ("policy", "poddisruptionbudgets") => Self::Budget,
+            ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
+                Self::RoleBinding
+            }
             ("apiextensions.k8s.io", "customresourcedefinitions") => Self::Definition,
             ("admissionregistration.k8s.io", "validatingadmissionpolicies") => {
                 Self::Policy
@@ -59,6 +65,7 @@ pub(crate) fn default(resource: &Resource, object: &mut Value) {
                 .or_insert_with(|| 30.into());
         }
         Kind::Definition => default_definition(object),
+        Kind::RoleBinding => default_subjects(object),
         Kind::Policy => {
             let spec = meta::field(meta::fields(object), "spec");
             spec.entry("failurePolicy").or_insert_with(|| "Fail".into());
@@ -69,7 +76,8 @@ pub(crate) fn default(resource: &Resource, object: &mut Value) {
                 default_match(meta::fields(found));
             }
         }
-        Kind::Namespace | Kind::Budget | Kind::Other => {}
+        Kind::Namespace => name_by_label(object),
+        Kind::Budget | Kind::Other => {}
     }
 }
 
@@ -87,6 +95,28 @@ fn default_match(rules: &mut serde_json::Map<String, Value>) {
             meta::fields(rule)
                 .entry("scope")
                 .or_insert_with(|| "*".into());
+        }
+    }
+}
+
+/// Every namespace can be selected by its name.
+fn name_by_label(object: &mut Value) {
+    let name = meta::name(object).to_owned();
+    let labels = meta::field(meta::edit(object), "labels");
+    labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
+}
+
+fn default_subjects(object: &mut Value) {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    if let Some(role) = object.get_mut("roleRef").and_then(Value::as_object_mut) {
+        role.entry("apiGroup").or_insert_with(|| GROUP.into());
+    }
+    let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
+    for subject in subjects.into_iter().flatten() {
+        if matches!(subject["kind"].as_str(), Some("User" | "Group"))
+            && let Some(fields) = subject.as_object_mut()
+        {
+            fields.entry("apiGroup").or_insert_with(|| GROUP.into());
         }
     }
 }
@@ -120,15 +150,12 @@ fn default_definition(object: &mut Value) {
 
 /// What a new object of the kind begins with, whatever the client sent.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
-    let name = meta::name(object).to_owned();
     let fields = meta::fields(object);
     match Kind::of(resource) {
         Kind::Namespace => {
             meta::field(fields, "spec")
                 .insert("finalizers".to_owned(), json!(["kubernetes"]));
             fields.insert("status".to_owned(), json!({"phase": "Active"}));
-            let labels = meta::field(meta::edit(object), "labels");
-            labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
         }
         Kind::Pod => {
             fields.insert(
@@ -136,13 +163,20 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
                 json!({"phase": "Pending", "qosClass": "BestEffort"}),
             );
         }
-        Kind::Budget | Kind::Definition | Kind::Policy => {
+        Kind::Budget => {
+            let status = json!({
+                "disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0,
+                "expectedPods": 0,
+            });
+            fields.insert("status".to_owned(), status);
+        }
+        Kind::Definition | Kind::Policy => {
             fields.shift_remove("status");
         }
         Kind::Other if resource.custom && resource.has_status() => {
             fields.shift_remove("status");
         }
-        Kind::Secret | Kind::Binding | Kind::Other => {}
+        Kind::Secret | Kind::Binding | Kind::RoleBinding | Kind::Other => {}
     }
 }
 
@@ -189,6 +223,10 @@ pub(crate) fn errors(
     object: &Value,
     old: Option<&Value>,
 ) -> Vec<FieldError> {
+    let broken = rule::errors(resource, object, old);
+    if !broken.is_empty() {
+        return broken;
+    }
     // What has not changed since it was accepted is not refused again.
     if old
         .is_some_and(|old| old["spec"] == object["spec"] && old["data"] == object["data"])
@@ -202,7 +240,7 @@ pub(crate) fn errors(
         Kind::Secret => secret_errors(object),
         Kind::Budget => budget_errors(object),
         Kind::Pod => pod_errors(object, old),
-        Kind::Namespace | Kind::Other => Vec::new(),
+        Kind::Namespace | Kind::RoleBinding | Kind::Other => Vec::new(),
     }
 }
 
@@ -228,11 +266,48 @@ fn secret_errors(object: &Value) -> Vec<FieldError> {
 
 fn budget_errors(object: &Value) -> Vec<FieldError> {
     let spec = &object["spec"];
-    if spec["minAvailable"].is_null() || spec["maxUnavailable"].is_null() {
-        return Vec::new();
+    let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
+    if !least.is_null() && !most.is_null() {
+        let shown = json!({
+            "MinAvailable": least, "Selector": spec["selector"], "MaxUnavailable": most,
+            "UnhealthyPodEvictionPolicy": spec["unhealthyPodEvictionPolicy"],
+        });
+        let why = "minAvailable and maxUnavailable cannot be both set";
+        return vec![FieldError::invalid("spec", shown, why)];
     }
-    let detail = "minAvailable and maxUnavailable cannot be both set";
-    vec![FieldError::invalid("spec", spec.clone(), detail)]
+    let fields = [("minAvailable", least), ("maxUnavailable", most)];
+    let wrong = fields.into_iter().filter_map(|(field, value)| {
+        let why = amount_error(value)?;
+        let path = format!("spec.{field}");
+        Some(FieldError::invalid(path, value.clone(), why))
+    });
+    let mut errors: Vec<_> = wrong.collect();
+    let expressions = spec["selector"]["matchExpressions"].as_array();
+    for (index, it) in expressions.into_iter().flatten().enumerate() {
+        let operator = it["operator"].as_str().unwrap_or_default();
+        if !["In", "NotIn", "Exists", "DoesNotExist"].contains(&operator) {
+            let path = format!("spec.selector.matchExpressions[{index}].operator");
+            let why = "not a valid selector operator";
+            errors.push(FieldError::invalid(path, operator.into(), why));
+        }
+    }
+    errors
+}
+
+/// What is wrong with a number of pods, or a share of them.
+fn amount_error(value: &Value) -> Option<&'static str> {
+    if let Some(number) = value.as_i64() {
+        return (number < 0).then_some("must be greater than or equal to 0");
+    }
+    let share = value.as_str()?.strip_suffix('%').unwrap_or("none");
+    match share.parse::<u32>() {
+        Ok(share) if share > 100 => Some("must not be greater than 100%"),
+        Ok(_) => None,
+        Err(_) => Some(
+            "a valid percent string must be a numeric string followed by an ending '%' (e.g. \
+             '1%',  or '93%', regex used for validation is '[0-9]+%')",
+        ),
+    }
 }
 
 fn pod_errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {

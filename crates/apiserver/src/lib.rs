@@ -55,6 +55,7 @@ mod kind;
 mod meta;
 mod namespace;
 pub mod openapi;
+mod options;
 pub mod patch;
 mod protobuf;
 mod prune;

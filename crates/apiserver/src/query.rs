@@ -1,14 +1,19 @@
 //! The parameters of a request.
 
-use crate::status::{Cause, Details, Reason, Status};
+use crate::status::Status;
 
 /// The query of a request, each parameter in its meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
     pub(crate) field_manager: String,
     pub(crate) field_validation: FieldValidation,
+    /// As it was said.
+    pub(crate) field_validation_word: String,
     pub(crate) dry_run: bool,
+    /// As they were said.
+    pub(crate) dry_run_words: Vec<String>,
     pub(crate) force: bool,
+    pub(crate) force_is_said: bool,
     pub(crate) label_selector: String,
     pub(crate) field_selector: String,
     /// Most items in one answer; `None` for all.
@@ -41,8 +46,7 @@ impl Query {
     /// Reads the part of a URL behind the question mark.
     ///
     /// # Errors
-    /// `BadRequest` for a number that is none, `Invalid` for an unknown word where one of
-    /// a few is expected.
+    /// `BadRequest` for a number that is none.
     pub(crate) fn parse(text: &str) -> Result<Self, Status> {
         let mut query = Self::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
@@ -55,20 +59,35 @@ impl Query {
     fn take(&mut self, key: &str, value: String) -> Result<(), Status> {
         match key {
             "fieldManager" => self.field_manager = value,
-            "fieldValidation" => self.field_validation = field_validation(&value)?,
-            "dryRun" => self.dry_run = dry_run(&value)?,
-            "force" => self.force = truth(&value),
+            "fieldValidation" => {
+                self.field_validation = field_validation(&value);
+                self.field_validation_word = value;
+            }
+            "dryRun" => {
+                self.dry_run |= value == "All";
+                self.dry_run_words.push(value);
+            }
+            "force" => {
+                self.force = truth(&value);
+                self.force_is_said = true;
+            }
             "labelSelector" => self.label_selector = value,
             "fieldSelector" => self.field_selector = value,
-            "limit" => self.limit = number(key, &value)?.filter(|it| *it > 0),
+            "limit" => {
+                let limit = number(&value)?.filter(|it| *it > 0);
+                self.limit = limit.and_then(|it| usize::try_from(it).ok());
+            }
             "continue" => self.go_on = value,
             "resourceVersion" => self.version = value,
             "resourceVersionMatch" => self.version_match = value,
             "watch" => self.watch = truth(&value),
             "allowWatchBookmarks" => self.bookmarks = truth(&value),
             "sendInitialEvents" => self.send_initial_events = Some(truth(&value)),
-            "timeoutSeconds" => self.timeout_seconds = number(key, &value)?,
-            "gracePeriodSeconds" => self.grace_period_seconds = number(key, &value)?,
+            "timeoutSeconds" => {
+                let seconds = number(&value)?;
+                self.timeout_seconds = seconds.and_then(|it| u32::try_from(it).ok());
+            }
+            "gracePeriodSeconds" => self.grace_period_seconds = number(&value)?,
             "propagationPolicy" => self.propagation_policy = value,
             "orphanDependents" => self.orphan_dependents = Some(truth(&value)),
             "verbose" => self.verbose = truth(&value),
@@ -84,44 +103,24 @@ fn truth(text: &str) -> bool {
     !matches!(text, "0" | "false" | "False" | "FALSE" | "f" | "F")
 }
 
-fn number<T: std::str::FromStr>(key: &str, text: &str) -> Result<Option<T>, Status> {
+fn number(text: &str) -> Result<Option<i64>, Status> {
     if text.is_empty() {
         return Ok(None);
     }
-    let refuse = |_| Status::bad_request(format!("{key} must be a number, not {text:?}"));
+    let refuse = |_| {
+        let message = format!("strconv.ParseInt: parsing {text:?}: invalid syntax");
+        Status::bad_request(message)
+    };
     text.parse().map(Some).map_err(refuse)
 }
 
-fn dry_run(text: &str) -> Result<bool, Status> {
-    match text {
-        "All" => Ok(true),
-        _ => Err(unsupported("dryRun", text, "\"All\"")),
+/// What a word asks for; an unknown one is refused later, with the kind of the options.
+fn field_validation(word: &str) -> FieldValidation {
+    match word {
+        "Ignore" => FieldValidation::Ignore,
+        "Strict" => FieldValidation::Strict,
+        _ => FieldValidation::Warn,
     }
-}
-
-fn field_validation(text: &str) -> Result<FieldValidation, Status> {
-    match text {
-        "" | "Warn" => Ok(FieldValidation::Warn),
-        "Ignore" => Ok(FieldValidation::Ignore),
-        "Strict" => Ok(FieldValidation::Strict),
-        _ => {
-            let known = "\"\", \"Ignore\", \"Strict\", \"Warn\"";
-            Err(unsupported("fieldValidation", text, known))
-        }
-    }
-}
-
-/// 422: an option has none of the words it may have.
-fn unsupported(field: &str, value: &str, known: &str) -> Status {
-    let message = format!("Unsupported value: {value:?}: supported values: {known}");
-    let text = format!("Options.meta.k8s.io \"\" is invalid: {field}: {message}");
-    let cause = Cause::new("FieldValueNotSupported", field, message);
-    Status::new(422, Reason::Invalid, text).with_details(Details {
-        group: "meta.k8s.io".to_owned(),
-        kind: "Options".to_owned(),
-        causes: vec![cause],
-        ..Details::default()
-    })
 }
 
 /// Undoes the encoding of a query: `+` is a space, `%xx` a byte.
@@ -168,9 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_of_an_unknown_kind_is_refused() {
-        assert!(Query::parse("dryRun=All").unwrap().dry_run);
-        assert_eq!(Query::parse("dryRun=Some").unwrap_err().code, 422);
+    fn a_number_that_is_none_is_refused() {
+        assert_eq!(Query::parse("limit=-1").unwrap().limit, None);
+        assert_eq!(Query::parse("limit=many").unwrap_err().code, 400);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Status {
     pub details: Option<Box<Details>>,
     /// With an expired list, the token that goes on with the newest state instead.
     pub go_on: Option<Box<str>>,
+    /// What is said beside the refusal, in `Warning` headers.
+    pub warnings: Vec<String>,
 }
 
 /// The `details` of a [`Status`].
@@ -141,6 +143,7 @@ impl Status {
             message: message.into(),
             details: None,
             go_on: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -194,6 +197,20 @@ impl Status {
         let message =
             format!("Operation cannot be fulfilled on {what} \"{name}\": {why}");
         Self::new(409, Reason::Conflict, message).about(resource, name)
+    }
+
+    /// 409 as [`Status::conflict`], said of the kind and not of the resource: Kubernetes does
+    /// so where the storage checks conditions.
+    pub fn conflict_of_kind(resource: &Resource, name: &str, why: &str) -> Self {
+        let kind = resource.qualified_kind();
+        let message =
+            format!("Operation cannot be fulfilled on {kind} \"{name}\": {why}");
+        let mut conflict =
+            Self::new(409, Reason::Conflict, message).about(resource, name);
+        if let Some(details) = &mut conflict.details {
+            details.kind.clone_from(&resource.kind);
+        }
+        conflict
     }
 
     /// 409: somebody wrote in between.
@@ -346,6 +363,7 @@ impl Status {
                 .get("details")
                 .map(|it| Box::new(Details::from_value(it))),
             go_on: value["metadata"]["continue"].as_str().map(Box::from),
+            warnings: Vec::new(),
         }
     }
 }

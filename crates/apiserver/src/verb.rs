@@ -17,6 +17,7 @@ pub(crate) use write::invalid;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::identity;
+use crate::options;
 use crate::resource::Verb;
 use crate::route::Target;
 use crate::state::State;
@@ -34,11 +35,12 @@ pub(crate) fn perform(
     let verb = target.verb(&call.method, call.query.watch);
     let verb = verb.filter(|it| target.allows(*it));
     let verb = verb.ok_or_else(Status::method_not_allowed)?;
+    options::check(call)?;
     if target.subresource == "scale" {
         return scale::perform(state, call, target, verb);
     }
     match verb {
-        Verb::Get => read::get(state, target),
+        Verb::Get => read::get(state, call, target),
         Verb::List => list::list(state, call, target),
         Verb::Watch => watch::watch(state, call, target),
         Verb::Create => match target.subresource.as_str() {

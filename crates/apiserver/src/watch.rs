@@ -153,8 +153,11 @@ pub(crate) fn bookmark(resource: &Resource, version: u64, ends_initial: bool) ->
     if ends_initial {
         metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
     }
-    // A real server sends a whole object of the kind, with an absent creation time.
-    metadata["creationTimestamp"] = Value::Null;
+    // A real server sends a whole object of the kind; of a custom one it writes the absent
+    // creation time.
+    if resource.custom {
+        metadata["creationTimestamp"] = Value::Null;
+    }
     Arc::new(json!({
         "kind": resource.kind,
         "apiVersion": resource.api_version(),

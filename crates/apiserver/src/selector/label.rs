@@ -1,5 +1,7 @@
 //! Label selectors, as text in a query and as an object in a spec.
 
+mod text;
+
 use serde_json::Value;
 
 use crate::meta;
@@ -22,6 +24,8 @@ enum Operator {
     NotIn,
     Exists,
     DoesNotExist,
+    Greater,
+    Less,
 }
 
 impl Labels {
@@ -30,11 +34,7 @@ impl Labels {
     /// # Errors
     /// `BadRequest` with what could not be read.
     pub(crate) fn parse(text: &str) -> Result<Self, Status> {
-        let parts = split(text).into_iter().filter(|part| !part.is_empty());
-        parts
-            .map(Requirement::parse)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        text::parse(text).map(Self).map_err(Status::bad_request)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -53,51 +53,12 @@ impl Labels {
 }
 
 impl Requirement {
-    fn parse(part: &str) -> Result<Self, Status> {
-        let refuse = || {
-            let message =
-                format!("unable to parse requirement: {part:?} is not understood");
-            Status::bad_request(message)
-        };
-        let of = |key: &str, operator, values: Vec<String>| {
-            let key = key.trim();
-            if is_key(key) {
-                Ok(Self {
-                    key: key.to_owned(),
-                    operator,
-                    values,
-                })
-            } else {
-                Err(refuse())
-            }
-        };
-        if let Some((head, values)) =
-            part.strip_suffix(')').and_then(|it| it.split_once('('))
-        {
-            let values = values.split(',').map(|it| it.trim().to_owned()).collect();
-            let (key, word) = head
-                .trim()
-                .rsplit_once(char::is_whitespace)
-                .ok_or_else(refuse)?;
-            return match word {
-                "in" => of(key, Operator::In, values),
-                "notin" => of(key, Operator::NotIn, values),
-                _ => Err(refuse()),
-            };
-        }
-        if let Some(key) = part.strip_prefix('!') {
-            return of(key, Operator::DoesNotExist, Vec::new());
-        }
-        let one = |value: &str| vec![value.trim().to_owned()];
-        if let Some((key, value)) = part.split_once("!=") {
-            of(key, Operator::NotIn, one(value))
-        } else if let Some((key, value)) = part.split_once("==") {
-            of(key, Operator::In, one(value))
-        } else if let Some((key, value)) = part.split_once('=') {
-            of(key, Operator::In, one(value))
-        } else {
-            of(part, Operator::Exists, Vec::new())
-        }
+    /// Whether both are numbers and compare as wished.
+    fn compares(&self, value: Option<&str>, holds: fn(&i64, &i64) -> bool) -> bool {
+        let number = |text: &str| text.parse::<i64>().ok();
+        let wanted = self.values.first().and_then(|it| number(it));
+        let found = value.and_then(number);
+        found.zip(wanted).is_some_and(|(a, b)| holds(&a, &b))
     }
 
     fn matches(&self, value: Option<&str>) -> bool {
@@ -105,34 +66,12 @@ impl Requirement {
         match self.operator {
             Operator::In => listed(),
             Operator::NotIn => !listed(),
+            Operator::Greater => self.compares(value, i64::gt),
+            Operator::Less => self.compares(value, i64::lt),
             Operator::Exists => value.is_some(),
             Operator::DoesNotExist => value.is_none(),
         }
     }
-}
-
-/// Splits at commas outside parentheses.
-fn split(text: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let (mut start, mut depth) = (0, 0_u32);
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.push(text.get(start..at).unwrap_or_default().trim());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(text.get(start..).unwrap_or_default().trim());
-    parts
-}
-
-fn is_key(key: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-    !key.is_empty() && key.len() <= 317 && key.chars().all(allowed)
 }
 
 /// Whether a `LabelSelector` object (`matchLabels`, `matchExpressions`) selects `object`.

@@ -21,18 +21,16 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
         "Pod" => pod::cells(object, now),
         "ConfigMap" => vec![
             name,
-            (count(&object["data"]) + count(&object["binaryData"]))
-                .to_string()
-                .into(),
+            (count(&object["data"]) + count(&object["binaryData"])).into(),
             age,
         ],
         "Secret" => vec![
             name,
             string(&object["type"]),
-            count(&object["data"]).to_string().into(),
+            count(&object["data"]).into(),
             age,
         ],
-        "ServiceAccount" => vec![name, count(&object["secrets"]).to_string().into(), age],
+        "ServiceAccount" => vec![name, age],
         "Event" => event(object, now),
         "Lease" => vec![name, string(&object["spec"]["holderIdentity"]), age],
         "PodDisruptionBudget" => vec![

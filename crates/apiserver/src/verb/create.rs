@@ -79,8 +79,12 @@ pub(super) fn finish(
     draft.admit(state, call, &target)?;
     let key = Key::new(&target.namespace, &target.name);
     let shelf = state.shelf(resource);
-    if state.get(shelf, &key).is_some() {
-        return Err(Status::already_exists(resource, &target.name));
+    if let Some(found) = state.get(shelf, &key) {
+        let mut refused = Status::already_exists(resource, &target.name);
+        if meta::is_deleting(found) {
+            refused.message = format!("object is being deleted: {refused}");
+        }
+        return Err(refused);
     }
     target.resource = Arc::clone(resource);
     Ok(draft.commit(state, call, &target))

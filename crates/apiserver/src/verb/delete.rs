@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fivespot_admission::FieldError;
 use fivespot_admission::policy::Operation;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -11,10 +12,11 @@ use crate::answer::{Answer, Content, List};
 use crate::call::{Call, Payload};
 use crate::intake;
 use crate::meta;
+use crate::options::invalid;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
 use crate::state::{State, is_finished, shown};
-use crate::status::{Cause, Details, Reason, Status};
+use crate::status::{Reason, Status};
 use crate::store::{Key, Object, Shelf};
 
 /// What is to become of dependents.
@@ -105,9 +107,8 @@ pub(super) fn delete_collection(
             .chain
             .validate(state, &asked, None, Some(&*shown(resource, &old)))?;
         match delete_object(state, (shelf, &key), &options) {
-            Ok(Outcome::Waits(object) | Outcome::Gone(object)) => {
-                items.push(shown(resource, &object));
-            }
+            // The answer shows what was found, not what became of it.
+            Ok(_) => items.push(shown(resource, &old)),
             Err(refused) if refused.reason == Reason::NotFound => {}
             Err(refused) => return Err(refused),
         }
@@ -172,11 +173,14 @@ fn mark(state: &State, resource: &Resource, object: &mut Value, options: &Option
         .saturating_add(SignedDuration::from_secs(grace));
     let due = due.unwrap_or_else(|_| state.clock.now());
     meta::set(object, "deletionTimestamp", meta::time(due));
-    meta::set(object, "deletionGracePeriodSeconds", grace);
+    let is_namespace = resource.storage == GroupResource::new("", "namespaces");
+    if !is_namespace {
+        meta::set(object, "deletionGracePeriodSeconds", grace);
+    }
     if !was_deleting && meta::generation(object) > 0 {
         meta::set(object, "generation", meta::generation(object) + 1);
     }
-    if resource.storage == GroupResource::new("", "namespaces") {
+    if is_namespace {
         object["status"] = json!({"phase": "Terminating"});
     }
 }
@@ -235,22 +239,22 @@ fn check_preconditions(
     options: &Options,
 ) -> Result<(), Status> {
     let name = meta::name(old);
-    let differ = |what: &str, wanted: &str, had: &str| {
+    let differ = |what: &str, wanted: &str, had: &str, since: &str| {
         let why = format!(
-            "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: \
-             {had}"
+            "the {what} in the precondition ({wanted}) does not match the {what} in record \
+             ({had}). The object might have been {since}"
         );
-        Err(Status::conflict(resource, name, &why))
+        Err(Status::conflict_of_kind(resource, name, &why))
     };
     if let Some(uid) = &options.uid
         && uid != meta::uid(old)
     {
-        return differ("UID", uid, meta::uid(old));
+        return differ("UID", uid, meta::uid(old), "deleted and then recreated");
     }
     if let Some(version) = &options.version
         && version != meta::version(old)
     {
-        return differ("ResourceVersion", version, meta::version(old));
+        return differ("ResourceVersion", version, meta::version(old), "modified");
     }
     Ok(())
 }
@@ -290,36 +294,31 @@ pub(super) fn parse_options(body: &Value) -> Result<Options, Status> {
     })
 }
 
+const PROPAGATION: &str = "propagationPolicy";
+
 fn propagation(
     word: Option<&str>,
     orphan: Option<bool>,
 ) -> Result<Option<Propagation>, Status> {
-    let refuse = |message: String| {
-        let cause = Cause::new("FieldValueInvalid", "propagationPolicy", message.clone());
-        let text = format!(
-            "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: {message}"
-        );
-        Status::new(422, Reason::Invalid, text).with_details(Details {
-            group: "meta.k8s.io".to_owned(),
-            kind: "DeleteOptions".to_owned(),
-            causes: vec![cause],
-            ..Details::default()
-        })
-    };
+    let refuse = |error: FieldError| invalid("DeleteOptions", &[error]);
     match (word, orphan) {
-        (Some(word), Some(_)) => Err(refuse(format!(
-            "Invalid value: {word:?}: orphanDependents and deletionPropagation cannot be both \
-             set"
-        ))),
+        (Some(word), Some(_)) => {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            Err(refuse(FieldError::invalid(PROPAGATION, word.into(), why)))
+        }
         (Some("Background"), None) | (None, Some(false)) => {
             Ok(Some(Propagation::Background))
         }
         (Some("Foreground"), None) => Ok(Some(Propagation::Foreground)),
         (Some("Orphan"), None) | (None, Some(true)) => Ok(Some(Propagation::Orphan)),
-        (Some(word), None) => Err(refuse(format!(
-            "Unsupported value: {word:?}: supported values: \"Background\", \"Foreground\", \
-             \"Orphan\", \"nil\""
-        ))),
+        (Some(word), None) => {
+            let known = ["Foreground", "Background", "Orphan", "nil"];
+            Err(refuse(FieldError::not_supported(
+                PROPAGATION,
+                word.into(),
+                known,
+            )))
+        }
         (None, None) => Ok(None),
     }
 }

@@ -2,9 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fivespot_admission::FieldError;
 use serde_json::{Value, json};
 
 use crate::call::Call;
+use crate::options;
 use crate::state::State;
 use crate::status::{Cause, Details, Reason, Status};
 use crate::store::Key;
@@ -58,35 +60,29 @@ pub(super) fn page(state: &State, call: &Call) -> Result<Page, Status> {
 
 fn check_match(call: &Call) -> Result<(), Status> {
     let query = &call.query;
-    let refuse = |message: &str| {
-        let cause = Cause::new("FieldValueForbidden", "resourceVersionMatch", message);
-        let text = format!(
-            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: {message}"
-        );
-        Err(
-            Status::new(422, Reason::Invalid, text).with_details(Details {
-                group: "meta.k8s.io".to_owned(),
-                kind: "ListOptions".to_owned(),
-                causes: vec![cause],
-                ..Details::default()
-            }),
-        )
-    };
+    let refuse = |error: FieldError| Err(options::invalid("ListOptions", &[error]));
+    let forbid = |why: &str| refuse(FieldError::forbidden("resourceVersionMatch", why));
+    if query.send_initial_events.is_some() {
+        let why = "sendInitialEvents is forbidden for list";
+        return refuse(FieldError::forbidden("sendInitialEvents", why));
+    }
     match query.version_match.as_str() {
         "" => Ok(()),
-        _ if !query.go_on.is_empty() => refuse(
-            "Forbidden: resourceVersionMatch is forbidden when continue is provided",
-        ),
-        _ if query.version.is_empty() => refuse(
-            "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
-        ),
-        "Exact" if query.version == "0" => refuse(
-            "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+        _ if !query.go_on.is_empty() => {
+            forbid("resourceVersionMatch is forbidden when continue is provided")
+        }
+        _ if query.version.is_empty() => {
+            forbid("resourceVersionMatch is forbidden unless resourceVersion is provided")
+        }
+        "Exact" if query.version == "0" => forbid(
+            "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
         ),
         "Exact" | "NotOlderThan" => Ok(()),
-        word => refuse(&format!(
-            "Unsupported value: {word:?}: supported values: \"\", \"Exact\", \"NotOlderThan\""
-        )),
+        word => {
+            let known = ["Exact", "NotOlderThan", ""];
+            let field = "resourceVersionMatch";
+            refuse(FieldError::not_supported(field, word.into(), known))
+        }
     }
 }
 
@@ -96,9 +92,17 @@ pub(super) fn wanted_version(text: &str) -> Result<Option<u64>, Status> {
         return Ok(None);
     }
     text.parse().map(Some).map_err(|_| {
-        let message = format!("invalid resource version: {text:?}");
-        Status::bad_request(message)
+        let problem = malformed(text);
+        Status::bad_request(format!("invalid resource version: {problem}"))
     })
+}
+
+/// What Kubernetes says of a version that is no number.
+pub(super) fn malformed(version: &str) -> String {
+    format!(
+        "resourceVersion: Invalid value: {version:?}: strconv.ParseUint: parsing {version:?}: \
+         invalid syntax"
+    )
 }
 
 /// 504: a version that has not come yet.

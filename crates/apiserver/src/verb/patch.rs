@@ -62,22 +62,13 @@ fn server_side_apply(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
-    if call.query.field_manager.is_empty() {
-        let cause = crate::status::Cause::new(
-            "FieldValueRequired",
-            "fieldManager",
-            "Required value: is required for apply patch",
-        );
-        let mut refused = Status::invalid(resource, "", vec![cause]);
-        "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required \
-         for apply patch"
-            .clone_into(&mut refused.message);
-        return Err(refused);
-    }
     let body = intake::value(call)?;
-    let mut sent = body.value;
-    intake::check_kind(resource, &mut sent)?;
-    place(target, &mut sent)?;
+    let sent = body.value;
+    if !sent.is_object() {
+        return Err(intake::not_an_object(&sent));
+    }
+    // Otherwise the configuration is taken as it is: what it leaves out is not applied.
+    check_place(target, &sent)?;
     let old = current(state, target);
     let subresource = target.subresource.as_str();
     let manager = call.manager();
@@ -91,6 +82,7 @@ fn server_side_apply(
         on_conflict: OnConflict::of(call.query.force),
     };
     let mut object = apply::applied(resource, old.as_deref(), &config, &writer)?;
+    fill_place(target, &mut object);
     // What the schema does not know is refused by then; repeated fields are left to say.
     let asked = (call.query.field_validation, body.repeated.as_slice());
     let warnings = unknown_in_apply(state, target, &sent, asked)?;
@@ -144,15 +136,20 @@ fn current(state: &mut State, target: &Target) -> Option<Object> {
     Some(shown(&target.resource, &found))
 }
 
-/// Name and namespace of an applied configuration come from the path where it is silent.
-fn place(target: &Target, object: &mut Value) -> Result<(), Status> {
+/// An applied configuration may leave name and namespace to the path.
+fn check_place(target: &Target, object: &Value) -> Result<(), Status> {
+    let mut copy = object.clone();
+    fill_place(target, &mut copy);
+    check_name(target, &copy)
+}
+
+fn fill_place(target: &Target, object: &mut Value) {
     if meta::name(object).is_empty() {
         meta::set(object, "name", target.name.as_str());
     }
     if target.resource.namespaced && meta::namespace(object).is_empty() {
         meta::set(object, "namespace", target.namespace.as_str());
     }
-    check_name(target, object)
 }
 
 fn check_name(target: &Target, object: &Value) -> Result<(), Status> {

@@ -1,13 +1,33 @@
 //! GET of one object.
 
+use super::page;
 use crate::answer::Answer;
+use crate::call::Call;
 use crate::route::Target;
 use crate::state::{State, shown};
-use crate::status::Status;
+use crate::status::{Reason, Status};
 use crate::store::{Key, Object};
 
 /// The object itself, whichever subresource was named.
-pub(super) fn get(state: &mut State, target: &Target) -> Result<Answer, Status> {
+///
+/// # Errors
+/// 404 when it is not there; 500 for a version that is no number, 504 for one to come.
+pub(super) fn get(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<Answer, Status> {
+    let version = &call.query.version;
+    match version.parse::<u64>() {
+        Ok(wanted) if wanted > state.store.version() => {
+            return Err(page::too_large(wanted, state.store.version()));
+        }
+        Err(_) if !version.is_empty() => {
+            let message = page::malformed(version);
+            return Err(Status::new(500, Reason::Unknown, message));
+        }
+        _ => {}
+    }
     let object = existing(state, target)?;
     Ok(Answer::object(
         &target.resource,

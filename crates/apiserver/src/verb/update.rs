@@ -1,8 +1,10 @@
 //! PUT of an object, or of its status.
 
+use fivespot_admission::FieldError;
+use http::Method;
 use serde_json::Value;
 
-use super::write::Draft;
+use super::write::{Draft, invalid};
 use super::{create, read};
 use crate::answer::Answer;
 use crate::apply::{self, Writer};
@@ -13,7 +15,7 @@ use crate::meta;
 use crate::resource::Resource;
 use crate::route::Target;
 use crate::state::{State, shown};
-use crate::status::{Cause, Status};
+use crate::status::{Reason, Status};
 use crate::store::Object;
 
 pub(super) fn update(
@@ -30,16 +32,28 @@ pub(super) fn update(
     let warnings = intake::settle(state, resource, &mut object, asked)?;
     let old = shown(resource, &read::existing(state, target)?);
     if resource.custom && meta::version(&object).is_empty() {
-        let cause = Cause::new(
-            "FieldValueInvalid",
-            "metadata.resourceVersion",
-            "Invalid value: 0: must be specified for an update",
-        );
-        return Err(Status::invalid(resource, &target.name, vec![cause]));
+        return Err(version_is_missing(resource, &target.name));
     }
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
     finish(state, call, target, draft)
+}
+
+/// 422: custom objects are replaced at a version. Kubernetes names the resource here, not the
+/// kind.
+fn version_is_missing(resource: &Resource, name: &str) -> Status {
+    let error = FieldError::invalid(
+        "metadata.resourceVersion",
+        0.into(),
+        "must be specified for an update",
+    );
+    let mut refused = invalid(resource, name, std::slice::from_ref(&error));
+    let what = resource.qualified();
+    refused.message = format!("{what} \"{name}\" is invalid: {error}");
+    if let Some(details) = &mut refused.details {
+        details.kind.clone_from(&resource.plural);
+    }
+    refused
 }
 
 /// The rest of an update, whether by PUT, patch or apply.
@@ -53,6 +67,11 @@ pub(super) fn finish(
     let Some(old) = draft.old.clone() else {
         return Err(Status::not_found(resource, &target.name));
     };
+    let uid = meta::uid(&draft.object);
+    if call.method == Method::PATCH && !uid.is_empty() && uid != meta::uid(&old) {
+        let error = FieldError::invalid("metadata.uid", uid.into(), "field is immutable");
+        return Err(invalid(resource, &target.name, &[error]));
+    }
     check_preconditions(resource, &draft.object, &old)?;
     kind::default(resource, &mut draft.object);
     prepare(target, &mut draft.object, &old);
@@ -82,7 +101,11 @@ pub(super) fn finish(
 fn check_place(target: &Target, object: &mut Value) -> Result<(), Status> {
     let said = meta::name(object);
     if said.is_empty() {
-        meta::set(object, "name", target.name.as_str());
+        return Err(Status::bad_request(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be \
+             provided",
+            target.name
+        )));
     } else if said != target.name {
         return Err(Status::bad_request(format!(
             "the name of the object ({said}) does not match the name on the URL ({})",
@@ -101,16 +124,37 @@ fn check_preconditions(
     let name = meta::name(old);
     let (uid, had) = (meta::uid(object), meta::uid(old));
     if !uid.is_empty() && uid != had {
+        let key = storage_key(resource, old);
         let why = format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {had}"
+            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in \
+             object meta: {had}"
         );
         return Err(Status::conflict(resource, name, &why));
     }
     let version = meta::version(object);
+    if !version.is_empty() && version.parse::<u64>().is_err() {
+        let message = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+        return Err(Status::new(500, Reason::Unknown, message));
+    }
     if !version.is_empty() && version != "0" && version != meta::version(old) {
         return Err(Status::modified(resource, name));
     }
     Ok(())
+}
+
+/// Where Kubernetes keeps an object in etcd; its refusals name the place.
+fn storage_key(resource: &Resource, object: &Value) -> String {
+    let group = if resource.custom { &resource.group } else { "" };
+    let place = [
+        "/registry",
+        group,
+        &resource.plural,
+        meta::namespace(object),
+        meta::name(object),
+    ];
+    let said = place.into_iter().filter(|it| !it.is_empty());
+    said.collect::<Vec<_>>().join("/")
 }
 
 /// Restores what this request may not change.

@@ -66,7 +66,7 @@ async fn an_update_of_a_custom_object_must_say_from_which_version() {
         .unwrap_err();
     assert_eq!(
         refused.message,
-        "Thing.example.com \"x\" is invalid: metadata.resourceVersion: Invalid value: 0: \
+        "things.example.com \"x\" is invalid: metadata.resourceVersion: Invalid value: 0: \
          must be specified for an update"
     );
 }

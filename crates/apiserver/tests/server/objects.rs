@@ -140,8 +140,9 @@ async fn a_deletion_can_insist_on_a_uid() {
     assert_eq!(
         refused.message,
         format!(
-            "Operation cannot be fulfilled on configmaps \"x\": Precondition failed: UID in \
-             precondition: other, UID in object meta: {uid}"
+            "Operation cannot be fulfilled on ConfigMap \"x\": the UID in the precondition \
+             (other) does not match the UID in record ({uid}). The object might have been \
+             deleted and then recreated"
         )
     );
     let right = Delete {

@@ -65,7 +65,7 @@ fn a_reset_record_stays_empty_until_somebody_applies() {
     );
     server.apply("me", json!({"priority": 2}));
     insta::assert_snapshot!(server.managers(), @r#"
-    me Apply 2026-03-06T21:33:00Z -: {"f:spec":{"f:priority":{}}}
+    me Apply - -: {"f:spec":{"f:priority":{}}}
     before-first-apply Update 2026-03-06T21:33:00Z -: {"f:spec":{".":{},"f:colour":{},"f:priority":{}}}
     "#);
 }

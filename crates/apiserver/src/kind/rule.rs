@@ -1,0 +1,300 @@
+//! What Kubernetes checks of single built-in kinds, where a schema cannot say it
+//! (pkg/apis/*/validation).
+
+use std::collections::BTreeSet;
+
+use fivespot_admission::{FieldError, name};
+use serde_json::{Value, json};
+
+use crate::meta;
+use crate::resource::Resource;
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// The rules that an object breaks; none for a kind that has none here.
+pub(super) fn errors(
+    resource: &Resource,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
+    match resource.storage.resource.as_str() {
+        "configmaps" => config_map(object, old),
+        "secrets" => secret(object, old),
+        "nodes" => node(object, old),
+        "leases" => lease(object),
+        "roles" | "clusterroles" => role(resource, object),
+        "rolebindings" | "clusterrolebindings" => role_binding(resource, object, old),
+        "events" => event(resource, object),
+        _ => Vec::new(),
+    }
+}
+
+fn entries<'a>(
+    object: &'a Value,
+    field: &str,
+) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    object[field].as_object().into_iter().flatten()
+}
+
+fn items<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (usize, &'a Value)> {
+    object[field].as_array().into_iter().flatten().enumerate()
+}
+
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object[field].as_str().unwrap_or_default()
+}
+
+/// Keys are file names; what was fixed once stays.
+fn data(object: &Value, old: Option<&Value>, fields: &[&str]) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for field in fields {
+        for (key, _) in entries(object, field) {
+            let path = format!("{field}[{key}]");
+            if let Some(wrong) = config_key(key) {
+                errors.push(FieldError::invalid(path, key.as_str().into(), wrong));
+            } else if *field == "data" && object["binaryData"].get(key).is_some() {
+                let why = "duplicate of key present in binaryData";
+                errors.push(FieldError::invalid(path, key.as_str().into(), why));
+            }
+        }
+    }
+    let Some(old) = old.filter(|old| old["immutable"] == true) else {
+        return errors;
+    };
+    let why = "field is immutable when `immutable` is set";
+    if object["immutable"] != true {
+        errors.push(FieldError::forbidden("immutable", why));
+    }
+    let changed = fields.iter().filter(|it| object[**it] != old[**it]);
+    errors.extend(changed.map(|it| FieldError::forbidden(*it, why)));
+    errors
+}
+
+fn config_key(key: &str) -> Option<&'static str> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let well_formed = !key.is_empty() && key.chars().all(allowed);
+    (!well_formed).then_some(
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. \
+         'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
+         '[-._a-zA-Z0-9]+')",
+    )
+}
+
+fn config_map(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    data(object, old, &["data", "binaryData"])
+}
+
+fn secret(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if old.is_some_and(|old| old["type"] != object["type"]) {
+        let why = "field is immutable";
+        errors.push(FieldError::invalid("type", object["type"].clone(), why));
+    }
+    errors.extend(data(object, old, &["data"]));
+    let has = |key: &str| object["data"].get(key).is_some();
+    let needed: &[&str] = match text(object, "type") {
+        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
+        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
+        "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
+            &["username", "password"]
+        }
+        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/dockercfg" => &[".dockercfg"],
+        _ => &[],
+    };
+    let missing = needed.iter().filter(|key| !has(key));
+    errors.extend(missing.map(|key| FieldError::required(format!("data[{key}]"), "")));
+    if text(object, "type") == "kubernetes.io/service-account-token" {
+        let key = "kubernetes.io/service-account.name";
+        if text(&object["metadata"]["annotations"], key).is_empty() {
+            let path = format!("metadata.annotations[{key}]");
+            errors.push(FieldError::required(path, ""));
+        }
+    }
+    errors
+}
+
+fn node(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+    let mut seen = BTreeSet::new();
+    for (index, taint) in items(&object["spec"], "taints") {
+        let path = format!("metadata.taints[{index}]");
+        let (key, value, effect) = (
+            text(taint, "key"),
+            text(taint, "value"),
+            text(taint, "effect"),
+        );
+        for wrong in name::label_key(key) {
+            errors.push(FieldError::invalid(
+                format!("{path}.key"),
+                key.into(),
+                wrong,
+            ));
+        }
+        for wrong in name::label_value(value) {
+            let at = format!("{path}.value");
+            errors.push(FieldError::invalid(at, value.into(), wrong));
+        }
+        let at = format!("{path}.effect");
+        if effect.is_empty() {
+            errors.push(FieldError::required(at, ""));
+        } else if !effects.contains(&effect) {
+            errors.push(FieldError::not_supported(at, effect.into(), effects));
+        }
+        if !seen.insert((key, effect)) {
+            let shown = json!({
+                "Key": key, "Value": value, "Effect": effect,
+                "TimeAdded": taint.get("timeAdded").unwrap_or(&Value::Null),
+            });
+            let why = "taints must be unique by key and effect pair";
+            errors.push(FieldError::duplicate(path, shown).because(why));
+        }
+    }
+    let had = old.map_or("", |old| text(&old["spec"], "providerID"));
+    if !had.is_empty() && had != text(&object["spec"], "providerID") {
+        let why = "node updates may not change providerID except from \"\" to valid";
+        errors.push(FieldError::forbidden("spec.providerID", why));
+    }
+    errors
+}
+
+fn lease(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let spec = &object["spec"];
+    if spec["leaseDurationSeconds"]
+        .as_i64()
+        .is_some_and(|it| it <= 0)
+    {
+        let value = spec["leaseDurationSeconds"].clone();
+        let path = "spec.leaseDurationSeconds";
+        errors.push(FieldError::invalid(path, value, "must be greater than 0"));
+    }
+    if spec["leaseTransitions"].as_i64().is_some_and(|it| it < 0) {
+        let value = spec["leaseTransitions"].clone();
+        let why = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid("spec.leaseTransitions", value, why));
+    }
+    errors
+}
+
+fn role(resource: &Resource, object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (index, rule) in items(object, "rules") {
+        let path = |field: &str| format!("rules[{index}].{field}");
+        let none = |field: &str| rule[field].as_array().is_none_or(Vec::is_empty);
+        if none("verbs") {
+            let why = "verbs must contain at least one value";
+            errors.push(FieldError::required(path("verbs"), why));
+        }
+        if !none("nonResourceURLs") {
+            let value = rule["nonResourceURLs"].clone();
+            let at = path("nonResourceURLs");
+            if resource.namespaced {
+                let why = "namespaced rules cannot apply to non-resource URLs";
+                errors.push(FieldError::invalid(at, value, why));
+            } else if !none("apiGroups") || !none("resources") || !none("resourceNames") {
+                let why =
+                    "rules cannot apply to both regular resources and non-resource URLs";
+                errors.push(FieldError::invalid(at, value, why));
+            }
+            continue;
+        }
+        if none("apiGroups") {
+            let why = "resource rules must supply at least one api group";
+            errors.push(FieldError::required(path("apiGroups"), why));
+        }
+        if none("resources") {
+            let why = "resource rules must supply at least one resource";
+            errors.push(FieldError::required(path("resources"), why));
+        }
+    }
+    errors
+}
+
+fn role_binding(
+    resource: &Resource,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let role = &object["roleRef"];
+    let word = |key: &str| text(role, key);
+    // One that is left out is filled in, and one that is empty is not said.
+    if !matches!(word("apiGroup"), "" | RBAC) {
+        let group = word("apiGroup").into();
+        errors.push(FieldError::not_supported("roleRef.apiGroup", group, [RBAC]));
+    }
+    let kinds: &[&str] = if resource.namespaced {
+        &["Role", "ClusterRole"]
+    } else {
+        &["ClusterRole"]
+    };
+    if !kinds.contains(&word("kind")) {
+        let kind = word("kind").into();
+        let known = kinds.iter().copied();
+        errors.push(FieldError::not_supported("roleRef.kind", kind, known));
+    }
+    if word("name").is_empty() {
+        errors.push(FieldError::required("roleRef.name", ""));
+    }
+    for (index, one) in items(object, "subjects") {
+        errors.extend(subject(one, &format!("subjects[{index}]")));
+    }
+    if old.is_some_and(|old| old["roleRef"] != *role) {
+        let shown = json!({
+            "APIGroup": word("apiGroup"), "Kind": word("kind"), "Name": word("name"),
+        });
+        errors.push(FieldError::invalid(
+            "roleRef",
+            shown,
+            "cannot change roleRef",
+        ));
+    }
+    errors
+}
+
+fn subject(subject: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let (kind, named) = (text(subject, "kind"), text(subject, "name"));
+    if named.is_empty() {
+        errors.push(FieldError::required(format!("{path}.name"), ""));
+    }
+    let group = if kind == "ServiceAccount" { "" } else { RBAC };
+    match kind {
+        "ServiceAccount" if !named.is_empty() => {
+            for wrong in name::dns_subdomain(named) {
+                let at = format!("{path}.name");
+                errors.push(FieldError::invalid(at, named.into(), wrong));
+            }
+        }
+        "ServiceAccount" | "User" | "Group" => {}
+        _ => {
+            let known = ["ServiceAccount", "User", "Group"];
+            let at = format!("{path}.kind");
+            errors.push(FieldError::not_supported(at, kind.into(), known));
+            return errors;
+        }
+    }
+    if text(subject, "apiGroup") != group {
+        let said = subject["apiGroup"].clone();
+        let at = format!("{path}.apiGroup");
+        errors.push(FieldError::not_supported(at, said, [group]));
+    }
+    errors
+}
+
+fn event(resource: &Resource, object: &Value) -> Vec<FieldError> {
+    if !resource.group.is_empty() {
+        return Vec::new();
+    }
+    let namespace = text(&object["involvedObject"], "namespace");
+    let own = meta::namespace(object);
+    let fits = namespace == own || (namespace.is_empty() && own == "default");
+    if fits {
+        return Vec::new();
+    }
+    let why = "does not match event.namespace";
+    let path = "involvedObject.namespace";
+    vec![FieldError::invalid(path, namespace.into(), why)]
+}
