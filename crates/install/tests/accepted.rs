@@ -1,5 +1,7 @@
 //! What is shipped is taken by an API server as it is.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
 use std::path::Path;
 
 use fivespot_apiserver::{Options, Server};
@@ -8,20 +10,21 @@ use serde_json::Value;
 
 fn documents() -> Vec<Value> {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
-    let text = std::fs::read_to_string(tree.join("install.yaml")).unwrap();
-    serde_saphyr::from_multiple(&text).unwrap()
+    let text = std::fs::read_to_string(tree.join("install.yaml"))
+        .expect("install.yaml is shipped");
+    serde_saphyr::from_multiple(&text).expect("YAML")
 }
 
 /// Where objects of a kind are made.
 fn collection(object: &Value) -> String {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-    let kind = text("/kind").unwrap();
+    let kind = text("/kind").expect("a kind");
     let plural = match kind {
         "NetworkPolicy" => "networkpolicies".to_owned(),
         "ValidatingAdmissionPolicy" => "validatingadmissionpolicies".to_owned(),
         other => format!("{}s", other.to_lowercase()),
     };
-    let version = text("/apiVersion").unwrap();
+    let version = text("/apiVersion").expect("a version");
     let root = if version.contains('/') {
         "/apis"
     } else {

@@ -33,16 +33,7 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
         "ServiceAccount" => vec![name, age],
         "Event" => event(object, now),
         "Lease" => vec![name, string(&object["spec"]["holderIdentity"]), age],
-        "PodDisruptionBudget" => vec![
-            name,
-            bound(&object["spec"]["minAvailable"]),
-            bound(&object["spec"]["maxUnavailable"]),
-            object["status"]["disruptionsAllowed"]
-                .as_i64()
-                .unwrap_or(0)
-                .into(),
-            age,
-        ],
+        "PodDisruptionBudget" => disruption_budget(object, age),
         "Deployment" => installed::deployment(object, age),
         "Service" => installed::service(object, age),
         "NetworkPolicy" => {
@@ -71,6 +62,18 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
         }
         _ => Vec::new(),
     }
+}
+
+fn disruption_budget(object: &Value, age: Value) -> Vec<Value> {
+    let spec = &object["spec"];
+    let allowed = object["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
+    vec![
+        object["metadata"]["name"].clone(),
+        bound(&spec["minAvailable"]),
+        bound(&spec["maxUnavailable"]),
+        allowed.into(),
+        age,
+    ]
 }
 
 /// The conditions of a row; null for none.
