@@ -107,7 +107,7 @@ impl Stage {
     }
 
     fn start_agent(&mut self) {
-        let user = User::new(AGENT, &["system:serviceaccounts"]);
+        let user = User::new(AGENT, &["system:masters"]);
         let service = self.server.in_process_as(user);
         let agent = Agent {
             node: OwnNode {
