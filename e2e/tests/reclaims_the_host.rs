@@ -223,6 +223,9 @@ async fn the_configuration_goes_with_its_node() {
 
 async fn without_the_agents_namespace_the_machine_serves_and_the_lack_is_told() {
     let cluster = Cluster::start(instant(WITHIN)).await;
+    let path = format!("/api/v1/namespaces/{}", name::SYSTEM_NAMESPACE);
+    cluster.delete(&path).await;
+    cluster.wait_until_gone(&path, instant(LIMIT)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&watched()).await;
     cluster.settle().await;

@@ -12,6 +12,11 @@ pub const BOOTSTRAP_GROUPS: [&str; 2] = ["bootstrap.cluster.x-k8s.io", "k0smotro
 pub const INFRASTRUCTURE_GROUPS: [&str; 2] =
     ["infrastructure.cluster.x-k8s.io", "k0smotron.io"];
 
+/// Whether objects of this API group may be made for a machine.
+pub fn is_provider_group(group: &str) -> bool {
+    BOOTSTRAP_GROUPS.contains(&group) || INFRASTRUCTURE_GROUPS.contains(&group)
+}
+
 /// The API group of ScheduledMachine.
 pub const GROUP: &str = "5spot.finos.org";
 /// The API version of ScheduledMachine, without its group.

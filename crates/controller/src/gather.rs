@@ -7,7 +7,7 @@ mod source;
 
 use std::sync::Arc;
 
-use fivespot_api::ScheduledMachine;
+use fivespot_api::{ScheduledMachine, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{Fact, Freshness, Places, Seen, Sighting, Unknown};
 use futures::future::join_all;
@@ -180,6 +180,13 @@ async fn sightings(
 }
 
 async fn sighting(source: &Source<'_>, place: &Reference) -> Result<Sighting, NotYet> {
+    // Nothing of ours is ever made elsewhere, whatever an object asks for that got past admission.
+    if !name::is_provider_group(&place.group) {
+        return Ok(Sighting {
+            place: place.clone(),
+            found: Fact::Unknown(not_served(place)),
+        });
+    }
     let found = match source.resource(place).await {
         Ok(Some(resource)) => provider(source, &resource, place).await?,
         Ok(None) => {
@@ -225,9 +232,13 @@ async fn elsewhere(
             return Ok(found);
         }
     }
-    Ok(Fact::Unknown(Unknown::NotServed {
+    Ok(Fact::Unknown(not_served(place)))
+}
+
+fn not_served(place: &Reference) -> Unknown {
+    Unknown::NotServed {
         message: format!("{} of {}", place.kind, place.group),
-    }))
+    }
 }
 
 /// What an object says, or that it makes no sense.

@@ -45,7 +45,7 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
             wait_for_machine(case, machine, MachinePatch::default()).wake(deadline)
         };
     }
-    if is_unclaimed(case) {
+    if is_unclaimed(case, machine) {
         return wait_for_claim(case, machine);
     }
     if is_over {
@@ -94,11 +94,14 @@ fn drain_first(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> Outco
 
 /// Whether Cluster API has not yet taken the infrastructure object over for the Machine. A Machine
 /// that is deleted by then goes without it, and the object can hang for ever: providers do nothing
-/// for an object that has no Machine. Without a Cluster nobody will take it over.
-fn is_unclaimed(case: &Case<'_>) -> bool {
+/// for an object that has no Machine. Without a Cluster nobody will take it over; and what has been
+/// ready was taken over, though a deletion in the foreground may have stripped the owners.
+fn is_unclaimed(case: &Case<'_>, machine: &Machine) -> bool {
     let is_served = case
         .cluster()
-        .is_some_and(|cluster| !cluster.meta.is_deleting);
+        .is_some_and(|cluster| !cluster.meta.is_deleting)
+        && !machine.had_infrastructure
+        && machine.node.is_none();
     let infrastructure = case.triple.infrastructure.first();
     is_served
         && infrastructure.is_some_and(|found| {

@@ -86,11 +86,7 @@ fn reclaimed_node(status: &ScheduledMachineStatus) -> Option<String> {
 /// The places in their order, each object once; `home` is where a new one would be.
 fn distinct(recorded: [Option<Reference>; 2], home: Reference) -> Vec<Reference> {
     // A reference that an edited status or Machine makes to anything else is not followed.
-    let of_providers = |place: &Reference| {
-        let group = place.group.as_str();
-        name::BOOTSTRAP_GROUPS.contains(&group)
-            || name::INFRASTRUCTURE_GROUPS.contains(&group)
-    };
+    let of_providers = |place: &Reference| name::is_provider_group(&place.group);
     let recorded = recorded.into_iter().flatten().filter(of_providers);
     let mut all: Vec<Reference> = Vec::new();
     for place in recorded.chain([home]) {

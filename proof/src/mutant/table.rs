@@ -68,7 +68,7 @@ mutants! {
         "let Some(shutdown) = case.commitment(machine) else {\n        return commit(case, machine, removal, case.now);\n    };"
         => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason: removal.reason };\n    let shutdown = case.commitment(machine).unwrap_or(&made);";
     "unclaimed-deleted", "deletes a Machine that Cluster API has not taken up", LEAVE,
-        "if is_unclaimed(case) {" => "if false {";
+        "if is_unclaimed(case, machine) {" => "if false {";
     "infrastructure-without-machine", "deletes an infrastructure object that no Machine had", LEAVE,
         "Some(infrastructure) if may_get_a_machine(case) => {" => "Some(infrastructure) if false => {";
     "leftovers-kept", "counts what is left over as gone", LEAVE,
@@ -78,7 +78,7 @@ mutants! {
         "match case.triple.our_machine() {\n        Some(machine) => leave_machine(case, machine, removal),"
         => "match case.triple.our_machine() {\n        Some(_) if !case.triple.providers().is_empty() => delete(case, &case.triple.providers()),\n        Some(machine) => leave_machine(case, machine, removal),";
     "silence-is-refusal", "gives up a drain when the workload cluster is silent", DRAIN,
-        "Access::Unreachable { .. } | Access::NotAsked => return silent()," => "Access::Unreachable { .. } | Access::NotAsked => return Drain::NotOurs,";
+        "        | Access::NotAsked => return silent(),\n    }\n    if is_refused" => "        | Access::NotAsked => return Drain::NotOurs,\n    }\n    if is_refused";
     "leaving-is-gone", "takes pods that are still ending for gone", DRAIN,
         "!pod.is_of_daemon_set && !pod.is_mirror && !pod.is_finished"
         => "!pod.is_of_daemon_set && !pod.is_mirror && !pod.is_finished && !pod.is_deleting";
