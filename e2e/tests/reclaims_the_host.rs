@@ -180,22 +180,28 @@ async fn the_agents_label_and_configuration_come_with_the_commands_and_go_with_t
     let report = reclaim::Report::accepted(reclaim::config_hash(text)).to_string();
     let report = json!({"metadata": {"annotations": {name::RECLAIM_AGENT_KEY: report}}});
     cluster.patch(&node_path("worker"), &report).await;
-    cluster.settle().await;
-    assert_eq!(agent(&cluster).await["reason"], "Running");
+    cluster
+        .eventually(async || agent(&cluster).await["reason"] == "Running")
+        .await;
     // Whoever edits it is overruled; and then nothing is written for hours.
     let edited = json!({"data": {name::RECLAIM_CONFIG_KEY: "match_commands = []"}});
     cluster.patch(&config_path(&cluster), &edited).await;
+    let is_restored = async || {
+        let config = cluster.get(&config_path(&cluster)).await.unwrap();
+        config["data"][name::RECLAIM_CONFIG_KEY] == text
+    };
+    cluster.eventually(is_restored).await;
     cluster.settle().await;
-    let config = cluster.get(&config_path(&cluster)).await.unwrap();
-    assert_eq!(config["data"][name::RECLAIM_CONFIG_KEY], text);
     let before = cluster.operator_writes().len();
     cluster.pass_to("2026-03-06T20:00:00Z").await;
     assert_eq!(cluster.operator_writes().len(), before);
 
     let none = json!({"spec": {"killIfCommands": null}});
     cluster.patch(&machine_path("worker"), &none).await;
+    cluster
+        .eventually(async || cluster.get(&config_path(&cluster)).await.is_none())
+        .await;
     cluster.settle().await;
-    assert_eq!(cluster.get(&config_path(&cluster)).await, None);
     let node = cluster.get(&node_path("worker")).await.unwrap();
     assert_eq!(
         node["metadata"]["labels"].get(name::RECLAIM_AGENT_KEY),
