@@ -19,7 +19,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(though_the_kill_switch_was_set).not_kept_with(Contract::V1Beta1, HANGS),
     promise!(though_the_scheduled_machine_was_deleted)
         .not_kept_with(Contract::V1Beta1, HANGS),
-    promise!(though_the_cluster_is_gone).not_kept_with(Contract::V1Beta1, HANGS),
+    promise!(though_the_cluster_is_gone),
 ];
 
 /// What happens between two operators.

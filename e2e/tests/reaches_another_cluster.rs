@@ -1,8 +1,8 @@
 //! Nodes and pods are where the kubeconfig of their Cluster leads, and nowhere else.
 
 use fivespot_testkit::{
-    BEFORE_CLOSING, CLOSING, Cluster, condition, instant, machine_path, node_path, pod,
-    pod_path, scheduled_machine,
+    BEFORE_CLOSING, CLOSING, Cluster, Contract, condition, instant, machine_path,
+    node_path, pod, pod_path, scheduled_machine,
 };
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use crate::promise::{Promise, promise};
 
 /// What is promised here.
-pub(crate) const PROMISES: &[Promise] = &[promise!(a_node_is_drained_where_it_is)];
+pub(crate) const PROMISES: &[Promise] = &[
+    // The older contract names the Node by uid too, which that of another cluster has not.
+    promise!(a_node_is_drained_where_it_is).with_contract(Contract::V1Beta2),
+];
 
 const KUBECONFIG: &str =
     "/api/v1/namespaces/default/secrets/production-cluster-kubeconfig";
