@@ -7,6 +7,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use benches::send;
 use fivespot_testkit::{path_of, scheduled_machine};
 use http::{Method, Request};
 use kube::{Client, Config};
@@ -198,18 +199,4 @@ impl Stage {
 
 fn name(number: usize) -> String {
     format!("worker-{number}")
-}
-
-async fn send(
-    client: &Client,
-    (method, content): (Method, &str),
-    path: &str,
-    body: &Value,
-) -> Result<Value, Box<dyn Error>> {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("content-type", content)
-        .body(body.to_string().into_bytes())?;
-    Ok(client.request(request).await?)
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use benches::send;
 use fivespot_testkit::path_of;
 use http::{Method, Request};
 use jiff::{Timestamp, ToSpan as _};
@@ -98,20 +99,6 @@ fn collection(object: &Value) -> String {
     let path = path_of(object);
     path.rsplit_once('/')
         .map_or_else(String::new, |(collection, _)| collection.to_owned())
-}
-
-async fn send(
-    client: &Client,
-    (method, content): (Method, &str),
-    path: &str,
-    body: &Value,
-) -> Result<Value, Box<dyn Error>> {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("content-type", content)
-        .body(body.to_string().into_bytes())?;
-    Ok(client.request(request).await?)
 }
 
 /// Starts one of two operators that look after the namespace.

@@ -5,6 +5,17 @@ use crate::parser;
 /// Words of the language itself.
 const WORDS: [&str; 4] = ["true", "false", "null", "in"];
 
+/// Whether `name` is a word of the language or kept for other languages, and so names nothing.
+///
+/// ```
+/// use fivespot_cel::is_reserved;
+/// assert!(is_reserved("in") && is_reserved("namespace"));
+/// assert!(!is_reserved("inner"));
+/// ```
+pub fn is_reserved(name: &str) -> bool {
+    WORDS.contains(&name) || parser::RESERVED.contains(&name)
+}
+
 /// The name under which a rule sees the property `name`, or `None` if it cannot.
 ///
 /// `__`, `.`, `-` and `/` become `__underscores__`, `__dot__`, `__dash__` and `__slash__`,
@@ -20,7 +31,7 @@ const WORDS: [&str; 4] = ["true", "false", "null", "in"];
 /// assert_eq!(escape("1st"), None);
 /// ```
 pub fn escape(name: &str) -> Option<String> {
-    if WORDS.contains(&name) || parser::RESERVED.contains(&name) {
+    if is_reserved(name) {
         return Some(format!("__{name}__"));
     }
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {

@@ -54,7 +54,7 @@ pub use budget::Budget;
 pub use dialect::Dialect;
 pub use env::Env;
 pub use error::{CompileError, CompileErrors, RunError};
-pub use escape::escape;
+pub use escape::{escape, is_reserved};
 pub use estimate::{Bounds, CostEstimate};
 pub use library::LibraryValue;
 pub use pattern::compile as compile_pattern;

@@ -1,6 +1,6 @@
 //! What a policy must keep to be registered.
 
-use fivespot_cel::Dialect;
+use fivespot_cel::{Dialect, is_reserved};
 
 use super::definition::{Expression, Policy, Validation};
 use super::expression::{Compiled, Environments, Wanted};
@@ -15,30 +15,6 @@ const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const MOST_MATCH_CONDITIONS: usize = 64;
 const MOST_AUDIT_ANNOTATIONS: usize = 20;
 const MOST_VALUE_EXPRESSION_BYTES: usize = 5 * 1024;
-/// Words that no variable can be called.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Reads the spec of a policy, noting what is wrong in the order of the server.
 pub(super) struct Reader<'a, 'e> {
@@ -251,7 +227,7 @@ impl Reader<'_, '_> {
             if name.trim().is_empty() {
                 let detail = "name is not specified";
                 self.errors.push(FieldError::required(at, detail));
-            } else if !name::c_identifier(name).is_empty() || RESERVED.contains(&name) {
+            } else if !name::c_identifier(name).is_empty() || is_reserved(name) {
                 self.refuse(at, name, "must be a valid CEL identifier");
             }
             environments.compose();
