@@ -17,7 +17,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_agents_label_and_configuration_come_with_the_commands_and_go_with_them),
     promise!(the_configuration_goes_with_its_node),
     promise!(without_the_agents_namespace_the_machine_serves_and_the_lack_is_told)
-        .on_embedded_alone("a shared cluster has the namespace"),
+        .on_embedded_alone("needs a cluster without the agent's namespace"),
 ];
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
@@ -72,7 +72,8 @@ async fn a_request_ejects_the_machine_and_switches_the_schedule_off() {
         .await;
     let writes: Vec<String> = cluster.operator_writes()[before..]
         .iter()
-        .filter(|event| event.subresource != "status")
+        // Cluster API writes on the Machine too: a patch that has lost that race did nothing.
+        .filter(|event| event.subresource != "status" && event.code != 409)
         .map(|event| format!("{} {} {}", event.verb, event.resource, event.code))
         .collect();
     assert_eq!(

@@ -4,6 +4,7 @@
 //! Machine, which dies with it; what has been done is read off the objects themselves, so that
 //! every step may be repeated after a crash.
 
+use fivespot_api::condition::{self, ConditionType, Reason};
 use fivespot_api::{NodeRef, Shutdown, ShutdownReason, name};
 use fivespot_capi::Machine;
 use jiff::SignedDuration;
@@ -12,7 +13,9 @@ use crate::case::Case;
 use crate::memory::after;
 use crate::outcome::{Commitment, Outcome, State};
 use crate::status::whole_seconds;
-use crate::{Access, Action, Cause, Fact, Node, Step, Unknown, drain, machine, write};
+use crate::{
+    Access, Action, Cause, Fact, Node, Step, Unknown, drain, finding, machine, write,
+};
 
 /// For how long after the commitment pods are deleted and waited for.
 const PODS: SignedDuration = SignedDuration::from_secs(10);
@@ -79,10 +82,27 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
         return Some(outcome);
     }
     let until = after(shutdown.started_at, PODS);
-    if machine.meta.is_deleting || until <= case.now {
+    if machine.meta.is_deleting {
         return None;
     }
-    empty(case, machine).map(|outcome| outcome.wake(until))
+    let emptying = (case.now < until).then(|| empty(case, machine)).flatten();
+    emptying
+        .map(|outcome| outcome.wake(until))
+        .or_else(|| remember(case))
+}
+
+/// Puts on record why the schedule is off, if that is not there yet: once the Machine is gone,
+/// nothing else tells it from a schedule that a person has switched off.
+fn remember(case: &Case<'_>) -> Option<Outcome> {
+    let reason = Reason::EmergencyReclaimDisabledSchedule;
+    let conditions = &case.subject.status.conditions;
+    let is_told = condition::find(conditions, ConditionType::Scheduled)
+        .is_some_and(|told| told.reason == reason.as_str());
+    if case.want.is_enabled || is_told || case.subject.is_deleting {
+        return None;
+    }
+    let told = "the schedule is off, because the host is reclaimed";
+    finding::reclaimed(case).map(|_| Outcome::tell(State::Going(told.to_owned())))
 }
 
 /// The commitment, on the Machine and then in the status.

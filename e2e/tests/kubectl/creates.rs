@@ -7,8 +7,7 @@ use super::session::Session;
 use crate::promise::{Promise, promise};
 
 /// Roles and accounts of a real cluster are others.
-const WHY: &str =
-    "it is about the roles and accounts that the embedded server starts with";
+const WHY: &str = "is about the roles and accounts that the embedded server starts with";
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
