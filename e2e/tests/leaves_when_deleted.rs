@@ -104,6 +104,8 @@ async fn a_namespace_that_is_deleted_takes_its_machine_along() {
             object["status"]["phase"] == "Active"
         })
         .await;
+    // An operator whose rights are bound in the namespace may lose them first; this one's hold.
+    cluster.hold_rights("team-a").await;
     // The kubeconfig goes with the namespace, and with it the way to the Node.
     cluster.delete("/api/v1/namespaces/team-a").await;
     let limit = instant("2026-03-06T23:30:00Z");
@@ -111,6 +113,7 @@ async fn a_namespace_that_is_deleted_takes_its_machine_along() {
     for path in cluster.triple("worker") {
         assert_eq!(cluster.get(&elsewhere(&path)).await, None);
     }
+    cluster.release_rights("team-a").await;
     let namespace = "/api/v1/namespaces/team-a";
     cluster.wait_until_gone(namespace, limit).await;
 }

@@ -45,7 +45,8 @@ replicas: 2
 providers:
 - k0smotron
 
-# The namespaces to look after; none means all of them. Rights hold in these only.
+# The namespaces to look after; none means all of them. Rights hold in these only, and end when
+# such a namespace is deleted: delete its ScheduledMachines first, or they hold it up.
 namespaces: []
 
 # Where the Secrets that hold kubeconfigs of workload clusters may be read: a Role in each of

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Backend, Cluster, Contract, cluster_object, instant, machine_path, path_of, pod,
+    rights,
 };
 
 /// A Friday on which the window of [`scheduled_machine`](crate::scheduled_machine) closes:
@@ -101,6 +102,37 @@ impl Cluster {
         self.soon(path, only_ours).await;
         self.patch(path, &json!({"metadata": {"finalizers": []}}))
             .await;
+    }
+
+    /// Keeps the operator's rights in the namespace that the test calls `name` beyond its
+    /// deletion. Where they hold in every namespace, nothing has to be done.
+    pub async fn hold_rights(&self, name: &str) {
+        for path in self.rights_within(name) {
+            self.hold(&path).await;
+        }
+    }
+
+    /// Ends [`hold_rights`](Self::hold_rights).
+    pub async fn release_rights(&self, name: &str) {
+        for path in self.rights_within(name) {
+            self.release(&path).await;
+        }
+    }
+
+    fn rights_within(&self, name: &str) -> Vec<String> {
+        if Backend::chosen() == Backend::Embedded {
+            return Vec::new();
+        }
+        let namespace = self.namespace(name);
+        let all = rights::within(&[namespace.clone()]);
+        all.iter()
+            .filter(|object| object["metadata"]["namespace"] == namespace.as_str())
+            .map(|object| {
+                let mut object = object.clone();
+                object["metadata"]["namespace"] = json!(name);
+                path_of(&object)
+            })
+            .collect()
     }
 
     /// Where the Cluster of [`cluster_object`] is.
