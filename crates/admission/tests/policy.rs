@@ -643,3 +643,31 @@ fn a_decision_says_what_each_evaluation_cost() {
     assert_eq!(decision.evaluations[0].policy, "p");
     assert_eq!(decision.evaluations[0].binding, "b");
 }
+
+#[test]
+fn conditions_behind_a_false_one_are_paid_for_too() {
+    let conditions = |second: &str| {
+        json!({"validations": [{"expression": "true"}], "matchConditions": [
+            {"name": "a", "expression": "has(object.spec)"},
+            {"name": "b", "expression": second}]})
+    };
+    let object = json!({"metadata": {"name": "w"}});
+    let decision = decide(conditions("object.metadata.name == 'w'"), &object);
+    assert_eq!(decision.evaluations.first().map(|it| it.cost), Some(5));
+    // The budget ends: that one condition is false does not count any more.
+    let check = "authorizer.path('/a').check('get').allowed()";
+    let checks = [check; 2].join(" || ");
+    let dear: Vec<Value> = (0..4)
+        .map(|at| json!({"name": format!("c{at}"), "expression": checks}))
+        .collect();
+    let mut spec = conditions("true");
+    spec["matchConditions"] = [
+        json!([{"name": "a", "expression": "has(object.spec)"}]),
+        json!(dear),
+    ]
+    .iter()
+    .flat_map(|it| it.as_array().cloned().unwrap_or_default())
+    .collect();
+    let decision = decide(spec, &object);
+    assert!(decision.denied().is_some(), "{decision:?}");
+}

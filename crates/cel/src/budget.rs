@@ -81,6 +81,11 @@ impl Budget {
         Ok(())
     }
 
+    /// Takes back what the running call was charged.
+    pub(crate) fn refund(&mut self, cost: u64) {
+        self.call = self.call.saturating_sub(cost);
+    }
+
     pub(crate) fn end_call(&mut self) -> Result<(), RunError> {
         self.take(self.call)
     }

@@ -12,7 +12,9 @@ use crate::library::regex::compiled;
 use crate::library::{Overload, no_such_overload};
 use crate::{RunError, Value, pattern};
 
-use constant::{constant_list, constant_map, is_conversion, member, qualified, single};
+use constant::{
+    constant_list, constant_map, is_conversion, is_dispatched, member, qualified, single,
+};
 pub(crate) use node::{Attribute, Call, FoldNode, Key, Node, Qualifier, Root};
 
 /// A plan with the variables it reads and the slots it needs.
@@ -249,9 +251,12 @@ impl Planner<'_> {
             }
             _ => None,
         };
+        let in_order =
+            args.len() > 2 || regex.is_some() || is_dispatched(name, &overloads);
         Ok(Node::Call(Call {
             overloads,
             args,
+            in_order,
             formula,
             regex,
             accumulator,

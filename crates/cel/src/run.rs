@@ -166,7 +166,9 @@ impl<'v> Run<'_, 'v> {
         if let Some(slot) = call.accumulator {
             return self.accumulate(call, slot);
         }
-        // The API server evaluates up to two arguments whatever they are.
+        if call.in_order {
+            return self.in_order(call);
+        }
         match &*call.args {
             [] => self.finish(call, &[], Ok(())),
             [one] => {
@@ -179,14 +181,23 @@ impl<'v> Run<'_, 'v> {
                 let args = [known(&left), known(&right)];
                 self.finish(call, &args, left.and(right).map(drop))
             }
-            many => {
-                let mut args = Vec::with_capacity(many.len());
-                for arg in many {
-                    args.push(self.eval(arg)?);
-                }
-                self.finish(call, &args, Ok(()))
-            }
+            _ => self.in_order(call),
         }
+    }
+
+    /// Evaluates arguments until one is an error. The call costs something only if all have
+    /// been evaluated, the last of them to whatever end.
+    fn in_order(&mut self, call: &'v Call) -> Outcome<'v> {
+        let Some((last, others)) = call.args.split_last() else {
+            return self.finish(call, &[], Ok(()));
+        };
+        let mut args = Vec::with_capacity(call.args.len());
+        for arg in others {
+            args.push(self.eval(arg)?);
+        }
+        let last = self.attempt(last)?;
+        args.push(known(&last));
+        self.finish(call, &args, last.map(drop))
     }
 
     /// Calls, unless an argument was an error, and charges.

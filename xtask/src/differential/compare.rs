@@ -1,5 +1,6 @@
 //! How far two answers agree.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
@@ -55,6 +56,9 @@ impl Difference {
     /// What makes two differences one and the same matter: the aspect, and the first text
     /// that only one side has, without names and numbers.
     pub(super) fn matter(&self) -> (Aspect, String) {
+        if self.aspect == Aspect::Cost {
+            return (self.aspect, self.dearer());
+        }
         let texts = |value: &Value| -> Vec<String> {
             let errors = if value["errors"].is_array() {
                 &value["errors"]
@@ -76,6 +80,27 @@ impl Difference {
         let detail = first.rsplit(": ").next().unwrap_or_default();
         let plain = detail.chars().filter(|c| c.is_alphabetic() || *c == ' ');
         (self.aspect, plain.take(40).collect())
+    }
+}
+
+impl Difference {
+    /// How two costs differ: which is the greater, and whether of the same evaluations.
+    fn dearer(&self) -> String {
+        let costs = |value: &Value| -> Vec<u64> {
+            let one = |value: &Value| value["cost"].as_u64().or(value.as_u64());
+            let all = match value {
+                Value::Array(all) => all.as_slice(),
+                one => std::slice::from_ref(one),
+            };
+            all.iter().filter_map(one).collect()
+        };
+        let (theirs, ours) = (costs(&self.theirs), costs(&self.ours));
+        match theirs.len().cmp(&ours.len()) {
+            Ordering::Equal if theirs > ours => "Kubernetes charges more",
+            Ordering::Equal => "Kubernetes charges less",
+            _ => "other evaluations",
+        }
+        .to_owned()
     }
 }
 
@@ -198,7 +223,8 @@ impl Check<'_> {
         if !theirs["undecodable"].is_null() {
             return;
         }
-        if self.equal(Aspect::Object, place, &theirs["object"], &ours["object"]) {
+        let objects = (plain(&theirs["object"]), plain(&ours["object"]));
+        if self.equal(Aspect::Object, place, &objects.0, &objects.1) {
             let (one, other) = (is_accepted(theirs), is_accepted(ours));
             if one == other {
                 self.equal(Aspect::Verdict, place, &json!(one), &json!(other));
@@ -239,5 +265,59 @@ impl Check<'_> {
             &theirs["spent"]
         };
         self.equal(Aspect::Cost, place, spent, &ours["spent"]);
+    }
+}
+
+/// The value with whole numbers written as such: Go writes 3.0 as 3.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(plain).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| (name.clone(), plain(value)))
+            .collect(),
+        Value::Number(number) if number.is_f64() => {
+            let whole = format!("{:.0}", number.as_f64().unwrap_or_default());
+            let whole = whole.parse::<i64>().map_or(Value::Null, Value::from);
+            if whole.as_f64() == number.as_f64() {
+                whole
+            } else {
+                value.clone()
+            }
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_equal_however_they_are_written() {
+        let text = r#"{"a": [3.0, 1e10, 1.5, -0.0, 1e300]}"#;
+        let value: Value = serde_json::from_str(text).expect("it is JSON");
+        let wanted = json!({"a": [3, 10_000_000_000_i64, 1.5, 0, 1e300]});
+        assert_eq!(plain(&value), wanted);
+    }
+
+    #[test]
+    fn costs_differ_by_who_charges_more() {
+        let differ = |theirs: Value, ours: Value| {
+            let place = "decisions[0]".to_owned();
+            let aspect = Aspect::Cost;
+            let found = Difference {
+                aspect,
+                place,
+                theirs,
+                ours,
+            };
+            found.matter().1
+        };
+        assert_eq!(differ(json!(18), json!(16)), "Kubernetes charges more");
+        let spent = json!([{"policy": "p", "cost": 3}]);
+        assert_eq!(differ(spent.clone(), json!([])), "other evaluations");
+        let more = json!([{"policy": "p", "cost": 4}]);
+        assert_eq!(differ(spent, more), "Kubernetes charges less");
     }
 }

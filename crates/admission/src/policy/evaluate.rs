@@ -95,13 +95,15 @@ impl Policy {
         })
     }
 
-    /// Whether all match conditions hold; one that is false outweighs any that fail.
+    /// Whether all match conditions hold; one that is false outweighs any that fail. All
+    /// are evaluated in any case, and a budget that does not suffice outweighs everything.
     fn applies<'v>(
         &'v self,
         scope: &Scope<'v>,
         budget: &mut Budget,
     ) -> Result<bool, String> {
         let mut errors: Vec<String> = Vec::new();
+        let mut holds = true;
         for condition in &self.conditions {
             let result = run(&condition.compiled, &condition.source, scope, budget);
             match result.map_err(|Stopped| OUT_OF_BUDGET.to_owned()) {
@@ -109,9 +111,12 @@ impl Policy {
                 Err(_) if self.ignores_errors => return Ok(false),
                 Err(why) => return Err(why),
                 Ok(Err(why)) if !errors.contains(&why) => errors.push(why),
-                Ok(Ok(value)) if value.as_bool() == Some(false) => return Ok(false),
-                Ok(_) => {}
+                Ok(Ok(value)) => holds &= value.as_bool() != Some(false),
+                Ok(Err(_)) => {}
             }
+        }
+        if !holds {
+            return Ok(false);
         }
         match errors.as_slice() {
             [] => Ok(true),

@@ -15,6 +15,17 @@ pub(super) fn single(overloads: &[&'static Overload]) -> Option<&'static str> {
     }
 }
 
+/// Whether the API server picks the overload of a call when it runs it, and so evaluates
+/// the arguments one after the other: where the checker left several, unless they have one
+/// implementation together, as operators have. `format` it always calls that way.
+pub(super) fn is_dispatched(function: &str, overloads: &[&'static Overload]) -> bool {
+    let is_shared = function.starts_with(['_', '@', '!', '-']) || function == "matches";
+    match overloads {
+        [only] => only.id == "string_format",
+        _ => !is_shared,
+    }
+}
+
 /// Adds a field or index to what is read from `operand`.
 pub(super) fn qualified(operand: Node, qualifier: Qualifier) -> Attribute {
     let mut attribute = match operand {
@@ -47,6 +58,7 @@ pub(super) fn member(overloads: Vec<&'static Overload>, sides: [Node; 2]) -> Nod
     Node::Call(Call {
         overloads,
         args: vec![wanted, list],
+        in_order: false,
         formula: Formula::of(operator::IN, Some("in_list")),
         regex: None,
         accumulator: None,

@@ -79,6 +79,10 @@ pub(crate) enum Key {
 pub(crate) struct Call {
     pub(crate) overloads: Vec<&'static Overload>,
     pub(crate) args: Vec<Node>,
+    /// Whether an argument that is an error keeps those behind it from being evaluated. In
+    /// the API server that depends on how it found the function; one or two arguments are
+    /// mostly evaluated whatever they are.
+    pub(crate) in_order: bool,
     pub(crate) formula: Formula,
     /// The pattern, where it is a constant.
     pub(crate) regex: Option<(RunCompiled, Regex)>,

@@ -16,11 +16,14 @@ enum Found<'v> {
 
 impl<'v> Run<'_, 'v> {
     /// The value of an attribute. Fields and indexes cost one each; so does the name they
-    /// begin with, but for conditionals and presence tests.
+    /// begin with, but for conditionals and presence tests. A presence test takes off what
+    /// the name would cost, also from a conditional, which has none.
     pub(super) fn attribute(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
         let value = self.resolve(attribute);
-        if !attribute.test && !matches!(attribute.root, Root::Conditional(_)) {
-            self.budget.charge(cost::SELECT)?;
+        match (&attribute.root, attribute.test) {
+            (Root::Conditional(_), true) => self.budget.refund(cost::SELECT),
+            (Root::Conditional(_), false) | (_, true) => {}
+            (_, false) => self.budget.charge(cost::SELECT)?,
         }
         value
     }
@@ -113,10 +116,10 @@ impl<'v> Run<'_, 'v> {
                 Found::Nothing => return Ok(Value::Optional(None)),
             }
         }
-        if test {
-            return self.test(&value, last);
-        }
         optional |= last.optional;
+        if test {
+            return self.test(&value, last, optional);
+        }
         Ok(match self.step(&value, last, optional)? {
             Found::Value(found) if optional => match found {
                 Value::Optional(inner) => Value::Optional(inner),
@@ -127,7 +130,8 @@ impl<'v> Run<'_, 'v> {
         })
     }
 
-    /// One field or index. What is optional costs only if it is there.
+    /// One field or index. What is optional costs only if it is there, anything else also
+    /// if it cannot be had.
     fn step(
         &mut self,
         value: &Value<'v>,
@@ -137,35 +141,48 @@ impl<'v> Run<'_, 'v> {
         let found = match &qualifier.key {
             Key::Const(Value::String(field)) => select(value, field, optional),
             Key::Const(key) => at(value, key.clone(), optional),
-            Key::Computed(node) => {
-                let key = self.inner(node)?;
-                at(value, key, optional)
-            }
+            Key::Computed(node) => match self.inner(node) {
+                Err(error) if error.ends_run() => return Err(error),
+                key => key.and_then(|key| at(value, key, optional)),
+            },
         };
-        if !matches!(found, Ok(Found::Nothing)) {
+        if !optional || matches!(found, Ok(Found::Value(_))) {
             self.budget.charge(cost::SELECT)?;
         }
         found
     }
 
-    /// `has()`: whether the field is there, also if it is null.
-    fn test(&mut self, value: &Value<'v>, qualifier: &'v Qualifier) -> Outcome<'v> {
-        if !matches!(value, Value::Optional(Some(_))) {
+    /// `has()`: whether the field is there, also if it is null. After a `?` that costs only
+    /// if it is.
+    fn test(
+        &mut self,
+        value: &Value<'v>,
+        qualifier: &'v Qualifier,
+        optional: bool,
+    ) -> Outcome<'v> {
+        if let Value::Optional(Some(inner)) = value {
+            return self.test(inner, qualifier, optional);
+        }
+        let found = has(value, qualifier);
+        if !optional || matches!(found, Ok(Value::Bool(true))) {
             self.budget.charge(cost::SELECT)?;
         }
-        let Key::Const(Value::String(field)) = &qualifier.key else {
-            return no_such_overload();
-        };
-        match value {
-            Value::Map(map) => match map.field(field) {
-                Some(value) => value.map(|_| Value::Bool(true)),
-                None => Ok(Value::Bool(false)),
-            },
-            Value::Optional(Some(inner)) => self.test(inner, qualifier),
-            Value::List(_) => Err(RunError::text(NAMED_ITEM)),
-            // What has no fields at all lacks this one.
-            _ => Ok(Value::Bool(false)),
-        }
+        found
+    }
+}
+
+fn has<'v>(value: &Value<'v>, qualifier: &Qualifier) -> Outcome<'v> {
+    let Key::Const(Value::String(field)) = &qualifier.key else {
+        return no_such_overload();
+    };
+    match value {
+        Value::Map(map) => match map.field(field) {
+            Some(value) => value.map(|_| Value::Bool(true)),
+            None => Ok(Value::Bool(false)),
+        },
+        Value::List(_) => Err(RunError::text(NAMED_ITEM)),
+        // What has no fields at all lacks this one.
+        _ => Ok(Value::Bool(false)),
     }
 }
 

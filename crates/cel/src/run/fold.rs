@@ -98,12 +98,18 @@ impl<'v> Run<'_, 'v> {
         self.budget.charge(crate::cost::SELECT)?;
         let rest = call.args.get(1..).unwrap_or_default();
         let mut args = Vec::with_capacity(rest.len());
+        let accumulator = match accumulator {
+            Err(error) if call.in_order || error.ends_run() => return Err(error),
+            accumulator => accumulator,
+        };
         let mut failed = None;
-        for arg in rest {
+        for (at, arg) in rest.iter().enumerate() {
             let value = self.attempt(arg)?;
             args.push(known(&value));
-            if let Err(error) = value {
-                failed.get_or_insert(error);
+            match value {
+                Err(error) if call.in_order && at + 1 < rest.len() => return Err(error),
+                Err(error) => drop(failed.get_or_insert(error)),
+                Ok(_) => {}
             }
         }
         self.budget.charge(call.formula.cost(&[], None))?;

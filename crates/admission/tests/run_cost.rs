@@ -1,0 +1,50 @@
+//! What rules cost when they run, where they fail on the way: as Kubernetes 1.36 charges it.
+
+use fivespot_admission::KubeVersion;
+use fivespot_admission::crd::{ResourceRules, SchemaRoot};
+use serde_json::json;
+
+/// What Kubernetes itself charges each rule about an object without any field.
+const COSTS: &[(&str, u64)] = &[
+    // An index that cannot be computed costs what one that leads nowhere does.
+    ("{'a': 5}[self.a] == 5", 4),
+    ("['a'][?(self.n)].hasValue()", 3),
+    ("self.?l[0].hasValue()", 2),
+    ("self.?l[1/0].hasValue()", 2),
+    // A presence test pays for its field, after `?` only if it is there.
+    ("has(self.?m.a)", 0),
+    ("has((true ? self : self).a)", 0),
+    ("has((self.n == 1 ? self : self).a)", 2),
+    // Arguments behind one that fails are not evaluated, if there are more than two, if the
+    // pattern is a constant, and if the overload is chosen by what they are.
+    ("[1].slice(0, {'a': 1}[self.a]).size() == 1", 17),
+    ("self.a.replace(self.a, 'b') == 'c'", 3),
+    ("self.a.matches('^abcdefgh$')", 2),
+    ("self.a.find('abc') == ''", 2),
+    ("self.a.find(self.a) == ''", 5),
+    ("dyn(self.a).indexOf('b') == 1", 4),
+    ("'%s'.format([self.a]) == 'x'", 14),
+    ("(self.a + '%s').format([self.a]) == 'x'", 4),
+    ("[1].transformMap(i, v, self.n).size() == 0", 8),
+    (
+        "{'a': 1}.transformMapEntry(k, v, {self.a: 1}).size() == 0",
+        37,
+    ),
+    ("['x'].exists(i, v, self.a == 'b')", 8),
+];
+
+#[test]
+fn a_rule_that_fails_costs_what_kubernetes_charges() {
+    let text = json!({"type": "string", "maxLength": 9});
+    for (rule, wanted) in COSTS {
+        let schema = json!({"type": "object", "properties": {
+            "a": text, "n": {"type": "integer"},
+            "l": {"type": "array", "maxItems": 5, "items": text},
+            "m": {"type": "object", "maxProperties": 5, "additionalProperties": text},
+        }, "x-kubernetes-validations": [{"rule": rule}]});
+        let rules =
+            ResourceRules::compile(&schema, SchemaRoot::Value, KubeVersion::NEWEST);
+        let rules = rules.expect(rule);
+        assert_eq!(rules.run(&json!({}), None).cost, *wanted, "{rule}");
+    }
+}
