@@ -66,6 +66,11 @@ const ROOMS: &[Room] = &[
         is_pure: false,
     },
     Room {
+        name: "webhook",
+        may_use: &["api", "admission", "clock"],
+        is_pure: false,
+    },
+    Room {
         name: "agent",
         may_use: &["api"],
         is_pure: false,
@@ -91,6 +96,7 @@ const ROOMS: &[Room] = &[
             "plan",
             "clock",
             "controller",
+            "webhook",
             "install",
             "apiserver",
             "sim",

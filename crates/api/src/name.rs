@@ -48,6 +48,17 @@ pub const POLICY_BINDING: &str = "scheduledmachine-validation-binding";
 
 /// The name of the operator's ServiceAccount, Deployment and roles.
 pub const CONTROLLER: &str = "5spot-controller";
+/// The name of the webhook's ServiceAccount, Deployment, roles and Secret.
+pub const WEBHOOK: &str = "5spot-webhook";
+/// The name of the webhook's Service. Older Kubernetes takes none that begins with a digit.
+pub const WEBHOOK_SERVICE: &str = "webhook";
+/// The name of the ValidatingWebhookConfiguration.
+pub const WEBHOOK_CONFIGURATION: &str = POLICY;
+/// The name of the webhook in it; refusals show it.
+pub const WEBHOOK_NAME: &str = "scheduledmachine-validation.5spot.finos.org";
+/// The path to which API servers send their questions.
+pub const WEBHOOK_PATH: &str = "/validate";
+
 /// Label on a ClusterRole whose rules the operator is given as well: for providers that
 /// `5spot generate rbac` does not know. The value is `true`.
 pub const AGGREGATE_LABEL: &str = "5spot.finos.org/aggregate-to-controller";
@@ -114,9 +125,18 @@ pub const KUBECONFIG_SECRET_KEY: &str = "value";
 /// assert_eq!(name::controller_labels()["app.kubernetes.io/component"], "controller");
 /// ```
 pub fn controller_labels() -> BTreeMap<String, String> {
+    component_labels("controller")
+}
+
+/// The labels of everything that the webhook is installed from.
+pub fn webhook_labels() -> BTreeMap<String, String> {
+    component_labels("webhook")
+}
+
+fn component_labels(component: &str) -> BTreeMap<String, String> {
     [
         ("app.kubernetes.io/name", "5spot"),
-        ("app.kubernetes.io/component", "controller"),
+        ("app.kubernetes.io/component", component),
     ]
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value.to_owned()))

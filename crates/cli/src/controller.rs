@@ -1,9 +1,9 @@
 //! `5spot controller`: the operator, against a real cluster.
 
 mod flag;
-mod port;
+pub(crate) mod port;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use fivespot_controller::Options;
@@ -11,16 +11,11 @@ use http::HeaderValue;
 use http::header::USER_AGENT;
 use kube::{Client, Config};
 use tokio::sync::oneshot;
-use tracing_subscriber::EnvFilter;
 
 use crate::signals::Signals;
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, log};
 pub(crate) use flag::Args;
-use flag::{LogFormat, Pod, Settings};
-
-/// What is logged unless RUST_LOG says otherwise.
-const USUAL_LOG: &str = "info,kube=warn,hyper=warn,tower=warn";
-const VERBOSE_LOG: &str = "debug,kube=info,hyper=info,tower=info";
+use flag::{Pod, Settings};
 
 /// Who the operator is in the audit log of an API server.
 const AGENT: &str = concat!("5spot/", env!("CARGO_PKG_VERSION"));
@@ -31,27 +26,13 @@ const GRACE: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let settings = args.settings(Pod::of_environment())?;
-    start_log(args);
+    log::start(args.log);
     // The operator is one task; a second thread would have nothing to do.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new("starting", error))?;
     runtime.block_on(operate(args, settings))
-}
-
-fn start_log(args: &Args) {
-    let usual = if args.verbose { VERBOSE_LOG } else { USUAL_LOG };
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(usual));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr);
-    let colours = io::stderr().is_terminal();
-    match args.log_format {
-        LogFormat::Json => log.json().init(),
-        LogFormat::Text => log.with_ansi(colours).init(),
-    }
 }
 
 async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {

@@ -5,6 +5,7 @@ mod manifests;
 mod metrics;
 mod rbac;
 mod reference;
+mod webhook;
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -45,6 +46,7 @@ enum What {
                       --namespace team-a | kubectl apply --server-side -f -"
     )]
     Manifests(manifests::Args),
+    Webhook(webhook::Args),
     /// The Helm chart
     #[command(after_help = "Example:\n  5spot generate chart -o chart\n  \
                       helm install 5spot ./chart -n 5spot-system --create-namespace")]
@@ -99,6 +101,10 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         }
         What::Manifests(args) => {
             let files = args.files()?;
+            (args.output, files, file::DEPLOY)
+        }
+        What::Webhook(args) => {
+            let files = vec![args.file()?];
             (args.output, files, file::DEPLOY)
         }
         What::Chart(output) => {
@@ -256,6 +262,16 @@ mod tests {
         let words = ["5spot".to_owned()].into_iter().chain(settings.arguments());
         let parsed = crate::command().try_get_matches_from(words);
         assert!(parsed.is_ok(), "{parsed:?}");
+    }
+
+    #[test]
+    fn the_deployment_of_the_webhook_starts_it_with_words_that_it_knows() {
+        let settings = fivespot_install::webhook::Settings::default();
+        let words = ["5spot".to_owned()].into_iter().chain(settings.arguments());
+        let parsed = crate::command().try_get_matches_from(words);
+        assert!(parsed.is_ok(), "{parsed:?}");
+        let (_, text) = generate(&["webhook", "--operator-namespace", "ops"]);
+        assert!(!text.contains("5spot-system"), "{text}");
     }
 
     #[test]

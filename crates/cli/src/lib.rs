@@ -16,12 +16,14 @@ mod document;
 mod explain;
 mod failure;
 mod generate;
+mod log;
 mod output;
 mod preview;
 mod signals;
 mod status;
 mod validate;
 mod version;
+mod webhook;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -43,6 +45,7 @@ struct Cli {
 enum Command {
     Dev(dev::Args),
     Controller(controller::Args),
+    Webhook(webhook::Args),
     Preview(preview::Args),
     Explain(explain::Args),
     Status(status::Args),
@@ -80,6 +83,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
     match command {
         Command::Dev(args) => dev::run(args, out),
         Command::Controller(args) => controller::run(&args),
+        Command::Webhook(args) => webhook::run(&args),
         Command::Preview(args) => preview::run(args, out),
         Command::Explain(args) => explain::run(&args, out),
         Command::Status(args) => status::run(&args, out),

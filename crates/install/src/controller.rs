@@ -3,6 +3,7 @@
 use fivespot_api::name;
 use serde_json::{Value, json};
 
+use crate::pod;
 use crate::role::{Reach, Rights, metadata};
 
 /// The port of the metrics.
@@ -10,11 +11,9 @@ pub const METRICS_PORT: u16 = 8080;
 /// The port of the probes.
 pub const HEALTH_PORT: u16 = 8081;
 /// The ports on which API servers usually listen.
-const API_SERVER_PORTS: [u16; 2] = [443, 6443];
+pub(crate) const API_SERVER_PORTS: [u16; 2] = [443, 6443];
 /// The namespace from which metrics may be read.
 const MONITORING_NAMESPACE: &str = "monitoring";
-/// The user and the group of the process: of nobody.
-const NOBODY: u32 = 65532;
 
 /// The operator in one management cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,18 +87,8 @@ impl Settings {
                     "automountServiceAccountToken": true,
                     "enableServiceLinks": false,
                     "nodeSelector": {"kubernetes.io/os": "linux"},
-                    "topologySpreadConstraints": [{
-                        "maxSkew": 1,
-                        "topologyKey": "kubernetes.io/hostname",
-                        "whenUnsatisfiable": "ScheduleAnyway",
-                        "labelSelector": {"matchLabels": labels},
-                    }],
-                    "securityContext": {
-                        "runAsNonRoot": true,
-                        "runAsUser": NOBODY,
-                        "runAsGroup": NOBODY,
-                        "seccompProfile": {"type": "RuntimeDefault"},
-                    },
+                    "topologySpreadConstraints": pod::spread(&labels),
+                    "securityContext": pod::security_context(),
                     "containers": [self.container()],
                 },
             },
@@ -108,40 +97,26 @@ impl Settings {
     }
 
     fn container(&self) -> Value {
-        let field = |name: &str, path: &str| json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}});
-        let probe = |path: &str, failures: u32| {
-            json!({
-                "httpGet": {"path": path, "port": "health"},
-                "periodSeconds": 10,
-                "timeoutSeconds": 5,
-                "failureThreshold": failures,
-            })
-        };
         json!({
             "name": "controller",
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
             "args": self.arguments(),
             "env": [
-                field("POD_NAME", "metadata.name"),
-                field("POD_NAMESPACE", "metadata.namespace"),
+                pod::field("POD_NAME", "metadata.name"),
+                pod::field("POD_NAMESPACE", "metadata.namespace"),
             ],
             "ports": [
                 {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
                 {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
             ],
-            "livenessProbe": probe("/healthz", 3),
-            "readinessProbe": probe("/readyz", 2),
+            "livenessProbe": pod::probe("/healthz", 3),
+            "readinessProbe": pod::probe("/readyz", 2),
             "resources": {
                 "requests": {"cpu": "50m", "memory": "64Mi"},
                 "limits": {"cpu": "500m", "memory": "256Mi"},
             },
-            "securityContext": {
-                "allowPrivilegeEscalation": false,
-                "privileged": false,
-                "readOnlyRootFilesystem": true,
-                "capabilities": {"drop": ["ALL"]},
-            },
+            "securityContext": pod::container_security_context(),
         })
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::controller::Settings;
 use crate::role::{self, Reach, Rights};
-use crate::{agent, chart, permission};
+use crate::{agent, chart, permission, webhook};
 
 /// The directory of everything that is applied, in the source tree.
 pub const DEPLOY: &str = "deploy";
@@ -94,7 +94,20 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
         files.push(GeneratedFile::manifest(path, "manifests", documents)?);
     }
     files.push(agent(&agent::Settings::default())?);
+    files.push(webhook(&webhook::Settings {
+        home: settings.rights.home.clone(),
+        image: settings.image.clone(),
+        ..webhook::Settings::default()
+    })?);
     Ok(files)
+}
+
+/// All that a cluster without admission policies is given besides, in one file.
+///
+/// # Errors
+/// None is known; the YAML emitter could refuse.
+pub fn webhook(settings: &webhook::Settings) -> Result<GeneratedFile, Error> {
+    GeneratedFile::manifest("webhook/webhook.yaml", "webhook", &settings.documents())
 }
 
 /// All that a workload cluster is given for the agent of emergency reclaim, in one file.

@@ -5,6 +5,7 @@
 //! - [`role`]: the roles and bindings made of both
 //! - [`controller`]: the Deployment and what stands around it
 //! - [`agent`]: the agent of emergency reclaim, in a workload cluster
+//! - [`webhook`]: the admission policy for clusters that know no policies
 //! - [`file`](mod@file): what is made, as files
 //!
 //! Pure: no client, no clock, no I/O.
@@ -14,5 +15,7 @@ mod chart;
 pub mod controller;
 pub mod file;
 pub mod permission;
+mod pod;
 pub mod provider;
 pub mod role;
+pub mod webhook;

@@ -1,8 +1,9 @@
-//! What the controller asks of the API servers: the table from which roles are made.
+//! What the controller and the webhook ask of the API servers: the table from which roles are made.
 
 use std::fmt::Write as _;
 
 use fivespot_api::manifest::PAGE_HEADER;
+use fivespot_api::name;
 
 /// Where a permission is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,6 +16,10 @@ pub enum Scope {
     Home,
     /// In each workload cluster, as whoever the kubeconfig names.
     Workload,
+    /// By the webhook, in the operator's own namespace.
+    WebhookHome,
+    /// By the webhook, cluster-wide.
+    WebhookWide,
 }
 
 /// One rule of a role.
@@ -27,6 +32,8 @@ pub struct Permission {
     /// The resource, or resource and subresource. [`PROVIDER`] stands for each kind of
     /// bootstrap and infrastructure object that is in use.
     pub resource: &'static str,
+    /// The only objects that may be dealt with, by name; none means all.
+    pub names: &'static [&'static str],
     /// The verbs.
     pub verbs: &'static [&'static str],
     /// What for.
@@ -48,12 +55,19 @@ const fn permission(
         scope,
         group,
         resource,
+        names: &[],
         verbs,
         why,
     }
 }
 
-/// Everything that the controller does, and nothing else.
+impl Permission {
+    const fn only(self, names: &'static [&'static str]) -> Self {
+        Self { names, ..self }
+    }
+}
+
+/// Everything that the controller and the webhook do, and nothing else.
 pub const PERMISSIONS: &[Permission] = &[
     permission(
         Scope::Management,
@@ -139,6 +153,23 @@ pub const PERMISSIONS: &[Permission] = &[
         &["get", "list", "watch", "create", "patch", "delete"],
         "configure the agent on a Node, in the namespace 5spot-system",
     ),
+    permission(
+        Scope::WebhookHome,
+        ("", "secrets"),
+        &["get", "list", "watch", "update"],
+        "keep the authorities and the serving certificate in a Secret that the manifests bring",
+    )
+    .only(&[name::WEBHOOK]),
+    permission(
+        Scope::WebhookWide,
+        (
+            "admissionregistration.k8s.io",
+            "validatingwebhookconfigurations",
+        ),
+        &["get", "list", "watch", "patch"],
+        "have the authorities trusted by the API servers",
+    )
+    .only(&[name::WEBHOOK_CONFIGURATION]),
 ];
 
 /// The reference page: every row, with what it is for. Cannot fail.
@@ -165,6 +196,11 @@ pub(crate) fn page() -> String {
             Scope::Workload,
             "In each workload cluster, as whoever the kubeconfig names",
         ),
+        (
+            Scope::WebhookHome,
+            "Of the webhook, in the operator's own namespace",
+        ),
+        (Scope::WebhookWide, "Of the webhook, cluster-wide"),
     ] {
         let mut rows = PERMISSIONS
             .iter()
@@ -185,8 +221,12 @@ pub(crate) fn page() -> String {
                 ("", resource) => ("core", resource),
                 names => names,
             };
+            let named = match row.names {
+                [] => String::new(),
+                names => format!(" `{}` alone", names.join("`, `")),
+            };
             let (verbs, why) = (row.verbs.join(", "), row.why);
-            let _ = writeln!(page, "| {group} | {resource} | {verbs} | {why} |");
+            let _ = writeln!(page, "| {group} | {resource}{named} | {verbs} | {why} |");
         }
     }
     page

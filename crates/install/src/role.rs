@@ -253,7 +253,18 @@ fn secret_rules() -> Vec<Value> {
 }
 
 fn is_secret(row: &Permission) -> bool {
-    (row.group, row.resource) == ("", "secrets")
+    (row.scope, row.group, row.resource) == (Scope::Management, "", "secrets")
+}
+
+/// The rules of a scope in which every row names its objects.
+pub(crate) fn named_rules(scope: Scope) -> Vec<Value> {
+    let rows = PERMISSIONS.iter().filter(|row| row.scope == scope);
+    let rules = rows.map(|row| {
+        let mut rule = rule(row.group, &BTreeSet::from([row.resource]), row.verbs);
+        rule["resourceNames"] = row.names.into();
+        rule
+    });
+    rules.collect()
 }
 
 fn rule(group: &str, resources: &BTreeSet<&str>, verbs: &[&str]) -> Value {

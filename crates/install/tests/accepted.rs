@@ -10,9 +10,11 @@ use serde_json::Value;
 
 fn documents() -> Vec<Value> {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
-    let text = std::fs::read_to_string(tree.join("install.yaml"))
-        .expect("install.yaml is shipped");
-    serde_saphyr::from_multiple(&text).expect("YAML")
+    let read = |file: &str| -> Vec<Value> {
+        let text = std::fs::read_to_string(tree.join(file)).expect("it is shipped");
+        serde_saphyr::from_multiple(&text).expect("YAML")
+    };
+    [read("install.yaml"), read("webhook/webhook.yaml")].concat()
 }
 
 /// Where objects of a kind are made.

@@ -14,8 +14,8 @@ use jiff::SignedDuration;
 use kube::Client;
 
 use super::port::Ports;
-use crate::Failure;
 use crate::cluster::Source;
+use crate::{Failure, log};
 
 /// Run the operator until it is told to stop.
 ///
@@ -142,18 +142,8 @@ pub(crate) struct Args {
     /// The port of /healthz and /readyz; 0 for a free one
     #[arg(long, env = "HEALTH_PORT", value_name = "PORT", default_value_t = 8081)]
     health_port: u16,
-    /// The form of the log on standard error: json, or anything else for text
-    #[arg(
-        long,
-        env = "RUST_LOG_FORMAT",
-        value_name = "FORMAT",
-        default_value = "json",
-        value_parser = log_format
-    )]
-    pub(crate) log_format: LogFormat,
-    /// Log more
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) log: log::Settings,
 }
 
 /// How nodes are reached.
@@ -164,26 +154,6 @@ enum Access {
     Workload,
     /// The management cluster's own nodes are the ones.
     Management,
-}
-
-/// The form of the log.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum LogFormat {
-    /// One JSON object a line.
-    Json,
-    /// For people.
-    Text,
-}
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "clap asks for a parser that may refuse"
-)]
-fn log_format(text: &str) -> Result<LogFormat, String> {
-    Ok(match text {
-        "json" => LogFormat::Json,
-        _ => LogFormat::Text,
-    })
 }
 
 /// What a pod knows about itself.

@@ -58,7 +58,15 @@ impl Listening {
     }
 }
 
-async fn bind(flag: &str, address: IpAddr, port: u16) -> Result<TcpListener, Failure> {
+/// Listens at an address.
+///
+/// # Errors
+/// The port is taken or not permitted, by the name of its flag.
+pub(crate) async fn bind(
+    flag: &str,
+    address: IpAddr,
+    port: u16,
+) -> Result<TcpListener, Failure> {
     let socket = SocketAddr::new(address, port);
     TcpListener::bind(socket).await.map_err(|error| {
         Failure::new(flag, format!("{socket} cannot be listened on: {error}"))

@@ -1,13 +1,14 @@
-//! The reference page of the operator's metrics.
+//! The reference page of the metrics.
 
 use fivespot_api::manifest::{GeneratedFile, PAGE_HEADER};
 
 /// The page. Cannot fail.
 pub(super) fn page() -> GeneratedFile {
     let page = fivespot_controller::metrics::reference();
+    let webhook = fivespot_webhook::metrics::reference();
     GeneratedFile {
         path: "metrics.md".to_owned(),
-        text: format!("{PAGE_HEADER}{page}"),
+        text: format!("{PAGE_HEADER}{page}\n{webhook}"),
     }
 }
 

@@ -104,13 +104,7 @@ impl Chosen {
     /// A namespace whose name none can have.
     pub(super) fn rights(&self) -> Result<Rights, Failure> {
         for name in self.namespace.iter().chain([&self.operator_namespace]) {
-            if !is_dns_label(name) {
-                return Err(Failure::new(
-                    format!("the namespace {name:?}"),
-                    "no namespace can have that name",
-                )
-                .remedy("use lower-case letters, digits and hyphens, at most 63"));
-            }
+            check_namespace(name)?;
         }
         let named: BTreeSet<String> = self.namespace.iter().cloned().collect();
         let providers: BTreeSet<&str> =
@@ -135,6 +129,19 @@ impl Chosen {
             is_workload_cluster: self.node_access == Access::Management,
         })
     }
+}
+
+/// Whether a namespace can have that name.
+///
+/// # Errors
+/// None can.
+pub(super) fn check_namespace(name: &str) -> Result<(), Failure> {
+    if is_dns_label(name) {
+        return Ok(());
+    }
+    let what = format!("the namespace {name:?}");
+    Err(Failure::new(what, "no namespace can have that name")
+        .remedy("use lower-case letters, digits and hyphens, at most 63"))
 }
 
 fn is_dns_label(name: &str) -> bool {

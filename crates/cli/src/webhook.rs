@@ -1,0 +1,211 @@
+//! `5spot webhook`: the admission policy, for API servers that know no policies.
+
+mod look;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fivespot_api::name;
+use fivespot_clock::Clock;
+use fivespot_webhook::mounted::Mounted;
+use fivespot_webhook::upkeep::{self, Condition, Upkeep};
+use fivespot_webhook::{Certificate, Judge, Metrics};
+use kube::Client;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::cluster::Source;
+use crate::controller::port::bind;
+use crate::signals::Signals;
+use crate::{Failure, Outcome, log};
+use look::Look;
+
+/// Serve the admission policy as a webhook until told to stop.
+///
+/// For clusters without ValidatingAdmissionPolicy, which is on by default since Kubernetes
+/// 1.30: refuses what the policy refuses, in the same words. `5spot generate webhook` prints
+/// what a cluster needs for it.
+///
+/// Makes its own authority and certificate, keeps them in a Secret, renews them in time, and
+/// has them trusted by the webhook configuration; with --certificate-dir, serves what is there
+/// and talks to no cluster.
+///
+/// Exit codes: 0, it was told to stop and has answered what was under way; 1, it was cut short
+/// by a second signal; 2, it could not start (a flag, the kubeconfig, a port, a certificate).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  5spot webhook
+  5spot webhook --certificate-dir /etc/webhook/certificate
+  5spot webhook --validation-actions Warn,Audit
+  5spot webhook --kubeconfig ~/.kube/config --bind-address 127.0.0.1 --serving-name 127.0.0.1")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    source: Source,
+    /// A directory with tls.crt and tls.key, such as a mounted Secret, that somebody else
+    /// renews; they are read again when they change
+    #[arg(long, value_name = "DIR")]
+    certificate_dir: Option<PathBuf>,
+    /// What becomes of an object that breaks a rule, as in a ValidatingAdmissionPolicyBinding:
+    /// Deny, Warn, Audit
+    #[arg(
+        long,
+        value_name = "ACTION,...",
+        value_delimiter = ',',
+        default_value = "Deny"
+    )]
+    validation_actions: Vec<String>,
+    /// The namespace of the Secret and of the Service
+    #[arg(
+        long,
+        env = "POD_NAMESPACE",
+        value_name = "NAME",
+        default_value = name::SYSTEM_NAMESPACE
+    )]
+    namespace: String,
+    /// The Secret in which authorities and certificate are kept; it has to be there
+    #[arg(long, value_name = "NAME", default_value = name::WEBHOOK)]
+    secret: String,
+    /// The Service by which API servers reach the webhook
+    #[arg(long, value_name = "NAME", default_value = name::WEBHOOK_SERVICE)]
+    service: String,
+    /// Further names or addresses by which API servers reach the webhook
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    serving_name: Vec<String>,
+    /// The ValidatingWebhookConfiguration whose caBundle is kept
+    #[arg(long, value_name = "NAME", default_value = name::WEBHOOK_CONFIGURATION)]
+    configuration: String,
+    /// The address of all ports
+    #[arg(long, env = "BIND_ADDRESS", value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
+    bind_address: IpAddr,
+    /// The port on which API servers ask; 0 for a free one
+    #[arg(long, value_name = "PORT", default_value_t = fivespot_install::webhook::PORT)]
+    port: u16,
+    /// The port of /metrics; 0 for a free one
+    #[arg(
+        long,
+        env = "METRICS_PORT",
+        value_name = "PORT",
+        default_value_t = 8080
+    )]
+    metrics_port: u16,
+    /// The port of /healthz and /readyz; 0 for a free one
+    #[arg(long, env = "HEALTH_PORT", value_name = "PORT", default_value_t = 8081)]
+    health_port: u16,
+    /// How long to go on serving after the signal to stop, while API servers still learn that
+    /// this instance goes
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    shutdown_delay_secs: u16,
+    #[command(flatten)]
+    log: log::Settings,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let judge = Judge::new(&args.validation_actions).map_err(|error| {
+        Failure::new("--validation-actions", error)
+            .remedy("give Deny, Warn or Audit, or Audit beside one of the others")
+    })?;
+    log::start(args.log);
+    crate::cluster::block_on(operate(args, judge))
+}
+
+async fn operate(args: &Args, judge: Judge) -> Result<Outcome, Failure> {
+    let mut signals = Signals::listen()?;
+    let ports = Ports::listen(args).await?;
+    let certificate = Certificate::default();
+    let condition = keep(args, &certificate).await?;
+    let look = Look {
+        metrics: Arc::new(Metrics::default()),
+        certificate: certificate.clone(),
+        condition,
+        ..Look::default()
+    };
+    look.serve(ports.metrics, ports.health);
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        address = ?ports.https.local_addr().ok(),
+        "webhook started"
+    );
+    let (stop, stopped) = oneshot::channel::<()>();
+    let observed = (Arc::new(judge), look.metrics.clone() as _);
+    let stopped = async { _ = stopped.await };
+    let serving = fivespot_webhook::serve(ports.https, &certificate, observed, stopped);
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        () = signals.heard() => {}
+        ended = &mut serving => return ended
+            .map(|()| Outcome::No)
+            .map_err(|error| Failure::new("serving", error)),
+    }
+    tracing::info!("webhook is told to stop");
+    look.leave();
+    let delay = Duration::from_secs(u64::from(args.shutdown_delay_secs));
+    let mut stop = Some(stop);
+    let mut rest = std::pin::pin!(tokio::time::sleep(delay));
+    loop {
+        tokio::select! {
+            () = signals.heard() => return Ok(Outcome::No),
+            () = &mut rest, if stop.is_some() => drop(stop.take()),
+            _ = &mut serving => return Ok(Outcome::Yes),
+        }
+    }
+}
+
+/// Sees to it that there is a certificate, now and later. Says how that goes where it is ours to
+/// keep.
+async fn keep(args: &Args, certificate: &Certificate) -> Result<Condition, Failure> {
+    if let Some(directory) = &args.certificate_dir {
+        let mounted = Mounted::open(directory, certificate).map_err(|error| {
+            Failure::new("--certificate-dir", error)
+                .remedy("give a directory with tls.crt and tls.key")
+        })?;
+        tokio::spawn(mounted.follow());
+        return Ok(Condition::default());
+    }
+    let config = args.source.config_or_in_cluster().await?;
+    let client = Client::try_from(config)
+        .map_err(|error| Failure::new("making a client of the kubeconfig", error))?;
+    let upkeep = Upkeep::new(client, args.upkeep(), Clock::system(), certificate);
+    let condition = upkeep.condition();
+    tokio::spawn(upkeep.run());
+    Ok(condition)
+}
+
+impl Args {
+    fn upkeep(&self) -> upkeep::Settings {
+        let (service, namespace) = (&self.service, &self.namespace);
+        let own = [
+            format!("{service}.{namespace}.svc"),
+            format!("{service}.{namespace}.svc.cluster.local"),
+        ];
+        upkeep::Settings {
+            namespace: namespace.clone(),
+            secret: self.secret.clone(),
+            configuration: self.configuration.clone(),
+            webhook: name::WEBHOOK_NAME.to_owned(),
+            names: own.into_iter().chain(self.serving_name.clone()).collect(),
+        }
+    }
+}
+
+/// The ports, open.
+struct Ports {
+    https: TcpListener,
+    metrics: TcpListener,
+    health: TcpListener,
+}
+
+impl Ports {
+    async fn listen(args: &Args) -> Result<Self, Failure> {
+        let address = args.bind_address;
+        Ok(Self {
+            https: bind("--port", address, args.port).await?,
+            metrics: bind("--metrics-port", address, args.metrics_port).await?,
+            health: bind("--health-port", address, args.health_port).await?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! The ports on which a webhook is looked into.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fivespot_clock::Clock;
+use fivespot_controller::{Answer, Detail, serve};
+use fivespot_webhook::upkeep::Condition;
+use fivespot_webhook::{Certificate, Metrics};
+use tokio::net::TcpListener;
+
+/// What can be seen of a webhook from beside it. Clones see the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Look {
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) certificate: Certificate,
+    pub(super) condition: Condition,
+    pub(super) is_leaving: Arc<AtomicBool>,
+}
+
+impl Look {
+    /// Answers on both ports until the process ends.
+    pub(super) fn serve(&self, metrics: TcpListener, health: TcpListener) {
+        let own = self.clone();
+        tokio::spawn(serve(metrics, move |path: &str, _: Detail| {
+            own.on_metrics_port(path)
+        }));
+        let own = self.clone();
+        tokio::spawn(serve(health, move |path: &str, _: Detail| {
+            own.on_health_port(path)
+        }));
+    }
+
+    /// From now on it is not ready, so that no new question comes.
+    pub(super) fn leave(&self) {
+        self.is_leaving.store(true, Ordering::Relaxed);
+    }
+
+    fn on_metrics_port(&self, path: &str) -> Answer {
+        match path {
+            "/metrics" => Answer {
+                code: 200,
+                content: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                body: self.metrics.text(self.condition.ends()),
+            },
+            _ => unknown(),
+        }
+    }
+
+    pub(super) fn on_health_port(&self, path: &str) -> Answer {
+        match path {
+            "/healthz" | "/livez" => text(200, "ok\n".to_owned()),
+            "/readyz" => self.readiness(),
+            _ => unknown(),
+        }
+    }
+
+    /// Ready is who can answer: with a certificate that holds. What keeps it from being renewed
+    /// is told besides; an instance that answers is better than none.
+    fn readiness(&self) -> Answer {
+        let has_ended = self
+            .condition
+            .ends()
+            .is_some_and(|ends| ends <= Clock::system().now());
+        let hindrance = if self.is_leaving.load(Ordering::Relaxed) {
+            Some("shutting down")
+        } else if !self.certificate.is_there() {
+            Some("there is no certificate yet")
+        } else if has_ended {
+            Some("the certificate has ended")
+        } else {
+            None
+        };
+        let mut body = match hindrance {
+            Some(why) => format!("[-]certificate failed: {why}\n"),
+            None => "[+]certificate ok\n".to_owned(),
+        };
+        for problem in self.condition.problems() {
+            let _ = writeln!(body, "[!]upkeep: {problem}");
+        }
+        text(if hindrance.is_some() { 503 } else { 200 }, body)
+    }
+}
+
+fn text(code: u16, body: String) -> Answer {
+    Answer {
+        code,
+        content: "text/plain; charset=utf-8",
+        body,
+    }
+}
+
+fn unknown() -> Answer {
+    text(404, "not found\n".to_owned())
+}

@@ -1,0 +1,320 @@
+//! The admission policy as a webhook, for clusters whose API servers know no policies: its
+//! identity, its Deployment, and the configuration by which API servers ask it.
+
+use fivespot_api::{name, vap};
+use serde_json::{Value, json};
+
+use crate::controller::API_SERVER_PORTS;
+use crate::permission::Scope;
+use crate::{pod, role};
+
+/// The port on which API servers ask.
+pub const PORT: u16 = 9443;
+/// The port of the Service.
+const SERVICE_PORT: u16 = 443;
+/// The port of the metrics.
+const METRICS_PORT: u16 = 8080;
+/// The port of the probes.
+const HEALTH_PORT: u16 = 8081;
+/// How long an API server waits for an answer.
+const TIMEOUT_SECONDS: u32 = 5;
+/// The first minor version whose API server knows match conditions of webhooks.
+pub const MATCH_CONDITIONS_SINCE: u32 = 28;
+
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+
+/// The webhook in one cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The namespace in which it runs, whose objects it is not asked about.
+    pub home: String,
+    /// The image with `5spot` as its entry point.
+    pub image: String,
+    /// How many instances there are; all of them answer.
+    pub replicas: u32,
+    /// The oldest Kubernetes that has to take the manifests, 1.`kube_minor`.
+    pub kube_minor: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            home: name::SYSTEM_NAMESPACE.to_owned(),
+            image: format!("5spot:{}", env!("CARGO_PKG_VERSION")),
+            replicas: 2,
+            kube_minor: MATCH_CONDITIONS_SINCE,
+        }
+    }
+}
+
+impl Settings {
+    /// Everything, in the order in which it is applied; the namespace has to be there. Cannot
+    /// fail.
+    pub fn documents(&self) -> Vec<Value> {
+        let mut all = vec![self.service_account(), self.secret()];
+        all.extend(self.roles());
+        all.extend([
+            self.service(),
+            self.deployment(),
+            self.disruption_budget(),
+            self.network_policy(),
+            self.configuration(),
+        ]);
+        all
+    }
+
+    fn object(&self, (version, kind): (&str, &str), name: &str) -> Value {
+        json!({
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": {
+                "name": name,
+                "namespace": self.home,
+                "labels": name::webhook_labels(),
+            },
+        })
+    }
+
+    fn wide(version: &str, kind: &str, name: &str) -> Value {
+        json!({
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": {"name": name, "labels": name::webhook_labels()},
+        })
+    }
+
+    fn service_account(&self) -> Value {
+        let mut account = self.object(("v1", "ServiceAccount"), name::WEBHOOK);
+        account["automountServiceAccountToken"] = false.into();
+        account
+    }
+
+    /// Empty; the webhook fills it. It is brought along because the right to create Secrets would
+    /// be the right to get a token of any other service account of the namespace.
+    fn secret(&self) -> Value {
+        let mut secret = self.object(("v1", "Secret"), name::WEBHOOK);
+        secret["type"] = "Opaque".into();
+        secret
+    }
+
+    /// What the webhook may do, and the bindings that give it to the webhook.
+    pub fn roles(&self) -> [Value; 4] {
+        let subjects = json!([{
+            "kind": "ServiceAccount",
+            "name": name::WEBHOOK,
+            "namespace": self.home,
+        }]);
+        let bind = |mut binding: Value, kind: &str| {
+            binding["roleRef"] = json!({
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": kind,
+                "name": name::WEBHOOK,
+            });
+            binding["subjects"] = subjects.clone();
+            binding
+        };
+        let mut home = self.object((RBAC, "Role"), name::WEBHOOK);
+        home["rules"] = role::named_rules(Scope::WebhookHome).into();
+        let mut wide = Self::wide(RBAC, "ClusterRole", name::WEBHOOK);
+        wide["rules"] = role::named_rules(Scope::WebhookWide).into();
+        let at_home = self.object((RBAC, "RoleBinding"), name::WEBHOOK);
+        let everywhere = Self::wide(RBAC, "ClusterRoleBinding", name::WEBHOOK);
+        [
+            home,
+            bind(at_home, "Role"),
+            wide,
+            bind(everywhere, "ClusterRole"),
+        ]
+    }
+
+    fn service(&self) -> Value {
+        let mut service = self.object(("v1", "Service"), name::WEBHOOK_SERVICE);
+        service["spec"] = json!({
+            "selector": name::webhook_labels(),
+            "ports": [{
+                "name": "https",
+                "port": SERVICE_PORT,
+                "targetPort": "https",
+                "protocol": "TCP",
+            }],
+        });
+        service
+    }
+
+    /// The webhook.
+    pub fn deployment(&self) -> Value {
+        let mut deployment = self.object(("apps/v1", "Deployment"), name::WEBHOOK);
+        let labels = name::webhook_labels();
+        deployment["spec"] = json!({
+            "replicas": self.replicas,
+            "selector": {"matchLabels": labels},
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
+            },
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "serviceAccountName": name::WEBHOOK,
+                    "automountServiceAccountToken": true,
+                    "enableServiceLinks": false,
+                    "terminationGracePeriodSeconds": 40,
+                    "nodeSelector": {"kubernetes.io/os": "linux"},
+                    "topologySpreadConstraints": pod::spread(&labels),
+                    "securityContext": pod::security_context(),
+                    "containers": [self.container()],
+                },
+            },
+        });
+        deployment
+    }
+
+    fn container(&self) -> Value {
+        let port = |name: &str, port: u16| json!({"name": name, "containerPort": port, "protocol": "TCP"});
+        json!({
+            "name": "webhook",
+            "image": self.image,
+            "imagePullPolicy": "IfNotPresent",
+            "args": self.arguments(),
+            "env": [pod::field("POD_NAMESPACE", "metadata.namespace")],
+            "ports": [
+                port("https", PORT),
+                port("metrics", METRICS_PORT),
+                port("health", HEALTH_PORT),
+            ],
+            "livenessProbe": pod::probe("/healthz", 3),
+            "readinessProbe": pod::probe("/readyz", 2),
+            "resources": {
+                "requests": {"cpu": "50m", "memory": "64Mi"},
+                "limits": {"cpu": "1", "memory": "256Mi"},
+            },
+            "securityContext": pod::container_security_context(),
+        })
+    }
+
+    /// The words after `5spot` with which the webhook is started.
+    pub fn arguments(&self) -> Vec<String> {
+        vec!["webhook".to_owned()]
+    }
+
+    fn disruption_budget(&self) -> Value {
+        let kind = ("policy/v1", "PodDisruptionBudget");
+        let mut budget = self.object(kind, name::WEBHOOK);
+        budget["spec"] = json!({
+            "maxUnavailable": 1,
+            "selector": {"matchLabels": name::webhook_labels()},
+        });
+        budget
+    }
+
+    /// In come questions, probes and whoever reads metrics in the namespace `monitoring`; out goes
+    /// what is asked of the API server.
+    fn network_policy(&self) -> Value {
+        let port = |port: u16| json!({"protocol": "TCP", "port": port});
+        let kind = ("networking.k8s.io/v1", "NetworkPolicy");
+        let mut policy = self.object(kind, name::WEBHOOK);
+        policy["spec"] = json!({
+            "podSelector": {"matchLabels": name::webhook_labels()},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [
+                {
+                    "from": [{"namespaceSelector": {"matchLabels": {
+                        "kubernetes.io/metadata.name": "monitoring",
+                    }}}],
+                    "ports": [port(METRICS_PORT)],
+                },
+                // API servers are in no pod that a selector could name.
+                {"ports": [port(PORT), port(HEALTH_PORT)]},
+            ],
+            "egress": [{"ports": API_SERVER_PORTS.map(port)}],
+        });
+        policy
+    }
+
+    /// By which API servers ask, and about what: the same requests that the policy looks at.
+    ///
+    /// Without `caBundle`, which the webhook puts in, no API server trusts it, and nothing is
+    /// admitted. Where match conditions are known, what the policy leaves alone in any case is
+    /// not even asked about, so that finalizers can go while no instance answers.
+    pub fn configuration(&self) -> Value {
+        let kind = "ValidatingWebhookConfiguration";
+        let version = "admissionregistration.k8s.io/v1";
+        let rules = &vap::policy()["spec"]["matchConstraints"]["resourceRules"];
+        let mut webhook = json!({
+            "name": name::WEBHOOK_NAME,
+            "clientConfig": {"service": {
+                "namespace": self.home,
+                "name": name::WEBHOOK_SERVICE,
+                "path": name::WEBHOOK_PATH,
+                "port": SERVICE_PORT,
+            }},
+            "rules": rules,
+            "namespaceSelector": {"matchExpressions": [{
+                "key": "kubernetes.io/metadata.name",
+                "operator": "NotIn",
+                "values": [self.home],
+            }]},
+            "failurePolicy": "Fail",
+            "matchPolicy": "Equivalent",
+            "sideEffects": "None",
+            "timeoutSeconds": TIMEOUT_SECONDS,
+            "admissionReviewVersions": ["v1"],
+        });
+        for rule in webhook["rules"].as_array_mut().into_iter().flatten() {
+            rule["scope"] = "Namespaced".into();
+        }
+        if self.kube_minor >= MATCH_CONDITIONS_SINCE {
+            // Without optional steps, which are newer than match conditions are.
+            webhook["matchConditions"] = json!([
+                {
+                    "name": "not-being-deleted",
+                    "expression": "!has(object.metadata.deletionTimestamp)",
+                },
+                {
+                    "name": "created-or-spec-changed",
+                    "expression": "oldObject == null || !has(object.spec) || \
+                                   !has(oldObject.spec) || object.spec != oldObject.spec",
+                },
+            ]);
+        }
+        let mut configuration = Self::wide(version, kind, name::WEBHOOK_CONFIGURATION);
+        configuration["webhooks"] = json!([webhook]);
+        configuration
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_kubernetes_is_not_given_conditions_that_it_does_not_know() {
+        let has_conditions = |kube_minor: u32| {
+            let settings = Settings {
+                kube_minor,
+                ..Settings::default()
+            };
+            let configuration = settings.configuration();
+            configuration["webhooks"][0]
+                .get("matchConditions")
+                .is_some()
+        };
+        assert!(!has_conditions(27));
+        assert!(has_conditions(28));
+    }
+
+    #[test]
+    fn nothing_that_the_webhook_runs_on_is_asked_about() {
+        let configuration = Settings::default().configuration();
+        let webhook = &configuration["webhooks"][0];
+        assert_eq!(webhook["failurePolicy"], "Fail");
+        assert_eq!(
+            webhook["namespaceSelector"]["matchExpressions"][0]["values"],
+            json!(["5spot-system"])
+        );
+        assert_eq!(
+            webhook["rules"][0]["resources"],
+            json!(["scheduledmachines"])
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! Making authorities and the certificates that they sign.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, date_time_ymd,
+};
+use serde::{Deserialize, Serialize};
+
+/// How long an authority holds.
+pub(crate) const AUTHORITY_LIFE: SignedDuration = SignedDuration::from_hours(24 * 365);
+/// How long a serving certificate holds.
+pub(crate) const SERVING_LIFE: SignedDuration = SignedDuration::from_hours(24 * 30);
+/// Certificates hold from the day before they were made, for clients whose clocks are behind.
+const LEEWAY: SignedDuration = SignedDuration::from_hours(24);
+
+/// A certificate with its key, both PEM, and when it was made and ends. Certificates end at
+/// midnight UTC.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Pair {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+    pub(crate) made: Timestamp,
+    pub(crate) ends: Timestamp,
+}
+
+impl std::fmt::Debug for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { made, ends, .. } = self;
+        write!(f, "Pair({made} to {ends})")
+    }
+}
+
+/// A new authority.
+pub(crate) fn authority(now: Timestamp) -> Result<Pair, rcgen::Error> {
+    let key = KeyPair::generate()?;
+    let mut params = authority_params(now)?;
+    let ends = hold(&mut params, now, AUTHORITY_LIFE);
+    Ok(Pair {
+        certificate: params.self_signed(&key)?.pem(),
+        key: key.serialize_pem(),
+        made: now,
+        ends,
+    })
+}
+
+/// A new certificate for `names`, signed by `authority`, which it does not outlive.
+pub(crate) fn serving(
+    authority: &Pair,
+    names: &[String],
+    now: Timestamp,
+) -> Result<Pair, rcgen::Error> {
+    let issuer = KeyPair::from_pem(&authority.key)?;
+    let issuer = Issuer::new(authority_params(authority.made)?, issuer);
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::new(names)?;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.use_authority_key_identifier_extension = true;
+    let name = "5spot-webhook";
+    params.distinguished_name.push(DnType::CommonName, name);
+    let left = authority.ends.duration_since(now);
+    let ends = hold(&mut params, now, SERVING_LIFE.min(left));
+    Ok(Pair {
+        certificate: params.signed_by(&key, &issuer)?.pem(),
+        key: key.serialize_pem(),
+        made: now,
+        ends,
+    })
+}
+
+/// An authority is found by its subject, so that no two may have the same.
+fn authority_params(made: Timestamp) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let name = format!("5spot-webhook-ca {made}");
+    params.distinguished_name.push(DnType::CommonName, name);
+    Ok(params)
+}
+
+/// Bounds the validity to whole days and says when it ends.
+fn hold(
+    params: &mut CertificateParams,
+    now: Timestamp,
+    life: SignedDuration,
+) -> Timestamp {
+    let day = |at: Timestamp| TimeZone::UTC.to_datetime(at).date();
+    let at = |date: Date| {
+        // A month and a day of a calendar fit.
+        let part = |number: i8| u8::try_from(number).unwrap_or(1);
+        date_time_ymd(i32::from(date.year()), part(date.month()), part(date.day()))
+    };
+    let begin = day(now.saturating_sub(LEEWAY).unwrap_or(Timestamp::MIN));
+    let end = day(now.saturating_add(life).unwrap_or(Timestamp::MAX));
+    params.not_before = at(begin);
+    params.not_after = at(end);
+    let midnight = end.to_zoned(TimeZone::UTC).map(|it| it.timestamp());
+    midnight.unwrap_or(now)
+}

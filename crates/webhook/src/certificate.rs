@@ -1,0 +1,101 @@
+//! The certificate in use. It can be exchanged at any time: connections that stand keep the one
+//! that they began with, the next handshake is done with the new one.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem};
+
+/// Most certificates of one chain.
+const LONGEST_CHAIN: usize = 10;
+
+/// Why a certificate cannot be used. Shows nothing of the key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text of the chain is not PEM.
+    #[error("the certificate is not PEM: {0}")]
+    Chain(pem::Error),
+    /// There is no certificate in it, or too many of them.
+    #[error("there are {0} certificates, not 1 to {LONGEST_CHAIN}")]
+    Length(usize),
+    /// The text of the key is not PEM, or holds no private key.
+    #[error("the private key is not PEM: {0}")]
+    Key(pem::Error),
+    /// The key is of an unknown kind, or is not the certificate's.
+    #[error("the certificate cannot be used with its key: {0}")]
+    Pair(#[from] rustls::Error),
+}
+
+/// The certificate in use, none at first. Clones share it.
+#[derive(Clone)]
+pub struct Certificate {
+    provider: Arc<CryptoProvider>,
+    used: Arc<RwLock<Option<Arc<CertifiedKey>>>>,
+}
+
+impl Default for Certificate {
+    fn default() -> Self {
+        Self {
+            provider: Arc::new(rustls::crypto::ring::default_provider()),
+            used: Arc::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Certificate")
+    }
+}
+
+impl Certificate {
+    /// Uses a chain and its key, both PEM, from the next handshake on.
+    ///
+    /// # Errors
+    /// They cannot be used; the one that is in use stays.
+    pub fn exchange(&self, chain: &[u8], key: &[u8]) -> Result<(), Error> {
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain)
+            .take(LONGEST_CHAIN + 1)
+            .collect();
+        let chain = chain.map_err(Error::Chain)?;
+        if chain.is_empty() || chain.len() > LONGEST_CHAIN {
+            return Err(Error::Length(chain.len()));
+        }
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(Error::Key)?;
+        let pair = CertifiedKey::from_der(chain, key, &self.provider)?;
+        *self.used.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(pair));
+        Ok(())
+    }
+
+    /// Whether there is one.
+    pub fn is_there(&self) -> bool {
+        self.current().is_some()
+    }
+
+    fn current(&self) -> Option<Arc<CertifiedKey>> {
+        let used = self.used.read();
+        used.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How connections are protected: TLS 1.2 and 1.3, with whatever certificate is in use.
+    pub(crate) fn tls(&self) -> Result<ServerConfig, rustls::Error> {
+        let mut tls = ServerConfig::builder_with_provider(self.provider.clone())
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(self.clone()));
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(tls)
+    }
+}
+
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.current()
+    }
+}

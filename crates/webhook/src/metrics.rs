@@ -1,0 +1,131 @@
+//! What is measured.
+
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::judge::Verdict;
+use crate::serve::Observe;
+
+/// Name, kind, labels and meaning of every metric.
+const METRICS: [[&str; 4]; 3] = [
+    [
+        "fivespot_webhook_reviews_total",
+        "counter",
+        "`verdict`",
+        "Questions answered, by what was decided: admitted, refused or malformed",
+    ],
+    [
+        "fivespot_webhook_review_duration_seconds",
+        "histogram",
+        "",
+        "How long a decision took, reading the question excepted",
+    ],
+    [
+        "fivespot_webhook_certificate_end_timestamp_seconds",
+        "gauge",
+        "",
+        "When the certificate that the webhook keeps itself ends; 0 where it keeps none",
+    ],
+];
+
+/// The page of reference, without its header. Cannot fail.
+pub fn reference() -> String {
+    let mut page = "## Of the webhook\n\n| metric | kind | labels | what it says |\n\
+                    |---|---|---|---|\n"
+        .to_owned();
+    for [name, kind, labels, help] in METRICS {
+        let _ = writeln!(page, "| `{name}` | {kind} | {labels} | {help} |");
+    }
+    page
+}
+
+/// The counters of one webhook.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    reviews: Family<[(&'static str, &'static str); 1], Counter>,
+    took: Histogram,
+    ends: Gauge<i64, AtomicI64>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        // From 20 microseconds to a third of a second.
+        let buckets = std::iter::successors(Some(2e-5), |it| Some(it * 4.0)).take(8);
+        let metrics = Self {
+            registry: Registry::with_prefix("fivespot_webhook"),
+            reviews: Family::default(),
+            took: Histogram::new(buckets),
+            ends: Gauge::default(),
+        };
+        let [reviews, took, ends] = METRICS.map(|[_, _, _, help]| help);
+        let mut registry = Registry::with_prefix("fivespot_webhook");
+        registry.register("reviews", reviews, metrics.reviews.clone());
+        registry.register_with_unit(
+            "review_duration",
+            took,
+            Unit::Seconds,
+            metrics.took.clone(),
+        );
+        registry.register_with_unit(
+            "certificate_end_timestamp",
+            ends,
+            Unit::Seconds,
+            metrics.ends.clone(),
+        );
+        Self {
+            registry,
+            ..metrics
+        }
+    }
+}
+
+impl Metrics {
+    /// The metrics in the OpenMetrics text format, where the certificate ends at `ends`.
+    pub fn text(&self, ends: Option<Timestamp>) -> String {
+        self.ends.set(ends.map_or(0, Timestamp::as_second));
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+impl Observe for Metrics {
+    fn answered(&self, verdict: Verdict, took: Duration) {
+        let verdict = [("verdict", verdict.as_str())];
+        self.reviews.get_or_create(&verdict).inc();
+        self.took.observe(took.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_is_told_under_its_name() {
+        let metrics = Metrics::default();
+        metrics.answered(Verdict::Refused, Duration::from_micros(50));
+        let text = metrics.text(Some("2026-04-05T00:00:00Z".parse().unwrap()));
+        assert!(text.contains("fivespot_webhook_reviews_total{verdict=\"refused\"} 1\n"));
+        let ends = "fivespot_webhook_certificate_end_timestamp_seconds 1775347200\n";
+        assert!(text.contains(ends), "{text}");
+        for [name, _, _, help] in METRICS {
+            let family = name.trim_end_matches("_total");
+            assert!(
+                text.contains(&format!("# HELP {family} {help}.\n")),
+                "{text}"
+            );
+        }
+    }
+}

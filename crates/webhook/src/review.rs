@@ -1,0 +1,231 @@
+//! `AdmissionReview` of `admission.k8s.io/v1`, as it goes over the wire.
+
+use std::collections::BTreeMap;
+
+use fivespot_admission::policy::{
+    Decision, GroupVersionKind, GroupVersionResource, Operation, Request, User,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+const API_VERSION: &str = "admission.k8s.io/v1";
+const KIND: &str = "AdmissionReview";
+
+/// The longest uid that is taken; a UUID has 36 characters.
+const LONGEST_UID: usize = 256;
+
+/// Why a body is no question that can be answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Malformed {
+    /// It is not JSON, or a field is of another type than it should be.
+    #[error("the body is no AdmissionReview: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It is something else, or of another version.
+    #[error(
+        "apiVersion is '{api_version}' and kind is '{kind}'; send {KIND} of {API_VERSION}"
+    )]
+    Kind {
+        /// What stands there.
+        api_version: String,
+        /// What stands there.
+        kind: String,
+    },
+    /// A field is missing, empty or beyond its bounds.
+    #[error("{field} {problem}")]
+    Field {
+        /// The path.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+}
+
+/// A question of an API server.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Review {
+    api_version: String,
+    kind: String,
+    request: Option<Asked>,
+}
+
+/// What it asks about.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Asked {
+    uid: String,
+    kind: AskedKind,
+    resource: AskedResource,
+    sub_resource: String,
+    name: String,
+    namespace: String,
+    operation: String,
+    user_info: UserInfo,
+    object: Option<Value>,
+    old_object: Option<Value>,
+    dry_run: Option<bool>,
+    options: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AskedKind {
+    group: String,
+    version: String,
+    kind: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AskedResource {
+    group: String,
+    version: String,
+    resource: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct UserInfo {
+    username: String,
+    uid: String,
+    groups: Option<Vec<String>>,
+    extra: Option<BTreeMap<String, Vec<String>>>,
+}
+
+/// A question that can be answered.
+#[derive(Debug)]
+pub(crate) struct Question {
+    asked: Asked,
+    operation: Operation,
+    user: User,
+}
+
+impl Question {
+    /// Reads the body of a request. Text that nests deeper than serde_json's 128 levels is
+    /// refused like any other that is malformed.
+    pub(crate) fn read(body: &[u8]) -> Result<Self, Malformed> {
+        let review: Review = serde_json::from_slice(body)?;
+        if (review.api_version.as_str(), review.kind.as_str()) != (API_VERSION, KIND) {
+            return Err(Malformed::Kind {
+                api_version: cut(review.api_version),
+                kind: cut(review.kind),
+            });
+        }
+        let lacks = |field, problem| Malformed::Field { field, problem };
+        let Some(mut asked) = review.request else {
+            return Err(lacks("request", "is missing"));
+        };
+        if asked.uid.is_empty() || asked.uid.len() > LONGEST_UID {
+            return Err(lacks("request.uid", "must have 1 to 256 characters"));
+        }
+        let operation = match asked.operation.as_str() {
+            "CREATE" => Operation::Create,
+            "UPDATE" => Operation::Update,
+            "DELETE" => Operation::Delete,
+            "CONNECT" => Operation::Connect,
+            _ => {
+                let problem = "must be CREATE, UPDATE, DELETE or CONNECT";
+                return Err(lacks("request.operation", problem));
+            }
+        };
+        // The policy would take an update without its old object for a creation, and a creation
+        // without an object for an empty one.
+        let is_object =
+            |value: &Option<Value>| value.as_ref().is_some_and(Value::is_object);
+        let writes = matches!(operation, Operation::Create | Operation::Update);
+        if writes && !is_object(&asked.object) {
+            return Err(lacks("request.object", "must be an object"));
+        }
+        let replaces = matches!(operation, Operation::Update | Operation::Delete);
+        if replaces && !is_object(&asked.old_object) {
+            return Err(lacks("request.oldObject", "must be an object"));
+        }
+        let user = std::mem::take(&mut asked.user_info);
+        Ok(Self {
+            operation,
+            user: User {
+                name: user.username,
+                uid: user.uid,
+                groups: user.groups.unwrap_or_default(),
+                extra: user.extra.unwrap_or_default(),
+            },
+            asked,
+        })
+    }
+
+    /// The question as the engine takes it.
+    pub(crate) fn request(&self) -> Request<'_> {
+        let asked = &self.asked;
+        Request {
+            operation: self.operation,
+            kind: GroupVersionKind {
+                group: &asked.kind.group,
+                version: &asked.kind.version,
+                kind: &asked.kind.kind,
+            },
+            resource: GroupVersionResource {
+                group: &asked.resource.group,
+                version: &asked.resource.version,
+                resource: &asked.resource.resource,
+            },
+            equivalents: &[],
+            subresource: &asked.sub_resource,
+            namespace: &asked.namespace,
+            name: &asked.name,
+            object: asked.object.as_ref().filter(|it| !it.is_null()),
+            old_object: asked.old_object.as_ref().filter(|it| !it.is_null()),
+            options: asked.options.as_ref().filter(|it| !it.is_null()),
+            user: &self.user,
+            dry_run: asked.dry_run.unwrap_or_default(),
+            namespace_object: None,
+        }
+    }
+
+    /// The answer for the API server: the first refusal, as the policy would have given it.
+    pub(crate) fn answer(&self, decision: &Decision) -> Value {
+        let mut response = Map::new();
+        response.insert("uid".to_owned(), self.asked.uid.as_str().into());
+        let denied = decision.denied();
+        response.insert("allowed".to_owned(), denied.is_none().into());
+        if let Some(denial) = denied {
+            let causes: Vec<Value> = denial
+                .causes
+                .iter()
+                .map(|cause| json!({"message": cause.message}))
+                .collect();
+            let status = json!({
+                "status": "Failure",
+                "code": denial.code,
+                "reason": denial.reason,
+                "message": denial.message,
+                "details": {
+                    "name": self.asked.name,
+                    "group": self.asked.resource.group,
+                    "kind": self.asked.resource.resource,
+                    "causes": causes,
+                },
+            });
+            response.insert("status".to_owned(), status);
+        }
+        if !decision.warnings.is_empty() {
+            response.insert("warnings".to_owned(), json!(decision.warnings));
+        }
+        if !decision.audit_annotations.is_empty() {
+            // The API server puts the webhook's name and a slash before each key.
+            let own = |key: &str| key.rsplit('/').next().unwrap_or(key).to_owned();
+            let annotations: BTreeMap<String, &String> = decision
+                .audit_annotations
+                .iter()
+                .map(|(key, value)| (own(key), value))
+                .collect();
+            response.insert("auditAnnotations".to_owned(), json!(annotations));
+        }
+        json!({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+    }
+}
+
+/// So much of a text as is worth repeating to whoever sent it.
+fn cut(text: String) -> String {
+    text.chars().take(64).collect()
+}

@@ -1,0 +1,245 @@
+//! Keeps the Secret with the authorities and the certificate, and the bundle in the webhook
+//! configuration, as the [rotation](crate::rotation) says.
+//!
+//! Any number of instances do so at once. The Secret is replaced under its resourceVersion: of
+//! two that replace it one fails, reads what the other has written, and finds nothing to do.
+//! What is served is always what is stored, so that all instances serve the same.
+
+mod seen;
+mod write;
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fivespot_clock::Clock;
+use futures::{Stream, StreamExt as _};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::Api;
+use kube::runtime::{WatchStreamExt as _, watcher};
+
+use crate::certificate::Certificate;
+use crate::rotation::Kept;
+use seen::Seen;
+
+/// How long to wait before a write that failed is tried again.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(5);
+
+/// What is kept, and for whom.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The namespace of the Secret.
+    pub namespace: String,
+    /// The Secret. It has to be there, with or without data; it is not created, because the
+    /// right to create Secrets is the right to get a token of any service account.
+    pub secret: String,
+    /// The ValidatingWebhookConfiguration.
+    pub configuration: String,
+    /// The webhook in it whose `caBundle` is kept.
+    pub webhook: String,
+    /// The names by which API servers reach this webhook.
+    pub names: Vec<String>,
+}
+
+/// How the upkeep goes; empty where all is well. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Condition(Arc<Mutex<Told>>);
+
+#[derive(Debug, Default)]
+struct Told {
+    problems: Vec<String>,
+    ends: Option<Timestamp>,
+}
+
+impl Condition {
+    /// What keeps the upkeep from its work, in sentences.
+    pub fn problems(&self) -> Vec<String> {
+        self.told(|told| told.problems.clone())
+    }
+
+    /// When the certificate that is served ends.
+    pub fn ends(&self) -> Option<Timestamp> {
+        self.told(|told| told.ends)
+    }
+
+    fn told<T>(&self, look: impl FnOnce(&mut Told) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Logs what is new.
+    fn tell(&self, problems: Vec<String>) {
+        self.told(|told| {
+            for problem in &problems {
+                if !told.problems.contains(problem) {
+                    tracing::warn!(
+                        problem,
+                        "the certificate is not kept as it should be"
+                    );
+                }
+            }
+            told.problems = problems;
+        });
+    }
+}
+
+/// The upkeep of one instance.
+pub struct Upkeep {
+    settings: Settings,
+    secrets: Api<Secret>,
+    configurations: Api<ValidatingWebhookConfiguration>,
+    clock: Clock,
+    certificate: Certificate,
+    condition: Condition,
+}
+
+impl Upkeep {
+    /// Starts nothing yet.
+    pub fn new(
+        client: kube::Client,
+        settings: Settings,
+        clock: Clock,
+        certificate: &Certificate,
+    ) -> Self {
+        Self {
+            secrets: Api::namespaced(client.clone(), &settings.namespace),
+            configurations: Api::all(client),
+            settings,
+            clock,
+            certificate: certificate.clone(),
+            condition: Condition::default(),
+        }
+    }
+
+    /// How it goes, for whoever asks while it runs.
+    pub fn condition(&self) -> Condition {
+        self.condition.clone()
+    }
+
+    /// Keeps both until dropped. Watches, and sleeps until the next step of the rotation.
+    pub async fn run(self) -> Infallible {
+        let mut secrets = pin!(follow(self.secrets.clone(), &self.settings.secret));
+        let name = &self.settings.configuration;
+        let mut configurations = pin!(follow(self.configurations.clone(), name));
+        let (mut secret, mut configuration) = (Seen::default(), Seen::default());
+        loop {
+            let due = self.pass(&mut secret, &mut configuration).await;
+            let rest = self.clock.sleep_until(due);
+            tokio::select! {
+                Some(event) = secrets.next() => secret.take(event),
+                Some(event) = configurations.next() => configuration.take(event),
+                () = rest => {}
+            }
+        }
+    }
+
+    /// Does what is due, and says when to look again if nothing changes.
+    async fn pass(
+        &self,
+        secret: &mut Seen<Secret>,
+        configuration: &mut Seen<ValidatingWebhookConfiguration>,
+    ) -> Timestamp {
+        let mut problems = Vec::new();
+        problems.extend(configuration.problem(
+            "ValidatingWebhookConfiguration",
+            &self.settings.configuration,
+        ));
+        problems.extend(secret.problem("Secret", &self.settings.secret));
+        let due = match secret.object() {
+            None => Timestamp::MAX,
+            Some(stored) => {
+                let stored = stored.clone();
+                let passed = self.rotate(stored, secret, configuration).await;
+                passed.unwrap_or_else(|problem| {
+                    problems.push(problem);
+                    self.later()
+                })
+            }
+        };
+        self.condition.tell(problems);
+        due
+    }
+
+    fn later(&self) -> Timestamp {
+        let later = self.clock.now().saturating_add(PATIENCE);
+        later.unwrap_or(Timestamp::MAX)
+    }
+
+    async fn rotate(
+        &self,
+        stored: Secret,
+        secret: &mut Seen<Secret>,
+        configuration: &mut Seen<ValidatingWebhookConfiguration>,
+    ) -> Result<Timestamp, String> {
+        let kept = write::kept(&stored);
+        let trusted = configuration.object();
+        let trusted = trusted.and_then(|it| write::trusted(it, &self.settings.webhook));
+        let trusted = trusted.unwrap_or_default();
+        let (next, due) = kept
+            .next(&self.settings.names, &trusted, self.clock.now())
+            .map_err(|error| error.to_string())?;
+        if next != kept {
+            match write::replace(&self.secrets, stored, &next).await? {
+                // Somebody else was first; the watch brings what is stored now.
+                None => return Ok(self.later()),
+                Some(written) => {
+                    tracing::info!("the certificates were renewed");
+                    secret.know(written);
+                }
+            }
+        }
+        self.use_it(&next)?;
+        if let Some(found) = configuration.object() {
+            let bundle = next.bundle();
+            let patch = write::bundle_patch(found, &self.settings.webhook, &bundle)?;
+            if let Some(patch) = patch {
+                let written = write::apply(&self.configurations, found, patch).await?;
+                match written {
+                    None => return Ok(self.later()),
+                    Some(written) => {
+                        tracing::info!("the webhook configuration trusts what is served");
+                        configuration.know(written);
+                        // What is trusted now may be what a step has waited for.
+                        let now = self.clock.now();
+                        let again = next.next(&self.settings.names, &bundle, now);
+                        return Ok(again.map_or(due, |(_, due)| due));
+                    }
+                }
+            }
+        }
+        Ok(due)
+    }
+
+    fn use_it(&self, kept: &Kept) -> Result<(), String> {
+        let Some((chain, key)) = kept.serving() else {
+            return Ok(());
+        };
+        let exchanged = self.certificate.exchange(chain.as_bytes(), key.as_bytes());
+        exchanged.map_err(|error| error.to_string())?;
+        self.condition.told(|told| told.ends = kept.ends());
+        Ok(())
+    }
+}
+
+/// Every change of one object, its absence included.
+fn follow<K>(
+    api: Api<K>,
+    name: &str,
+) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + use<K>
+where
+    K: kube::Resource<DynamicType = ()>
+        + Clone
+        + std::fmt::Debug
+        + serde::de::DeserializeOwned
+        + Send
+        + 'static,
+{
+    let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+    let backoff = watcher::DefaultBackoff::default();
+    watcher::watcher(api, config).backoff(backoff)
+}
+
+/// How long an instance waits for its first certificate before it says that it has none.
+pub const FIRST_CERTIFICATE: Duration = Duration::from_secs(30);

@@ -1,0 +1,112 @@
+//! Reading and writing the two objects.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use crate::rotation::Kept;
+
+/// Where the whole rotation is kept.
+const STATE: &str = "rotation.json";
+/// The authorities, for people and for clients that are not API servers.
+const BUNDLE: &str = "ca.crt";
+/// Who writes.
+const MANAGER: &str = "5spot-webhook";
+
+/// What the Secret holds; nothing where it holds something else.
+pub(super) fn kept(secret: &Secret) -> Kept {
+    let data = secret.data.as_ref();
+    let state = data.and_then(|data| data.get(STATE));
+    state.map(|it| Kept::read(&it.0)).unwrap_or_default()
+}
+
+/// Puts `next` in the place of what `stored` holds; none if that is not what is stored any more.
+pub(super) async fn replace(
+    secrets: &Api<Secret>,
+    mut stored: Secret,
+    next: &Kept,
+) -> Result<Option<Secret>, String> {
+    let name = stored.metadata.name.clone().unwrap_or_default();
+    let text = next.text().map_err(|error| error.to_string())?;
+    stored.data = Some(BTreeMap::from([
+        (STATE.to_owned(), ByteString(text)),
+        (BUNDLE.to_owned(), ByteString(next.bundle().into_bytes())),
+    ]));
+    let by = PostParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PostParams::default()
+    };
+    // With the resourceVersion that was read.
+    conflict_is_none(secrets.replace(&name, &by, &stored).await)
+        .map_err(|why| format!("Secret {name} cannot be written: {why}"))
+}
+
+/// The bundle of the webhook of that name; none if there is no such webhook or no bundle.
+pub(super) fn trusted(
+    configuration: &ValidatingWebhookConfiguration,
+    webhook: &str,
+) -> Option<String> {
+    let webhooks = configuration.webhooks.iter().flatten();
+    let mut own = webhooks.filter(|it| it.name == webhook);
+    let bundle = own.next()?.client_config.ca_bundle.as_ref()?;
+    Some(String::from_utf8_lossy(&bundle.0).into_owned())
+}
+
+/// The patch that makes the webhook trust `bundle`; none if it does.
+///
+/// # Errors
+/// There is no webhook of that name.
+pub(super) fn bundle_patch(
+    configuration: &ValidatingWebhookConfiguration,
+    webhook: &str,
+    bundle: &str,
+) -> Result<Option<Value>, String> {
+    let webhooks = configuration.webhooks.as_deref().unwrap_or_default();
+    if !webhooks.iter().any(|it| it.name == webhook) {
+        let name = configuration.metadata.name.as_deref().unwrap_or_default();
+        return Err(format!(
+            "ValidatingWebhookConfiguration {name} has no webhook {webhook}; apply the \
+             manifests of the webhook"
+        ));
+    }
+    if trusted(configuration, webhook).as_deref() == Some(bundle) {
+        return Ok(None);
+    }
+    let bundle = ByteString(bundle.as_bytes().to_vec());
+    Ok(Some(json!({
+        // Answered with a conflict where it is not what is stored any more.
+        "metadata": {"resourceVersion": configuration.metadata.resource_version},
+        "webhooks": [{"name": webhook, "clientConfig": {"caBundle": bundle}}],
+    })))
+}
+
+/// Sends the patch; none if the configuration is not the one that was read any more.
+pub(super) async fn apply(
+    configurations: &Api<ValidatingWebhookConfiguration>,
+    found: &ValidatingWebhookConfiguration,
+    patch: Value,
+) -> Result<Option<ValidatingWebhookConfiguration>, String> {
+    let name = found.metadata.name.clone().unwrap_or_default();
+    let by = PatchParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    // Webhooks are merged by their names, so that neither others nor other fields are touched.
+    let patch = Patch::Strategic(patch);
+    conflict_is_none(configurations.patch(&name, &by, &patch).await).map_err(|why| {
+        format!("ValidatingWebhookConfiguration {name} cannot be written: {why}")
+    })
+}
+
+fn conflict_is_none<T>(answer: Result<T, kube::Error>) -> Result<Option<T>, String> {
+    match answer {
+        Ok(written) => Ok(Some(written)),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+        Err(kube::Error::Api(status)) => Err(status.message.clone()),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,156 @@
+//! The webhook as an API server meets it: over TLS.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod support;
+
+use std::fmt::Write as _;
+
+use fivespot_webhook::Certificate;
+use fivespot_webhook::serve::{MOST_BYTES, PATH};
+use serde_json::Value;
+use support::{Client, Webhook, authority, question};
+
+#[tokio::test]
+async fn each_example_is_refused_in_the_words_of_the_policy() {
+    let webhook = Webhook::start().await;
+    let mut told = String::new();
+    for file in ["valid", "bad-duration", "bad-api-group", "cron-conflict"] {
+        let (code, answer) = webhook.client().ask(&question(file)).await;
+        assert_eq!(code, 200);
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let response = &answer["response"];
+        let message = response["status"]["message"].as_str().unwrap_or("-");
+        writeln!(told, "{file}: {} {message}", response["allowed"]).unwrap();
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[tokio::test]
+async fn what_is_no_question_is_answered_with_a_failure() {
+    let webhook = Webhook::start().await;
+    let good = question("valid").to_string();
+    let older = good.replace("admission.k8s.io/v1", "admission.k8s.io/v1beta1");
+    let huge = " ".repeat(MOST_BYTES + 1);
+    let json = "application/json";
+    let mut told = String::new();
+    for (what, method, path, media, body) in [
+        ("no JSON", "POST", PATH, json, "five minutes"),
+        ("another version", "POST", PATH, json, older.as_str()),
+        ("too large", "POST", PATH, json, huge.as_str()),
+        ("another path", "POST", "/", json, good.as_str()),
+        ("another method", "GET", PATH, json, ""),
+        ("another type", "POST", PATH, "text/yaml", good.as_str()),
+    ] {
+        let (code, body) = webhook.client().send(method, path, media, body).await;
+        write!(told, "{what}: {code} {body}").unwrap();
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[tokio::test]
+async fn a_body_of_unknown_length_is_bounded_as_well() {
+    let webhook = Webhook::start().await;
+    let (code, _) = webhook.client().send_in_pieces(MOST_BYTES + 1).await;
+    assert_eq!(code, 413);
+}
+
+#[tokio::test]
+async fn without_a_certificate_there_is_no_handshake() {
+    let authority = authority("first");
+    let webhook = Webhook::with(Certificate::default(), &authority).await;
+    assert!(webhook.client().try_connect().await.is_err());
+}
+
+#[tokio::test]
+async fn a_client_that_trusts_another_authority_does_not_ask() {
+    let webhook = Webhook::start().await;
+    let stranger = webhook.client().trusting(&authority("other").bundle);
+    assert!(stranger.try_connect().await.is_err());
+}
+
+#[tokio::test]
+async fn a_new_certificate_serves_the_next_connection_and_the_old_one_those_that_stand() {
+    let (first, second) = (authority("first"), authority("second"));
+    let certificate = Certificate::default();
+    first.install(&certificate);
+    let webhook = Webhook::with(certificate.clone(), &first).await;
+    let mut standing = webhook.client().connect().await;
+    second.install(&certificate);
+    let (code, _) = standing.ask(&question("valid")).await;
+    assert_eq!(code, 200);
+    assert!(webhook.client().try_connect().await.is_err());
+    let client = webhook.client().trusting(&second.bundle);
+    assert_eq!(client.ask(&question("valid")).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_question_that_is_under_way_is_answered_before_it_stops() {
+    let webhook = Webhook::start().await;
+    let mut asking = webhook.client().connect().await;
+    let text = question("bad-duration").to_string();
+    let (first, rest) = text.split_at(text.len() / 2);
+    asking.begin(text.len(), first).await;
+    // The first half has been taken by now: another connection was served after it.
+    assert_eq!(webhook.client().ask(&question("valid")).await.0, 200);
+    let stopping = webhook.stop();
+    let (code, answer) = asking.end(rest).await;
+    assert_eq!(code, 200);
+    assert!(answer.contains("must be a duration string"), "{answer}");
+    stopping.await;
+}
+
+#[tokio::test]
+async fn what_is_mounted_is_served_and_read_again_when_it_changes() {
+    let directory = support::Directory::new("mounted");
+    let (first, second) = (authority("first"), authority("second"));
+    directory.link(&first, "1");
+    let certificate = Certificate::default();
+    let mounted =
+        fivespot_webhook::mounted::Mounted::open(directory.path(), &certificate).unwrap();
+    tokio::spawn(mounted.follow());
+    let webhook = Webhook::with(certificate, &first).await;
+    assert_eq!(webhook.client().ask(&question("valid")).await.0, 200);
+    // A chain whose key is another's is never served.
+    std::fs::write(directory.path().join("..data/tls.key"), "no key").unwrap();
+    assert_eq!(webhook.client().ask(&question("valid")).await.0, 200);
+    // As the kubelet does it.
+    directory.link(&second, "2");
+    let client = webhook.client().trusting(&second.bundle);
+    support::eventually(async || client.try_connect().await.is_ok()).await;
+    assert_eq!(client.ask(&question("valid")).await.0, 200);
+}
+
+#[test]
+fn what_cannot_be_mounted_is_told_by_its_path() {
+    let directory = support::Directory::new("unmounted");
+    let told = |made: &Certificate| {
+        let opened = fivespot_webhook::mounted::Mounted::open(directory.path(), made);
+        let path = directory.path().display().to_string();
+        opened.unwrap_err().to_string().replace(&path, "DIR")
+    };
+    let certificate = Certificate::default();
+    let mut all = vec![told(&certificate)];
+    std::fs::write(directory.path().join("tls.crt"), "text").unwrap();
+    std::fs::write(directory.path().join("tls.key"), "text").unwrap();
+    all.push(told(&certificate));
+    std::fs::write(directory.path().join("tls.crt"), authority("a").bundle).unwrap();
+    all.push(told(&certificate));
+    insta::assert_snapshot!(all.join("\n"));
+    assert!(!certificate.is_there());
+}
+
+#[tokio::test]
+async fn many_ask_at_once() {
+    let webhook = Webhook::start().await;
+    let asking = (0..40).map(|_| async {
+        let client: Client = webhook.client();
+        client.ask(&question("bad-duration")).await.0
+    });
+    let codes = futures::future::join_all(asking).await;
+    assert!(codes.iter().all(|code| *code == 200), "{codes:?}");
+}

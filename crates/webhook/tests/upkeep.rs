@@ -1,0 +1,288 @@
+//! The upkeep against an API server.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use fivespot_apiserver::{InProcess, Options, Server, User};
+use fivespot_clock::Clock;
+use fivespot_webhook::Certificate;
+use fivespot_webhook::upkeep::{Condition, Settings, Upkeep};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+const SECRETS: &str = "/api/v1/namespaces/5spot-system/secrets";
+const CONFIGURATIONS: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+
+struct World {
+    clock: Clock,
+    server: Server,
+}
+
+impl World {
+    async fn new() -> Self {
+        let clock = Clock::stopped_at("2026-03-06T21:30:00Z".parse().unwrap());
+        let server = Server::new(Options::new(clock.clone())).unwrap();
+        let world = Self { clock, server };
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "5spot-system"}});
+        world.create("/api/v1/namespaces", namespace).await;
+        world
+    }
+
+    /// With what the manifests bring.
+    async fn installed() -> Self {
+        let world = Self::new().await;
+        world.create(SECRETS, secret()).await;
+        world.create(CONFIGURATIONS, configuration()).await;
+        world
+    }
+
+    async fn create(&self, path: &str, object: Value) {
+        self.server.client().create(path, object).await.unwrap();
+    }
+
+    fn start(&self) -> (Certificate, Condition) {
+        self.start_as(self.server.in_process())
+    }
+
+    /// As whoever is given by `service`.
+    fn start_as(&self, service: InProcess) -> (Certificate, Condition) {
+        let certificate = Certificate::default();
+        let client = kube::Client::new(service, "default");
+        let upkeep = Upkeep::new(client, settings(), self.clock.clone(), &certificate);
+        let condition = upkeep.condition();
+        tokio::spawn(upkeep.run());
+        (certificate, condition)
+    }
+
+    async fn pass(&self, span: SignedDuration) {
+        self.clock.advance_to(self.clock.now() + span).await;
+    }
+
+    async fn get(&self, path: &str, name: &str) -> Value {
+        let found = self.server.client().get(&format!("{path}/{name}")).await;
+        Value::clone(&found.unwrap())
+    }
+
+    async fn secret(&self) -> Value {
+        self.get(SECRETS, "5spot-webhook").await
+    }
+
+    async fn configuration(&self) -> Value {
+        self.get(CONFIGURATIONS, "scheduledmachine-validation")
+            .await
+    }
+
+    /// The bundle that the configuration holds.
+    async fn bundle(&self) -> String {
+        decoded(&self.configuration().await["webhooks"][1]["clientConfig"]["caBundle"])
+    }
+}
+
+fn decoded(value: &Value) -> String {
+    let bytes = STANDARD.decode(value.as_str().unwrap_or_default()).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn settings() -> Settings {
+    Settings {
+        namespace: "5spot-system".to_owned(),
+        secret: "5spot-webhook".to_owned(),
+        configuration: "scheduledmachine-validation".to_owned(),
+        webhook: "scheduledmachine-validation.5spot.finos.org".to_owned(),
+        names: vec!["webhook.5spot-system.svc".to_owned()],
+    }
+}
+
+fn secret() -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+        "metadata": {"name": "5spot-webhook", "namespace": "5spot-system"}})
+}
+
+/// A configuration with somebody else's webhook before ours.
+fn configuration() -> Value {
+    let webhook = |name: &str| {
+        json!({
+            "name": name,
+            "clientConfig": {"service": {"namespace": "5spot-system", "name": "webhook",
+                "path": "/validate"}},
+            "rules": [{"apiGroups": ["5spot.finos.org"], "apiVersions": ["v1alpha1"],
+                "operations": ["CREATE", "UPDATE"], "resources": ["scheduledmachines"]}],
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+        })
+    };
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "scheduledmachine-validation"},
+        "webhooks": [webhook("another.example.com"),
+            webhook("scheduledmachine-validation.5spot.finos.org")],
+    })
+}
+
+fn version(object: &Value) -> &Value {
+    &object["metadata"]["resourceVersion"]
+}
+
+#[tokio::test]
+async fn the_first_instance_makes_a_certificate_and_has_it_trusted() {
+    let world = World::installed().await;
+    let (certificate, condition) = world.start();
+    world.pass(SignedDuration::ZERO).await;
+    assert!(certificate.is_there());
+    assert_eq!(condition.problems(), Vec::<String>::new());
+    assert_eq!(
+        condition.ends(),
+        Some("2026-04-05T00:00:00Z".parse().unwrap())
+    );
+    assert_eq!(world.bundle().await.matches("BEGIN CERTIFICATE").count(), 1);
+    let (secret, found) = (world.secret().await, world.configuration().await);
+    assert_eq!(decoded(&secret["data"]["ca.crt"]), world.bundle().await);
+    let others = &found["webhooks"][0];
+    assert_eq!(others["name"], "another.example.com");
+    assert_eq!(others["clientConfig"].get("caBundle"), None);
+    // Nothing is written while nothing is due.
+    world.pass(DAY * 15).await;
+    assert_eq!(version(&world.secret().await), version(&secret));
+    assert_eq!(version(&world.configuration().await), version(&found));
+}
+
+#[tokio::test]
+async fn instances_that_start_together_agree_on_one_authority() {
+    let world = World::installed().await;
+    let all = [world.start(), world.start(), world.start()];
+    world.pass(SignedDuration::from_mins(1)).await;
+    for (certificate, condition) in &all {
+        assert!(certificate.is_there());
+        assert_eq!(condition.problems(), Vec::<String>::new());
+    }
+    assert_eq!(world.bundle().await.matches("BEGIN CERTIFICATE").count(), 1);
+    let secret = world.secret().await;
+    assert_eq!(decoded(&secret["data"]["ca.crt"]), world.bundle().await);
+    world.pass(DAY).await;
+    assert_eq!(version(&world.secret().await), version(&secret));
+}
+
+#[tokio::test]
+async fn a_new_authority_is_trusted_while_the_old_one_still_is() {
+    let world = World::installed().await;
+    let _running = [world.start(), world.start()];
+    world.pass(SignedDuration::from_mins(1)).await;
+    let first = world.bundle().await;
+    // Ninety days before the first authority ends.
+    let due: Timestamp = "2026-12-06T00:00:00Z".parse().unwrap();
+    world
+        .clock
+        .advance_to(due - SignedDuration::from_secs(1))
+        .await;
+    assert_eq!(world.bundle().await, first);
+    let served = world.secret().await["data"]["rotation.json"].clone();
+    let issuer = |state: &Value| {
+        let state: Value = serde_json::from_str(&decoded(state)).unwrap();
+        state["serving"]["issuer"].clone()
+    };
+    world
+        .clock
+        .advance_to(due + SignedDuration::from_mins(1))
+        .await;
+    let both = world.bundle().await;
+    assert_eq!(both.matches("BEGIN CERTIFICATE").count(), 2);
+    assert!(both.contains(&first));
+    let signed = world.secret().await["data"]["rotation.json"].clone();
+    assert_eq!(issuer(&signed), issuer(&served));
+    // Now the second one signs, and both are trusted.
+    world.pass(SignedDuration::from_mins(62)).await;
+    assert_eq!(world.bundle().await, both);
+    let signed = world.secret().await["data"]["rotation.json"].clone();
+    assert_ne!(issuer(&signed), issuer(&served));
+    world.pass(SignedDuration::from_mins(62)).await;
+    let second = world.bundle().await;
+    assert!(both.contains(&second) && !second.contains(&first));
+}
+
+#[tokio::test]
+async fn a_bundle_that_somebody_overwrites_is_put_back() {
+    let world = World::installed().await;
+    let _running = world.start();
+    world.pass(SignedDuration::from_mins(1)).await;
+    let bundle = world.bundle().await;
+    let client = world.server.client();
+    let path = format!("{CONFIGURATIONS}/scheduledmachine-validation");
+    client
+        .delete(&path, &fivespot_apiserver::Delete::default())
+        .await
+        .unwrap();
+    world.create(CONFIGURATIONS, configuration()).await;
+    world.pass(SignedDuration::from_mins(1)).await;
+    assert_eq!(world.bundle().await, bundle);
+}
+
+#[tokio::test]
+async fn what_is_missing_is_named_and_used_once_it_is_there() {
+    let world = World::new().await;
+    let (certificate, condition) = world.start();
+    world.pass(SignedDuration::from_mins(1)).await;
+    assert!(!certificate.is_there());
+    insta::assert_snapshot!(condition.problems().join("\n"));
+    world.create(SECRETS, secret()).await;
+    world.pass(SignedDuration::from_mins(1)).await;
+    assert!(certificate.is_there());
+    world.create(CONFIGURATIONS, configuration()).await;
+    world.pass(SignedDuration::from_mins(1)).await;
+    assert_eq!(condition.problems(), Vec::<String>::new());
+    assert!(!world.bundle().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_damaged_secret_is_made_anew() {
+    let world = World::new().await;
+    let mut damaged = secret();
+    damaged["data"] = json!({"rotation.json": STANDARD.encode("five minutes")});
+    world.create(SECRETS, damaged).await;
+    world.create(CONFIGURATIONS, configuration()).await;
+    let (certificate, _) = world.start();
+    world.pass(SignedDuration::from_mins(1)).await;
+    assert!(certificate.is_there());
+    assert!(!world.bundle().await.is_empty());
+}
+
+#[tokio::test]
+async fn it_needs_no_more_than_what_its_manifests_bring() {
+    let world = World::new().await;
+    let namespaced = |kind: &str| {
+        let rbac = "/apis/rbac.authorization.k8s.io/v1";
+        match kind {
+            "Role" => format!("{rbac}/namespaces/5spot-system/roles"),
+            "RoleBinding" => format!("{rbac}/namespaces/5spot-system/rolebindings"),
+            "ClusterRole" => format!("{rbac}/clusterroles"),
+            "ClusterRoleBinding" => format!("{rbac}/clusterrolebindings"),
+            "Secret" => SECRETS.to_owned(),
+            "ValidatingWebhookConfiguration" => CONFIGURATIONS.to_owned(),
+            _ => String::new(),
+        }
+    };
+    for document in fivespot_install::webhook::Settings::default().documents() {
+        let path = namespaced(document["kind"].as_str().unwrap());
+        if !path.is_empty() {
+            world.create(&path, document).await;
+        }
+    }
+    let account = User::service_account("5spot-system", "5spot-webhook");
+    let (certificate, condition) = world.start_as(world.server.in_process_as(account));
+    world.pass(DAY * 300).await;
+    assert_eq!(condition.problems(), Vec::<String>::new());
+    assert!(certificate.is_there());
+    let webhook = world.configuration().await["webhooks"][0].clone();
+    let bundle = decoded(&webhook["clientConfig"]["caBundle"]);
+    assert_eq!(bundle, decoded(&world.secret().await["data"]["ca.crt"]));
+    assert!(!bundle.is_empty());
+    assert_eq!(webhook["clientConfig"]["service"]["path"], "/validate");
+}
