@@ -224,6 +224,53 @@ const FAULTS: &[(&str, &[&str])] = &[
             "refuses_hostile_objects::every_hostile_kubeconfig_is_refused_and_nothing_is_reached",
         ],
     ),
+    (
+        "deletion out of an error or half-way through a creation leaves objects to nobody",
+        &[
+            "recovers_from_every_phase::deletion_leaves_nothing_behind_in_any_phase",
+            "recovers_from_every_phase::a_machine_half_made_does_not_outlive_its_window",
+        ],
+    ),
+    (
+        "the kill switch is told as done while the machine runs",
+        &[
+            "recovers_from_every_phase::the_kill_switch_works_in_every_phase_and_can_be_released",
+        ],
+    ),
+    (
+        "a spec that is put right changes nothing",
+        &["recovers_from_every_phase::a_kind_that_was_misspelt_is_put_right"],
+    ),
+    (
+        "a refusal of the API server is shown to nobody, or tried once",
+        &[
+            "recovers_from_every_phase::what_the_server_refuses_is_told_in_its_words_and_comes_once_it_is_allowed",
+        ],
+    ),
+    (
+        "every pass writes, and wakes itself by what it has written",
+        &[
+            "rests_in_every_state::without_its_cluster",
+            "rests_in_every_state::without_the_kind_that_it_names",
+            "rests_in_every_state::in_service_with_taints_and_the_agent",
+            "rests_in_every_state::while_a_budget_holds_up_its_leaving",
+            "rests_in_every_state::outside_its_window",
+            "rests_in_every_state::switched_off",
+            "rests_in_every_state::killed",
+            "rests_in_every_state::with_its_name_taken",
+            "rests_in_every_state::paused",
+            "rests_in_every_state::with_an_invalid_schedule",
+        ],
+    ),
+    (
+        "watches die of silence, and changes are heard minutes later",
+        &[
+            "hears_after_silence::a_change_after_hours_is_acted_on_with_no_time_passing",
+            "hears_after_silence::what_the_node_tells_after_hours_is_heard_with_no_time_passing",
+            "hears_after_silence::a_machine_that_is_new_after_hours_is_made_with_no_time_passing",
+            "hears_after_silence::an_edge_after_a_weekend_is_met_on_the_second",
+        ],
+    ),
 ];
 
 async fn every_fault_has_a_promise_against_it() {

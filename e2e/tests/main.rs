@@ -40,6 +40,7 @@ mod drains_before_delete;
 mod faults;
 mod foreign_objects_survive;
 mod hands_over;
+mod hears_after_silence;
 mod idle_costs_nothing;
 mod kill_switch_wins;
 mod kubectl;
@@ -52,7 +53,9 @@ mod promise;
 mod reaches_another_cluster;
 mod reclaims_on_match;
 mod reclaims_the_host;
+mod recovers_from_every_phase;
 mod refuses_hostile_objects;
+mod rests_in_every_state;
 mod run;
 mod speaks_both_contracts;
 mod spends_little;
@@ -79,6 +82,7 @@ const ALL: &[&[Promise]] = &[
     faults::PROMISES,
     foreign_objects_survive::PROMISES,
     hands_over::PROMISES,
+    hears_after_silence::PROMISES,
     idle_costs_nothing::PROMISES,
     kill_switch_wins::PROMISES,
     kubectl::PROMISES,
@@ -92,7 +96,9 @@ const ALL: &[&[Promise]] = &[
     reaches_another_cluster::PROMISES,
     reclaims_on_match::PROMISES,
     reclaims_the_host::PROMISES,
+    recovers_from_every_phase::PROMISES,
     refuses_hostile_objects::PROMISES,
+    rests_in_every_state::PROMISES,
     speaks_both_contracts::PROMISES,
     spends_little::PROMISES,
     survives_a_crash_anywhere::PROMISES,

@@ -77,11 +77,12 @@ pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
         // Cluster API fails the whole reconcile here, that of a deletion too.
         Err(Foreign) => return Step::idle(),
     }
-    if is_deleting(machine) {
-        return removal::step(served, seen, now);
-    }
+    // Also of one that is being deleted: a provider may need it to let go.
     if let Some(step) = take_over_spec(served, seen) {
         return step;
+    }
+    if is_deleting(machine) {
+        return removal::step(served, seen, now);
     }
     if let Some(step) = join(served, seen, now) {
         return step;

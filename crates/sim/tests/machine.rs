@@ -160,6 +160,27 @@ async fn a_machine_comes_up_with_its_node_and_goes_down_in_order() {
 }
 
 #[tokio::test]
+async fn a_machine_that_is_deleted_before_it_has_its_bootstrap_data_goes_too() {
+    let world = World::start(Contract::V1Beta2).await;
+    world.create_providers(&json!([])).await;
+    world.create_machine().await;
+    // Claimed by its Machine, and not bootstrapped yet.
+    world.clock.quiet().await;
+    world
+        .client
+        .delete(&world.path("machines", "m"), &Delete::default())
+        .await
+        .unwrap();
+    let deleted = world.get("machines", "m").await.unwrap();
+    assert_eq!(deleted["spec"]["bootstrap"].get("dataSecretName"), None);
+    world.pass(60).await;
+    for plural in ["machines", "remotemachines", "k0sworkerconfigs"] {
+        let answer = world.get(plural, "m").await.unwrap_err();
+        assert_eq!(answer.code, 404, "{plural}");
+    }
+}
+
+#[tokio::test]
 async fn a_bootstrap_object_that_somebody_else_controls_wedges_its_machine() {
     let world = World::start(Contract::V1Beta2).await;
     let foreign = json!([{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fivespot_apiserver::User;
 use fivespot_controller::kubeconfig::Access;
-use fivespot_controller::{Connect, Dial, Namespaces, Options, run};
+use fivespot_controller::{Connect, Dial, Instruments, Namespaces, Options, run};
 use kube::Client;
 use tokio::task::JoinHandle;
 
@@ -17,11 +17,32 @@ use crate::wire::{Traffic, Wire};
 
 /// A running operator. Dropping it stops it dead, wherever it is.
 #[derive(Debug)]
-pub struct Operator(JoinHandle<()>);
+pub struct Operator {
+    instruments: Instruments,
+    running: JoinHandle<()>,
+}
 
 impl Drop for Operator {
     fn drop(&mut self) {
-        self.0.abort();
+        self.running.abort();
+    }
+}
+
+impl Operator {
+    /// What it says on its ports.
+    pub fn instruments(&self) -> &Instruments {
+        &self.instruments
+    }
+
+    /// How many passes over a ScheduledMachine have ended so far.
+    pub fn passes(&self) -> u64 {
+        let metrics = self.instruments.metrics();
+        let of_passes = metrics
+            .lines()
+            .filter(|line| line.starts_with("fivespot_reconciliations_total{"));
+        let counts =
+            of_passes.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+        counts.sum::<u64>()
     }
 }
 
@@ -57,7 +78,10 @@ impl Cluster {
                 options
             }
         };
-        Operator(tokio::spawn(async move { match run(options).await {} }))
+        Operator {
+            instruments: options.instruments.clone(),
+            running: tokio::spawn(async move { match run(options).await {} }),
+        }
     }
 }
 

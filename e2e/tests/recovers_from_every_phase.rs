@@ -1,0 +1,257 @@
+//! No phase is an end: from each, deletion leaves nothing behind, the kill switch takes out
+//! whatever is there and lets it back, and a spec that is put right is served.
+
+use fivespot_api::{name, reclaim};
+use fivespot_testkit::{
+    BEFORE_CLOSING, CLOSING, Cluster, Contract, condition, instant, machine_path,
+    node_path, scheduled_machine,
+};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(deletion_leaves_nothing_behind_in_any_phase)
+        .not_kept_with(Contract::V1Beta1, HANGS),
+    promise!(the_kill_switch_works_in_every_phase_and_can_be_released)
+        .not_kept_with(Contract::V1Beta1, HANGS),
+    promise!(a_kind_that_was_misspelt_is_put_right),
+    promise!(what_the_server_refuses_is_told_in_its_words_and_comes_once_it_is_allowed),
+    promise!(a_machine_half_made_does_not_outlive_its_window),
+];
+
+/// What a real Cluster API 1.8 does that a newer one does not.
+const HANGS: &str = "Cluster API 1.8 hands no bootstrap data to a Machine that is being deleted, \
+     and the infrastructure object of one that has none may hang";
+
+/// Every phase.
+const PHASES: [&str; 8] = [
+    "Pending",
+    "Active",
+    "ShuttingDown",
+    "Inactive",
+    "Disabled",
+    "Terminated",
+    "Error",
+    "EmergencyRemove",
+];
+
+const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1";
+
+/// Has the server refuse hosts to the test, as a quota or a policy of somebody's may.
+async fn refuse_hosts(cluster: &Cluster) {
+    let namespace = cluster.namespace("default");
+    let group = "admissionregistration.k8s.io/v1";
+    let name = format!("no-hosts-in-{namespace}");
+    cluster
+        .apply(&json!({
+            "apiVersion": group, "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": name},
+            "spec": {
+                "matchConstraints": {"resourceRules": [{
+                    "apiGroups": ["infrastructure.cluster.x-k8s.io"],
+                    "apiVersions": ["*"],
+                    "operations": ["CREATE"],
+                    "resources": ["remotemachines"],
+                }]},
+                "validations": [{
+                    "expression": format!("object.metadata.namespace != '{namespace}'"),
+                    "message": "there are no hosts today",
+                }],
+            },
+        }))
+        .await;
+    cluster
+        .apply(&json!({
+            "apiVersion": group, "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": name},
+            "spec": {"policyName": name, "validationActions": ["Deny"]},
+        }))
+        .await;
+    let probe = host("probe");
+    cluster
+        .eventually(async || cluster.dry_run(&probe).await.is_err())
+        .await;
+}
+
+fn host(name: &str) -> Value {
+    let worker = scheduled_machine(name);
+    json!({
+        "apiVersion": worker["spec"]["infrastructureSpec"]["apiVersion"],
+        "kind": worker["spec"]["infrastructureSpec"]["kind"],
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": worker["spec"]["infrastructureSpec"]["spec"],
+    })
+}
+
+/// Ends [`refuse_hosts`].
+async fn allow_hosts(cluster: &Cluster) {
+    let name = format!("no-hosts-in-{}", cluster.namespace("default"));
+    for kind in ["policies", "policybindings"] {
+        let path = format!("{POLICIES}/validatingadmission{kind}/{name}");
+        cluster.delete(&path).await;
+    }
+    let probe = host("probe");
+    cluster
+        .eventually(async || cluster.dry_run(&probe).await.is_ok())
+        .await;
+}
+
+async fn change(cluster: &Cluster, spec: Value) {
+    let patch = json!({"spec": spec});
+    cluster.patch(&machine_path("worker"), &patch).await;
+}
+
+/// Brings the worker into a phase, ten minutes at most before its window closes or after.
+async fn bring_into(cluster: &Cluster, phase: &str) {
+    let worker = scheduled_machine("worker");
+    let [_, _, machine] = cluster.triple("worker");
+    match phase {
+        "Pending" => {
+            cluster.add_cluster().await;
+            cluster.apply(&worker).await;
+            // A real Cluster API may have gone further by now.
+            cluster.soon(&machine, |machine| !machine.is_null()).await;
+            return;
+        }
+        "Error" => {
+            cluster.add_cluster().await;
+            refuse_hosts(cluster).await;
+            cluster.apply(&worker).await;
+        }
+        _ => drop(cluster.bring_up(&worker).await),
+    }
+    match phase {
+        "ShuttingDown" | "Inactive" => {
+            if phase == "ShuttingDown" {
+                cluster.run_pod("only", "worker").await;
+                cluster.hold_last_pod().await;
+            }
+            cluster.pass_to(CLOSING).await;
+        }
+        "Disabled" => change(cluster, json!({"schedule": {"enabled": false}})).await,
+        "Terminated" => change(cluster, json!({"killSwitch": true})).await,
+        "EmergencyRemove" => {
+            cluster.hold(&machine).await;
+            let request = json!({"metadata": {"annotations": {
+                name::RECLAIM_REQUESTED_ANNOTATION: reclaim::REQUESTED,
+            }}});
+            cluster.patch(&node_path("worker"), &request).await;
+        }
+        _ => {}
+    }
+    let limit = cluster.within(SignedDuration::from_mins(5));
+    cluster.wait_for_phase("worker", phase, limit).await;
+}
+
+/// Waits until the worker's three objects are gone.
+async fn is_gone(cluster: &Cluster) {
+    for path in cluster.triple("worker") {
+        let limit = cluster.within(SignedDuration::from_mins(10));
+        cluster.wait_until_gone(&path, limit).await;
+    }
+}
+
+/// Lets go of what [`bring_into`] holds.
+async fn let_go(cluster: &Cluster, phase: &str) {
+    let [_, _, machine] = cluster.triple("worker");
+    match phase {
+        "EmergencyRemove" => cluster.release(&machine).await,
+        "Error" => allow_hosts(cluster).await,
+        _ => {}
+    }
+}
+
+async fn deletion_leaves_nothing_behind_in_any_phase() {
+    for phase in PHASES {
+        let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+        let _operator = cluster.operator();
+        bring_into(&cluster, phase).await;
+        let worker = machine_path("worker");
+        cluster.delete(&worker).await;
+        let_go(&cluster, phase).await;
+        let limit = cluster.within(SignedDuration::from_mins(10));
+        cluster.wait_until_gone(&worker, limit).await;
+        for path in cluster.triple("worker") {
+            assert_eq!(cluster.get(&path).await, None, "from {phase}");
+        }
+    }
+}
+
+async fn the_kill_switch_works_in_every_phase_and_can_be_released() {
+    for phase in PHASES {
+        let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+        let _operator = cluster.operator();
+        bring_into(&cluster, phase).await;
+        change(&cluster, json!({"killSwitch": true})).await;
+        let_go(&cluster, phase).await;
+        let limit = cluster.within(SignedDuration::from_mins(10));
+        cluster.wait_for_phase("worker", "Terminated", limit).await;
+        is_gone(&cluster).await;
+        // Back in service, whatever it was before.
+        let serve = json!({
+            "killSwitch": false,
+            "schedule": {"enabled": true, "hoursOfDay": ["0-23"]},
+        });
+        change(&cluster, serve).await;
+        let limit = cluster.within(SignedDuration::from_mins(5));
+        cluster.wait_for_phase("worker", "Active", limit).await;
+    }
+}
+
+async fn a_kind_that_was_misspelt_is_put_right() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.add_cluster().await;
+    let mut misspelt = scheduled_machine("worker");
+    misspelt["spec"]["infrastructureSpec"]["kind"] = json!("RemoteMachin");
+    cluster.apply(&misspelt).await;
+    let is_told = |object: &Value| {
+        condition(&object["status"], "ReferencesValid")["reason"] == "KindNotServed"
+    };
+    cluster.soon(&machine_path("worker"), is_told).await;
+    change(
+        &cluster,
+        json!({"infrastructureSpec": {"kind": "RemoteMachine"}}),
+    )
+    .await;
+    // At once: what has changed is not held back by what has failed.
+    let now = cluster.clock().now();
+    let [_, _, machine] = cluster.triple("worker");
+    cluster
+        .wait_for(&machine, now, |machine| !machine.is_null())
+        .await;
+    let limit = cluster.within(SignedDuration::from_mins(2));
+    let active = cluster.wait_for_phase("worker", "Active", limit).await;
+    let told = condition(&active["status"], "ReferencesValid");
+    assert_eq!(told["status"], "True");
+}
+
+async fn what_the_server_refuses_is_told_in_its_words_and_comes_once_it_is_allowed() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    bring_into(&cluster, "Error").await;
+    let told = condition(&cluster.status("worker").await, "Ready");
+    assert_eq!(told["status"], "False");
+    let message = told["message"].as_str().unwrap();
+    assert!(message.contains("there are no hosts today"), "{message}");
+    allow_hosts(&cluster).await;
+    // It is asked again after five minutes at most.
+    let limit = cluster.within(SignedDuration::from_mins(6));
+    cluster.wait_for_phase("worker", "Active", limit).await;
+}
+
+async fn a_machine_half_made_does_not_outlive_its_window() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    bring_into(&cluster, "Error").await;
+    let [bootstrap, ..] = cluster.triple("worker");
+    assert!(cluster.get(&bootstrap).await.is_some());
+    cluster.pass_to(CLOSING).await;
+    let limit = cluster.within(SignedDuration::from_mins(2));
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+    is_gone(&cluster).await;
+    allow_hosts(&cluster).await;
+}

@@ -1,0 +1,179 @@
+//! Where nothing changes, nothing is written: whatever state a machine is in, a pass that finds
+//! all as it should be leaves all as it is.
+
+use fivespot_api::crd;
+use fivespot_testkit::{
+    BEFORE_CLOSING, CLOSING, Cluster, Operator, condition, instant, machine_path,
+    scheduled_machine,
+};
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(without_its_cluster),
+    promise!(without_the_kind_that_it_names),
+    promise!(in_service_with_taints_and_the_agent),
+    promise!(while_a_budget_holds_up_its_leaving),
+    promise!(outside_its_window),
+    promise!(switched_off),
+    promise!(killed),
+    promise!(with_its_name_taken),
+    promise!(paused),
+    promise!(with_an_invalid_schedule).disruptive(),
+];
+
+const WITHIN: &str = "2026-03-06T15:00:00Z";
+const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
+/// How many passes in a row have to leave all as it is.
+const QUIET: u32 = 3;
+/// How many passes that may take: a real Cluster API tells news of its own meanwhile.
+const PASSES: u32 = 30;
+
+/// Causes pass after pass over the worker until several in a row have written nothing.
+async fn rests(cluster: &Cluster, operator: &Operator) {
+    cluster.settle().await;
+    let mut quiet = 0;
+    for round in 0..PASSES {
+        let (writes, passes) = (cluster.operator_writes().len(), operator.passes());
+        let touch = json!({"metadata": {"annotations": {"example.com/touched": round.to_string()}}});
+        cluster.patch(&machine_path("worker"), &touch).await;
+        cluster
+            .eventually(async || operator.passes() > passes)
+            .await;
+        cluster.settle().await;
+        let has_written = cluster.operator_writes().len() > writes;
+        quiet = if has_written { 0 } else { quiet + 1 };
+        if quiet == QUIET {
+            return;
+        }
+    }
+    let last = cluster.operator_writes().pop();
+    panic!("each of {PASSES} passes may write; the last: {last:?}");
+}
+
+/// Waits until a condition of the worker has that reason.
+async fn told(cluster: &Cluster, kind: &str, reason: &str) {
+    let is_told = |object: &Value| condition(&object["status"], kind)["reason"] == reason;
+    cluster.soon(&machine_path("worker"), is_told).await;
+}
+
+async fn without_its_cluster() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    cluster.apply(&scheduled_machine("worker")).await;
+    told(&cluster, "ReferencesValid", "ClusterNotFound").await;
+    rests(&cluster, &operator).await;
+}
+
+async fn without_the_kind_that_it_names() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    cluster.add_cluster().await;
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["infrastructureSpec"]["kind"] = json!("NowhereMachine");
+    cluster.apply(&worker).await;
+    told(&cluster, "ReferencesValid", "KindNotServed").await;
+    rests(&cluster, &operator).await;
+}
+
+async fn in_service_with_taints_and_the_agent() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["killIfCommands"] = json!(["steam"]);
+    worker["spec"]["nodeTaints"] =
+        json!([{"key": "workload", "value": "batch", "effect": "NoSchedule"}]);
+    cluster.bring_up(&worker).await;
+    told(&cluster, "NodeTainted", "Applied").await;
+    // A minute after the configuration, the agent is missed.
+    told(&cluster, "AgentReady", "NotInstalled").await;
+    rests(&cluster, &operator).await;
+}
+
+async fn while_a_budget_holds_up_its_leaving() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("only", "worker").await;
+    cluster.hold_last_pod().await;
+    cluster.pass_to(CLOSING).await;
+    let limit = instant("2026-03-06T23:01:00Z");
+    cluster
+        .wait_for_phase("worker", "ShuttingDown", limit)
+        .await;
+    rests(&cluster, &operator).await;
+}
+
+async fn outside_its_window() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let limit = instant("2026-03-06T23:10:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+    rests(&cluster, &operator).await;
+}
+
+async fn switched_off() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let disable = json!({"spec": {"schedule": {"enabled": false}}});
+    cluster.patch(&machine_path("worker"), &disable).await;
+    let limit = instant("2026-03-06T15:05:00Z");
+    cluster.wait_for_phase("worker", "Disabled", limit).await;
+    rests(&cluster, &operator).await;
+}
+
+async fn killed() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let kill = json!({"spec": {"killSwitch": true}});
+    cluster.patch(&machine_path("worker"), &kill).await;
+    let limit = instant("2026-03-06T15:05:00Z");
+    cluster.wait_for_phase("worker", "Terminated", limit).await;
+    rests(&cluster, &operator).await;
+}
+
+async fn with_its_name_taken() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    cluster.add_cluster().await;
+    let worker = scheduled_machine("worker");
+    cluster
+        .apply(&json!({
+            "apiVersion": worker["spec"]["bootstrapSpec"]["apiVersion"],
+            "kind": worker["spec"]["bootstrapSpec"]["kind"],
+            "metadata": {"name": "worker", "namespace": "default"},
+            "spec": {},
+        }))
+        .await;
+    cluster.apply(&worker).await;
+    told(&cluster, "ReferencesValid", "NameTaken").await;
+    rests(&cluster, &operator).await;
+}
+
+async fn paused() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let pause = json!({"spec": {"paused": true}});
+    cluster.patch(&cluster.cluster_path(), &pause).await;
+    told(&cluster, "Ready", "Paused").await;
+    rests(&cluster, &operator).await;
+}
+
+async fn with_an_invalid_schedule() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.apply(&crd::render_without_rules()).await;
+    cluster.delete(POLICY).await;
+    let broken = json!({"spec": {"schedule": {"timezone": "Mars/Olympus"}}});
+    let worker = machine_path("worker");
+    cluster.patch_once_admitted(&worker, &broken).await;
+    told(&cluster, "ScheduleValid", "UnknownTimeZone").await;
+    rests(&cluster, &operator).await;
+}
