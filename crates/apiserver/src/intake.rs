@@ -7,14 +7,15 @@ use serde_json::Value;
 
 use crate::call::{Call, Payload};
 use crate::meta;
-use crate::openapi;
+use crate::openapi::{self, definitions};
 use crate::protobuf;
 use crate::prune;
 use crate::query::FieldValidation;
 use crate::resource::Resource;
 use crate::state::State;
-use crate::status::{Cause, Status};
+use crate::status::Status;
 use crate::strict;
+use crate::syntax;
 
 /// Media types of whole objects.
 const OBJECTS: [&str; 3] = ["application/json", "application/yaml", protobuf::MEDIA];
@@ -23,66 +24,174 @@ const OBJECTS: [&str; 3] = ["application/json", "application/yaml", protobuf::ME
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) value: Value,
-    /// Paths of keys that were said twice.
+    /// What strict decoding has to say about keys that were said twice.
     pub(crate) repeated: Vec<String>,
 }
 
-/// Reads the body of a request that sends a whole object.
+impl Body {
+    fn plain(value: Value) -> Self {
+        Self {
+            value,
+            repeated: Vec::new(),
+        }
+    }
+}
+
+/// A body that could not be read.
+#[derive(Debug)]
+pub(crate) struct Unreadable {
+    /// In the words of Kubernetes' decoder.
+    pub(crate) why: String,
+}
+
+impl Unreadable {
+    /// 400, where Kubernetes says no more than why.
+    pub(crate) fn bare(self) -> Status {
+        Status::bad_request(self.why)
+    }
+
+    /// 400 of a body that ought to have been an object of `kind`.
+    fn of_kind(self, kind: &str, call: &Call) -> Status {
+        let summary = match &call.body {
+            Payload::Json(value) => summary(&meta::json(value)),
+            Payload::Bytes(bytes) => summary(bytes),
+        };
+        let why = self.why;
+        Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): {why} ({summary})"
+        ))
+    }
+}
+
+/// The beginning of a body, as Kubernetes quotes it.
+fn summary(body: &[u8]) -> String {
+    const LIMIT: usize = 30;
+    let (start, more) = match body.get(..LIMIT) {
+        Some(start) if body.len() > LIMIT => (start, " ..."),
+        _ => (body, ""),
+    };
+    match start {
+        [] => "<empty>".to_owned(),
+        [b'{', ..] => format!("{}{more}", String::from_utf8_lossy(start)),
+        _ => {
+            let digits = start.iter().map(|it| format!("{it:02x}"));
+            format!("{}{more}", digits.collect::<String>())
+        }
+    }
+}
+
+/// Reads the body of a request that sends a whole object of `kind`.
 ///
 /// # Errors
 /// 415 for a form that is not read, 400 for a text that is not what its form says.
-pub(crate) fn object(call: &Call) -> Result<Body, Status> {
+pub(crate) fn object(call: &Call, kind: &str) -> Result<Body, Status> {
+    let read = unchecked(call)?.and_then(|body| {
+        if body.value.is_object() {
+            return Ok(body);
+        }
+        let why = format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go \
+             value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
+             Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+            go_kind(&body.value)
+        );
+        Err(Unreadable { why })
+    });
+    read.map_err(|it| it.of_kind(kind, call))
+}
+
+/// As [`object`], where it is not known yet what a refusal is called.
+///
+/// # Errors
+/// 415 for a form that is not read.
+pub(crate) fn unchecked(call: &Call) -> Result<Result<Body, Unreadable>, Status> {
     let media = call.media_type();
     if !media.is_empty() && !OBJECTS.contains(&media.as_str()) {
         return Err(Status::unsupported_media_type(&OBJECTS));
     }
-    value(call)
+    let prefixed = |why: String| {
+        if media.ends_with("yaml") {
+            why
+        } else {
+            format!("couldn't get version/kind; json parse error: {why}")
+        }
+    };
+    Ok(value(call).map_err(|it| Unreadable {
+        why: prefixed(it.why),
+    }))
 }
 
 /// Reads a body of JSON, or of YAML where that is not JSON.
 ///
 /// # Errors
-/// 400 when it is neither.
-pub(crate) fn value(call: &Call) -> Result<Body, Status> {
+/// When it is neither.
+pub(crate) fn value(call: &Call) -> Result<Body, Unreadable> {
     let bytes = match &call.body {
-        Payload::Json(value) => {
-            return Ok(Body {
-                value: value.clone(),
-                repeated: Vec::new(),
-            });
-        }
+        Payload::Json(value) => return Ok(Body::plain(value.clone())),
         Payload::Bytes(bytes) => bytes,
     };
     if call.media_type() == protobuf::MEDIA {
-        let value = protobuf::read(bytes)
-            .map_err(|error| Status::bad_request(error.to_string()))?;
-        return Ok(Body {
-            value,
-            repeated: Vec::new(),
+        let read = protobuf::read(bytes);
+        return read.map(Body::plain).map_err(|error| Unreadable {
+            why: error.to_string(),
         });
     }
     match strict::read(bytes) {
-        Ok((value, repeated)) => Ok(Body { value, repeated }),
-        Err(error) if call.media_type().ends_with("yaml") => yaml(bytes, &error),
-        Err(error) => {
-            let message = format!(
-                "the object provided is unrecognized (must be of type Object): couldn't get \
-                 version/kind; json parse error: {error}"
-            );
-            Err(Status::bad_request(message))
+        Ok((value, repeated)) => {
+            let repeated = repeated.iter();
+            let repeated = repeated.map(|it| format!("duplicate field \"{it}\""));
+            Ok(Body {
+                value,
+                repeated: repeated.collect(),
+            })
         }
+        Err(_) if call.media_type().ends_with("yaml") => yaml(bytes),
+        Err(error) => Err(Unreadable {
+            // What Go would have read is refused in our parser's words.
+            why: syntax::error(bytes).unwrap_or_else(|| error.to_string()),
+        }),
     }
 }
 
-fn yaml(bytes: &[u8], json: &serde_json::Error) -> Result<Body, Status> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| Status::bad_request(format!("error decoding YAML: {json}")))?;
-    match serde_saphyr::from_str::<Value>(text) {
-        Ok(value) => Ok(Body {
-            value,
-            repeated: Vec::new(),
-        }),
-        Err(error) => Err(Status::bad_request(format!("error decoding YAML: {error}"))),
+fn yaml(bytes: &[u8]) -> Result<Body, Unreadable> {
+    use serde_saphyr::DuplicateKeyPolicy;
+
+    let refuse = |error: &dyn std::fmt::Display| Unreadable {
+        why: format!("error decoding YAML: {error}"),
+    };
+    let text = std::str::from_utf8(bytes).map_err(|error| refuse(&error))?;
+    let error = match serde_saphyr::from_str::<Value>(text) {
+        Ok(value) => return Ok(Body::plain(value)),
+        Err(error) => error,
+    };
+    let serde_saphyr::Error::DuplicateMappingKey { key, location } =
+        error.without_snippet()
+    else {
+        return Err(refuse(&error));
+    };
+    let key = key.as_deref().unwrap_or_default();
+    let line = location.line();
+    let repeated =
+        format!("yaml: unmarshal errors:\n  line {line}: key {key:?} already set in map");
+    let lenient = serde_saphyr::options! {
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+    };
+    let value = serde_saphyr::from_str_with_options::<Value>(text, lenient);
+    Ok(Body {
+        value: value.map_err(|error| refuse(&error))?,
+        repeated: vec![repeated],
+    })
+}
+
+/// The JSON type in the words of Go's decoder.
+pub(crate) fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 
@@ -92,100 +201,163 @@ pub(crate) fn not_an_object(body: &Value) -> Status {
     Status::bad_request(format!("Object 'Kind' is missing in '{text}'"))
 }
 
-/// Checks that an object is of the kind that the path is about. A built-in kind may be
-/// left unsaid; it is then filled in.
+/// Checks that an object that was sent can be read as one of the kind that the path is
+/// about. A built-in kind may be left unsaid; it is then filled in.
 ///
 /// # Errors
 /// 400 in Kubernetes' words.
-pub(crate) fn check_kind(resource: &Resource, object: &mut Value) -> Result<(), Status> {
-    let shown = |object: &Value| {
-        let text = object.to_string();
-        text.chars().take(1000).collect::<String>()
-    };
-    if !object.is_object() {
-        return Err(not_an_object(object));
-    }
+pub(crate) fn check_kind(
+    call: &Call,
+    resource: &Resource,
+    object: &mut Value,
+) -> Result<(), Status> {
     let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text("apiVersion"), text("kind"));
-    if resource.custom && kind.is_empty() {
-        let message = format!("Object 'Kind' is missing in '{}'", shown(object));
-        return Err(Status::bad_request(message));
+    if resource.custom {
+        if kind.is_empty() {
+            let why = format!("Object 'Kind' is missing in '{object}'");
+            return Err(Unreadable { why }.of_kind(&resource.kind, call));
+        }
+        check_version(resource, object)?;
+        say_kind(resource, object);
+        return Ok(());
     }
+    decode(resource, object).map_err(|why| {
+        let said = if kind.is_empty() {
+            &resource.kind
+        } else {
+            &kind
+        };
+        let version = version.rsplit('/').next().filter(|it| !it.is_empty());
+        let version = version.unwrap_or(&resource.version);
+        let expected = &resource.kind;
+        Status::bad_request(format!(
+            "{said} in version \"{version}\" cannot be handled as a {expected}: {why}"
+        ))
+    })
+}
+
+/// Checks the version of a custom object.
+///
+/// # Errors
+/// 400 for another; it warns of the fields that a version without schema does not have.
+pub(crate) fn check_version(resource: &Resource, object: &Value) -> Result<(), Status> {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
     let expected = resource.api_version();
-    if !version.is_empty() && version != expected {
-        let message = format!(
-            "the API version in the data ({version}) does not match the expected API \
-             version ({expected})"
-        );
-        return Err(Status::bad_request(message));
+    if version.is_empty() || version == expected {
+        return Ok(());
     }
-    if !kind.is_empty() && kind != resource.kind {
-        let cause = Cause::new(
-            "FieldValueInvalid",
-            "kind",
-            format!("Invalid value: {kind:?}: must be {}", resource.kind),
-        );
-        return Err(Status::invalid(resource, meta::name(object), vec![cause]));
+    let mut refused = Status::bad_request(format!(
+        "the API version in the data ({version}) does not match the expected API version \
+         ({expected})"
+    ));
+    let group = version.rsplit_once('/').map(|(group, _)| group);
+    let known = ["apiVersion", "kind", "metadata"];
+    // Objects of another group are not looked into.
+    let object = object
+        .as_object()
+        .filter(|_| group == Some(&resource.group));
+    let fields = object.into_iter().flatten();
+    let unknown = fields.filter(|(name, _)| !known.contains(&name.as_str()));
+    refused.warnings = unknown
+        .map(|(name, _)| format!("unknown field \"{name}\""))
+        .collect();
+    Err(refused)
+}
+
+/// Reads an object of a built-in kind as Go does: its kind, then the types of its fields.
+/// What it leaves unsaid of its kind is filled in.
+///
+/// # Errors
+/// What Kubernetes' decoder says.
+pub(crate) fn decode(resource: &Resource, object: &mut Value) -> Result<(), String> {
+    let text = |key: &str| object[key].as_str().filter(|it| !it.is_empty());
+    let expected = resource.api_version();
+    let version = text("apiVersion").unwrap_or(&expected);
+    let kind = text("kind").unwrap_or(&resource.kind);
+    if version != expected || kind != resource.kind {
+        return Err(unconvertible(resource, version, kind));
     }
-    let fields = meta::fields(object);
-    fields.shift_remove("apiVersion");
-    fields.shift_remove("kind");
-    fields.shift_insert(0, "apiVersion".to_owned(), expected.into());
-    fields.shift_insert(1, "kind".to_owned(), resource.kind.as_str().into());
+    if let Some(why) = openapi::type_error(resource, object) {
+        return Err(why);
+    }
+    say_kind(resource, object);
     Ok(())
 }
 
-/// Removes fields that the kind does not have and fills in its defaults; says what was
-/// unknown or repeated as the request wishes. Returns the warnings.
-///
-/// # Errors
-/// 400 under strict field validation.
+/// Why an object of another kind cannot be had as one of this resource: the table of kinds
+/// is called after the place where Kubernetes makes it.
+fn unconvertible(resource: &Resource, version: &str, kind: &str) -> String {
+    let (group, bare) = version.rsplit_once('/').unwrap_or(("", version));
+    if !definitions::names_kind(group, bare, kind) {
+        return format!(
+            "no kind {kind:?} is registered for version {version:?} in scheme \
+             \"pkg/runtime/scheme.go:111\""
+        );
+    }
+    let family = match resource.group.split('.').next() {
+        None | Some("" | "events") => "core",
+        Some(family) => family,
+    };
+    let own = &resource.kind;
+    format!("converting ({bare}.{kind}) to ({family}.{own}): unknown conversion")
+}
+
+/// Writes version and kind where Kubernetes writes them: first. Another kind of a custom
+/// object stays, to be refused with whatever else is wrong.
+pub(crate) fn say_kind(resource: &Resource, object: &mut Value) {
+    let fields = meta::fields(object);
+    fields.shift_remove("apiVersion");
+    let said = fields.shift_remove("kind").filter(|_| resource.custom);
+    let kind = said.unwrap_or_else(|| resource.kind.as_str().into());
+    fields.shift_insert(0, "apiVersion".to_owned(), resource.api_version().into());
+    fields.shift_insert(1, "kind".to_owned(), kind);
+}
+
+/// Removes fields that the kind does not have and fills in its defaults. Returns what strict
+/// decoding has to say: what was `repeated`, and what is unknown.
 pub(crate) fn settle(
     state: &State,
     resource: &Resource,
     object: &mut Value,
-    asked: (FieldValidation, &[String]),
-) -> Result<Vec<String>, Status> {
-    let (validation, repeated) = asked;
+    mut repeated: Vec<String>,
+) -> Vec<String> {
     let unknown = match definition(state, resource) {
         Some(definition) => {
             let version = definition.served(&resource.version);
             version.map(|it| it.decode(object)).unwrap_or_default()
         }
-        None => built_in(resource, object)?,
+        None => prune::prune(resource, object),
     };
-    let mut found: Vec<String> = repeated
-        .iter()
-        .map(|it| format!("duplicate field \"{it}\""))
-        .collect();
-    found.extend(unknown.iter().map(|it| format!("unknown field \"{it}\"")));
+    repeated.extend(unknown.iter().map(|it| format!("unknown field \"{it}\"")));
+    repeated
+}
+
+/// What becomes of strict decoding's findings: the warnings.
+///
+/// # Errors
+/// Under strict field validation what `refuse` makes of them.
+pub(crate) fn judge(
+    validation: FieldValidation,
+    found: Vec<String>,
+    refuse: impl FnOnce(String) -> Status,
+) -> Result<Vec<String>, Status> {
     match validation {
         FieldValidation::Ignore => Ok(Vec::new()),
-        FieldValidation::Warn => Ok(found),
-        FieldValidation::Strict if found.is_empty() => Ok(found),
-        FieldValidation::Strict => {
-            let kind = &resource.kind;
-            Err(Status::bad_request(format!(
-                "{kind} in version \"{}\" cannot be handled as a {kind}: strict decoding \
-                 error: {}",
-                resource.version,
-                found.join(", "),
-            )))
-        }
+        FieldValidation::Strict if !found.is_empty() => Err(refuse(format!(
+            "strict decoding error: {}",
+            found.join(", ")
+        ))),
+        FieldValidation::Warn | FieldValidation::Strict => Ok(found),
     }
 }
 
-/// Checks the types in an object of a built-in kind and removes what the kind does not
-/// have; returns the paths of that.
-fn built_in(resource: &Resource, object: &mut Value) -> Result<Vec<String>, Status> {
-    if let Some(why) = openapi::type_error(resource, object) {
-        let kind = &resource.kind;
-        return Err(Status::bad_request(format!(
-            "{kind} in version \"{}\" cannot be handled as a {kind}: {why}",
-            resource.version,
-        )));
-    }
-    Ok(prune::prune(resource, object))
+/// 400 of an object that was sent and cannot be read as one of its kind.
+pub(crate) fn unhandled(resource: &Resource, why: &str) -> Status {
+    let (kind, version) = (&resource.kind, &resource.version);
+    Status::bad_request(format!(
+        "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
+    ))
 }
 
 /// The compiled definition of a custom resource.

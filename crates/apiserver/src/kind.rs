@@ -3,6 +3,7 @@
 //! The rules are those of the kinds' strategies in Kubernetes (pkg/registry/*/strategy.go)
 //! as far as the kinds are served here.
 
+pub(crate) mod finalizer;
 mod rule;
 
 use base64::Engine as _;
@@ -237,31 +238,14 @@ pub(crate) fn errors(
         Kind::Definition => refusal(Crd::compile(object, state.kube)),
         Kind::Policy => refusal(Policy::compile(object, state.kube)),
         Kind::Binding => refusal(Binding::compile(object)),
-        Kind::Secret => secret_errors(object),
         Kind::Budget => budget_errors(object),
         Kind::Pod => pod_errors(object, old),
-        Kind::Namespace | Kind::RoleBinding | Kind::Other => Vec::new(),
+        Kind::Namespace | Kind::Secret | Kind::RoleBinding | Kind::Other => Vec::new(),
     }
 }
 
 fn refusal<T>(compiled: Result<T, Vec<FieldError>>) -> Vec<FieldError> {
     compiled.err().unwrap_or_default()
-}
-
-fn secret_errors(object: &Value) -> Vec<FieldError> {
-    let data = object["data"].as_object();
-    let entries = data.into_iter().flatten();
-    let wrong = entries.filter(|(_, value)| {
-        value
-            .as_str()
-            .is_none_or(|text| STANDARD.decode(text).is_err())
-    });
-    wrong
-        .map(|(key, value)| {
-            let path = format!("data[{key}]");
-            FieldError::invalid(path, value.clone(), "must be base64 encoded")
-        })
-        .collect()
 }
 
 fn budget_errors(object: &Value) -> Vec<FieldError> {

@@ -74,6 +74,7 @@ mod status;
 mod storage;
 mod store;
 mod strict;
+mod syntax;
 pub mod table;
 mod user;
 mod verb;

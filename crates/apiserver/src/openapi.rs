@@ -2,6 +2,7 @@
 
 pub(crate) mod definitions;
 mod document;
+pub(crate) mod format;
 mod operation;
 pub(crate) mod shape;
 mod strictness;

@@ -1,10 +1,13 @@
 //! The patch formats: from an object and a patch to the patched object.
 
 mod json;
+mod refusal;
+mod restore;
 mod strategic;
 
 use serde_json::Value;
 
+use crate::intake::{self, go_kind};
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
 use crate::status::{Details, Reason, Status};
@@ -56,6 +59,41 @@ pub fn patched(
     }
 }
 
+/// 400 of a patch that is no JSON, for the reason `why`.
+pub(crate) fn undecodable(kind: Kind, why: &str) -> Status {
+    Status::bad_request(match kind {
+        Kind::Json | Kind::Merge => format!("error decoding patch: {why}"),
+        Kind::Strategic => why.to_owned(),
+    })
+}
+
+/// 422 of a patch whose outcome cannot be read as an object of its kind.
+pub(crate) fn refused(
+    kind: Kind,
+    resource: &Resource,
+    (old, patch): (&Value, &Value),
+    why: &str,
+) -> Status {
+    match patched(kind, resource, old, patch) {
+        Ok(patched) => refusal::status((kind, resource), patch, (old, &patched), why),
+        Err(refused) => refused,
+    }
+}
+
+/// Why the outcome of a patch cannot be read as an object of a built-in kind.
+pub(crate) fn type_error(
+    kind: Kind,
+    resource: &Resource,
+    patched: &mut Value,
+) -> Option<String> {
+    if kind != Kind::Strategic {
+        return intake::decode(resource, patched).err();
+    }
+    // Of what kind the object is, is not looked at on this way.
+    intake::say_kind(resource, patched);
+    restore::error(Shape::of(resource), patched)
+}
+
 /// `object` with the operations of a JSON patch carried out in order.
 ///
 /// # Errors
@@ -95,7 +133,7 @@ fn require_object(patch: &Value) -> Result<(), Status> {
     if patch.is_object() {
         return Ok(());
     }
-    let kind = kind_of(patch);
+    let kind = go_kind(patch);
     Err(Status::bad_request(format!(
         "error decoding patch: json: cannot unmarshal {kind} into Go value of type \
          map[string]interface {{}}"
@@ -115,18 +153,6 @@ fn object_of(patched: Value) -> Result<Value, Status> {
 fn rejected() -> Status {
     let message = "the server rejected our request due to an error in our request";
     Status::new(422, Reason::Invalid, message).with_details(Details::default())
-}
-
-/// The JSON type in the words of Go's decoder.
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

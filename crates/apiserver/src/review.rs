@@ -25,14 +25,15 @@ pub(crate) fn reply(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
-    let body = intake::object(call)?;
+    let body = intake::object(call, &resource.kind)?;
     let mut review = body.value;
-    intake::check_kind(resource, &mut review)?;
+    intake::check_kind(call, resource, &mut review)?;
     if resource.namespaced && meta::namespace(&review).is_empty() {
         meta::set(&mut review, "namespace", target.namespace.as_str());
     }
-    let asked = (call.query.field_validation, body.repeated.as_slice());
-    let warnings = intake::settle(state, resource, &mut review, asked)?;
+    let found = intake::settle(state, resource, &mut review, body.repeated);
+    let refuse = |why: String| intake::unhandled(resource, &why);
+    let warnings = intake::judge(call.query.field_validation, found, refuse)?;
     meta::fields(&mut review).shift_remove("status");
     if resource.group == "authorization.k8s.io" {
         track(state, call, target, &mut review);

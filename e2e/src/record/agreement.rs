@@ -87,9 +87,13 @@ impl Agreement {
             let gaps = difference::gaps(real, ours);
             let mut unexpected = Vec::new();
             let mut open = false;
+            let reordered = difference::differ_in_order_alone(real, ours);
             for gap in &gaps {
                 let mut covered = false;
-                for (difference, shown) in differences.iter().zip(&mut self.shown) {
+                let candidates = differences.iter().zip(&mut self.shown);
+                for (difference, shown) in
+                    candidates.filter(|(it, _)| reordered || !it.order)
+                {
                     if let Some(by) = difference.covers(minor, &key, &gap.place) {
                         covered = true;
                         let answers = shown.entry(by).or_default();

@@ -24,6 +24,9 @@ pub struct Difference {
     /// Whether it is meant to go away: nobody wants it, it is not done yet.
     #[serde(default)]
     pub open: bool,
+    /// Whether only the order differs: the same things are said in both answers.
+    #[serde(default)]
+    pub order: bool,
     /// The release for which this holds; every release if not said.
     #[serde(default)]
     pub kubernetes: Option<String>,
@@ -45,6 +48,34 @@ impl Difference {
         let here = self.kubernetes.as_deref().is_none_or(|it| it == minor)
             && self.at.iter().any(|it| Pattern::new(it).covers(place));
         here.then(|| self.answers.iter().position(about))?
+    }
+}
+
+/// Whether two answers say the same things in another order: entries of lists, and parts
+/// of sentences that list them.
+pub fn differ_in_order_alone(real: &Value, ours: &Value) -> bool {
+    in_order(real) == in_order(ours)
+}
+
+/// A value with what it lists in a fixed order.
+fn in_order(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.iter().map(in_order).collect();
+            items.sort_by_cached_key(Value::to_string);
+            items.into()
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, it)| (key.clone(), in_order(it)));
+            Value::Object(fields.collect())
+        }
+        Value::String(text) => {
+            let inner = text.replace(['[', ']'], ", ");
+            let mut parts: Vec<&str> = inner.split(", ").collect();
+            parts.sort_unstable();
+            parts.concat().into()
+        }
+        other => other.clone(),
     }
 }
 
@@ -113,5 +144,14 @@ mod tests {
             .map(|gap| gap.place.join("/"))
             .collect();
         assert_eq!(places, ["a/1/b", "a/2", "c", "d"]);
+    }
+
+    #[test]
+    fn the_same_errors_in_another_order_are_told_from_other_errors() {
+        let real = json!({"causes": [{"field": "a"}, {"field": "b"}], "message": "no: [a: x, b: y]"});
+        let ours = json!({"causes": [{"field": "b"}, {"field": "a"}], "message": "no: [b: y, a: x]"});
+        assert!(differ_in_order_alone(&real, &ours));
+        let other = json!({"causes": [{"field": "b"}, {"field": "a"}], "message": "no: [b: z, a: x]"});
+        assert!(!differ_in_order_alone(&real, &other));
     }
 }

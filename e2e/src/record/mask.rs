@@ -93,11 +93,32 @@ impl Mask {
             return if digits > 14 { "micro-time" } else { "time" }.to_owned();
         }
         let text = self.uids_in(text);
+        let text = self.times_in(&text);
         let speaks_of_versions = ["resource version", "esourceVersion"];
         if speaks_of_versions.iter().any(|it| text.contains(it)) {
             return without_numbers(&text);
         }
         text
+    }
+
+    /// A text with every time of the server's clock in it replaced, as where it quotes an
+    /// object.
+    fn times_in(&self, text: &str) -> String {
+        let mut masked = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            if first.is_ascii_digit()
+                && let Some(Ok(at)) = rest.get(..20).map(str::parse::<Timestamp>)
+                && at.duration_since(self.now).abs() < NEAR
+            {
+                masked.push_str("time");
+                rest = &rest[20..];
+            } else {
+                masked.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+        masked
     }
 
     /// A text with every uid in it replaced.
@@ -199,6 +220,7 @@ mod tests {
             },
             "spec": {"at": "2020-01-01T00:00:00Z", "renewTime": "2026-01-01T00:00:01.000001Z"},
             "message": "uid 0f3c1f9e-6f5a-4a6e-9f7e-1d2c3b4a5968, resource version: 17 of v1",
+            "quote": "{\"time\":\"2026-01-01T00:00:09Z\",\"since\":\"2020-01-01T00:00:00Z\"}",
         });
         mask.apply(&mut answer);
         assert_eq!(
@@ -213,6 +235,7 @@ mod tests {
                 },
                 "spec": {"at": "2020-01-01T00:00:00Z", "renewTime": "micro-time"},
                 "message": "uid uid-1, resource version: N of v1",
+                "quote": "{\"time\":\"time\",\"since\":\"2020-01-01T00:00:00Z\"}",
             })
         );
         let mut next = json!({"metadata": {"resourceVersion": "17"}, "kind": "Thing"});

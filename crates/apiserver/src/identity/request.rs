@@ -30,13 +30,8 @@ pub(crate) fn issue(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = token_request();
-    let mut body = intake::object(call)?.value;
-    intake::check_kind(&resource, &mut body)?;
-    if let Some(why) = openapi::type_error(&resource, &body) {
-        return Err(Status::bad_request(format!(
-            "TokenRequest in version \"v1\" cannot be handled as a TokenRequest: {why}"
-        )));
-    }
+    let mut body = intake::object(call, &resource.kind)?.value;
+    intake::check_kind(call, &resource, &mut body)?;
     let Some(account) = find(state, "serviceaccounts", &target.namespace, &target.name)
     else {
         return Err(Status::not_found(&target.resource, &target.name));

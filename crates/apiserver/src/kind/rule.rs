@@ -3,11 +3,15 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use fivespot_admission::{FieldError, name};
 use serde_json::{Value, json};
 
+use crate::intake;
 use crate::meta;
 use crate::resource::Resource;
+use crate::syntax;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -104,6 +108,7 @@ fn secret(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     };
     let missing = needed.iter().filter(|key| !has(key));
     errors.extend(missing.map(|key| FieldError::required(format!("data[{key}]"), "")));
+    errors.extend(docker_config(object));
     if text(object, "type") == "kubernetes.io/service-account-token" {
         let key = "kubernetes.io/service-account.name";
         if text(&object["metadata"]["annotations"], key).is_empty() {
@@ -112,6 +117,32 @@ fn secret(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         }
     }
     errors
+}
+
+/// Where a registry's credentials are no JSON; they themselves are not told.
+fn docker_config(object: &Value) -> Option<FieldError> {
+    let key = match text(object, "type") {
+        "kubernetes.io/dockerconfigjson" => ".dockerconfigjson",
+        "kubernetes.io/dockercfg" => ".dockercfg",
+        _ => return None,
+    };
+    let config = STANDARD.decode(object["data"].get(key)?.as_str()?).ok()?;
+    let why = match serde_json::from_slice::<Value>(&config) {
+        Ok(Value::Object(_) | Value::Null) => return None,
+        Ok(other) => {
+            let kind = intake::go_kind(&other);
+            format!(
+                "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+            )
+        }
+        Err(error) => syntax::error(&config).unwrap_or_else(|| error.to_string()),
+    };
+    let path = format!("data[{key}]");
+    Some(FieldError::invalid(
+        path,
+        "<secret contents redacted>".into(),
+        why,
+    ))
 }
 
 fn node(object: &Value, old: Option<&Value>) -> Vec<FieldError> {

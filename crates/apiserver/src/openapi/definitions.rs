@@ -51,6 +51,11 @@ pub(crate) fn name_of(group: &str, version: &str, kind: &str) -> Option<&'static
     KINDS.get(&key).map(String::as_str)
 }
 
+/// Whether there is a built-in kind of that name.
+pub(crate) fn names_kind(group: &str, version: &str, kind: &str) -> bool {
+    name_of(group, version, kind).is_some()
+}
+
 /// Copies `names` and everything they refer to into `into`.
 pub(crate) fn copy_with_parts(names: &[&str], into: &mut Map<String, Value>) {
     let mut left: Vec<String> = names.iter().map(|&it| it.to_owned()).collect();

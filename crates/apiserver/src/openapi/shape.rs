@@ -107,6 +107,23 @@ impl<'a> Shape<'a> {
         }
     }
 
+    /// Whether the field has to be there; Go writes such a field even where it is not set.
+    pub(crate) fn requires(&self, name: &str) -> bool {
+        self.required().any(|it| it == name)
+    }
+
+    /// The required fields that are true or false.
+    pub(crate) fn required_flags(&self) -> impl Iterator<Item = &'a str> {
+        let shape = *self;
+        self.required()
+            .filter(move |it| shape.field(it).kind() == Some("boolean"))
+    }
+
+    fn required(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let all = self.inner.and_then(|it| it.get("required")?.as_array());
+        all.into_iter().flatten().filter_map(Value::as_str)
+    }
+
     /// The place of the entries of a list.
     pub(crate) fn items(&self) -> Shape<'a> {
         Self::new(self.inner.and_then(|it| it.get("items")))

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::format;
 use super::shape::Shape;
 use crate::resource::Resource;
 
@@ -95,6 +96,7 @@ fn find_type_error(
         });
     }
     match value {
+        Value::String(text) => format::error(shape, text),
         Value::Object(all) => {
             let structure = shape.name().unwrap_or(context.structure);
             all.iter().find_map(|(key, value)| {
@@ -112,7 +114,7 @@ fn find_type_error(
         Value::Array(items) => items
             .iter()
             .find_map(|it| find_type_error(shape.items(), it, context)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 

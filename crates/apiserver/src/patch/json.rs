@@ -1,9 +1,10 @@
 //! JSON patches (RFC 6902).
 
-use json_patch::{CopyOperation, Patch, PatchOperation};
+use json_patch::{AddOperation, CopyOperation, Patch, PatchOperation, ReplaceOperation};
 use serde_json::Value;
 
-use super::{kind_of, rejected};
+use super::rejected;
+use crate::intake::go_kind;
 use crate::status::Status;
 
 /// Operations in one patch (`maxJSONPatchOperations` in k8s.io/apiserver).
@@ -16,7 +17,7 @@ const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 /// Carries out `operations` in order on a copy of `object`.
 pub(super) fn apply(object: &Value, operations: &Value) -> Result<Value, Status> {
     let Some(list) = operations.as_array() else {
-        let kind = kind_of(operations);
+        let kind = go_kind(operations);
         return Err(Status::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {kind} into Go value of type \
              []handlers.jsonPatchOp"
@@ -44,9 +45,24 @@ pub(super) fn apply(object: &Value, operations: &Value) -> Result<Value, Status>
                 return Err(rejected());
             }
         }
+        let operation = as_kubernetes_reads(&patched, operation);
         json_patch::patch_unsafe(&mut patched, &[operation]).map_err(|_| rejected())?;
     }
     Ok(patched)
+}
+
+/// Kubernetes' library replaces keys of an object that are not there, which the standard
+/// does not allow.
+fn as_kubernetes_reads(object: &Value, operation: PatchOperation) -> PatchOperation {
+    let PatchOperation::Replace(ReplaceOperation { path, value }) = operation else {
+        return operation;
+    };
+    let parent = path.parent().and_then(|it| it.resolve(object).ok());
+    if parent.is_some_and(Value::is_object) {
+        PatchOperation::Add(AddOperation { path, value })
+    } else {
+        PatchOperation::Replace(ReplaceOperation { path, value })
+    }
 }
 
 /// About as many bytes as the value has as JSON.

@@ -40,11 +40,12 @@ fn json_operations_are_carried_out_in_order() {
 
 #[test]
 fn a_json_patch_that_does_not_apply_is_refused_as_kubernetes_does() {
-    let object = json!({"spec": {"priority": 50}});
+    let object = json!({"spec": {"priority": 50}, "list": [1]});
     let rows = [
         json!([{"op": "test", "path": "/spec/priority", "value": 51}]),
         json!([{"op": "remove", "path": "/spec/absent"}]),
-        json!([{"op": "replace", "path": "/spec/absent", "value": 1}]),
+        json!([{"op": "replace", "path": "/absent/deep", "value": 1}]),
+        json!([{"op": "replace", "path": "/list/1", "value": 1}]),
         json!([{"op": "add", "path": "/absent/deep", "value": 1}]),
         json!([{"op": "frob", "path": "/spec"}]),
         json!([{"op": "replace", "path": "", "value": [1]}]),
@@ -61,6 +62,13 @@ fn a_json_patch_that_does_not_apply_is_refused_as_kubernetes_does() {
             "the server rejected our request due to an error in our request"
         );
     }
+}
+
+#[test]
+fn a_key_that_is_not_there_can_be_replaced_as_in_kubernetes() {
+    let patch = json!([{"op": "replace", "path": "/spec/absent", "value": 1}]);
+    let expected = json!({"spec": {"absent": 1}});
+    assert_eq!(json(&json!({"spec": {}}), &patch), Ok(expected));
 }
 
 #[test]

@@ -34,16 +34,17 @@ pub(super) fn create(
             "create not allowed while custom resource definition is terminating";
         return Err(Status::new(405, Reason::MethodNotAllowed, message));
     }
-    let body = intake::object(call)?;
+    let body = intake::object(call, &resource.kind)?;
     let mut object = body.value;
-    intake::check_kind(resource, &mut object)?;
+    intake::check_kind(call, resource, &mut object)?;
+    let found = intake::settle(state, resource, &mut object, body.repeated);
+    let refuse = |why: String| intake::unhandled(resource, &why);
+    let warnings = intake::judge(call.query.field_validation, found, refuse)?;
     place(target, &mut object)?;
     if !matches!(meta::version(&object), "" | "0") {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(Status::new(500, Reason::Unknown, message));
     }
-    let asked = (call.query.field_validation, body.repeated.as_slice());
-    let warnings = intake::settle(state, resource, &mut object, asked)?;
     let mut draft = Draft::new(object, None);
     draft.warnings = warnings;
     finish(state, call, target, draft)
@@ -145,7 +146,6 @@ fn clear_system_fields(object: &mut Value) {
         "creationTimestamp",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
-        "generation",
         "selfLink",
     ];
     for key in system {
@@ -156,7 +156,8 @@ fn clear_system_fields(object: &mut Value) {
 fn prepare(state: &mut State, resource: &Resource, object: &mut Value) {
     meta::set(object, "uid", state.random.uid());
     meta::set(object, "creationTimestamp", state.now());
-    if resource.generation {
+    // Where changes are not counted, a client's count stays, as in Kubernetes.
+    if resource.generation || resource.custom {
         meta::set(object, "generation", 1);
     }
     kind::prepare_create(resource, object);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{list, read};
 use crate::answer::{Answer, Content, List};
 use crate::call::{Call, Payload};
-use crate::intake;
+use crate::intake::{self, Unreadable};
 use crate::meta;
 use crate::options::invalid;
 use crate::resource::{GroupResource, Resource};
@@ -265,7 +265,7 @@ pub(super) fn options(call: &Call) -> Result<Options, Status> {
     let body = if empty {
         Value::Null
     } else {
-        intake::object(call)?.value
+        intake::unchecked(call)?.map_err(Unreadable::bare)?.value
     };
     let mut options = parse_options(&body)?;
     let query = &call.query;

@@ -23,7 +23,7 @@ pub(super) fn evict(
     call: &Call,
     target: &Target,
 ) -> Result<Answer, Status> {
-    let body = intake::object(call)?.value;
+    let body = intake::object(call, "Eviction")?.value;
     let said = meta::name(&body);
     if !said.is_empty() && said != target.name {
         return Err(Status::bad_request(format!(
@@ -74,7 +74,7 @@ pub(super) fn bind(
     call: &Call,
     target: &Target,
 ) -> Result<Answer, Status> {
-    let body = intake::object(call)?.value;
+    let body = intake::object(call, "Binding")?.value;
     let node = body["target"]["name"].as_str().unwrap_or_default();
     let pod = read::existing(state, target)?;
     let bound = pod["spec"]["nodeName"].as_str().unwrap_or_default();

@@ -10,6 +10,7 @@ use crate::options;
 use crate::state::State;
 use crate::status::{Cause, Details, Reason, Status};
 use crate::store::Key;
+use crate::syntax;
 
 /// Which snapshot is read, and from where on.
 pub(super) struct Page {
@@ -130,15 +131,29 @@ pub(super) fn token(at: Option<u64>, last: &Key) -> String {
 }
 
 fn read_token(text: &str) -> Result<(Option<u64>, Key), Status> {
-    let refuse =
-        || Status::bad_request("continue key is not valid: it was not made by a list");
-    let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| refuse())?;
-    let start: Value = serde_json::from_slice(&bytes).map_err(|_| refuse())?;
+    let refuse = |why: String| {
+        Status::bad_request(format!(
+            "invalid continue token: continue key is not valid: {why}"
+        ))
+    };
+    let bytes = URL_SAFE_NO_PAD.decode(text);
+    let bytes = bytes.map_err(|error| refuse(error.to_string()))?;
+    let start: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        refuse(syntax::error(&bytes).unwrap_or_else(|| error.to_string()))
+    })?;
+    let malformed = |what: &str| refuse(format!("{what} (version meta.k8s.io/v1)"));
     let at = match &start["rv"] {
         Value::Number(number) if number.as_i64() == Some(-1) => None,
-        number => Some(number.as_u64().ok_or_else(refuse)?),
+        number => Some(
+            number
+                .as_u64()
+                .ok_or_else(|| malformed("incorrect encoded start resourceVersion"))?,
+        ),
     };
-    let part = |index: usize| start["start"][index].as_str().ok_or_else(refuse);
+    let part = |index: usize| {
+        let part = start["start"][index].as_str();
+        part.ok_or_else(|| malformed("encoded start key empty"))
+    };
     Ok((at, Key::new(part(0)?, part(1)?)))
 }
 

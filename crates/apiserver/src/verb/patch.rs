@@ -8,12 +8,12 @@ use crate::answer::Answer;
 use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::authorization::{self, Action};
 use crate::call::Call;
-use crate::intake;
+use crate::intake::{self, Unreadable};
 use crate::meta;
 use crate::patch::{self, Kind};
 use crate::route::Target;
 use crate::state::{State, shown};
-use crate::status::Status;
+use crate::status::{Details, Reason, Status};
 use crate::store::{Key, Object};
 
 pub(super) fn patch(
@@ -25,14 +25,26 @@ pub(super) fn patch(
     let Some(kind) = kind(call, target)? else {
         return server_side_apply(state, call, target);
     };
-    let body = intake::value(call)?;
+    let body = intake::value(call);
+    let body = body.map_err(|it| patch::undecodable(kind, &it.why))?;
     let old = current(state, target);
     let old = old.ok_or_else(|| Status::not_found(resource, &target.name))?;
     let mut object = patch::patched(kind, resource, &old, &body.value)?;
-    intake::check_kind(resource, &mut object)?;
+    let refuse = |why: &str| patch::refused(kind, resource, (&old, &body.value), why);
+    if resource.custom {
+        intake::check_version(resource, &object)?;
+    } else if let Some(why) = patch::type_error(kind, resource, &mut object) {
+        return Err(refuse(&why));
+    }
     check_name(target, &object)?;
-    let asked = (call.query.field_validation, body.repeated.as_slice());
-    let warnings = intake::settle(state, resource, &mut object, asked)?;
+    let mut repeated = body.repeated;
+    if kind == Kind::Json {
+        let told = |it: &mut String| *it = format!("json patch {it}");
+        repeated.iter_mut().for_each(told);
+    }
+    let found = intake::settle(state, resource, &mut object, repeated);
+    let validation = call.query.field_validation;
+    let warnings = intake::judge(validation, found, |why| refuse(&why))?;
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
     update::finish(state, call, target, draft)
@@ -46,7 +58,17 @@ pub(super) fn kind(call: &Call, target: &Target) -> Result<Option<Kind>, Status>
     let media = call.media_type();
     let accepted = patch::media_types(&target.resource);
     if !accepted.contains(&media.as_str()) {
-        return Err(Status::unsupported_media_type(accepted));
+        return Err(if target.resource.custom {
+            Status::unsupported_media_type(accepted)
+        } else {
+            // The paths of built-in kinds are closed to other forms before they are read.
+            Status::new(
+                415,
+                Reason::UnsupportedMediaType,
+                "415: Unsupported Media Type",
+            )
+            .with_details(Details::default())
+        });
     }
     Ok(match media.as_str() {
         "application/json-patch+json" => Some(Kind::Json),
@@ -62,7 +84,7 @@ fn server_side_apply(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
-    let body = intake::value(call)?;
+    let body = intake::value(call).map_err(Unreadable::bare)?;
     let sent = body.value;
     if !sent.is_object() {
         return Err(intake::not_an_object(&sent));
@@ -84,10 +106,15 @@ fn server_side_apply(
     let mut object = apply::applied(resource, old.as_deref(), &config, &writer)?;
     fill_place(target, &mut object);
     // What the schema does not know is refused by then; repeated fields are left to say.
-    let asked = (call.query.field_validation, body.repeated.as_slice());
-    let warnings = unknown_in_apply(state, target, &sent, asked)?;
-    let quiet = (crate::query::FieldValidation::Ignore, [].as_slice());
-    intake::settle(state, resource, &mut object, quiet)?;
+    let found = unknown_in_apply(state, target, &sent, body.repeated);
+    let validation = call.query.field_validation;
+    let refuse = |why: String| intake::unhandled(resource, &why);
+    let warnings = intake::judge(validation, found, refuse)?;
+    if !resource.custom {
+        let read = intake::decode(resource, &mut object);
+        read.map_err(|why| intake::unhandled(resource, &why))?;
+    }
+    intake::settle(state, resource, &mut object, Vec::new());
     let mut draft = Draft::new(object, old);
     draft.warnings = warnings;
     draft.managed = true;
@@ -123,10 +150,10 @@ fn unknown_in_apply(
     state: &State,
     target: &Target,
     sent: &Value,
-    asked: (crate::query::FieldValidation, &[String]),
-) -> Result<Vec<String>, Status> {
+    repeated: Vec<String>,
+) -> Vec<String> {
     let mut copy = sent.clone();
-    intake::settle(state, &target.resource, &mut copy, asked)
+    intake::settle(state, &target.resource, &mut copy, repeated)
 }
 
 fn current(state: &mut State, target: &Target) -> Option<Object> {

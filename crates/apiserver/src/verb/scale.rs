@@ -10,7 +10,7 @@ use crate::answer::{Answer, Content};
 use crate::call::Call;
 use crate::intake;
 use crate::meta;
-use crate::patch::{Kind, patched};
+use crate::patch::{Kind, patched, undecodable};
 use crate::resource::{Resource, Scale, Subresource, Verb};
 use crate::route::Target;
 use crate::state::{State, shown};
@@ -27,11 +27,12 @@ pub(super) fn perform(
     let old = shown(&target.resource, &read::existing(state, target)?);
     let current = scale(&old, paths);
     let wanted = match verb {
-        Verb::Update => intake::object(call)?.value,
+        Verb::Update => intake::object(call, "Scale")?.value,
         Verb::Patch => {
-            let body = intake::value(call)?.value;
             // Applying to a Scale would have to record managers of paths that it maps.
             let kind = patch::kind(call, target)?.unwrap_or(Kind::Merge);
+            let body = intake::value(call);
+            let body = body.map_err(|it| undecodable(kind, &it.why))?.value;
             patched(kind, &target.resource, &current, &body)?
         }
         _ => return Ok(Answer::new(200, Content::Plain(current))),

@@ -24,12 +24,13 @@ pub(super) fn update(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
-    let body = intake::object(call)?;
+    let body = intake::object(call, &resource.kind)?;
     let mut object = body.value;
-    intake::check_kind(resource, &mut object)?;
+    intake::check_kind(call, resource, &mut object)?;
+    let found = intake::settle(state, resource, &mut object, body.repeated);
+    let refuse = |why: String| intake::unhandled(resource, &why);
+    let warnings = intake::judge(call.query.field_validation, found, refuse)?;
     check_place(target, &mut object)?;
-    let asked = (call.query.field_validation, body.repeated.as_slice());
-    let warnings = intake::settle(state, resource, &mut object, asked)?;
     let old = shown(resource, &read::existing(state, target)?);
     if resource.custom && meta::version(&object).is_empty() {
         return Err(version_is_missing(resource, &target.name));
@@ -69,8 +70,10 @@ pub(super) fn finish(
     };
     let uid = meta::uid(&draft.object);
     if call.method == Method::PATCH && !uid.is_empty() && uid != meta::uid(&old) {
+        // Of a built-in kind it is checked in two places, and told twice.
         let error = FieldError::invalid("metadata.uid", uid.into(), "field is immutable");
-        return Err(invalid(resource, &target.name, &[error]));
+        let errors = vec![error; if resource.custom { 1 } else { 2 }];
+        return Err(invalid(resource, &target.name, &errors));
     }
     check_preconditions(resource, &draft.object, &old)?;
     kind::default(resource, &mut draft.object);

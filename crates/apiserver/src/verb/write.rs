@@ -77,6 +77,7 @@ impl Draft {
         target: &Target,
     ) -> Result<(), Status> {
         let resource = &target.resource;
+        self.check_kind(resource)?;
         let errors;
         if let Some(definition) = intake::definition(state, resource)
             && let Some(version) = definition.served(&resource.version)
@@ -108,6 +109,18 @@ impl Draft {
         Err(invalid(resource, meta::name(&self.object), &errors))
     }
 
+    /// 422 for a custom object of another kind than the path's, said of that kind.
+    fn check_kind(&self, resource: &Resource) -> Result<(), Status> {
+        let kind = self.object["kind"].as_str().unwrap_or_default();
+        if kind == resource.kind {
+            return Ok(());
+        }
+        let why = format!("must be {}", resource.kind);
+        let error = FieldError::invalid("kind", kind.into(), why);
+        let said = Resource::new(&resource.group, &resource.version, kind, "");
+        Err(invalid(&said, meta::name(&self.object), &[error]))
+    }
+
     fn metadata_errors(&self, resource: &Resource) -> Vec<FieldError> {
         let scope = if resource.namespaced {
             Scope::Namespaced
@@ -115,10 +128,13 @@ impl Draft {
             Scope::Cluster
         };
         let metadata = self.object.get("metadata");
-        match &self.old {
+        let old = self.old.as_deref();
+        let mut errors = match old {
             None => object_meta::create(metadata, name_rule(resource), scope),
             Some(old) => object_meta::update(metadata, old.get("metadata"), scope),
-        }
+        };
+        errors.extend(kind::finalizer::errors(resource, &self.object, old));
+        errors
     }
 
     /// Lets the mutating plugins prepare the write.
