@@ -124,7 +124,7 @@ impl Cluster {
             return Vec::new();
         }
         let namespace = self.namespace(name);
-        let all = rights::within(&[namespace.clone()]);
+        let all = rights::within(std::slice::from_ref(&namespace));
         all.iter()
             .filter(|object| object["metadata"]["namespace"] == namespace.as_str())
             .map(|object| {
