@@ -31,7 +31,10 @@ pub(crate) struct Cast {
 
 impl Cast {
     /// Nobody runs yet. Files are put beside the audit log.
-    pub(crate) fn new(program: PathBuf, stage: &Stage) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn new(
+        program: PathBuf,
+        stage: &Stage,
+    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let path = std::env::var("KUBECONFIG")?;
         let kubeconfig = kube::config::Kubeconfig::read_from(path)?;
         Ok(Self {
@@ -44,7 +47,11 @@ impl Cast {
     }
 
     /// Starts an operator that is a user of its own.
-    pub(crate) fn enter(&mut self, name: &str, role: Role) -> Result<(), Box<dyn Error>> {
+    pub(crate) fn enter(
+        &mut self,
+        name: &str,
+        role: Role,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let user = &mut self.kubeconfig["users"][0]["user"];
         user["as"] = json!(name);
         user["as-groups"] = json!(["system:masters"]);
@@ -72,7 +79,10 @@ impl Cast {
     }
 
     /// Kills an operator: it can do nothing more, not even let go of its Lease.
-    pub(crate) async fn kill(&mut self, name: &str) -> Result<(), Box<dyn Error>> {
+    pub(crate) async fn kill(
+        &mut self,
+        name: &str,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let mut child = self.running.remove(name).ok_or("nobody of that name")?;
         child.kill().await?;
         Ok(())

@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn play(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
+async fn play(args: &Args) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
     let stage = Stage::set(args.machines, &args.audit_log).await?;
     let mut cast = Cast::new(args.operator.clone(), &stage)?;
     let leader = lead(&stage, &mut cast).await?;
@@ -72,7 +72,7 @@ async fn play(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
 async fn lead(
     stage: &Stage,
     cast: &mut Cast,
-) -> Result<bool, Box<dyn std::error::Error>> {
+) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
     println!("two operators, one leads");
     cast.enter("leader-a", Role::Candidate)?;
     stage.wait_for_phase("Inactive").await?;
@@ -96,7 +96,7 @@ async fn lead(
 async fn share(
     stage: &Stage,
     cast: &mut Cast,
-) -> Result<bool, Box<dyn std::error::Error>> {
+) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
     println!("three shards");
     let from = stage.log_length()?;
     for name in ["shard-a", "shard-b", "shard-c"] {

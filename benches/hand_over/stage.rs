@@ -1,23 +1,20 @@
-//! The machines, and the audit log.
+//! The machines, and who wrote for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use benches::send;
-use fivespot_testkit::{path_of, scheduled_machine};
-use http::{Method, Request};
-use kube::{Client, Config};
-use serde_json::{Value, json};
+use benches::Log;
+use fivespot_testkit::scheduled_machine;
+use jiff::Timestamp;
+use serde_json::json;
 
 /// A write for a machine.
 struct Write {
     who: String,
-    begun: String,
-    ended: String,
+    begun: Option<Timestamp>,
+    ended: Option<Timestamp>,
 }
 
 /// The writes for each machine, by its name.
@@ -30,10 +27,9 @@ const LOOKS: usize = 600;
 /// A namespace with machines that are never wanted: what they are told about themselves is
 /// what is measured.
 pub(crate) struct Stage {
-    client: Client,
-    namespace: String,
+    home: benches::Stage,
     machines: usize,
-    audit_log: PathBuf,
+    log: Log,
 }
 
 impl Stage {
@@ -41,75 +37,51 @@ impl Stage {
     pub(crate) async fn set(
         machines: usize,
         audit_log: &Path,
-    ) -> Result<Self, Box<dyn Error>> {
-        let client = Client::try_from(Config::infer().await?)?;
-        for object in fivespot_api::manifest::installed(36) {
-            let path = format!("{}?fieldManager=bench&force=true", path_of(&object));
-            let content = "application/apply-patch+yaml";
-            send(&client, (Method::PATCH, content), &path, &object).await?;
-        }
-        let named = json!({
-            "apiVersion": "v1", "kind": "Namespace",
-            "metadata": {"generateName": "hand-over-"},
-        });
-        let json = "application/json";
-        let named =
-            send(&client, (Method::POST, json), "/api/v1/namespaces", &named).await?;
-        let namespace = named["metadata"]["name"].as_str().unwrap_or_default();
+    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let stage = Self {
-            client,
-            namespace: namespace.to_owned(),
+            home: benches::Stage::set("hand-over").await?,
             machines,
-            audit_log: audit_log.to_owned(),
+            log: Log::at(audit_log),
         };
         for number in 0..machines {
             let mut machine = scheduled_machine(&name(number));
-            machine["metadata"]["namespace"] = json!(namespace);
             // Once in four years.
             machine["spec"]["schedule"] = json!({"cron": "0 0 29 2 *"});
-            let path = stage.machines_path();
-            send(&stage.client, (Method::POST, json), &path, &machine).await?;
+            stage.home.create(machine).await?;
         }
         Ok(stage)
     }
 
-    fn machines_path(&self) -> String {
-        let namespace = &self.namespace;
-        format!("/apis/5spot.finos.org/v1alpha1/namespaces/{namespace}/scheduledmachines")
-    }
-
     /// Where files go.
     pub(crate) fn folder(&self) -> PathBuf {
-        let folder = self.audit_log.parent();
-        folder.unwrap_or(Path::new(".")).to_owned()
+        self.log.folder()
     }
 
     /// The namespace.
     pub(crate) fn namespace(&self) -> &str {
-        &self.namespace
+        self.home.namespace()
     }
 
     /// Switches every schedule on (`true`) or off (`false`).
-    pub(crate) async fn switch(&self, enabled: &str) -> Result<(), Box<dyn Error>> {
+    pub(crate) async fn switch(
+        &self,
+        enabled: &str,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let patch = json!({"spec": {"schedule": {"enabled": enabled == "true"}}});
         for number in 0..self.machines {
-            let path = format!("{}/{}", self.machines_path(), name(number));
-            let content = "application/merge-patch+json";
-            send(&self.client, (Method::PATCH, content), &path, &patch).await?;
+            let path = format!("{}/{}", self.home.machines_path(), name(number));
+            self.home.merge(&path, &patch).await?;
         }
         Ok(())
     }
 
     /// Waits until every machine is told to be in that phase.
-    pub(crate) async fn wait_for_phase(&self, phase: &str) -> Result<(), Box<dyn Error>> {
+    pub(crate) async fn wait_for_phase(
+        &self,
+        phase: &str,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
         for _ in 0..LOOKS {
-            let request = Request::builder()
-                .uri(self.machines_path())
-                .body(Vec::new())?;
-            let list: Value = self.client.request(request).await?;
-            let items = list["items"].as_array().map_or(&[][..], Vec::as_slice);
-            let there = items.iter().filter(|item| item["status"]["phase"] == phase);
-            if there.count() == self.machines {
+            if self.home.in_phase(phase).await? == self.machines {
                 return Ok(());
             }
             tokio::time::sleep(LOOK).await;
@@ -118,43 +90,32 @@ impl Stage {
     }
 
     /// How long the audit log is by now.
-    pub(crate) fn log_length(&self) -> Result<u64, Box<dyn Error>> {
-        Ok(std::fs::metadata(&self.audit_log)?.len())
+    pub(crate) fn log_length(&self) -> Result<u64, Box<dyn Error + Send + Sync>> {
+        Ok(self.log.length()?)
     }
 
-    /// The writes for each machine since that place in the log, in order. Events are told, not
-    /// relied on.
-    fn writes(&self, from: u64) -> Result<Writes, Box<dyn Error>> {
-        let mut file = File::open(&self.audit_log)?;
-        file.seek(SeekFrom::Start(from))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+    /// The operators' writes for each machine since that place in the log, in order. Events are
+    /// told, not relied on.
+    fn writes(&self, from: u64) -> Result<Writes, Box<dyn Error + Send + Sync>> {
         let mut writes = Writes::new();
-        for line in String::from_utf8_lossy(&bytes).lines() {
-            let Ok(event) = serde_json::from_str::<Value>(line) else {
-                continue;
-            };
-            let text = |pointer: &str| {
-                let found = event.pointer(pointer).and_then(Value::as_str);
-                found.unwrap_or_default().to_owned()
-            };
-            let is_ours = text("/objectRef/namespace") == self.namespace
-                && text("/objectRef/resource") == "scheduledmachines"
-                && text("/stage") == "ResponseComplete"
-                && text("/verb") == "patch";
-            let who = text("/impersonatedUser/username");
-            if is_ours && !who.is_empty() {
+        for entry in self.log.since(from)? {
+            let is_operator = ["leader-", "shard-"]
+                .iter()
+                .any(|role| entry.user.starts_with(role));
+            let is_ours = entry.namespace == self.namespace()
+                && entry.resource == "scheduledmachines"
+                && entry.verb == "patch";
+            if is_ours && is_operator {
                 let write = Write {
-                    who,
-                    begun: text("/requestReceivedTimestamp"),
-                    ended: text("/stageTimestamp"),
+                    who: entry.user,
+                    begun: entry.begun,
+                    ended: entry.ended,
                 };
-                let of_machine = writes.entry(text("/objectRef/name")).or_default();
-                of_machine.push(write);
+                writes.entry(entry.name).or_default().push(write);
             }
         }
         for of_machine in writes.values_mut() {
-            of_machine.sort_by(|one, other| one.begun.cmp(&other.begun));
+            of_machine.sort_by_key(|write| write.begun);
         }
         Ok(writes)
     }
@@ -163,7 +124,7 @@ impl Stage {
     pub(crate) fn shares(
         &self,
         from: u64,
-    ) -> Result<BTreeMap<String, usize>, Box<dyn Error>> {
+    ) -> Result<BTreeMap<String, usize>, Box<dyn Error + Send + Sync>> {
         let mut shares = BTreeMap::new();
         for of_machine in self.writes(from)?.values() {
             let who: BTreeSet<&String> =
@@ -177,7 +138,10 @@ impl Stage {
 
     /// The machines for which somebody wrote again, or had not ended to write, when another had
     /// begun.
-    pub(crate) fn alternated(&self, from: u64) -> Result<Vec<String>, Box<dyn Error>> {
+    pub(crate) fn alternated(
+        &self,
+        from: u64,
+    ) -> Result<Vec<String>, Box<dyn Error + Send + Sync>> {
         let writes = self.writes(from)?;
         let alternated = writes.iter().filter(|(_, of_machine)| {
             let mut past: Vec<&String> = Vec::new();

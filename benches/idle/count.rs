@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::Value;
+use benches::Entry;
 
 /// How often each was asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,32 +16,13 @@ impl Counts {
         *self.0.entry(kind).or_default() += 1;
     }
 
-    /// The requests in a text of audit events, one a line, that came from a program whose name
-    /// begins with `agent`.
-    pub(crate) fn of(log: &str, agent: &str) -> Self {
+    /// The requests of a program whose name begins with `agent`.
+    pub(crate) fn of(entries: &[Entry], agent: &str) -> Self {
         let mut counts = Self::default();
-        let events = log
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        for event in events {
-            let text = |pointer: &str| {
-                let found = event.pointer(pointer).and_then(Value::as_str);
-                found.unwrap_or_default().to_owned()
-            };
-            if !text("/userAgent").starts_with(agent)
-                || text("/stage") != "ResponseComplete"
-            {
-                continue;
+        for entry in entries {
+            if entry.agent.starts_with(agent) {
+                counts.add(&entry.verb, &entry.resource, entry.code);
             }
-            let resource = match text("/objectRef/resource") {
-                none if none.is_empty() => text("/requestURI"),
-                resource => resource,
-            };
-            let code = event
-                .pointer("/responseStatus/code")
-                .and_then(Value::as_u64);
-            let code = u16::try_from(code.unwrap_or_default()).unwrap_or_default();
-            counts.add(&text("/verb"), &resource, code);
         }
         counts
     }
@@ -85,27 +66,25 @@ impl fmt::Display for Counts {
 mod tests {
     use super::*;
 
-    fn event(agent: &str, verb: &str, resource: &str) -> String {
-        serde_json::json!({
+    fn entry(agent: &str, verb: &str, resource: &str) -> Entry {
+        let line = serde_json::json!({
             "stage": "ResponseComplete", "userAgent": agent, "verb": verb,
             "objectRef": {"resource": resource}, "responseStatus": {"code": 200},
-        })
-        .to_string()
+        });
+        Entry::read(&line.to_string()).expect("an event")
     }
 
     #[test]
     fn watches_and_renewals_are_idle_and_nothing_else_is() {
-        let mut log = [
-            event("5spot/0.1.0", "watch", "machines"),
-            event("5spot/0.1.0", "update", "leases"),
-            event("5spot/0.1.0", "update", "leases"),
-            event("kubectl/1.36", "get", "pods"),
-            "{half a li".to_owned(),
-        ]
-        .join("\n");
-        let counts = Counts::of(&log, "5spot/");
+        let mut entries = vec![
+            entry("5spot/0.1.0", "watch", "machines"),
+            entry("5spot/0.1.0", "update", "leases"),
+            entry("5spot/0.1.0", "update", "leases"),
+            entry("kubectl/1.36", "get", "pods"),
+        ];
+        let counts = Counts::of(&entries, "5spot/");
         assert_eq!((counts.total(), counts.is_idle()), (3, true));
-        log = format!("{log}\n{}", event("5spot/0.1.0", "get", "machines"));
-        assert!(!Counts::of(&log, "5spot/").is_idle());
+        entries.push(entry("5spot/0.1.0", "get", "machines"));
+        assert!(!Counts::of(&entries, "5spot/").is_idle());
     }
 }

@@ -1,0 +1,68 @@
+//! The least that is possible: a client that knows already what to create, and does nothing
+//! else.
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::world::{Failure, World, now};
+
+/// Creates the three objects of each machine, so many machines at a time.
+pub(crate) async fn measure(
+    world: &World,
+    in_flight: usize,
+) -> Result<SignedDuration, Failure> {
+    let begun = now();
+    let made = stream::iter(0..world.machines).map(async |number| {
+        for object in triple(&world.name(number)) {
+            world.stage.create(object).await?;
+        }
+        Ok::<_, Failure>(())
+    });
+    made.buffer_unordered(in_flight)
+        .try_for_each(async |()| Ok(()))
+        .await?;
+    let took = now().duration_since(begun);
+    let namespace = world.stage.namespace();
+    let machines =
+        format!("/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace}/machines");
+    world.delete_all(&machines, 1_200).await?;
+    Ok(took)
+}
+
+/// The objects of a machine, in the order in which they are created.
+fn triple(name: &str) -> [Value; 3] {
+    let metadata = json!({
+        "name": name,
+        "labels": {"cluster.x-k8s.io/cluster-name": "production-cluster"},
+    });
+    let group = |of: &str| format!("{of}.cluster.x-k8s.io");
+    [
+        json!({
+            "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1",
+            "kind": "K0sWorkerConfig",
+            "metadata": metadata,
+            "spec": {"version": "v1.30.0+k0s.0"},
+        }),
+        json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+            "kind": "RemoteMachine",
+            "metadata": metadata,
+            "spec": {"address": format!("{name}.example"), "port": 22},
+        }),
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2",
+            "kind": "Machine",
+            "metadata": metadata,
+            "spec": {
+                "clusterName": "production-cluster",
+                "bootstrap": {"configRef": {
+                    "apiGroup": group("bootstrap"), "kind": "K0sWorkerConfig", "name": name,
+                }},
+                "infrastructureRef": {
+                    "apiGroup": group("infrastructure"), "kind": "RemoteMachine", "name": name,
+                },
+            },
+        }),
+    ]
+}

@@ -1,0 +1,106 @@
+//! What many machines cost, and how soon their edges are met: for any operator and any API
+//! server.
+//!
+//! ```console
+//! $ cargo xtask cluster up                       # and export what it prints
+//! $ cargo build --release -p fivespot-cli
+//! $ cargo run --release -p benches --bin scale -- --machines 1000
+//! ```
+//!
+//! Measures first the floor: a bare client that creates just the three objects of so many
+//! machines, with so many machines in flight. Then makes so many ScheduledMachines whose windows
+//! open at one instant; counts and times from the API server's audit log what the operator does
+//! about it until each serves, until each is gone again, in an idle span, after a restart, and
+//! when all are deleted. On the embedded server:
+//!
+//! ```console
+//! $ 5spot dev --no-controller --audit-log audit.json --apply empty/
+//! $ cargo run --release -p benches --bin scale -- --audit-log audit.json
+//! ```
+//!
+//! Another operator than the one that was built is described by `--controller FILE`, JSON:
+//!
+//! ```json
+//! {"command": ["5spot", "controller", "--namespaces", "$NAMESPACE"],
+//!  "environment": {"RUST_LOG": "warn"}, "edge": "cron"}
+//! ```
+//!
+//! `$NAMESPACE` stands for the namespace of the measurement; $KUBECONFIG is set, to a user of
+//! its own. An operator that knows no `cron` has `"edge": "switch"`: its schedules span the
+//! whole week, and are switched on and off.
+
+mod floor;
+mod operator;
+mod play;
+mod report;
+mod span;
+mod world;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+/// Measures what many machines cost, and how soon their edges are met.
+#[derive(Debug, Parser)]
+struct Args {
+    /// How many machines
+    #[arg(long, default_value_t = 1_000)]
+    machines: usize,
+    /// For how many minutes the window is open: enough for all to serve
+    #[arg(long, default_value_t = 5)]
+    open_minutes: u32,
+    /// For how many minutes to count when nothing happens
+    #[arg(long, default_value_t = 1)]
+    idle_minutes: u32,
+    /// How many machines the bare client makes at a time
+    #[arg(long, default_value_t = 32)]
+    in_flight: usize,
+    /// A description of the operator; by default the one in target/release
+    #[arg(long)]
+    controller: Option<PathBuf>,
+    /// The audit log of the API server
+    #[arg(long, default_value = "target/cluster/run/audit.log")]
+    audit_log: PathBuf,
+    /// What to print
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let played = match runtime {
+        Ok(runtime) => runtime.block_on(play::play(&args)),
+        Err(error) => Err(error.into()),
+    };
+    let report = match played {
+        Ok(report) => report,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    match args.output {
+        Output::Text => print!("{report}"),
+        Output::Json => match serde_json::to_string_pretty(&report) {
+            Ok(text) => println!("{text}"),
+            Err(error) => {
+                eprintln!("error: {error}");
+                return ExitCode::from(2);
+            }
+        },
+    }
+    ExitCode::SUCCESS
+}

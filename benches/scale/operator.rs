@@ -1,0 +1,165 @@
+//! The operator that is measured: a child process that is a user of its own.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::process::{Child, Command};
+
+use crate::world::Failure;
+
+/// Who the operator is in the audit log.
+pub(crate) const USER: &str = "scale-operator";
+
+/// How often the kernel counts a process's time in a second, on every Linux.
+const TICKS: f64 = 100.0;
+
+/// How an operator is started, and what it can do.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Description {
+    /// The program and its arguments.
+    command: Vec<String>,
+    /// What is set in its environment.
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
+    /// What makes a machine wanted.
+    #[serde(default)]
+    pub(crate) edge: Edge,
+}
+
+/// What makes a machine wanted.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Edge {
+    /// The clock: a cron expression with a duration.
+    #[default]
+    Cron,
+    /// A person: `schedule.enabled`.
+    Switch,
+}
+
+impl Description {
+    /// What a file says; without one, the operator that was built last.
+    pub(crate) fn read(file: Option<&Path>) -> Result<Self, Failure> {
+        let Some(file) = file else {
+            let command = [
+                "target/release/5spot",
+                "controller",
+                "--namespaces",
+                "$NAMESPACE",
+                "--metrics-port",
+                "0",
+                "--health-port",
+                "0",
+            ];
+            return Ok(Self {
+                command: command.map(str::to_owned).to_vec(),
+                environment: BTreeMap::new(),
+                edge: Edge::Cron,
+            });
+        };
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        let read: Self = serde_json::from_str(&text)
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(read)
+    }
+}
+
+/// What a process has taken.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Taken {
+    /// Seconds of a core.
+    pub(crate) cpu_seconds: f64,
+    /// Resident memory, KiB.
+    pub(crate) resident_kib: u64,
+}
+
+/// The operator, and what starts it.
+pub(crate) struct Operator {
+    description: Description,
+    namespace: String,
+    folder: PathBuf,
+    child: Option<Child>,
+}
+
+impl Operator {
+    /// It does not run yet. Its files are put into `folder`.
+    pub(crate) fn new(
+        description: Description,
+        namespace: &str,
+        folder: PathBuf,
+    ) -> Self {
+        Self {
+            description,
+            namespace: namespace.to_owned(),
+            folder,
+            child: None,
+        }
+    }
+
+    /// Starts it.
+    pub(crate) fn start(&mut self) -> Result<(), Failure> {
+        let path = std::env::var("KUBECONFIG")?;
+        let kubeconfig = kube::config::Kubeconfig::read_from(path)?;
+        let mut kubeconfig = serde_json::to_value(kubeconfig)?;
+        kubeconfig["users"][0]["user"]["as"] = json!(USER);
+        kubeconfig["users"][0]["user"]["as-groups"] = json!(["system:masters"]);
+        let file = self.folder.join("scale.kubeconfig");
+        std::fs::write(&file, kubeconfig.to_string())?;
+        let log = File::create(self.folder.join("scale-operator.log"))?;
+        let mut words = self
+            .description
+            .command
+            .iter()
+            .map(|word| word.replace("$NAMESPACE", &self.namespace));
+        let program = words.next().ok_or("controller: command is empty")?;
+        let child = Command::new(&program)
+            .args(words)
+            .envs(&self.description.environment)
+            .env("KUBECONFIG", file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::from(log))
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("{program}: {error}"))?;
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// Kills it.
+    pub(crate) async fn kill(&mut self) -> Result<(), Failure> {
+        if let Some(mut child) = self.child.take() {
+            child.kill().await?;
+        }
+        Ok(())
+    }
+
+    /// What it has taken since it was started.
+    pub(crate) fn taken(&self) -> Result<Taken, Failure> {
+        let id = self.child.as_ref().and_then(Child::id);
+        let id = id.ok_or("the operator has ended; see scale-operator.log")?;
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+        // The name, the second field, is in parentheses and may hold anything.
+        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let field = |at: usize| -> f64 {
+            let text = after_name.split_whitespace().nth(at);
+            text.and_then(|text| text.parse().ok()).unwrap_or_default()
+        };
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+        let resident = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .and_then(|rest| rest.split_whitespace().next())
+            .and_then(|text| text.parse().ok());
+        Ok(Taken {
+            cpu_seconds: (field(11) + field(12)) / TICKS,
+            resident_kib: resident.unwrap_or_default(),
+        })
+    }
+}

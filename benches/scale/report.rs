@@ -1,0 +1,155 @@
+//! What was measured.
+
+use std::fmt;
+
+use jiff::SignedDuration;
+use serde::Serialize;
+
+use crate::Args;
+use crate::operator::Taken;
+use crate::span::{Span, per_mille};
+
+/// What was measured. Requests are the operator's alone.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Report {
+    machines: usize,
+    /// What a bare client takes to create the objects of all machines.
+    floor_seconds: f64,
+    /// When the objects of half, of 99 in 100 and of all machines were there, after the edge.
+    lateness_seconds: [f64; 3],
+    /// Of how many machines that is known.
+    created: usize,
+    /// From the edge until all serve and nothing more is asked.
+    pub(crate) opening: Span,
+    /// From the closing edge until all are gone.
+    pub(crate) closing: Span,
+    /// While nothing happens.
+    pub(crate) idle: Span,
+    idle_minutes: u32,
+    /// When the operator is started anew.
+    pub(crate) restart: Option<Restart>,
+    /// While all are deleted.
+    pub(crate) deletion: Span,
+    pub(crate) deletion_seconds: f64,
+    /// What the process had taken when all machines were known.
+    pub(crate) settled: Option<Taken>,
+    /// The same when all served.
+    pub(crate) open: Option<Taken>,
+    /// The same when all were gone.
+    pub(crate) closed: Option<Taken>,
+}
+
+/// A second start, with all machines there.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Restart {
+    /// Until the last request.
+    pub(crate) seconds: f64,
+    pub(crate) requests: Span,
+}
+
+impl Report {
+    /// Of these machines, with nothing but the floor known.
+    pub(crate) fn new(args: &Args, floor: SignedDuration) -> Self {
+        Self {
+            machines: args.machines,
+            floor_seconds: floor.as_secs_f64(),
+            lateness_seconds: [0.0; 3],
+            created: 0,
+            opening: Span::default(),
+            closing: Span::default(),
+            idle: Span::default(),
+            idle_minutes: args.idle_minutes,
+            restart: None,
+            deletion: Span::default(),
+            deletion_seconds: 0.0,
+            settled: None,
+            open: None,
+            closed: None,
+        }
+    }
+
+    /// Puts on record when the machines were there, seconds after the edge, ascending.
+    pub(crate) fn latenesses(&mut self, ascending: &[f64]) {
+        self.created = ascending.len();
+        self.lateness_seconds = [500, 990, 1_000].map(|part| per_mille(ascending, part));
+    }
+
+    fn each(&self, count: usize) -> f64 {
+        ratio(count, self.machines)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of requests, for people")]
+fn ratio(count: usize, of: usize) -> f64 {
+    count as f64 / of.max(1) as f64
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [half, most, all] = self.lateness_seconds;
+        writeln!(f, "machines                        {}", self.machines)?;
+        writeln!(
+            f,
+            "floor                           {:.2} s",
+            self.floor_seconds
+        )?;
+        writeln!(
+            f,
+            "edge to all objects             {all:.2} s for {}, {:.2} times the floor (p50 {half:.2} s, p99 {most:.2} s)",
+            self.created,
+            all / self.floor_seconds,
+        )?;
+        let writes = self.opening.writes() + self.closing.writes();
+        writeln!(
+            f,
+            "writes per machine and cycle    {:.2} ({:.2} to open, {:.2} to close), Events and Leases aside",
+            self.each(writes),
+            self.each(self.opening.writes()),
+            self.each(self.closing.writes()),
+        )?;
+        let idle = self.idle.beyond_idling();
+        writeln!(
+            f,
+            "requests in {} idle min          {idle} but watches and Leases ({} with them)",
+            self.idle_minutes,
+            self.idle.total(),
+        )?;
+        if let Some(restart) = &self.restart {
+            writeln!(
+                f,
+                "restart                         {:.2} s, {:.2} requests per machine, {} answered 429",
+                restart.seconds,
+                self.each(restart.requests.total()),
+                restart.requests.refused(),
+            )?;
+        }
+        writeln!(
+            f,
+            "deletion of all                 {:.1} s, {:.2} writes per machine",
+            self.deletion_seconds,
+            self.each(self.deletion.writes()),
+        )?;
+        for (when, taken) in [
+            ("closed", self.settled),
+            ("in service", self.open),
+            ("closed again", self.closed),
+        ] {
+            if let Some(taken) = taken {
+                writeln!(
+                    f,
+                    "process, {when:<22} {:.1} s of a core, {} MiB resident",
+                    taken.cpu_seconds,
+                    taken.resident_kib / 1_024,
+                )?;
+            }
+        }
+        for (what, span) in [("open", &self.opening), ("close", &self.closing)] {
+            writeln!(f, "\nto {what}, per machine")?;
+            for (kind, count) in span.kinds() {
+                writeln!(f, "  {kind:<44} {:>8.2}", self.each(count))?;
+            }
+        }
+        Ok(())
+    }
+}

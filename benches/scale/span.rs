@@ -1,0 +1,150 @@
+//! What an operator asked in a span of the audit log.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use benches::Entry;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::operator::USER;
+
+/// Requests of the operator, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Span {
+    /// How often, by verb and resource.
+    requests: BTreeMap<String, usize>,
+    /// How many were answered with 429.
+    refused: usize,
+}
+
+impl Span {
+    /// The operator's requests among those.
+    pub(crate) fn of(entries: &[Entry]) -> Self {
+        let mut span = Self::default();
+        for entry in entries.iter().filter(|entry| entry.user == USER) {
+            let of = match entry.subresource.as_str() {
+                "" => String::new(),
+                subresource => format!("/{subresource}"),
+            };
+            let kind = format!("{} {}{of}", entry.verb, entry.resource);
+            *span.requests.entry(kind).or_default() += 1;
+            span.refused += usize::from(entry.code == 429);
+        }
+        span
+    }
+
+    /// How many there were.
+    pub(crate) fn total(&self) -> usize {
+        self.requests.values().sum()
+    }
+
+    /// How many were answered with 429.
+    pub(crate) fn refused(&self) -> usize {
+        self.refused
+    }
+
+    /// Those that are neither a watch nor about a Lease.
+    pub(crate) fn beyond_idling(&self) -> usize {
+        let those = self.requests.iter().filter(|(kind, _)| {
+            !kind.starts_with("watch ") && !kind.ends_with(" leases")
+        });
+        those.map(|(_, count)| count).sum()
+    }
+
+    /// Those that changed something, Events and Leases aside.
+    pub(crate) fn writes(&self) -> usize {
+        let those = self.requests.iter().filter(|(kind, _)| {
+            let is_read = ["get ", "list ", "watch "]
+                .iter()
+                .any(|verb| kind.starts_with(verb));
+            !is_read && !kind.ends_with(" events") && !kind.ends_with(" leases")
+        });
+        those.map(|(_, count)| count).sum()
+    }
+
+    /// How often each was asked, by verb and resource.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.requests
+            .iter()
+            .map(|(kind, count)| (kind.as_str(), *count))
+    }
+}
+
+/// When the last of the three objects of each machine was there: of the Machines that the
+/// operator created, seconds after the edge, ascending.
+pub(crate) fn latenesses(entries: &[Entry], edge: Timestamp) -> Vec<f64> {
+    let mut seen = BTreeSet::new();
+    let created = entries.iter().filter(|entry| {
+        entry.user == USER
+            && entry.verb == "create"
+            && entry.resource == "machines"
+            && entry.is_write()
+    });
+    let mut late: Vec<f64> = created
+        .filter(|entry| entry.name.is_empty() || seen.insert(entry.name.clone()))
+        .filter_map(|entry| entry.ended)
+        .map(|ended| ended.duration_since(edge).as_secs_f64())
+        .collect();
+    late.sort_by(f64::total_cmp);
+    late
+}
+
+/// The value below which so many of a thousand lie; 0 of nothing.
+pub(crate) fn per_mille(ascending: &[f64], part: usize) -> f64 {
+    let last = ascending.len().saturating_sub(1);
+    let at = (ascending.len() * part / 1_000).min(last);
+    ascending.get(at).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(user: &str, verb: &str, resource: &str, code: u16) -> Entry {
+        let line = serde_json::json!({
+            "stage": "ResponseComplete", "verb": verb, "user": {"username": user},
+            "objectRef": {"resource": resource}, "responseStatus": {"code": code},
+            "stageTimestamp": "2026-03-06T14:00:01.5Z",
+        });
+        Entry::read(&line.to_string()).expect("an event")
+    }
+
+    #[test]
+    fn events_and_leases_are_no_writes_and_others_requests_are_not_counted() {
+        let entries = [
+            entry(USER, "create", "machines", 201),
+            entry(USER, "create", "events", 201),
+            entry(USER, "update", "leases", 200),
+            entry(USER, "get", "machines", 429),
+            entry("capi", "patch", "machines", 200),
+        ];
+        let span = Span::of(&entries);
+        let counts = (
+            span.total(),
+            span.writes(),
+            span.refused(),
+            span.beyond_idling(),
+        );
+        assert_eq!(counts, (4, 1, 1, 3));
+    }
+
+    #[test]
+    fn a_create_that_was_refused_is_not_when_the_machine_was_there() {
+        let edge = "2026-03-06T14:00:00Z".parse().expect("an instant");
+        let entries = [
+            entry(USER, "create", "machines", 409),
+            entry(USER, "create", "machines", 201),
+        ];
+        assert_eq!(latenesses(&entries, edge), [1.5]);
+    }
+
+    #[test]
+    fn half_of_a_thousand_is_the_median() {
+        assert_eq!(
+            per_mille(&[1.0, 2.0, 3.0], 500).to_bits(),
+            2.0_f64.to_bits()
+        );
+        assert_eq!(per_mille(&[], 990).to_bits(), 0.0_f64.to_bits());
+        assert_eq!(per_mille(&[1.0, 2.0], 1_000).to_bits(), 2.0_f64.to_bits());
+    }
+}

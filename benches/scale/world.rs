@@ -1,0 +1,171 @@
+//! The objects, and waiting for them.
+
+use std::time::Duration;
+
+use benches::Stage;
+use fivespot_testkit::{machine_path, scheduled_machine};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use http::{Method, Request};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::operator::Edge;
+
+/// Why a measurement cannot be made.
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// How often is looked whether something has come.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How many requests of our own are under way at a time.
+const AT_A_TIME: usize = 32;
+
+/// A window that opens once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// When it opens.
+    pub(crate) opens: Timestamp,
+    /// When it closes.
+    pub(crate) closes: Timestamp,
+}
+
+/// One namespace with its Cluster.
+pub(crate) struct World {
+    pub(crate) stage: Stage,
+    pub(crate) machines: usize,
+}
+
+impl World {
+    /// Makes the namespace and the Cluster, and waits until machines can join it.
+    pub(crate) async fn make(machines: usize) -> Result<Self, Failure> {
+        let stage = Stage::set("scale").await?;
+        let cluster = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2",
+            "kind": "Cluster",
+            "metadata": {"name": "production-cluster"},
+            "spec": {"clusterNetwork": {"pods": {"cidrBlocks": ["10.244.0.0/16"]}}},
+        });
+        stage.create(cluster).await?;
+        let world = Self { stage, machines };
+        let path = format!(
+            "/apis/cluster.x-k8s.io/v1beta2/namespaces/{}/clusters/production-cluster",
+            world.stage.namespace()
+        );
+        let is_up = async || {
+            let cluster = world.stage.get(&path).await?;
+            let status = &cluster["status"]["initialization"];
+            Ok(status["infrastructureProvisioned"] == true
+                && status["controlPlaneInitialized"] == true)
+        };
+        world.wait("the Cluster", 120, is_up).await?;
+        Ok(world)
+    }
+
+    /// The name of a machine, which no other namespace has: Nodes are of the whole cluster.
+    pub(crate) fn name(&self, number: usize) -> String {
+        format!("{}-{number}", self.stage.namespace())
+    }
+
+    /// Makes the ScheduledMachines.
+    pub(crate) async fn populate(
+        &self,
+        edge: Edge,
+        window: Window,
+    ) -> Result<(), Failure> {
+        let schedule = match edge {
+            Edge::Cron => {
+                let minutes = window.closes.duration_since(window.opens).as_mins();
+                let at = window.opens.strftime("%-M %-H %-d %-m *");
+                json!({"cron": at.to_string(), "duration": format!("{minutes}m"), "timezone": "UTC"})
+            }
+            Edge::Switch => json!({
+                "daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"], "timezone": "UTC",
+                "enabled": false,
+            }),
+        };
+        let created = stream::iter(0..self.machines).map(|number| {
+            let mut machine = scheduled_machine(&self.name(number));
+            machine["spec"]["schedule"] = schedule.clone();
+            self.stage.create(machine)
+        });
+        created
+            .buffer_unordered(AT_A_TIME)
+            .try_for_each(async |_| Ok(()))
+            .await
+    }
+
+    /// Sleeps until the window's edge or, where a person makes it, makes it.
+    pub(crate) async fn turn(
+        &self,
+        edge: Edge,
+        at: Timestamp,
+        enabled: bool,
+    ) -> Result<Timestamp, Failure> {
+        if edge == Edge::Cron {
+            let left = at.duration_since(now());
+            tokio::time::sleep(left.try_into().unwrap_or_default()).await;
+            return Ok(at);
+        }
+        let turned = now();
+        let patch = json!({"spec": {"schedule": {"enabled": enabled}}});
+        let patched = stream::iter(0..self.machines).map(async |number| {
+            let path = machine_path(&self.name(number));
+            let home = format!("/namespaces/{}/", self.stage.namespace());
+            let path = path.replace("/namespaces/default/", &home);
+            self.stage.merge(&path, &patch).await
+        });
+        patched
+            .buffer_unordered(AT_A_TIME)
+            .try_for_each(async |_| Ok(()))
+            .await?;
+        Ok(turned)
+    }
+
+    /// Waits until all are told to be in that phase; how many are, when that takes too long.
+    pub(crate) async fn settle(&self, phase: &str, seconds: u64) -> Result<(), Failure> {
+        let is_settled = async || Ok(self.stage.in_phase(phase).await? == self.machines);
+        self.wait(phase, seconds, is_settled).await
+    }
+
+    /// Deletes all of a collection of the namespace, and waits until it is empty.
+    pub(crate) async fn delete_all(
+        &self,
+        path: &str,
+        seconds: u64,
+    ) -> Result<SignedDuration, Failure> {
+        let begun = now();
+        let request = Request::builder()
+            .method(Method::DELETE)
+            .uri(path)
+            .body(Vec::new())?;
+        self.stage.client().request_text(request).await?;
+        let is_empty = async || {
+            let list: Value = self.stage.get(&format!("{path}?limit=1")).await?;
+            Ok(list["items"].as_array().is_none_or(Vec::is_empty))
+        };
+        self.wait(&format!("{path} to be empty"), seconds, is_empty)
+            .await?;
+        Ok(now().duration_since(begun))
+    }
+
+    async fn wait(
+        &self,
+        what: &str,
+        seconds: u64,
+        holds: impl AsyncFn() -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        for _ in 0..seconds {
+            if holds().await? {
+                return Ok(());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Err(format!("{what}: waited {seconds} s in vain").into())
+    }
+}
+
+/// The time.
+#[expect(clippy::disallowed_methods, reason = "real machines, real time")]
+pub(crate) fn now() -> Timestamp {
+    Timestamp::now()
+}
