@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use fivespot_api::crd;
 use fivespot_testkit::{Cluster, condition, instant, machine_path, scheduled_machine};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
@@ -368,7 +369,9 @@ async fn every_hostile_kubeconfig_is_refused_and_nothing_is_reached() {
     for (what, config) in kubeconfigs() {
         let patch = json!({"data": {"value": base64(config.as_bytes())}});
         cluster.patch(SECRET, &patch).await;
-        cluster.settle().await;
+        // What others report is told two seconds after the last of it.
+        let told = cluster.within(SignedDuration::from_secs(3));
+        cluster.pass_until(told).await;
         let access = condition(&cluster.status("worker").await, "NodeAccess");
         assert_eq!(access["reason"], "KubeconfigRefused", "{what}");
         let message = access["message"].as_str().unwrap();

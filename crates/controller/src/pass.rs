@@ -173,7 +173,7 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
     if let Some(status) = &plan.status {
         let version = version.unwrap_or_default();
         match report::status(shell, key, (view, memo), (status, &version)).await {
-            Told::Written => {}
+            Told::Written => shell.desk(key, |desk| desk.memory.told(view.now)),
             Told::Moved => return Round::LookAgain,
             Told::Fenced => return FENCED,
             Told::Failed(error) => {

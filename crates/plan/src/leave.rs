@@ -188,22 +188,16 @@ pub(crate) fn wait_for_machine(
         annotations: exclusions.annotations,
         ..machine::timeouts(case, machine)
     };
-    let (progress, details) = machine.deletion_progress().map_or_else(
-        || (String::new(), String::new()),
-        |found| {
-            (
-                format!(": {}", found.reason),
-                format!(": {} {}", found.reason, found.message),
-            )
-        },
-    );
     let name = &machine.meta.name;
     let state = if case.stalls_at() <= case.now {
+        let details = machine
+            .deletion_progress()
+            .map_or_else(String::new, |at| format!(": {} {}", at.reason, at.message));
         State::Stalled(format!(
             "Machine {name} has not moved for 10 minutes{details}"
         ))
     } else {
-        State::Going(format!("waiting for Machine {name} to be gone{progress}"))
+        State::Going(format!("waiting for Machine {name} to be gone"))
     };
     Outcome::tell(state)
         .with(write::patch_machine(machine, &patch).into_iter().collect())

@@ -17,7 +17,8 @@
 //!    eviction that is refused (429) goes to [`Memory::refused`] and does not stop the list.
 //!    Anything else goes to [`Memory::failed`]; plan once more, so that the status tells of it.
 //! 5. If all went well, [`Memory::succeeded`]; write the [`status`](Plan::status), guarded by the
-//!    resourceVersion that was planned from, then publish the [`events`](Plan::events).
+//!    resourceVersion that was planned from, then [`Memory::told`], and publish the
+//!    [`events`](Plan::events).
 //! 6. If anything was written, start over at once. Else sleep until [`wake`](Plan::wake) or until
 //!    one of the objects changes.
 //!
@@ -31,7 +32,7 @@
 //! - `serve`, `leave`, `reclaim`, `drain`, `machine`, `taint`, `agent`, `write`: one decision each;
 //!   `hold`: what waits after a failure
 //! - `status`, `finding`, `phase`: what is told to people, from the same facts
-//! - `hearsay`: what may be told on the word of caches
+//! - `hearsay`: what may be told on the word of caches; `talk`: what may be told a little later
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -60,6 +61,7 @@ mod serve;
 mod status;
 mod subject;
 mod taint;
+mod talk;
 mod triple;
 mod write;
 
@@ -92,7 +94,8 @@ const RELEASE: SignedDuration = SignedDuration::from_hours(24);
 pub struct Plan {
     /// What to send, in this order. Each is guarded by the server and may be sent twice.
     pub actions: Vec<Action>,
-    /// The whole new status, after all actions have succeeded; none if it is as it was.
+    /// The whole new status, after all actions have succeeded; none if it is as it was, or
+    /// differs in nothing but how far Cluster API has come, and was written within two seconds.
     pub status: Option<ScheduledMachineStatus>,
     /// What to publish once the status is written: one for each transition.
     pub events: Vec<Event>,
@@ -221,8 +224,14 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
         .any(|action| matches!(action.step, Step::AddFinalizer | Step::RemoveFinalizer));
     let before = &case.subject.status;
     let after = status::next(case, rung, &outcome, failure);
+    let later = failure
+        .is_none()
+        .then(|| talk::later(case, (before, &after)))
+        .flatten();
     let status = (!is_finalizing && after != *before).then_some(after);
+    let status = status.filter(|_| later.is_none());
     let wakes = outcome.wakes.iter().copied().chain(case.next_flip());
+    let wakes = wakes.chain(later);
     let wake = wakes.filter(|due| *due > case.now).min();
     let is_idle = status.is_none() && outcome.actions.is_empty();
     if case.seen.freshness == Freshness::Cached

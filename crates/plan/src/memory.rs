@@ -28,6 +28,7 @@ pub struct Memory {
     failures: BTreeMap<Step, Failure>,
     /// The agent's configuration, and since when it has been there.
     projected: Option<(String, Timestamp)>,
+    told_at: Option<Timestamp>,
 }
 
 /// An eviction that was refused.
@@ -126,6 +127,16 @@ impl Memory {
         for action in actions {
             self.failures.remove(&action.step);
         }
+    }
+
+    /// A status was written.
+    pub fn told(&mut self, now: Timestamp) {
+        self.told_at = Some(now);
+    }
+
+    /// When a status was written last.
+    pub(crate) fn told_at(&self) -> Option<Timestamp> {
+        self.told_at
     }
 
     /// How a step failed last, if it did and has not succeeded since.

@@ -141,12 +141,8 @@ fn missing(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
 /// How a machine that is there stands.
 pub(crate) fn standing(case: &Case<'_>, machine: &Machine) -> State {
     let Some(link) = &machine.node else {
-        let phase = machine
-            .phase
-            .as_ref()
-            .map_or_else(String::new, |phase| format!(" ({phase})"));
         let name = &machine.meta.name;
-        return State::Coming(format!("waiting for Machine {name} to get a Node{phase}"));
+        return State::Coming(format!("waiting for Machine {name} to get a Node"));
     };
     // The Node itself is asked where it can be: Cluster API's word about it comes later.
     let is_ready = machine::node(case, machine)

@@ -85,10 +85,7 @@ fn a_reclaim_reads_like_this() {
     world.settle(&mut memory);
     insta::assert_snapshot!(world.told[told..].join("\n"), @r"
     2026-03-06T12:00:00Z EmergencyReclaim the host is reclaimed (process-match: game); Machine worker is removed at once
-    2026-03-06T12:00:00Z EmergencyReclaim switching the schedule off, because the host is reclaimed
     2026-03-06T12:00:00Z EmergencyReclaim waiting for 2 pods to leave Node worker
-    2026-03-06T12:00:00Z EmergencyReclaim deleting Machine worker
-    2026-03-06T12:00:00Z EmergencyReclaim waiting for Machine worker to be gone
     2026-03-06T12:00:00Z Disabled switched off because the host was reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled to true to return to service
     ");
     let events: Vec<_> = world.events[events..]

@@ -1,5 +1,7 @@
 //! What people read: the status' message, and the events.
 
+use fivespot_api::Phase;
+use fivespot_api::condition::{self, ConditionType};
 use fivespot_capi::Contract;
 use fivespot_plan::Memory;
 use serde_json::json;
@@ -20,10 +22,8 @@ fn a_working_day_reads_like_this() {
     2026-03-06T09:00:00Z Provisioning waiting for Machine worker to get a Node
     2026-03-06T09:00:00Z MachineRunning Node worker is in service until 2026-03-06T18:00:00Z
     2026-03-06T18:00:00Z ShuttingDown the window has closed; Machine worker leaves by 2026-03-06T18:05:00Z at the latest
-    2026-03-06T18:00:00Z ShuttingDown evicting 2 pods from Node worker
-    2026-03-06T18:00:00Z ShuttingDown evicting 2 pods from Node worker; default/a is held back: it would violate the disruption budget
+    2026-03-06T18:00:02Z ShuttingDown evicting 2 pods from Node worker; default/a is held back: it would violate the disruption budget
     2026-03-06T18:01:15Z ShuttingDown deleting Machine worker
-    2026-03-06T18:01:15Z ShuttingDown waiting for Machine worker to be gone
     2026-03-06T18:01:15Z Inactive no machine is wanted until 2026-03-09T09:00:00Z
     "#);
     let events: Vec<_> = world
@@ -38,6 +38,51 @@ fn a_working_day_reads_like_this() {
     Normal GracePeriodActive Active -> ShuttingDown: the window has closed; Machine worker leaves by 2026-03-06T18:05:00Z at the latest
     Normal MachineDeleted ShuttingDown -> Inactive: no machine is wanted until 2026-03-09T09:00:00Z
     "#);
+}
+
+/// Cluster API reports something about the Machine.
+fn report(world: &mut World, message: &str) {
+    let condition = json!({
+        "type": "Ready", "status": "False", "reason": "NotReady", "message": message,
+        "lastTransitionTime": "2026-03-06T12:00:00Z",
+    });
+    world.get_mut("Machine").unwrap()["status"]["conditions"] = json!([condition]);
+}
+
+#[test]
+fn what_cluster_api_reports_is_told_after_two_seconds_with_all_that_has_come_by_then() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let before = world.count("Status");
+    for step in ["first", "second", "third", "last"] {
+        report(&mut world, step);
+        world.settle(&mut memory);
+    }
+    assert_eq!(world.count("Status"), before + 1, "the first alone");
+    world.run_until(&mut memory, "2026-03-06T12:00:01Z");
+    assert_eq!(world.count("Status"), before + 1, "not yet");
+    world.run_until(&mut memory, "2026-03-06T12:00:10Z");
+    assert_eq!(world.count("Status"), before + 2, "the last, once");
+    let conditions = world.status().conditions;
+    let told = condition::find(&conditions, ConditionType::MachineReady);
+    assert_eq!(told.unwrap().message, "last");
+}
+
+#[test]
+fn a_phase_is_told_at_once_whatever_was_told_just_before() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2026-03-06T18:01:00Z"));
+    report(&mut world, "something");
+    world.settle(&mut memory);
+    world.edit(|object| object.spec.kill_switch = true);
+    world.settle(&mut memory);
+    let (told, phase) = world.phases.last().unwrap();
+    assert_eq!(
+        (*told, *phase),
+        (at("2026-03-06T12:00:00Z"), Phase::Terminated)
+    );
 }
 
 #[test]

@@ -349,6 +349,7 @@ impl World {
             }
             self.writes_left -= 1;
             self.write_status(status);
+            memory.told(self.now);
             has_written = true;
         }
         self.events.extend(next.events.clone());
