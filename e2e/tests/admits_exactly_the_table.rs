@@ -20,18 +20,18 @@ pub(crate) const PROMISES: &[Promise] = &[
 ];
 
 const NOW: &str = "2026-03-06T15:00:00Z";
-const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
+pub(crate) const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
 
 /// A refusal as clients see it: code, reason, message, and the causes as `field: message`.
 #[derive(Debug, PartialEq)]
-struct Refusal {
-    code: u16,
-    reason: String,
-    message: String,
-    causes: Vec<String>,
+pub(crate) struct Refusal {
+    pub(crate) code: u16,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) causes: Vec<String>,
 }
 
-fn refusal(answer: Result<Value, kube::Error>) -> Option<Refusal> {
+pub(crate) fn refusal(answer: Result<Value, kube::Error>) -> Option<Refusal> {
     match answer {
         Ok(_) => None,
         Err(kube::Error::Api(status)) => Some(Refusal {
@@ -135,7 +135,11 @@ async fn cron_beside_the_lists_is_a_conflict() {
 
 /// What the server says to the example of a rule: to a creation or, for a rule about a
 /// change, to the change.
-async fn answer(cluster: &Cluster, rule: &Rule, example: &str) -> Option<Refusal> {
+pub(crate) async fn answer(
+    cluster: &Cluster,
+    rule: &Rule,
+    example: &str,
+) -> Option<Refusal> {
     let object = rule.example(example);
     let Some(before) = rule.before(example) else {
         return refusal(cluster.dry_run(&object).await);
@@ -151,7 +155,7 @@ async fn answer(cluster: &Cluster, rule: &Rule, example: &str) -> Option<Refusal
 }
 
 /// Whether an object can have that name at all.
-fn is_object_name(rule: &Rule, example: &str) -> bool {
+pub(crate) fn is_object_name(rule: &Rule, example: &str) -> bool {
     let object = rule.example(example);
     let name = object["metadata"]["name"].as_str().unwrap();
     name.starts_with(|first: char| first.is_ascii_lowercase())
@@ -207,7 +211,7 @@ async fn the_policy_alone_does_too() {
 
 /// Asks until an object is refused as it should be: a real server takes a moment until a
 /// change of a definition or a policy is in force.
-async fn until_refused(
+pub(crate) async fn until_refused(
     cluster: &Cluster,
     object: &Value,
     holds: impl Fn(&Refusal) -> bool,

@@ -1,6 +1,7 @@
 //! The real kubectl works as it does against any API server, and shows machines readably.
 
 pub(crate) mod creates;
+pub(crate) mod page;
 mod session;
 pub(crate) mod shows;
 

@@ -21,6 +21,7 @@
 //! - Only the embedded backend has exact instants for what Cluster API does, `sim`'s
 //!   annotations, and the requests of others than the operator. A promise that cannot do
 //!   without says so in its row, `.on_embedded_alone("why")`; that is printed, and recorded.
+//!   One about what the embedded server does not do says `.on_kubernetes_alone("why")`.
 //! - One that changes the definition or the policy, which all share, is `.disruptive()`.
 
 #![expect(
@@ -54,6 +55,7 @@ mod reaches_another_cluster;
 mod reclaims_on_match;
 mod reclaims_the_host;
 mod recovers_from_every_phase;
+mod refuses_by_webhook;
 mod refuses_hostile_objects;
 mod rests_in_every_state;
 mod run;
@@ -87,6 +89,7 @@ const ALL: &[&[Promise]] = &[
     kill_switch_wins::PROMISES,
     kubectl::PROMISES,
     kubectl::creates::PROMISES,
+    kubectl::page::PROMISES,
     kubectl::shows::PROMISES,
     leaves_when_deleted::PROMISES,
     moves_with_its_cluster::PROMISES,
@@ -97,6 +100,7 @@ const ALL: &[&[Promise]] = &[
     reclaims_on_match::PROMISES,
     reclaims_the_host::PROMISES,
     recovers_from_every_phase::PROMISES,
+    refuses_by_webhook::PROMISES,
     refuses_hostile_objects::PROMISES,
     rests_in_every_state::PROMISES,
     speaks_both_contracts::PROMISES,

@@ -10,6 +10,7 @@ pub(crate) struct Promise {
     path: &'static str,
     play: fn() -> Pin<Box<dyn Future<Output = ()>>>,
     only_embedded: Option<&'static str>,
+    only_kubernetes: Option<&'static str>,
     contract: Option<Contract>,
     gap: Option<(Contract, &'static str)>,
     /// Whether kubectl is needed.
@@ -39,6 +40,7 @@ impl Promise {
             path,
             play,
             only_embedded: None,
+            only_kubernetes: None,
             contract: None,
             gap: None,
             asks_kubectl: false,
@@ -49,6 +51,12 @@ impl Promise {
     /// It can only be shown on the embedded backend, and why.
     pub(crate) const fn on_embedded_alone(mut self, why: &'static str) -> Self {
         self.only_embedded = Some(why);
+        self
+    }
+
+    /// It can only be shown on a real cluster, and why.
+    pub(crate) const fn on_kubernetes_alone(mut self, why: &'static str) -> Self {
+        self.only_kubernetes = Some(why);
         self
     }
 
@@ -95,7 +103,7 @@ impl Promise {
         contract: Contract,
     ) -> Option<String> {
         if backend == Backend::Embedded {
-            return None;
+            return self.only_kubernetes.map(str::to_owned);
         }
         if let Some(why) = self.only_embedded {
             return Some(why.to_owned());

@@ -99,6 +99,18 @@ impl Group {
                     "audit/validatingadmissionpolicybinding.yaml",
                     vap::binding(Action::Audit),
                 ),
+                ("audit-and-deny/validatingadmissionpolicybinding.yaml", {
+                    vap::binding(Action::AuditAndDeny)
+                }),
+                ("params/configmap.yaml", vap::params::allowlist()),
+                (
+                    "params/validatingadmissionpolicy.yaml",
+                    vap::params::policy(),
+                ),
+                (
+                    "params/validatingadmissionpolicybinding.yaml",
+                    vap::params::binding(),
+                ),
             ]
             .into_iter()
             .map(|(path, manifest)| file(path, self, &manifest))
@@ -197,6 +209,10 @@ mod tests {
             vap::policy(),
             vap::binding(Action::Deny),
             vap::binding(Action::Audit),
+            vap::binding(Action::AuditAndDeny),
+            vap::params::allowlist(),
+            vap::params::policy(),
+            vap::params::binding(),
         ];
         assert_eq!(read(Group::Admission), admission);
     }

@@ -46,6 +46,9 @@ pub const POLICY: &str = "scheduledmachine-validation";
 /// The name of its binding, in the denying and in the auditing form.
 pub const POLICY_BINDING: &str = "scheduledmachine-validation-binding";
 
+/// The name of the ConfigMap with the providers that the policy with parameters allows.
+pub const PROVIDERS: &str = "5spot-providers";
+
 /// The name of the operator's ServiceAccount, Deployment and roles.
 pub const CONTROLLER: &str = "5spot-controller";
 /// The name of the webhook's ServiceAccount, Deployment, roles and Secret.

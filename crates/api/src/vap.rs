@@ -4,6 +4,8 @@
 //! same on its own, and in addition what a CRD cannot see. It looks at an untyped object, so that
 //! every step down is an optional one: a field that is not there breaks no rule.
 
+pub mod params;
+
 use serde_json::{Value, json};
 
 use crate::name;
@@ -19,6 +21,8 @@ pub enum Action {
     Deny,
     /// It is admitted, and the audit log tells.
     Audit,
+    /// It is refused, and the audit log tells.
+    AuditAndDeny,
 }
 
 /// The policy. Cannot fail.
@@ -62,11 +66,12 @@ pub fn policy() -> Value {
 
 /// The binding of the policy to all namespaces. Cannot fail.
 ///
-/// Both forms have the same name: applying one replaces the other.
+/// All forms have the same name: applying one replaces the other.
 pub fn binding(action: Action) -> Value {
-    let action = match action {
-        Action::Deny => "Deny",
-        Action::Audit => "Audit",
+    let actions = match action {
+        Action::Deny => json!(["Deny"]),
+        Action::Audit => json!(["Audit"]),
+        Action::AuditAndDeny => json!(["Deny", "Audit"]),
     };
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -74,7 +79,7 @@ pub fn binding(action: Action) -> Value {
         "metadata": {"name": name::POLICY_BINDING},
         "spec": {
             "policyName": name::POLICY,
-            "validationActions": [action],
+            "validationActions": actions,
         },
     })
 }

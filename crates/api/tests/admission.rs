@@ -11,6 +11,7 @@ mod admission {
     mod document;
     mod judge;
     mod layers;
+    mod params;
     mod shadow;
     mod shape;
     mod updates;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::Failure;
+use crate::{Failure, parallel};
 
 /// One object, and where it was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,11 +90,14 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
             all.extend(parse("standard input", &text)?);
             continue;
         }
-        for file in files(path)? {
+        let read = parallel::map(files(path)?, |file| {
             let origin = file.display().to_string();
             let text = fs::read_to_string(&file)
                 .map_err(|error| Failure::new(format!("reading {origin}"), error))?;
-            all.extend(parse(&origin, &text)?);
+            parse(&origin, &text)
+        });
+        for documents in read {
+            all.extend(documents?);
         }
     }
     Ok(all)

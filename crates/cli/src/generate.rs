@@ -92,8 +92,10 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             (args.output, files.map_err(failed)?, Group::Crd.directory())
         }
         What::Admission(output) => {
-            let files = Group::Admission.files(shipped);
-            (output, files.map_err(failed)?, Group::Admission.directory())
+            let mut files = Group::Admission.files(shipped).map_err(failed)?;
+            // What is in folders is there instead of these, not besides.
+            files.retain(|file| !output.is_printed() || !file.path.contains('/'));
+            (output, files, Group::Admission.directory())
         }
         What::Rbac(args) => {
             let files = args.files()?;
@@ -232,10 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_for_admission_is_one_stream_of_three_documents() {
+    fn what_is_printed_for_admission_is_the_policy_and_one_binding() {
         let (outcome, text) = generate(&["admission"]);
         assert_eq!(outcome, Outcome::Yes);
-        assert_eq!(text.split("\n---\n").count(), 3);
+        assert_eq!(text.split("\n---\n").count(), 2);
+        assert!(text.contains("- Deny\n") && !text.contains("- Audit\n"));
     }
 
     #[test]

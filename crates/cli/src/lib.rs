@@ -18,6 +18,7 @@ mod failure;
 mod generate;
 mod log;
 mod output;
+mod parallel;
 mod preview;
 mod signals;
 mod status;

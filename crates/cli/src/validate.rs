@@ -7,6 +7,7 @@ mod junit;
 mod refusal;
 mod report;
 mod sarif;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod world;
@@ -19,9 +20,10 @@ use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::User;
 use fivespot_clock::Clock;
 
-use crate::{Failure, Outcome, document};
+use crate::{Failure, Outcome, document, parallel};
 use answer::{Answer, Verdict};
 use engine::{Engine, Sources};
+use stored::Stored;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -151,11 +153,11 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         version: args.kube_version,
     })?;
     let now = Clock::system().now();
-    let old = document::read(&args.old)?;
-    let answers = documents
-        .into_iter()
-        .map(|document| engine.answer(document, &old, (&args, now)))
-        .collect::<Result<Vec<_>, _>>()?;
+    let old = Stored::of(document::read(&args.old)?, &args.namespace);
+    let answered = parallel::map(documents, |document| {
+        engine.answer(document, &old, (&args, now))
+    });
+    let answers = answered.into_iter().collect::<Result<Vec<_>, _>>()?;
     report::print(out, &args, &answers)?;
     Ok(outcome(&answers, args.lint))
 }

@@ -31,6 +31,7 @@ pub fn path_of(object: &Value) -> String {
             | "customresourcedefinition"
             | "validatingadmissionpolicy"
             | "validatingadmissionpolicybinding"
+            | "validatingwebhookconfiguration"
             | "clusterrole"
             | "clusterrolebinding"
     );

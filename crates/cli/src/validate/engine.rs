@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::answer::{Answer, Step, Subject, Verdict};
 use super::refusal::Refusal;
+use super::stored::Stored;
 use super::world::Given;
 use super::{Args, LintLevel, Operation};
 use crate::Failure;
@@ -102,7 +103,7 @@ impl Engine {
     pub(super) fn answer(
         &self,
         mut document: Document,
-        old: &[Document],
+        old: &Stored,
         (args, now): (&Args, Timestamp),
     ) -> Result<Answer, Failure> {
         older::to_current_group(&mut document.object);
@@ -125,7 +126,7 @@ impl Engine {
             let refusal = Refusal::not_served(&subject);
             return Ok(Answer::at_once(subject, Verdict::Refused(vec![refusal])));
         };
-        let stored = stored(&subject, old, resource, args)?;
+        let stored = old.state_of(&subject, resource, args.operation)?;
         let asking = Asking {
             engine: self,
             definition,
@@ -169,43 +170,6 @@ fn expect<'a>(document: &Document, kinds: &[&'a str]) -> Result<&'a str, Failure
         Failure::new(format!("reading {}", document.origin), why)
             .remedy("give objects with --file")
     })
-}
-
-/// The stored state of an object, decoded.
-fn stored(
-    subject: &Subject,
-    old: &[Document],
-    resource: &CustomResource,
-    args: &Args,
-) -> Result<Option<Value>, Failure> {
-    let mut of_same_name = old.iter().map(|document| {
-        let mut document = document.clone();
-        older::to_current_group(&mut document.object);
-        document
-    });
-    let found = of_same_name.find(|document| {
-        let it = Subject::of(document);
-        let namespace = match it.namespace.as_str() {
-            "" if !subject.namespace.is_empty() => &args.namespace,
-            namespace => namespace,
-        };
-        let same = (&it.group, &it.kind, &it.name)
-            == (&subject.group, &subject.kind, &subject.name);
-        same && namespace == subject.namespace
-    });
-    let is_missing = found.is_none() && args.operation == Some(Operation::Update);
-    if is_missing {
-        let why = format!("--old has no {}", subject.handle());
-        return Err(Failure::new(format!("updating {}", subject.origin), why)
-            .remedy("give the stored object with --old"));
-    }
-    Ok(found.map(|mut document| {
-        resource.decode(&mut document.object);
-        if !subject.namespace.is_empty() {
-            document.object["metadata"]["namespace"] = subject.namespace.as_str().into();
-        }
-        document.object
-    }))
 }
 
 /// What is written over what.

@@ -64,7 +64,7 @@ fn validate_with(
         user: super::user(&args),
         version: args.kube_version,
     })?;
-    let old = read(old);
+    let old = super::Stored::of(read(old), &args.namespace);
     let answers = read(text)
         .into_iter()
         .map(|document| engine.answer(document, &old, (&args, now)))

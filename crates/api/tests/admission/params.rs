@@ -1,0 +1,116 @@
+//! The policy with an allowlist of providers as its parameters.
+
+use std::sync::Arc;
+
+use fivespot_admission::KubeVersion;
+use fivespot_admission::policy::{
+    Binding, GroupVersionKind, GroupVersionResource, Operation, ParamKind, Policies,
+    Policy, Request, User, World,
+};
+use fivespot_api::rules::Rule;
+use fivespot_api::{name, vap};
+use serde_json::{Value, json};
+
+/// A cluster with one ConfigMap, or none.
+struct Cluster(Option<Value>);
+
+impl World for Cluster {
+    fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
+        (kind.kind == "ConfigMap").then_some(true)
+    }
+
+    fn param(&self, _: &ParamKind, namespace: &str, name: &str) -> Option<Value> {
+        let found = self.0.clone();
+        found.filter(|it| {
+            it["metadata"]["namespace"] == namespace && it["metadata"]["name"] == name
+        })
+    }
+}
+
+/// Why the example of a rule is refused; nothing if it is admitted.
+fn answer(params: Option<Value>, (rule, example): (&str, &str)) -> String {
+    let policy = Policy::compile(&vap::params::policy(), KubeVersion::default()).unwrap();
+    let binding = Binding::compile(&vap::params::binding()).unwrap();
+    let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
+    let object = Rule::find(rule).unwrap().example(example);
+    let request = Request {
+        operation: Operation::Create,
+        kind: GroupVersionKind {
+            group: name::GROUP,
+            version: name::VERSION,
+            kind: name::KIND,
+        },
+        resource: GroupVersionResource {
+            group: name::GROUP,
+            version: name::VERSION,
+            resource: name::PLURAL,
+        },
+        equivalents: &[],
+        subresource: "",
+        namespace: "default",
+        name: "worker",
+        object: Some(&object),
+        old_object: None,
+        options: None,
+        user: &User::default(),
+        dry_run: false,
+        namespace_object: None,
+    };
+    let decision = policies.decide(&request, &Cluster(params));
+    let told = decision.denied().map(|it| it.message.clone());
+    let told = told.unwrap_or_default();
+    let why = told.split_once("denied request: ");
+    why.map_or(told.clone(), |(_, why)| why.to_owned())
+}
+
+fn allowing(bootstrap: &str) -> Value {
+    let mut list = vap::params::allowlist();
+    list["data"]["bootstrapGroups"] = json!(bootstrap);
+    list
+}
+
+const CLUSTER_API: (&str, &str) = ("SM009", "bootstrap.cluster.x-k8s.io/v1beta1");
+const K0SMOTRON: (&str, &str) = ("SM009", "k0smotron.io/v1beta1");
+
+#[test]
+fn the_shipped_allowlist_allows_what_the_policy_without_one_allows() {
+    for id in ["SM009", "SM012"] {
+        let rule = Rule::find(id).unwrap();
+        for example in rule.examples.accepts() {
+            let told = answer(Some(vap::params::allowlist()), (id, example));
+            assert_eq!(told, "", "{id} {example}");
+        }
+        for example in rule.examples.rejects() {
+            let told = answer(Some(vap::params::allowlist()), (id, example));
+            assert!(
+                told.contains("must be from an allowed group"),
+                "{id} {example}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_allowlist_of_one_group_refuses_the_others_and_says_so() {
+    assert_eq!(answer(Some(allowing(" k0smotron.io ,")), K0SMOTRON), "");
+    assert_eq!(
+        answer(Some(allowing("k0smotron.io")), CLUSTER_API),
+        "spec.bootstrapSpec.apiVersion: must be from an allowed group: k0smotron.io"
+    );
+    // What only begins like an allowed group is another one.
+    let told = answer(Some(allowing("k0smotron")), K0SMOTRON);
+    assert!(told.contains("must be from an allowed group"), "{told}");
+}
+
+#[test]
+fn without_an_allowlist_nothing_is_admitted() {
+    let told = answer(None, K0SMOTRON);
+    assert!(
+        told.contains("no params found for policy binding"),
+        "{told}"
+    );
+    let mut empty = vap::params::allowlist();
+    empty["data"] = Value::Null;
+    let told = answer(Some(empty), K0SMOTRON);
+    assert!(told.contains("must be from an allowed group"), "{told}");
+}

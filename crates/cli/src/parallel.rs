@@ -1,0 +1,50 @@
+//! Work that is the same for many things, on as many threads as the machine has processors.
+
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::thread;
+
+/// Fewer things than this are not worth a thread.
+const WORTH_A_THREAD: usize = 32;
+
+/// `each` of `items`, in their order.
+pub(crate) fn map<T: Send, R: Send>(
+    items: Vec<T>,
+    each: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let workers = processors.min(items.len() / WORTH_A_THREAD);
+    if workers < 2 {
+        return items.into_iter().map(each).collect();
+    }
+    let share = items.len().div_ceil(workers);
+    let mut items = items.into_iter();
+    let shares = (0..workers).map(|_| items.by_ref().take(share).collect::<Vec<T>>());
+    let shares: Vec<Vec<T>> = shares.collect();
+    let each = &each;
+    thread::scope(|scope| {
+        let working: Vec<_> = shares
+            .into_iter()
+            .map(|share| scope.spawn(move || share.into_iter().map(each).collect()))
+            .collect();
+        let done = working.into_iter().map(|worker| {
+            let done: thread::Result<Vec<R>> = worker.join();
+            done.unwrap_or_else(|panic| resume_unwind(panic))
+        });
+        done.flatten().collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::map;
+
+    #[test]
+    fn everything_is_done_once_and_stays_in_order() {
+        for length in [0, 1, 31, 64, 65, 1000] {
+            let items: Vec<usize> = (0..length).collect();
+            let doubled: Vec<usize> = items.iter().map(|it| it * 2).collect();
+            assert_eq!(map(items, |it| it * 2), doubled, "{length}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The objects as they are stored: `--old`.
+
+use std::collections::HashMap;
+
+use fivespot_admission::crd::CustomResource;
+use fivespot_api::older;
+use serde_json::Value;
+
+use super::Operation;
+use super::answer::Subject;
+use crate::Failure;
+use crate::document::Document;
+
+/// Objects by what they are; of several that are the same, the first.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    by_group_and_kind: HashMap<[String; 2], HashMap<[String; 2], Value>>,
+}
+
+impl Stored {
+    /// Takes what was read. Objects that name no namespace may be in `namespace`.
+    pub(super) fn of(documents: Vec<Document>, namespace: &str) -> Self {
+        let mut stored = Self::default();
+        for mut document in documents {
+            older::to_current_group(&mut document.object);
+            let it = Subject::of(&document);
+            let kind = stored.by_group_and_kind.entry([it.group, it.kind]);
+            let kind = kind.or_default();
+            if it.namespace.is_empty() {
+                // Where objects of the kind live in none, it is looked for there.
+                let everywhere = [String::new(), it.name.clone()];
+                kind.entry(everywhere)
+                    .or_insert_with(|| document.object.clone());
+                let here = [namespace.to_owned(), it.name];
+                kind.entry(here).or_insert(document.object);
+            } else {
+                let there = [it.namespace, it.name];
+                kind.entry(there).or_insert(document.object);
+            }
+        }
+        stored
+    }
+
+    /// The stored state of an object, decoded; none if it is not stored.
+    ///
+    /// # Errors
+    /// It is to be updated and not stored.
+    pub(super) fn state_of(
+        &self,
+        subject: &Subject,
+        resource: &CustomResource,
+        operation: Option<Operation>,
+    ) -> Result<Option<Value>, Failure> {
+        let of_kind = [subject.group.clone(), subject.kind.clone()];
+        let named = [subject.namespace.clone(), subject.name.clone()];
+        let found = self.by_group_and_kind.get(&of_kind);
+        let Some(found) = found.and_then(|it| it.get(&named)) else {
+            if operation != Some(Operation::Update) {
+                return Ok(None);
+            }
+            let why = format!("--old has no {}", subject.handle());
+            return Err(Failure::new(format!("updating {}", subject.origin), why)
+                .remedy("give the stored object with --old"));
+        };
+        let mut object = found.clone();
+        resource.decode(&mut object);
+        if !subject.namespace.is_empty() {
+            object["metadata"]["namespace"] = subject.namespace.as_str().into();
+        }
+        Ok(Some(object))
+    }
+}

@@ -1,0 +1,95 @@
+//! What pages say that `5spot` prints, it prints.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+use std::process::Command;
+use std::sync::Arc;
+
+use fivespot_admission::KubeVersion;
+use fivespot_admission::policy::{
+    Binding, GroupVersionKind, GroupVersionResource, Operation, Policies, Policy,
+    Request, User,
+};
+use fivespot_api::{name, vap};
+use fivespot_testkit::Page;
+use serde_json::Value;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// What `5spot <words>` prints in the root of the source tree.
+fn printed(words: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_5spot"))
+        .args(words.split_whitespace())
+        .current_dir(ROOT)
+        .output()
+        .unwrap();
+    let printed = [output.stdout, output.stderr].concat();
+    String::from_utf8(printed).unwrap()
+}
+
+#[tokio::test]
+async fn the_page_about_admission_shows_what_is_printed() {
+    let page = Page::open("admission.md");
+    page.play("5spot", async |words| printed(words)).await;
+}
+
+#[test]
+fn every_command_of_the_page_about_admission_is_run_somewhere() {
+    for command in Page::open("admission.md").commands() {
+        let program = command.split_whitespace().next().unwrap();
+        assert!(["5spot", "kubectl"].contains(&program), "{command}");
+        assert!(!command.contains(['|', '>', '\'', '"']), "{command}");
+    }
+}
+
+/// The annotation that the page shows is the one that the audit log has.
+#[test]
+fn the_page_about_admission_shows_the_annotation_of_an_audit() {
+    let read = |file: &str| std::fs::read_to_string(format!("{ROOT}/{file}")).unwrap();
+    let example = read("examples/admission/reserved-label.yaml");
+    let object: Value = serde_saphyr::from_str(&example).unwrap();
+    let policy = Policy::compile(&vap::policy(), KubeVersion::default()).unwrap();
+    let binding = Binding::compile(&vap::binding(vap::Action::Audit)).unwrap();
+    let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
+    let request = Request {
+        operation: Operation::Create,
+        kind: GroupVersionKind {
+            group: name::GROUP,
+            version: name::VERSION,
+            kind: name::KIND,
+        },
+        resource: GroupVersionResource {
+            group: name::GROUP,
+            version: name::VERSION,
+            resource: name::PLURAL,
+        },
+        equivalents: &[],
+        subresource: "",
+        namespace: "default",
+        name: "test-reserved-label",
+        object: Some(&object),
+        old_object: None,
+        options: None,
+        user: &User::default(),
+        dry_run: false,
+        namespace_object: None,
+    };
+    let annotations = policies.decide(&request, &()).audit_annotations;
+    let told = &annotations["validation.policy.admission.k8s.io/validation_failure"];
+    let page = read("docs/admission.md");
+    assert!(page.contains(&format!("```json\n{told}\n```\n")), "{told}");
+}
+
+/// What the page shows of a file is what the file says.
+#[test]
+fn the_page_about_admission_shows_the_quota_that_is_shipped() {
+    let read = |file: &str| std::fs::read_to_string(format!("{ROOT}/{file}")).unwrap();
+    let shipped = read("examples/policies/tenant-quota.yaml");
+    let (_, manifest) = shipped.split_at(shipped.find("apiVersion").unwrap());
+    let page = read("docs/admission.md");
+    assert!(page.contains(&format!("```yaml\n{manifest}```\n")));
+}

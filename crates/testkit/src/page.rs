@@ -1,0 +1,75 @@
+//! Pages for people, whose commands are run.
+
+use std::path::{Path, PathBuf};
+
+/// A page with blocks of `console`: a line that begins with `$ ` is a command, what follows it
+/// in the block is what it prints.
+#[derive(Debug)]
+pub struct Page {
+    path: PathBuf,
+    text: String,
+}
+
+#[expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "a page that is not there ends the test"
+)]
+impl Page {
+    /// The page of that name below `docs/`.
+    pub fn open(name: &str) -> Self {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let path = docs.join(name);
+        let text = std::fs::read_to_string(&path).expect("the page");
+        Self { path, text }
+    }
+
+    /// Every command, without its `$ `.
+    pub fn commands(&self) -> Vec<&str> {
+        let lines = self.text.lines();
+        lines.filter_map(|line| line.strip_prefix("$ ")).collect()
+    }
+
+    /// Runs the commands of `program` in their order, given the words after it, and compares
+    /// what they print with what the page says. With `UPDATE_PAGES=1`, writes it down instead.
+    ///
+    /// # Panics
+    /// The page says something else, or none of its commands is the program's.
+    pub async fn play(&self, program: &str, run: impl AsyncFn(&str) -> String) {
+        let start = format!("$ {program} ");
+        let mut played = String::new();
+        // Whether the lines of a block are what a command has printed just now.
+        let mut is_replaced = false;
+        let mut commands = 0;
+        for line in self.text.lines() {
+            if line.starts_with("```") || line.starts_with("$ ") {
+                is_replaced = false;
+            }
+            if is_replaced {
+                continue;
+            }
+            played.push_str(line);
+            played.push('\n');
+            if let Some(words) = line.strip_prefix(&start) {
+                let printed = run(words).await;
+                if !printed.is_empty() {
+                    played.push_str(printed.trim_end());
+                    played.push('\n');
+                }
+                is_replaced = true;
+                commands += 1;
+            }
+        }
+        assert!(commands > 0, "no command of {program}");
+        if std::env::var_os("UPDATE_PAGES").is_some() {
+            std::fs::write(&self.path, played).expect("the page can be written");
+        } else {
+            assert_eq!(
+                played,
+                self.text,
+                "{} is not what happens",
+                self.path.display()
+            );
+        }
+    }
+}

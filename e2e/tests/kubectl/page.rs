@@ -1,0 +1,28 @@
+//! What pages say that kubectl prints, it prints.
+
+use fivespot_testkit::Page;
+
+use super::session::Session;
+use crate::admits_exactly_the_table::POLICY;
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] =
+    &[promise!(the_page_about_admission_shows_what_is_printed).with_kubectl()];
+
+const BINDING: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/scheduledmachine-validation-binding";
+
+/// From a cluster that has the definition and no policy.
+async fn the_page_about_admission_shows_what_is_printed() {
+    let session = Session::start("2026-03-06T15:00:00Z").await;
+    for path in [POLICY, BINDING] {
+        session.cluster.delete(path).await;
+    }
+    let page = Page::open("admission.md");
+    let run = async |words: &str| {
+        let printed = session.kubectl(words).await;
+        // What the page leaves out.
+        printed.trim_end_matches("exit status: 1").to_owned()
+    };
+    page.play("kubectl", run).await;
+}

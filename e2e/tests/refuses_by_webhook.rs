@@ -1,0 +1,168 @@
+//! On a cluster without the policy, the webhook refuses what the policy refuses, in the same
+//! words.
+
+use std::sync::Arc;
+
+use fivespot_api::rules::{RULES, Rule};
+use fivespot_api::{crd, name};
+use fivespot_clock::Clock;
+use fivespot_testkit::{Cluster, instant, machine_path, scheduled_machine};
+use fivespot_webhook::upkeep::{self, Upkeep};
+use fivespot_webhook::{Certificate, Judge, serve};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::admits_exactly_the_table::{
+    POLICY, answer, is_object_name, refusal, until_refused,
+};
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(the_webhook_says_what_the_policy_says).disruptive(),
+    promise!(an_api_server_refuses_by_the_webhook)
+        .disruptive()
+        .on_kubernetes_alone("the embedded server calls no webhooks"),
+];
+
+const NOW: &str = "2026-03-06T15:00:00Z";
+const CONFIGURATION: &str = "5spot-e2e";
+const DENIED: &str = "admission webhook \"scheduledmachine-validation.5spot.finos.org\" \
+                      denied the request: ";
+
+/// The examples that every rule rejects and that a server can be asked about.
+fn rejected() -> impl Iterator<Item = (&'static Rule, &'static str)> {
+    let of_rule = |rule: &'static Rule| {
+        let examples = rule.examples.rejects().iter();
+        examples.map(move |example| (rule, *example))
+    };
+    let all = RULES.iter().flat_map(of_rule);
+    all.filter(|(rule, example)| is_object_name(rule, example))
+}
+
+/// What the webhook is asked about the example of a rule.
+fn question(rule: &Rule, example: &str) -> Value {
+    let object = rule.example(example);
+    let before = rule.before(example);
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "7f0b2891-916f-4ed6-b7cd-27bff1815a8c",
+            "kind": {"group": name::GROUP, "version": name::VERSION, "kind": name::KIND},
+            "resource": {"group": name::GROUP, "version": name::VERSION,
+                "resource": name::PLURAL},
+            "name": object["metadata"]["name"],
+            "namespace": object["metadata"]["namespace"],
+            "operation": if before.is_some() { "UPDATE" } else { "CREATE" },
+            "userInfo": {},
+            "object": object,
+            "oldObject": before,
+        },
+    })
+}
+
+async fn the_webhook_says_what_the_policy_says() {
+    let cluster = Cluster::start(instant(NOW)).await;
+    cluster.apply(&crd::render_without_rules()).await;
+    let by_policy = |refused: &str| refused.contains(": ValidatingAdmissionPolicy '");
+    until_refused(&cluster, &wrong(), |it| by_policy(&it.message)).await;
+    let judge = Judge::new(&["Deny"]).unwrap();
+    for (rule, example) in rejected() {
+        let by_policy = answer(&cluster, rule, example).await.unwrap();
+        let reply = judge.answer(question(rule, example).to_string().as_bytes());
+        let reply: Value = serde_json::from_str(&reply.body).unwrap();
+        let status = &reply["response"]["status"];
+        assert_eq!(
+            status["message"], by_policy.message,
+            "{} {example}",
+            rule.id
+        );
+        assert_eq!(status["reason"], by_policy.reason, "{} {example}", rule.id);
+        assert_eq!(status["code"], by_policy.code, "{} {example}", rule.id);
+    }
+}
+
+fn wrong() -> Value {
+    let mut wrong = scheduled_machine("wrong");
+    wrong["spec"]["nodeDrainTimeout"] = json!("five minutes");
+    wrong
+}
+
+/// A webhook in this process, with a certificate that it keeps in the cluster.
+async fn start(cluster: &Cluster) -> oneshot::Sender<()> {
+    let namespace = cluster.namespace("default");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let settings = fivespot_install::webhook::Settings::default();
+    let mut configuration = settings.configuration();
+    configuration["metadata"]["name"] = json!(CONFIGURATION);
+    let own = &mut configuration["webhooks"][0];
+    own["clientConfig"] = json!({"url": format!("https://127.0.0.1:{port}/validate")});
+    own["namespaceSelector"] =
+        json!({"matchLabels": {"kubernetes.io/metadata.name": namespace}});
+    cluster
+        .apply(&json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+            "metadata": {"name": name::WEBHOOK, "namespace": "default"},
+        }))
+        .await;
+    cluster.apply(&configuration).await;
+    let certificate = Certificate::default();
+    let settings = upkeep::Settings {
+        namespace,
+        secret: name::WEBHOOK.to_owned(),
+        configuration: CONFIGURATION.to_owned(),
+        webhook: name::WEBHOOK_NAME.to_owned(),
+        names: vec!["127.0.0.1".to_owned()],
+    };
+    let upkeep = Upkeep::new(cluster.client(), settings, Clock::system(), &certificate);
+    tokio::spawn(upkeep.run());
+    let judge = Arc::new(Judge::new(&["Deny"]).unwrap());
+    let (stop, stopped) = oneshot::channel();
+    let stopped = async { _ = stopped.await };
+    tokio::spawn(async move {
+        serve(listener, &certificate, (judge, Arc::new(())), stopped).await
+    });
+    stop
+}
+
+async fn an_api_server_refuses_by_the_webhook() {
+    let cluster = Cluster::start(instant(NOW)).await;
+    cluster.apply(&crd::render_without_rules()).await;
+    cluster.delete(POLICY).await;
+    let is_admitted = async || cluster.dry_run(&wrong()).await.is_ok();
+    cluster.eventually(is_admitted).await;
+    let stop = start(&cluster).await;
+    until_refused(&cluster, &wrong(), |it| it.message.starts_with(DENIED)).await;
+    for (rule, example) in rejected() {
+        let refused = answer(&cluster, rule, example).await.unwrap();
+        let told = format!(
+            "ValidatingAdmissionPolicy 'scheduledmachine-validation' with binding \
+             'scheduledmachine-validation-binding' denied request: {}",
+            rule.full_message()
+        );
+        assert!(refused.message.starts_with(DENIED), "{refused:?}");
+        assert!(refused.message.ends_with(&told), "{} {refused:?}", rule.id);
+        // What kubectl prints of an invalid object.
+        assert_eq!(refused.causes, [format!(" : {told}")], "{}", rule.id);
+        let (code, reason) = (refused.code, refused.reason.as_str());
+        assert_eq!((code, reason), (422, "Invalid"), "{}", rule.id);
+    }
+    let good = scheduled_machine("good");
+    cluster.apply(&good).await;
+    // Nobody answers: nothing is admitted but what the policy would not look at.
+    drop(stop);
+    let is_silent = |it: &crate::admits_exactly_the_table::Refusal| {
+        it.message.contains("failed calling webhook")
+    };
+    until_refused(&cluster, &scheduled_machine("another"), is_silent).await;
+    let path = machine_path("good");
+    let label = json!({"metadata": {"labels": {"team": "a"}}});
+    assert_eq!(refusal(cluster.try_patch(&path, &label).await), None);
+    cluster.delete(&path).await;
+    let kind = "validatingwebhookconfigurations";
+    let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}/{CONFIGURATION}");
+    cluster.delete(&path).await;
+}
