@@ -10,6 +10,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+use crate::apply::{self, Writer};
 use crate::chore::Chore;
 use crate::meta;
 use crate::selector::matches_label_selector;
@@ -93,9 +94,17 @@ pub(crate) fn count(state: &mut State, key: &Key) {
         status["disruptedPods"] = Value::Object(disrupted);
     }
     status["conditions"] = json!([condition(&budget, allowed, now)]);
-    let mut budget = Value::clone(&budget);
-    meta::fields(&mut budget).insert("status".to_owned(), status);
-    state.put(shelf, budget);
+    let mut counted = Value::clone(&budget);
+    meta::fields(&mut counted).insert("status".to_owned(), status);
+    if let Some(resource) = state.kept(shelf).cloned() {
+        let writer = Writer {
+            manager: "kube-controller-manager",
+            subresource: "status",
+            now,
+        };
+        apply::tracked(&resource, Some(&budget), &mut counted, &writer);
+    }
+    state.put(shelf, counted);
 }
 
 /// How many pods have to stay healthy.

@@ -1,11 +1,14 @@
 //! CustomResourceDefinitions: from a written object to a served resource and back.
 
+pub(crate) mod naming;
+
 use std::sync::Arc;
 
 use fivespot_admission::crd::Crd;
 use serde_json::{Value, json};
 
 use crate::alias;
+use crate::apply::{self, Writer};
 use crate::chore::Chore;
 use crate::meta;
 use crate::registry::Registry;
@@ -13,8 +16,9 @@ use crate::resource::{
     Column, GroupResource, Resource, Scale, Subresource, Verb, api_version,
 };
 use crate::state::State;
-use crate::store::{Change, Key, Range, Shelf};
+use crate::store::{Change, Key, Object, Range, Shelf};
 use crate::verb::delete::{Options, Propagation, delete_object};
+use naming::{Names, Taken};
 
 /// Keeps a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -23,30 +27,98 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
     let Some(after) = change.after.as_deref() else {
         withdraw(state, &change.told);
+        reconsider(state, change.shelf, &defined(&change.told).group);
         return;
     };
     if meta::is_deleting(after) {
         state.chores.note(Chore::Definition(change.key.clone()));
         return;
     }
-    let defined = defined(after);
-    let known = state.definitions.contains_key(&defined);
+    let known = state.definitions.contains_key(&defined(after));
     let same = change
         .before
         .as_deref()
         .is_some_and(|it| it["spec"] == after["spec"]);
-    if known && same {
-        return;
+    if !(known && same) {
+        look_at(state, change.shelf, after);
     }
-    let mut definition = after.clone();
-    let conflict = conflict(&state.registry, &definition);
-    if conflict.is_none() {
+}
+
+/// Gives those definitions of a group their names that could not have them before.
+fn reconsider(state: &mut State, shelf: Shelf, group: &str) {
+    let waits = |it: &Value| {
+        let conditions = it["status"]["conditions"].as_array();
+        let mut refused = conditions.into_iter().flatten();
+        refused.any(|it| it["type"] == "NamesAccepted" && it["status"] == "False")
+            && !meta::is_deleting(it)
+    };
+    let waiting: Vec<Object> = others(state, shelf, group, "")
+        .into_iter()
+        .filter(|it| waits(it))
+        .collect();
+    for definition in waiting {
+        look_at(state, shelf, &definition);
+    }
+}
+
+/// The definitions of a group, but for the one of that name.
+fn others(state: &State, shelf: Shelf, group: &str, name: &str) -> Vec<Object> {
+    let found = state.store.list(shelf, &Range::default(), None);
+    let found = found.into_iter().flatten().map(|(_, it)| it);
+    found
+        .filter(|it| it["spec"]["group"] == group && meta::name(it) != name)
+        .cloned()
+        .collect()
+}
+
+/// Serves what a definition defines if it can have its names, and says so in its status.
+fn look_at(state: &mut State, shelf: Shelf, written: &Value) {
+    let defined = defined(written);
+    let mut taken = Taken::default();
+    for other in others(state, shelf, &defined.group, meta::name(written)) {
+        taken.add(&other);
+    }
+    let names = naming::of(written, &taken);
+    let mut definition = written.clone();
+    if names.conflict.is_none() || is_established(written) {
         serve(state, &definition, &defined);
-        meta::add_finalizer(&mut definition, CLEANUP);
     }
-    let status = status(&definition, conflict, &state.now());
+    let status = status(&definition, names, &state.now());
     meta::fields(&mut definition).insert("status".to_owned(), status);
-    state.put(change.shelf, definition);
+    if let Some(resource) = state.kept(shelf).cloned() {
+        let writer = Writer {
+            manager: "kube-apiserver",
+            subresource: "status",
+            now: state.clock.now(),
+        };
+        apply::tracked(&resource, Some(written), &mut definition, &writer);
+    }
+    state.put(shelf, definition);
+}
+
+/// What the deletion of a definition begins with: it waits for its objects.
+pub(crate) fn begin_ending(definition: &mut Value, now: &str) {
+    meta::add_finalizer(definition, CLEANUP);
+    let condition = json!({
+        "type": "Terminating",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion \
+            will be triggered as soon as possible",
+    });
+    let status = meta::field(meta::fields(definition), "status");
+    let conditions = status.entry("conditions").or_insert(Value::Null);
+    match conditions {
+        Value::Array(all) => all.push(condition),
+        other => *other = json!([condition]),
+    }
+}
+
+fn is_established(definition: &Value) -> bool {
+    let conditions = definition["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|it| it["type"] == "Established" && it["status"] == "True")
 }
 
 fn defined(definition: &Value) -> GroupResource {
@@ -95,53 +167,14 @@ fn withdraw(state: &mut State, definition: &Value) {
     state.hub.end(shelf);
 }
 
-/// The first name that another resource of the group has already: reason and message.
-fn conflict(registry: &Registry, definition: &Value) -> Option<(&'static str, String)> {
-    let names = &definition["spec"]["names"];
-    let own = defined(definition);
-    let others: Vec<&Arc<Resource>> = registry
-        .all()
-        .filter(|it| it.group == own.group && it.plural != own.resource)
-        .collect();
-    let taken = |name: &str| {
-        others.iter().any(|it| {
-            it.plural == name
-                || it.singular == name
-                || it.short_names.iter().any(|short| short == name)
-        })
-    };
-    let kind_taken = |name: &str| {
-        others
-            .iter()
-            .any(|it| it.kind == name || it.list_kind == name)
-    };
-    let message = |name: &str| format!("{name:?} is already in use");
-    let text = |key: &str| names[key].as_str().unwrap_or_default();
-    if taken(text("plural")) {
-        return Some(("PluralConflict", message(text("plural"))));
-    }
-    if taken(text("singular")) {
-        return Some(("SingularConflict", message(text("singular"))));
-    }
-    if let Some(short) = strings(&names["shortNames"])
-        .into_iter()
-        .find(|it| taken(it))
-    {
-        return Some(("ShortNamesConflict", message(&short)));
-    }
-    if kind_taken(text("kind")) {
-        return Some(("KindConflict", message(text("kind"))));
-    }
-    kind_taken(text("listKind")).then(|| ("ListKindConflict", message(text("listKind"))))
-}
-
-fn status(definition: &Value, conflict: Option<(&str, String)>, now: &str) -> Value {
-    let served = conflict.is_none();
-    let (reason, message) =
-        conflict.unwrap_or(("NoConflicts", "no conflicts found".to_owned()));
+fn status(definition: &Value, names: Names, now: &str) -> Value {
+    let accepted = names.conflict.is_none();
+    let (reason, message) = names
+        .conflict
+        .unwrap_or(("NoConflicts", "no conflicts found".to_owned()));
     let had = &definition["status"];
-    let condition = |kind: &str, reason: &str, message: &str| {
-        let word = if served { "True" } else { "False" };
+    let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
+        let word = if holds { "True" } else { "False" };
         let old = had["conditions"].as_array();
         let old = old.into_iter().flatten().find(|it| it["type"] == kind);
         let since = match old {
@@ -156,18 +189,14 @@ fn status(definition: &Value, conflict: Option<(&str, String)>, now: &str) -> Va
             "message": message,
         })
     };
-    let established = if served {
+    let established = accepted || is_established(definition);
+    let (why, told) = if established {
         (
             "InitialNamesAccepted",
             "the initial names have been accepted",
         )
     } else {
         ("NotAccepted", "not all names are accepted")
-    };
-    let accepted = if served {
-        definition["spec"]["names"].clone()
-    } else {
-        had["acceptedNames"].clone()
     };
     let mut stored = strings(&had["storedVersions"]);
     let versions = definition["spec"]["versions"].as_array();
@@ -183,10 +212,10 @@ fn status(definition: &Value, conflict: Option<(&str, String)>, now: &str) -> Va
     }
     json!({
         "conditions": [
-            condition("NamesAccepted", reason, &message),
-            condition("Established", established.0, established.1),
+            condition("NamesAccepted", accepted, reason, &message),
+            condition("Established", established, why, told),
         ],
-        "acceptedNames": accepted,
+        "acceptedNames": names.accepted,
         "storedVersions": stored,
     })
 }

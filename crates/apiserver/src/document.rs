@@ -12,6 +12,7 @@ use crate::identity::{ISSUER, TokenKey};
 use crate::meta;
 use crate::openapi::Documents;
 use crate::registry::Registry;
+use crate::route;
 use crate::status::Status;
 
 /// The documents of a server; those that take time to make are kept.
@@ -54,6 +55,9 @@ impl Library {
             _ => None,
         };
         let Some((form, value)) = found else {
+            if let Some(target) = route::beside_subresources(registry, &call.path) {
+                return Status::not_found(&target.resource, &target.name).into();
+            }
             // Below a built-in group a resource is missing, elsewhere a page.
             let group = match parts.as_slice() {
                 ["api", _, ..] => "",

@@ -2,22 +2,32 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use fivespot_clock::Clock;
 use serde_json::{Value, json};
 
 use crate::answer::{Content, List};
 use crate::meta;
+use crate::protobuf;
 use crate::resource::Resource;
-use crate::status::Status;
+use crate::status::{Details, Reason, Status};
 use crate::store::Object;
 use crate::table::{self, IncludeObject, TablePrinter};
 use crate::watch::{Event, frame};
 
 /// What an `Accept` header asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Whole objects.
+pub(crate) struct Form {
+    view: View,
+    /// Whether metadata and tables are those of `meta.k8s.io/v1beta1`.
+    beta: bool,
+    pub(crate) yaml: bool,
+}
+
+/// What is shown of an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum View {
+    /// All of it.
     #[default]
     Whole,
     /// `PartialObjectMetadata` and lists of them.
@@ -27,44 +37,126 @@ pub(crate) enum Form {
 }
 
 /// What is offered.
-const OFFERED: [&str; 1] = ["application/json"];
+const OFFERED: [&str; 2] = ["application/json", "application/yaml"];
+
+/// No form that a client accepts is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unacceptable {
+    /// The media types are others.
+    Media,
+    /// The media type is offered, but not for what is asked of it.
+    View,
+}
+
+impl Unacceptable {
+    /// The refusal. Paths of built-in kinds are closed to other media types before anything
+    /// is read.
+    pub(crate) fn to_status(self, built_in: bool) -> Status {
+        if self == Self::View || !built_in {
+            return Status::not_acceptable(&OFFERED);
+        }
+        let list = OFFERED.join(", ");
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {list}");
+        Status::new(406, Reason::NotAcceptable, message).with_details(Details::default())
+    }
+}
 
 impl Form {
     /// Reads an `Accept` header; the first form that is offered is taken.
     ///
     /// # Errors
-    /// 406 when none is.
-    pub(crate) fn negotiate(accept: &str) -> Result<Self, Status> {
+    /// When none is.
+    pub(crate) fn negotiate(accept: &str) -> Result<Self, Unacceptable> {
         if accept.trim().is_empty() {
-            return Ok(Self::Whole);
+            return Ok(Self::default());
         }
-        let found = accept.split(',').find_map(Self::of);
-        found.ok_or_else(|| Status::not_acceptable(&OFFERED))
+        let mut refused = Unacceptable::Media;
+        for clause in accept.split(',') {
+            match Self::of(clause) {
+                Err(Unacceptable::Media) => {}
+                Err(Unacceptable::View) => refused = Unacceptable::View,
+                accepted => return accepted,
+            }
+        }
+        Err(refused)
     }
 
-    fn of(clause: &str) -> Option<Self> {
+    fn of(clause: &str) -> Result<Self, Unacceptable> {
         let mut parts = clause.split(';').map(str::trim);
-        if !matches!(parts.next()?, "application/json" | "application/*" | "*/*") {
-            return None;
+        let mut form = Self::default();
+        match parts.next() {
+            Some("application/json" | "application/*" | "*/*") => {}
+            Some("application/yaml") => form.yaml = true,
+            // It is known, if not offered.
+            Some(protobuf::MEDIA) => return Err(Unacceptable::View),
+            _ => return Err(Unacceptable::Media),
         }
         let mut wanted = "";
         for part in parts {
             match part.split_once('=') {
                 Some(("as", kind)) => wanted = kind,
-                Some(("g", group)) if group != "meta.k8s.io" => return None,
-                Some(("v", version)) if !matches!(version, "v1" | "v1beta1") => {
-                    return None;
-                }
+                Some(("g", "meta.k8s.io") | ("v", "v1")) => {}
+                Some(("v", "v1beta1")) => form.beta = true,
+                Some(("g" | "v", _)) => return Err(Unacceptable::View),
                 _ => {}
             }
         }
-        match wanted {
-            "" => Some(Self::Whole),
-            "Table" => Some(Self::Table),
-            "PartialObjectMetadata" | "PartialObjectMetadataList" => Some(Self::Metadata),
-            _ => None,
+        form.view = match wanted {
+            "" => View::Whole,
+            "Table" => View::Table,
+            "PartialObjectMetadata" | "PartialObjectMetadataList" => View::Metadata,
+            _ => return Err(Unacceptable::View),
+        };
+        Ok(form)
+    }
+
+    /// The media type of the answer.
+    pub(crate) fn content_type(self) -> &'static str {
+        if self.yaml {
+            "application/yaml"
+        } else {
+            "application/json"
         }
     }
+
+    /// Refuses a word for what the rows of a table carry that is none.
+    ///
+    /// # Errors
+    /// 400.
+    pub(crate) fn check(self, include: &str) -> Result<(), Status> {
+        if self.view != View::Table || IncludeObject::parse(include).is_some() {
+            return Ok(());
+        }
+        Err(Status::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: \
+             {include:?}: must be 'Metadata', 'Object', 'None', or empty"
+        )))
+    }
+
+    /// Marks tables and metadata as those of the version that was asked for.
+    fn versioned(self, mut shown: Value) -> Value {
+        if !self.beta {
+            return shown;
+        }
+        let beta = "meta.k8s.io/v1beta1";
+        let rows = shown.get_mut("rows").and_then(Value::as_array_mut);
+        let objects = rows.into_iter().flatten().map(|it| &mut it["object"]);
+        for object in objects.filter(|it| it["kind"] == "PartialObjectMetadata") {
+            object["apiVersion"] = beta.into();
+        }
+        shown["apiVersion"] = beta.into();
+        shown
+    }
+}
+
+/// JSON as YAML, its keys sorted as Kubernetes' encoder does.
+fn yaml(json: &Bytes) -> Bytes {
+    let Ok(mut value) = serde_json::from_slice::<Value>(json) else {
+        return json.clone();
+    };
+    value.sort_all_objects();
+    // JSON is YAML too, so that there is an answer whatever happens.
+    serde_saphyr::to_string(&value).map_or_else(|_| json.clone(), Bytes::from)
 }
 
 /// How much of an object a table's row carries.
@@ -83,6 +175,20 @@ pub(crate) struct Writer<'a> {
 impl Writer<'_> {
     /// The text of a content that is no watch.
     pub(crate) fn text(&self, content: &Content) -> Bytes {
+        let text = self.json(content);
+        match content {
+            Content::Document { .. } | Content::Watch(_) => text,
+            _ if self.form.yaml => yaml(&text),
+            // Go's encoder ends what it writes with the end of a line.
+            _ => {
+                let mut line = BytesMut::from(text);
+                line.extend_from_slice(b"\n");
+                line.freeze()
+            }
+        }
+    }
+
+    fn json(&self, content: &Content) -> Bytes {
         match content {
             Content::Plain(value) => meta::json(value),
             Content::Document { body, .. } => body.clone(),
@@ -93,14 +199,14 @@ impl Writer<'_> {
     }
 
     fn object(&self, resource: &Resource, object: &Object) -> Bytes {
-        match self.form {
-            Form::Whole => meta::json(object),
-            Form::Metadata => meta::json(&partial(object)),
-            Form::Table => {
+        match self.form.view {
+            View::Whole => meta::json(object),
+            View::Metadata => meta::json(&self.form.versioned(partial(object))),
+            View::Table => {
                 let table = self
                     .printer(resource)
                     .table(object, std::slice::from_ref(&**object));
-                meta::json(&table)
+                meta::json(&self.form.versioned(table))
             }
         }
     }
@@ -111,20 +217,38 @@ impl Writer<'_> {
 
     fn list(&self, list: &List) -> Bytes {
         let resource = &list.resource;
-        match self.form {
-            Form::Whole => {
+        match self.form.view {
+            View::Whole => {
                 let items = list.items.iter().map(|it| item(resource, it));
-                whole_list(&resource.list_kind, &resource.api_version(), list, items)
+                let mut metadata = list.metadata();
+                // Of custom objects Kubernetes says also that there are no more.
+                if resource.custom && metadata.get("continue").is_none() {
+                    metadata["continue"] = "".into();
+                }
+                whole_list(
+                    (&resource.list_kind, &resource.api_version()),
+                    &metadata,
+                    items,
+                )
             }
-            Form::Metadata => {
-                let items = list.items.iter().map(|it| meta::json(&partial(it)));
-                whole_list("PartialObjectMetadataList", "meta.k8s.io/v1", list, items)
+            View::Metadata => {
+                let form = self.form;
+                let items = list.items.iter();
+                let items = items.map(|it| meta::json(&form.versioned(partial(it))));
+                let version = if form.beta { "v1beta1" } else { "v1" };
+                let version = format!("meta.k8s.io/{version}");
+                whole_list(
+                    ("PartialObjectMetadataList", &version),
+                    &list.metadata(),
+                    items,
+                )
             }
-            Form::Table => {
+            View::Table => {
                 let head = json!({"metadata": list.metadata()});
                 let items: Vec<Value> =
                     list.items.iter().map(|it| Value::clone(it)).collect();
-                meta::json(&self.printer(resource).table(&head, &items))
+                let table = self.printer(resource).table(&head, &items);
+                meta::json(&self.form.versioned(table))
             }
         }
     }
@@ -132,13 +256,11 @@ impl Writer<'_> {
 
 /// A list's text, put together from its items' so that none is copied as a value.
 fn whole_list(
-    kind: &str,
-    api_version: &str,
-    list: &List,
+    (kind, api_version): (&str, &str),
+    metadata: &Value,
     items: impl Iterator<Item = Bytes>,
 ) -> Bytes {
-    let head =
-        json!({"kind": kind, "apiVersion": api_version, "metadata": list.metadata()});
+    let head = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
     let mut text = head.to_string().into_bytes();
     text.pop();
     text.extend_from_slice(b",\"items\":[");
@@ -194,14 +316,14 @@ impl WatchForm {
 
     /// One event as one line.
     pub(crate) fn line(&mut self, event: &Event, resource: &Arc<Resource>) -> Vec<u8> {
-        let object = match self.form {
-            Form::Whole => return event.line(resource),
-            Form::Metadata | Form::Table => event.object(resource),
+        let object = match self.form.view {
+            View::Whole => return event.line(resource),
+            View::Metadata | View::Table => event.object(resource),
         };
         let Some(object) = object else {
             return event.line(resource);
         };
-        let shown = if self.form == Form::Metadata {
+        let shown = if self.form.view == View::Metadata {
             partial(&object)
         } else {
             let turn = if self.begun {
@@ -213,7 +335,7 @@ impl WatchForm {
             let printer = TablePrinter::new(resource, self.include, self.clock.now());
             printer.event(&object, turn)
         };
-        frame(event.kind(), &meta::json(&shown))
+        frame(event.kind(), &meta::json(&self.form.versioned(shown)))
     }
 }
 
@@ -223,29 +345,51 @@ mod tests {
 
     #[test]
     fn the_first_form_that_is_offered_is_taken() {
+        let form = |view, beta, yaml| Form { view, beta, yaml };
         let rows = [
-            ("", Form::Whole),
-            ("*/*", Form::Whole),
+            ("", form(View::Whole, false, false)),
+            ("*/*", form(View::Whole, false, false)),
+            ("application/yaml", form(View::Whole, false, true)),
             (
                 "application/vnd.kubernetes.protobuf, application/json",
-                Form::Whole,
+                form(View::Whole, false, false),
             ),
             (
                 "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
-                Form::Table,
+                form(View::Table, false, false),
+            ),
+            (
+                "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
+                form(View::Table, true, false),
             ),
             (
                 "application/json;as=Other;v=v1;g=meta.k8s.io,application/json",
-                Form::Whole,
+                form(View::Whole, false, false),
             ),
             (
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-                Form::Metadata,
+                form(View::Metadata, false, false),
             ),
         ];
         for (accept, form) in rows {
             assert_eq!(Form::negotiate(accept), Ok(form), "{accept}");
         }
-        assert_eq!(Form::negotiate("application/xml").unwrap_err().code, 406);
+        let refused = |accept| Form::negotiate(accept).unwrap_err();
+        assert_eq!(refused("application/xml"), Unacceptable::Media);
+        assert_eq!(refused("application/json;as=Other"), Unacceptable::View);
+        assert_eq!(
+            refused("application/json;as=Other,application/xml"),
+            Unacceptable::View
+        );
+    }
+
+    #[test]
+    fn yaml_has_its_keys_sorted() {
+        let json = Bytes::from_static(br#"{"b":"yes","a":[1,{"d":null,"c":""}]}"#);
+        let text = yaml(&json);
+        let text = std::str::from_utf8(&text).unwrap();
+        assert!(text.starts_with("a:"), "{text}");
+        let read: Value = serde_saphyr::from_str(text).unwrap();
+        assert_eq!(read, serde_json::from_slice::<Value>(&json).unwrap());
     }
 }

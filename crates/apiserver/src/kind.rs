@@ -13,6 +13,7 @@ use fivespot_admission::crd::Crd;
 use fivespot_admission::policy::{Binding, Policy};
 use serde_json::{Value, json};
 
+use crate::definition::naming;
 use crate::meta;
 use crate::resource::Resource;
 use crate::state::State;
@@ -171,7 +172,11 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
             });
             fields.insert("status".to_owned(), status);
         }
-        Kind::Definition | Kind::Policy => {
+        Kind::Definition => {
+            let status = naming::fresh(object);
+            meta::fields(object).insert("status".to_owned(), status);
+        }
+        Kind::Policy => {
             fields.shift_remove("status");
         }
         Kind::Other if resource.custom && resource.has_status() => {
@@ -235,7 +240,10 @@ pub(crate) fn errors(
         return Vec::new();
     }
     match Kind::of(resource) {
-        Kind::Definition => refusal(Crd::compile(object, state.kube)),
+        Kind::Definition => refusal(match old {
+            None => Crd::compile(object, state.kube),
+            Some(old) => Crd::replace(object, old, state.kube),
+        }),
         Kind::Policy => refusal(Policy::compile(object, state.kube)),
         Kind::Binding => refusal(Binding::compile(object)),
         Kind::Budget => budget_errors(object),

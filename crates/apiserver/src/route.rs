@@ -32,8 +32,8 @@ impl Target {
     pub(crate) fn verb(&self, method: &http::Method, watch: bool) -> Option<Verb> {
         let one = !self.name.is_empty();
         Some(match (method.as_str(), one) {
-            ("GET" | "HEAD", _) if watch && self.subresource.is_empty() => Verb::Watch,
             ("GET" | "HEAD", true) => Verb::Get,
+            ("GET" | "HEAD", false) if watch => Verb::Watch,
             ("GET" | "HEAD", false) => Verb::List,
             ("POST", false) => Verb::Create,
             ("POST", true) if !self.subresource.is_empty() => Verb::Create,
@@ -54,6 +54,23 @@ impl Target {
         }
         let mut all = self.resource.subresources.iter();
         all.any(|it| it.name() == self.subresource && it.verbs().contains(&verb))
+    }
+}
+
+/// The custom object that a path names with a subresource that is not served: Kubernetes
+/// misses the object then, not the page.
+pub(crate) fn beside_subresources(registry: &Registry, path: &str) -> Option<Target> {
+    let (object, below) = path.trim_end_matches('/').rsplit_once('/')?;
+    match find(registry, object) {
+        Route::Resource(target)
+            if target.resource.custom
+                && !target.name.is_empty()
+                && target.subresource.is_empty()
+                && !below.is_empty() =>
+        {
+            Some(target)
+        }
+        _ => None,
     }
 }
 

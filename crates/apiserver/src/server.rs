@@ -213,6 +213,12 @@ impl Server {
         answer
     }
 
+    /// Whether a path is about objects of a built-in kind.
+    pub(crate) fn is_built_in(&self, path: &str) -> bool {
+        let route = route::find(&self.state().registry, path);
+        matches!(route, Route::Resource(target) if !target.resource.custom)
+    }
+
     /// The user whose token this is: a service account, in its groups and with what its
     /// token is bound to.
     ///

@@ -96,7 +96,7 @@ where
     let wire = Wire {
         server,
         include: String::new(),
-        form: Form::Whole,
+        form: Form::default(),
     };
     let body = match read {
         Ok(read) => read.to_bytes(),
@@ -111,7 +111,16 @@ where
     let holds_clock = busy.is_some();
     let read = server
         .impersonated(&user, &head.headers)
-        .and_then(|other| understand(&head, body, (user, other), holds_clock));
+        .and_then(|other| understand(server, &head, body, (user, other)))
+        .map(|(call, form)| {
+            (
+                Call {
+                    holds_clock,
+                    ..call
+                },
+                form,
+            )
+        });
     match read {
         Err(refused) => wire.response(refused.into(), busy),
         Ok((call, form)) => {
@@ -132,27 +141,32 @@ pub(crate) fn refuse(server: &Server, why: Status) -> Response<Body> {
     let wire = Wire {
         server,
         include: String::new(),
-        form: Form::Whole,
+        form: Form::default(),
     };
     wire.response(why.into(), None)
 }
 
 fn understand(
+    server: &Server,
     head: &http::request::Parts,
     body: Bytes,
     (user, other): (User, Option<User>),
-    holds_clock: bool,
 ) -> Result<(Call, Form), Status> {
     let text = |name: HeaderName| header(&head.headers, &name);
     let accept = text(ACCEPT);
     let path = head.uri.path().to_owned();
     // Documents have forms of their own and fall back to JSON.
     let documents = !path.starts_with("/api/") && !path.starts_with("/apis/");
+    let query = Query::parse(head.uri.query().unwrap_or_default())?;
     let form = if documents {
-        Form::Whole
+        Form::default()
     } else {
-        Form::negotiate(&accept)?
+        let form = Form::negotiate(&accept);
+        form.map_err(|it| it.to_status(server.is_built_in(&path)))?
     };
+    if form.yaml && query.watch {
+        return Err(Status::not_acceptable(&["application/json"]));
+    }
     let (user, impersonator) = match other {
         Some(other) => (other, Some(user)),
         None => (user, None),
@@ -160,14 +174,14 @@ fn understand(
     let call = Call {
         method: head.method.clone(),
         path,
-        query: Query::parse(head.uri.query().unwrap_or_default())?,
+        query,
         accept,
         content_type: text(CONTENT_TYPE),
         agent: text(USER_AGENT),
         user,
         impersonator,
         body: Payload::Bytes(body),
-        holds_clock,
+        holds_clock: false,
     };
     Ok((call, form))
 }
@@ -190,11 +204,17 @@ struct Wire<'a> {
 
 impl Wire<'_> {
     fn response(&self, answer: Answer, busy: Option<Busy>) -> Response<Body> {
+        let as_table =
+            !matches!(answer.content, Content::Plain(_) | Content::Document { .. });
+        let answer = match self.form.check(&self.include) {
+            Err(refused) if as_table => Answer::from(refused),
+            _ => answer,
+        };
         let clock = self.server.clock();
         let mut headers = HeaderMap::new();
         let kind = match &answer.content {
             Content::Document { content_type, .. } => content_type.as_str(),
-            _ => "application/json",
+            _ => self.form.content_type(),
         };
         put(&mut headers, CONTENT_TYPE, kind);
         for warning in &answer.warnings {

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::builtin::creation_description;
+use crate::meta;
 use crate::resource::{Column, Resource};
 use json_path::JsonPath;
 
@@ -154,7 +155,7 @@ impl<'a> TablePrinter<'a> {
     fn row(&self, object: &Value) -> Value {
         let mut cells = builtin::cells(self.resource, object, self.now);
         if cells.is_empty() {
-            cells.push(object["metadata"]["name"].clone());
+            cells.push(meta::name(object).into());
             let columns = self.columns().iter().zip(&self.paths);
             cells.extend(columns.map(|(column, path)| {
                 let found = path.as_ref().and_then(|it| it.first(object));

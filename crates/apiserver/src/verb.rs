@@ -14,6 +14,8 @@ mod write;
 
 pub(crate) use write::invalid;
 
+use http::Method;
+
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::identity;
@@ -21,7 +23,7 @@ use crate::options;
 use crate::resource::Verb;
 use crate::route::Target;
 use crate::state::State;
-use crate::status::Status;
+use crate::status::{Details, Reason, Status};
 
 /// Does what a request asks for.
 ///
@@ -34,7 +36,7 @@ pub(crate) fn perform(
 ) -> Result<Answer, Status> {
     let verb = target.verb(&call.method, call.query.watch);
     let verb = verb.filter(|it| target.allows(*it));
-    let verb = verb.ok_or_else(Status::method_not_allowed)?;
+    let verb = verb.ok_or_else(|| not_served(call, target))?;
     options::check(call)?;
     if target.subresource == "scale" {
         return scale::perform(state, call, target, verb);
@@ -54,4 +56,24 @@ pub(crate) fn perform(
         Verb::Delete => delete::delete(state, call, target),
         Verb::DeleteCollection => delete::delete_collection(state, call, target),
     }
+}
+
+/// 405; of a custom object's subresource it says which verb is not served.
+fn not_served(call: &Call, target: &Target) -> Status {
+    let resource = &target.resource;
+    if !resource.custom || target.subresource.is_empty() {
+        return Status::method_not_allowed();
+    }
+    let verb = match call.method {
+        Method::POST => "create",
+        Method::DELETE => "delete",
+        _ => return Status::method_not_allowed(),
+    };
+    let what = resource.qualified();
+    let message = format!("{verb} is not supported on resources of kind {what:?}");
+    Status::new(405, Reason::MethodNotAllowed, message).with_details(Details {
+        group: resource.group.clone(),
+        kind: resource.plural.clone(),
+        ..Details::default()
+    })
 }

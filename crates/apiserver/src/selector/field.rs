@@ -62,10 +62,8 @@ impl Requirement {
                 format!("invalid selector: '{part}'; can't understand '{part}'");
             return Err(Status::bad_request(message));
         };
-        let path = kept_path(resource, field).ok_or_else(|| {
-            let message = format!("field label not supported: {field}");
-            Status::bad_request(message)
-        })?;
+        let path = kept_path(resource, field)
+            .ok_or_else(|| Status::bad_request(unknown(resource, field)))?;
         Ok(Self {
             path: path.split('.').map(str::to_owned).collect(),
             equal,
@@ -75,6 +73,20 @@ impl Requirement {
                 .replace("\\\\", "\\"),
         })
     }
+}
+
+/// What Kubernetes says of a field that the kind cannot be selected by; kinds that have no
+/// list of their own share one.
+fn unknown(resource: &Resource, field: &str) -> String {
+    let kept = &resource.storage;
+    let own = ["pods", "nodes", "namespaces", "secrets", "events"];
+    if resource.custom || (kept.group.is_empty() && own.contains(&&*kept.resource)) {
+        return format!("field label not supported: {field}");
+    }
+    format!(
+        "{field:?} is not a known field selector: only \"metadata.name\", \
+         \"metadata.namespace\""
+    )
 }
 
 /// Where the field that a selector names is in the object as it is kept.

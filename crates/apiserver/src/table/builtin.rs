@@ -12,7 +12,7 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
     if resource.custom {
         return Vec::new();
     }
-    let name = object["metadata"]["name"].clone();
+    let name = string(&object["metadata"]["name"]);
     let age: Value = age(&object["metadata"]["creationTimestamp"], now).into();
     let created = object["metadata"]["creationTimestamp"].clone();
     match resource.kind.as_str() {
@@ -233,7 +233,7 @@ fn event(object: &Value, now: Timestamp) -> Vec<Value> {
             .trim()
             .into(),
         age(first_seen, now).into(),
-        times.to_string().into(),
+        times.into(),
         object["metadata"]["name"].clone(),
     ]
 }

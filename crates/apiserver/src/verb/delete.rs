@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{list, read};
 use crate::answer::{Answer, Content, List};
 use crate::call::{Call, Payload};
+use crate::definition;
 use crate::intake::{self, Unreadable};
 use crate::meta;
 use crate::options::invalid;
@@ -142,7 +143,7 @@ pub(crate) fn delete_object(
     check_preconditions(&resource, &old, options)?;
     let mut object = Value::clone(&old);
     choose_finalizers(&mut object, options.propagation);
-    mark(state, &resource, &mut object, options);
+    mark(state, (shelf, &resource), &mut object, options);
     if options.dry_run {
         let object = Arc::new(object);
         let gone = is_finished(&object);
@@ -160,7 +161,12 @@ pub(crate) fn delete_object(
 }
 
 /// Sets the deletion time and the grace period, or shortens the one that runs.
-fn mark(state: &State, resource: &Resource, object: &mut Value, options: &Options) {
+fn mark(
+    state: &State,
+    (shelf, resource): (Shelf, &Resource),
+    object: &mut Value,
+    options: &Options,
+) {
     let grace = grace_seconds(resource, object, options);
     let was_deleting = meta::is_deleting(object);
     let had = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
@@ -174,6 +180,11 @@ fn mark(state: &State, resource: &Resource, object: &mut Value, options: &Option
     let due = due.unwrap_or_else(|_| state.clock.now());
     meta::set(object, "deletionTimestamp", meta::time(due));
     let is_namespace = resource.storage == GroupResource::new("", "namespaces");
+    if state.shelves.definitions == shelf {
+        // It is no deletion of its own: the definition is updated to wait for its objects.
+        definition::begin_ending(object, &state.now());
+        return;
+    }
     if !is_namespace {
         meta::set(object, "deletionGracePeriodSeconds", grace);
     }

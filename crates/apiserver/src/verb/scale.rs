@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::write::Draft;
 use super::{patch, read, update};
 use crate::answer::{Answer, Content};
+use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::intake;
 use crate::meta;
@@ -43,7 +44,16 @@ pub(super) fn perform(
     put(&mut object, &paths.spec_replicas_path, replicas);
     let mut main = target.clone();
     main.subresource.clear();
-    let mut answer = update::finish(state, call, &main, Draft::new(object, Some(old)))?;
+    let manager = call.manager();
+    let writer = Writer {
+        manager: &manager,
+        subresource: "scale",
+        now: state.clock.now(),
+    };
+    apply::scaled(&target.resource, &old, &mut object, &writer);
+    let mut draft = Draft::new(object, Some(old));
+    draft.managed = true;
+    let mut answer = update::finish(state, call, &main, draft)?;
     if let Content::Object(_, object) = &answer.content {
         answer.content = Content::Plain(scale(&Arc::clone(object), paths));
     }
@@ -74,7 +84,10 @@ fn scale(object: &Value, paths: &Scale) -> Value {
     let count = |path: &str| get(object, path).as_i64().unwrap_or_default();
     let mut status = json!({"replicas": count(&paths.status_replicas_path)});
     if let Some(path) = &paths.label_selector_path {
-        status["selector"] = get(object, path).clone();
+        let selector = get(object, path);
+        if !selector.is_null() {
+            status["selector"] = selector.clone();
+        }
     }
     json!({
         "kind": "Scale",

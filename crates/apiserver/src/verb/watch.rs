@@ -3,15 +3,17 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use fivespot_admission::FieldError;
 use fivespot_clock::Clock;
 
 use super::{list, page};
 use crate::answer::{Answer, Content};
 use crate::call::Call;
 use crate::hub::Scope;
+use crate::options;
 use crate::route::Target;
 use crate::state::State;
-use crate::status::{Cause, Details, Reason, Status};
+use crate::status::{Reason, Status};
 use crate::store::{Range, Shelf};
 use crate::watch::{Event, Opening, Watch, bookmark};
 
@@ -27,7 +29,7 @@ pub(super) fn watch(
         filter: list::filter(call, target)?,
     };
     let shelf = state.shelf(&target.resource);
-    let since = page::wanted_version(&query.version)?;
+    let since = since(&query.version)?;
     let newest = state.store.version();
     if let Some(since) = since.filter(|it| *it > newest) {
         return Err(page::too_large(since, newest));
@@ -71,41 +73,37 @@ pub(super) fn watch(
     Ok(Answer::new(200, Content::Watch(Box::new(watch))))
 }
 
+/// The version behind which a watch begins.
+///
+/// # Errors
+/// 500, as Kubernetes answers, for one that is no number.
+fn since(version: &str) -> Result<Option<u64>, Status> {
+    if version.is_empty() {
+        return Ok(None);
+    }
+    let refuse = |_| Status::new(500, Reason::Unknown, page::malformed(version));
+    version.parse().map(Some).map_err(refuse)
+}
+
 /// `sendInitialEvents` and `resourceVersionMatch` come together (KEP-3157).
 fn check(call: &Call) -> Result<(), Status> {
     let query = &call.query;
-    let problem = match (query.send_initial_events, query.version_match.as_str()) {
+    let field = "resourceVersionMatch";
+    let alone = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+    let errors = match (query.send_initial_events, query.version_match.as_str()) {
         (None, "") | (Some(_), "NotOlderThan") => return Ok(()),
-        (None, _) => (
-            "FieldValueForbidden",
-            "resourceVersionMatch",
-            "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents \
-             is provided"
-                .to_owned(),
-        ),
-        (Some(_), "") => (
-            "FieldValueForbidden",
-            "resourceVersionMatch",
-            "Forbidden: sendInitialEvents requires setting resourceVersionMatch to \
-             NotOlderThan"
-                .to_owned(),
-        ),
-        (Some(_), word) => (
-            "FieldValueNotSupported",
-            "resourceVersionMatch",
-            format!("Unsupported value: {word:?}: supported values: \"NotOlderThan\""),
-        ),
+        (None, _) => {
+            let why = "resourceVersionMatch is forbidden for watch unless \
+                       sendInitialEvents is provided";
+            vec![FieldError::forbidden(field, why)]
+        }
+        (Some(_), "") => vec![FieldError::forbidden(field, alone)],
+        (Some(_), word) => vec![
+            FieldError::forbidden(field, alone),
+            FieldError::not_supported(field, word.into(), ["NotOlderThan"]),
+        ],
     };
-    let (reason, field, message) = problem;
-    let text = format!("ListOptions.meta.k8s.io \"\" is invalid: {field}: {message}");
-    Err(
-        Status::new(422, Reason::Invalid, text).with_details(Details {
-            group: "meta.k8s.io".to_owned(),
-            kind: "ListOptions".to_owned(),
-            causes: vec![Cause::new(reason, field, message)],
-            ..Details::default()
-        }),
-    )
+    Err(options::invalid("ListOptions", &errors))
 }
 
 /// All objects of the scope as they are.

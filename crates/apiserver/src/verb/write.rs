@@ -106,7 +106,9 @@ impl Draft {
         if errors.is_empty() {
             return Ok(());
         }
-        Err(invalid(resource, meta::name(&self.object), &errors))
+        let mut refused = invalid(resource, meta::name(&self.object), &errors);
+        refused.warnings.clone_from(&self.warnings);
+        Err(refused)
     }
 
     /// 422 for a custom object of another kind than the path's, said of that kind.
