@@ -8,6 +8,7 @@ mod conversion;
 mod default;
 mod definition;
 mod history;
+mod internal_form;
 mod list_type;
 mod open_api;
 mod rule;

@@ -4,6 +4,7 @@
 //! from Rust's printing in escapes, in floats and in the order of keys.
 
 use std::fmt::{self, Write};
+use std::ops::Range;
 
 use serde_json::{Number, Value};
 
@@ -67,14 +68,14 @@ fn number_plain(number: &Number, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// A float as Go's `%v` prints it: the shortest digits that read back, in exponent form
-/// below 1e-4 and from 1e21 on.
+/// below 1e-4 and from 1e6 on.
 pub(crate) fn float_plain(float: f64) -> String {
-    exponent_outside(float, 1e-4)
+    exponent_outside(float, 1e-4..1e6)
 }
 
-fn exponent_outside(float: f64, smallest: f64) -> String {
+fn exponent_outside(float: f64, plain: Range<f64>) -> String {
     let size = float.abs();
-    if size != 0.0 && !(smallest..1e21).contains(&size) {
+    if size != 0.0 && !plain.contains(&size) {
         let text = format!("{float:e}");
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let (sign, exponent) = match exponent.strip_prefix('-') {
@@ -129,9 +130,9 @@ impl fmt::Display for Json<'_> {
     }
 }
 
-/// JSON turns to exponent form only below 1e-6, and writes `1e-7`, not `1e-07`.
+/// JSON turns to exponent form only below 1e-6 and from 1e21 on, and writes `1e-7`, not `1e-07`.
 fn float_json(float: f64) -> String {
-    let text = exponent_outside(float, 1e-6);
+    let text = exponent_outside(float, 1e-6..1e21);
     match text.split_once("e-0") {
         Some((digits, exponent)) => format!("{digits}e-{exponent}"),
         None => text,
@@ -182,8 +183,9 @@ mod tests {
         let rows = [
             (1.5, "1.5"),
             (5.0, "5"),
-            (1e21, "1e+21"),
-            (1e20, "100000000000000000000"),
+            (123_456.5, "123456.5"),
+            (1_234_567.0, "1.234567e+06"),
+            (1e20, "1e+20"),
             (0.000_01, "1e-05"),
             (-2.5e-7, "-2.5e-07"),
         ];
@@ -191,6 +193,7 @@ mod tests {
             assert_eq!(float_plain(float), printed);
         }
         assert_eq!(Json(&json!(0.000_000_1)).to_string(), "1e-7");
+        assert_eq!(Json(&json!(1e20)).to_string(), "100000000000000000000");
         assert_eq!(Json(&json!(0.000_01)).to_string(), "0.00001");
     }
 

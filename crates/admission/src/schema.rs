@@ -168,12 +168,14 @@ impl Structural {
 
     /// What is wrong with a default: unknown fields, and everything that is wrong with any
     /// value.
+    /// The second of the two is whether the rules may be asked: what is unknown does not
+    /// keep them from it.
     pub(crate) fn check_default(
         node: &Node,
         value: &Value,
         path: &Path<'_>,
         version: KubeVersion,
-    ) -> Vec<FieldError> {
+    ) -> (Vec<FieldError>, bool) {
         let mut errors = Vec::new();
         let mut pruned = value.clone();
         prune::plain(node, &mut pruned);
@@ -181,10 +183,15 @@ impl Structural {
             let detail = "must not have unknown fields";
             errors.push(FieldError::invalid(*path, value.clone(), detail));
         }
-        embedded::check(node, value, path, &mut errors);
-        let prefix = path.to_string();
-        errors.extend(Checker::new(version).errors(node, value, None, &prefix));
-        errors
+        let mut wrong = Vec::new();
+        embedded::check(node, value, path, &mut wrong);
+        if wrong.is_empty() {
+            let prefix = path.to_string();
+            wrong = Checker::new(version).errors(node, value, None, &prefix);
+        }
+        let usable = wrong.is_empty();
+        errors.extend(wrong);
+        (errors, usable)
     }
 
     /// Embedded resources, and uniqueness in lists unless the previous state broke it.

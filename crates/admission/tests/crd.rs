@@ -469,3 +469,65 @@ fn groups_of_the_community_need_an_approval() {
         json!({"api-approved.kubernetes.io": "unapproved, a test"});
     assert!(Crd::compile(&crd, KubeVersion::default()).is_ok());
 }
+
+#[test]
+fn a_default_with_an_unknown_field_is_asked_by_its_rules_all_the_same() {
+    let field = json!({"type": "string",
+        "x-kubernetes-validations": [{"rule": "self == 'b'", "message": "not b"}]});
+    let errors = refused(definition(json!({"type": "object",
+        "properties": {"a": field}, "default": {"a": "c", "unknown": 1}})));
+    assert!(errors.contains("must not have unknown fields"), "{errors}");
+    assert!(
+        errors.contains("default.a: Invalid value: \"c\": not b"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn an_entry_of_a_default_map_is_named_with_a_dot() {
+    let errors = refused(definition(json!({"type": "object",
+        "additionalProperties": {"type": "number", "maximum": 5}, "default": {"a": 1e10}})));
+    let wanted =
+        "default.a: Invalid value: 1e+10: .a in body should be less than or equal to 5";
+    assert!(errors.contains(wanted), "{errors}");
+}
+
+#[test]
+fn an_unchanged_date_is_no_time_to_rules_that_look_at_it() {
+    let rule = json!([{"rule": "has(self.t) && oldSelf.t == self.t"}]);
+    let rows = [
+        ("date", "2024-01-01", ""),
+        (
+            "date",
+            "2024-01-01T00:00:00Z",
+            "Invalid date formatted string 2024-01-01T00:00:00Z: parsing time \
+             \"2024-01-01T00:00:00Z\": extra text: \"T00:00:00Z\"",
+        ),
+        ("date-time", "2024-01-01T00:00:00Z", ""),
+        (
+            "date-time",
+            "2024-01-01",
+            "Invalid date-time formatted string 2024-01-01: parsing time \"2024-01-01\" as \
+             \"2006-01-02T15:04:05\": cannot parse \"\" as \"T\"",
+        ),
+    ];
+    for (format, text, why) in rows {
+        let crd = compile(json!({"type": "object", "x-kubernetes-validations": rule,
+            "properties": {"t": {"type": "string", "format": format}}}));
+        let object = widget(json!({"t": text}));
+        let found = said(&v1(&crd).update(&object, &object));
+        assert_eq!(found.is_empty(), why.is_empty(), "{format} {text}: {found}");
+        assert!(found.contains(why), "{format} {text}: {found}");
+    }
+}
+
+#[test]
+fn a_schema_in_an_error_has_every_field_of_kubernetes_own_form() {
+    let mut crd = definition(json!({"type": "object"}));
+    let schema = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    *schema = json!({"type": "object", "nullable": true});
+    let errors = refused(crd);
+    let wanted = "Invalid value: {\"ID\":\"\",\"Schema\":\"\",\"Ref\":null,\"Description\":\"\",\
+                  \"Type\":\"object\",\"Nullable\":true,";
+    assert!(errors.contains(wanted), "{errors}");
+}

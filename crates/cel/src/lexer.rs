@@ -17,6 +17,8 @@ pub(crate) enum TokenKind {
     Double,
     String,
     Bytes,
+    /// A name in backticks, which Kubernetes has not.
+    Backticks,
     /// An operator, bracket or one of `in`, `true`, `false`, `null`.
     Sign,
     End,
@@ -33,8 +35,8 @@ const SIGNS_OF_TWO: [&str; 6] = ["==", "!=", "<=", ">=", "&&", "||"];
 const SIGNS: &str = "<>+-*/%!?:.,()[]{}";
 const WORDS: [&str; 4] = ["in", "true", "false", "null"];
 
-/// All tokens, the last of kind [`TokenKind::End`], or every place that starts none.
-pub(crate) fn tokens(source: &[char]) -> Result<Vec<Token>, Vec<Unrecognized>> {
+/// All tokens, the last of kind [`TokenKind::End`], and every place that starts none.
+pub(crate) fn tokens(source: &[char]) -> (Vec<Token>, Vec<Unrecognized>) {
     let mut lexer = Lexer {
         source,
         at: 0,
@@ -52,11 +54,7 @@ pub(crate) fn tokens(source: &[char]) -> Result<Vec<Token>, Vec<Unrecognized>> {
             break;
         }
     }
-    if lexer.wrong.is_empty() {
-        Ok(tokens)
-    } else {
-        Err(lexer.wrong)
-    }
+    (tokens, lexer.wrong)
 }
 
 struct Lexer<'s> {
@@ -117,12 +115,54 @@ impl Lexer<'_> {
             self.at += 1;
             return Some(TokenKind::Sign);
         }
+        let read = match first {
+            '`' => match self.backticks() {
+                Ok(()) => return Some(TokenKind::Backticks),
+                Err(read) => read,
+            },
+            '=' | '&' | '|' => 1,
+            '"' | '\'' => self.open(first),
+            _ => 0,
+        };
+        self.unrecognized(read);
+        None
+    }
+
+    /// Notes what starts no token: so many characters might have, and the next one shows
+    /// that they do not. The API server's lexer goes on behind that one.
+    fn unrecognized(&mut self, read: usize) {
+        let end = (self.at + read + 1).min(self.source.len());
+        let text = self.source.get(self.at..end).unwrap_or_default();
         self.wrong.push(Unrecognized {
             at: self.at,
-            text: first.to_string(),
+            text: text.iter().collect(),
         });
-        self.at += 1;
-        None
+        self.at = end;
+    }
+
+    /// Moves past a name in backticks, or says how much of one there is.
+    fn backticks(&mut self) -> Result<(), usize> {
+        let is_part = |char: char| {
+            char.is_ascii_alphanumeric() || matches!(char, '_' | '.' | '-' | '/' | ' ')
+        };
+        let mut ahead = 1;
+        while self.peek(ahead).is_some_and(is_part) {
+            ahead += 1;
+        }
+        if ahead > 1 && self.peek(ahead) == Some('`') {
+            self.at += ahead + 1;
+            return Ok(());
+        }
+        Err(ahead)
+    }
+
+    /// How much of a literal there is that is opened here and does not end as it should.
+    fn open(&self, quote: char) -> usize {
+        let is_open = |ahead: usize| self.peek(ahead) == Some(quote);
+        let length = if is_open(1) && is_open(2) { 3 } else { 1 };
+        match self.closing(length, quote, length, false) {
+            Ok(end) | Err(end) => end,
+        }
     }
 
     fn word(&mut self) -> TokenKind {
@@ -199,8 +239,12 @@ impl Lexer<'_> {
         let quote = self.peek(ahead)?;
         let triple = (1..3).all(|more| self.peek(ahead + more) == Some(quote));
         let length = if triple { 3 } else { 1 };
-        let end = self.closing(ahead + length, quote, length, raw)?;
-        self.at += end;
+        let mut end = self.closing(ahead + length, quote, length, raw);
+        if end.is_err() && triple {
+            // Then it is an empty one, and something else behind it.
+            end = Ok(ahead + 2);
+        }
+        self.at += end.ok()?;
         Some(if bytes {
             TokenKind::Bytes
         } else {
@@ -208,23 +252,47 @@ impl Lexer<'_> {
         })
     }
 
-    /// How far ahead the literal that is open at `ahead` ends.
+    /// How far ahead the literal that is open at `ahead` ends, or else where it breaks off.
     fn closing(
         &self,
         mut ahead: usize,
         quote: char,
         length: usize,
         raw: bool,
-    ) -> Option<usize> {
+    ) -> Result<usize, usize> {
         loop {
-            let char = self.peek(ahead)?;
+            let char = self.peek(ahead).ok_or(ahead)?;
             if char == quote && (0..length).all(|n| self.peek(ahead + n) == Some(quote)) {
-                return Some(ahead + length);
+                return Ok(ahead + length);
             }
             if length == 1 && matches!(char, '\n' | '\r') {
-                return None;
+                return Err(ahead);
             }
-            ahead += if char == '\\' && !raw { 2 } else { 1 };
+            ahead = if char == '\\' && !raw {
+                self.escape(ahead + 1)?
+            } else {
+                ahead + 1
+            };
+        }
+    }
+
+    /// Where the escape ends whose backslash is before `ahead`, or else where it breaks off.
+    fn escape(&self, ahead: usize) -> Result<usize, usize> {
+        let digits = |from: usize, count: usize, is_digit: fn(char) -> bool| {
+            let wrong =
+                (from..from + count).find(|at| !self.peek(*at).is_some_and(is_digit));
+            wrong.map_or(Ok(from + count), Err)
+        };
+        let is_hex = |char: char| char.is_ascii_hexdigit();
+        match self.peek(ahead).ok_or(ahead)? {
+            'a' | 'b' | 'f' | 'n' | 'r' | 't' | 'v' | '"' | '\'' | '\\' | '?' | '`' => {
+                Ok(ahead + 1)
+            }
+            'x' | 'X' => digits(ahead + 1, 2, is_hex),
+            'u' => digits(ahead + 1, 4, is_hex),
+            'U' => digits(ahead + 1, 8, is_hex),
+            '0'..='3' => digits(ahead + 1, 2, |char| matches!(char, '0'..='7')),
+            _ => Err(ahead),
         }
     }
 }

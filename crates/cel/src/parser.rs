@@ -2,6 +2,7 @@
 
 mod builder;
 mod primary;
+mod recovery;
 
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ pub(crate) struct Parsed {
 /// Parses `source` in `dialect`.
 ///
 /// # Errors
-/// The first syntax error.
+/// The syntax errors.
 pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Parsed, CompileErrors> {
     let chars: Vec<char> = source.chars().collect();
     let failed = |errors: Vec<(usize, String)>| {
@@ -72,34 +73,50 @@ pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Parsed, CompileErr
             ),
         )]));
     }
-    let tokens = lexer::tokens(&chars).map_err(|wrong| {
-        let word = |text| format!("Syntax error: token recognition error at: '{text}'");
-        failed(
-            wrong
-                .into_iter()
-                .map(|wrong| (wrong.at, word(wrong.text)))
-                .collect(),
-        )
-    })?;
+    let (tokens, wrong) = lexer::tokens(&chars);
     let mut parser = Parser {
+        source: chars.clone(),
         tokens,
         next: 0,
         nesting: 0,
+        closers: Vec::new(),
+        errors: Vec::new(),
+        quiet: false,
         builder: Builder::new(dialect),
     };
-    match parser.whole() {
-        Ok(root) => Ok(Parsed {
+    let root = match parser.whole() {
+        Ok(root) => Some(root),
+        Err(error) => {
+            parser.end_with(error);
+            None
+        }
+    };
+    let word = |text| format!("Syntax error: token recognition error at: '{text}'");
+    let wrong = wrong.into_iter().map(|wrong| (wrong.at, word(wrong.text)));
+    let errors = parser.errors.into_iter();
+    let errors = errors.map(|error| (error.at, error.message));
+    let mut errors: Vec<_> = wrong.chain(errors).collect();
+    errors.sort_by_key(|(at, _)| *at);
+    match root {
+        Some(root) if errors.is_empty() => Ok(Parsed {
             root,
             ids: parser.builder.ids(),
         }),
-        Err(error) => Err(failed(vec![(error.at, error.message)])),
+        _ => Err(failed(errors)),
     }
 }
 
 struct Parser {
+    source: Vec<char>,
     tokens: Vec<Token>,
     next: usize,
     nesting: usize,
+    /// What may end the expressions that are open; the end of the source where none is.
+    closers: Vec<&'static [&'static str]>,
+    /// What was mended.
+    errors: Vec<SyntaxError>,
+    /// Whether a sign was taken for granted and nothing has been read since.
+    quiet: bool,
     builder: Builder,
 }
 
@@ -159,6 +176,7 @@ impl Parser {
     fn advance(&mut self) -> usize {
         let at = self.at();
         self.next += 1;
+        self.quiet = false;
         at
     }
 
@@ -166,18 +184,8 @@ impl Parser {
         self.is(sign).then(|| self.advance())
     }
 
-    fn expect(&mut self, sign: &str) -> Parse<usize> {
-        match self.eat(sign) {
-            Some(at) => Ok(at),
-            None => Err(self.unexpected(&format!("'{sign}'"), false)),
-        }
-    }
-
     fn unexpected(&self, wanted: &str, extraneous: bool) -> SyntaxError {
-        let found = match self.token() {
-            Some(token) if token.kind != TokenKind::End => token.text.as_str(),
-            _ => "<EOF>",
-        };
+        let found = self.found();
         let what = if extraneous {
             "extraneous"
         } else {
@@ -190,7 +198,23 @@ impl Parser {
         }
     }
 
+    /// The token as errors name it.
+    fn found(&self) -> &str {
+        match self.token() {
+            Some(token) if token.kind != TokenKind::End => token.text.as_str(),
+            _ => "<EOF>",
+        }
+    }
+
     // --- expressions
+
+    /// An expression that one of `closers` ends.
+    fn inside(&mut self, closers: &'static [&'static str]) -> Parse<Expr> {
+        self.closers.push(closers);
+        let inner = self.expression();
+        self.closers.pop();
+        inner
+    }
 
     /// `condition ? yes : no`, or anything that binds tighter.
     fn expression(&mut self) -> Parse<Expr> {
@@ -202,7 +226,10 @@ impl Parser {
         let whole = match self.eat("?") {
             None => condition,
             Some(at) => {
-                let yes = self.binary(0)?;
+                self.closers.push(&[":"]);
+                let yes = self.binary(0);
+                self.closers.pop();
+                let yes = yes?;
                 self.expect(":")?;
                 let no = self.expression()?;
                 self.builder
@@ -262,6 +289,7 @@ impl Parser {
     }
 
     fn unary(&mut self) -> Parse<Expr> {
+        self.expression_starts()?;
         let sign = ["!", "-"].into_iter().find(|sign| self.is(sign));
         let Some(sign) = sign else {
             return self.member();
@@ -297,8 +325,9 @@ impl Parser {
             if let Some(at) = self.eat(".") {
                 expr = self.select(at, expr)?;
             } else if let Some(at) = self.eat("[") {
+                self.opened(&recovery::INDEX)?;
                 let optional = self.optional_sign()?;
-                let index = self.expression()?;
+                let index = self.inside(&["]"])?;
                 self.expect("]")?;
                 let function = if optional {
                     operator::OPTIONAL_INDEX
@@ -330,9 +359,20 @@ impl Parser {
 
     /// What follows a dot: a field or a method call.
     fn select(&mut self, at: usize, operand: Expr) -> Parse<Expr> {
+        self.dotted(at)?;
         let optional = self.optional_sign()?;
+        if self.kind() == TokenKind::Backticks {
+            return Err(SyntaxError {
+                at: self.at(),
+                message: "unsupported syntax: '`'".to_owned(),
+            });
+        }
         if self.kind() != TokenKind::Ident {
-            return Err(self.unexpected("IDENTIFIER", false));
+            let error = self.unexpected("{IDENTIFIER, ESC_IDENTIFIER}", false);
+            let at = self.at();
+            self.end_with(error);
+            let message = "unsupported ident kind".to_owned();
+            return Err(SyntaxError { at, message });
         }
         let field = self.name();
         if optional {
@@ -377,11 +417,12 @@ impl Parser {
     /// Arguments after an opening parenthesis, to the closing one.
     fn arguments(&mut self) -> Parse<Vec<Expr>> {
         let mut args = Vec::new();
+        self.opened(&recovery::ARGUMENTS)?;
         if self.eat(")").is_some() {
             return Ok(args);
         }
         loop {
-            args.push(self.expression()?);
+            args.push(self.inside(&[")", ","])?);
             if self.eat(",").is_none() {
                 break;
             }

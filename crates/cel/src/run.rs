@@ -64,10 +64,7 @@ impl<'v> Run<'_, 'v> {
 
     /// Evaluates without giving up on an error that only this value has.
     fn attempt(&mut self, node: &'v Node) -> Result<Outcome<'v>, RunError> {
-        match self.eval(node) {
-            Err(error) if error.ends_run() => Err(error),
-            outcome => Ok(outcome),
-        }
+        carried_on(self.eval(node))
     }
 
     fn equal(&mut self, sides: &'v [Node; 2], negated: bool) -> Outcome<'v> {
@@ -96,7 +93,7 @@ impl<'v> Run<'_, 'v> {
     fn alternative(&mut self, sides: &'v [Node; 2], unwrap: bool) -> Outcome<'v> {
         let [first, second] = sides;
         match self.eval(first)? {
-            Value::Optional(Some(value)) if unwrap => Ok((*value).clone()),
+            Value::Optional(Some(value)) if unwrap => value.found(),
             Value::Optional(None) => self.eval(second),
             Value::Optional(some) => Ok(Value::Optional(some)),
             _ => no_such_overload(),
@@ -104,7 +101,7 @@ impl<'v> Run<'_, 'v> {
     }
 
     fn list(&mut self, items: &'v [(Node, bool)]) -> Outcome<'v> {
-        let list = self.items(items);
+        let list = carried_on(self.items(items))?;
         self.budget.charge(cost::LIST)?;
         list.map(Value::list)
     }
@@ -129,7 +126,7 @@ impl<'v> Run<'_, 'v> {
     }
 
     fn map(&mut self, entries: &'v [(Node, Node, bool)]) -> Outcome<'v> {
-        let map = self.entries(entries);
+        let map = carried_on(self.entries(entries))?;
         self.budget.charge(cost::MAP)?;
         Ok(Value::Map(Map::Owned(map?.into())))
     }
@@ -229,6 +226,14 @@ fn dispatch<'v>(call: &'v Call, args: &[Value<'v>]) -> Outcome<'v> {
             Some(overload) => (overload.run)(args),
             None => no_such_overload(),
         },
+    }
+}
+
+/// What goes on behind it, which an error that ends the run does not.
+fn carried_on<T>(outcome: Result<T, RunError>) -> Result<Result<T, RunError>, RunError> {
+    match outcome {
+        Err(error) if error.ends_run() => Err(error),
+        outcome => Ok(outcome),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Instants and spans of time, with the ranges and the text forms of Go.
 
 mod duration;
+mod layout;
 mod timestamp;
 
 pub use duration::Duration;

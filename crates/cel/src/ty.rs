@@ -35,8 +35,10 @@ pub enum Type {
     String,
     /// Bytes; JSON holds them in base64 (`format: byte`).
     Bytes,
-    /// An instant; JSON holds RFC 3339 or a date (`format: date-time`, `format: date`).
+    /// An instant; JSON holds RFC 3339 (`format: date-time`).
     Timestamp,
+    /// An instant to the checker; JSON holds a date (`format: date`).
+    Date,
     /// A span of time; JSON holds Go's form, `1h30m` (`format: duration`).
     Duration,
     /// A list.
@@ -253,7 +255,7 @@ impl fmt::Display for Type {
             Self::Double => f.write_str("double"),
             Self::String => f.write_str("string"),
             Self::Bytes => f.write_str("bytes"),
-            Self::Timestamp => f.write_str("timestamp"),
+            Self::Timestamp | Self::Date => f.write_str("timestamp"),
             Self::Duration => f.write_str("duration"),
             Self::List(list) => write!(f, "list({})", list.item),
             Self::Map(map) => write!(f, "map({}, {})", map.key, map.value),
@@ -271,6 +273,7 @@ impl Type {
     pub(crate) fn plain(&self) -> Self {
         match self {
             Self::IntOrString => Self::Dyn,
+            Self::Date => Self::Timestamp,
             Self::Nullable(inner) => inner.plain(),
             Self::List(list) => Self::list_of(list.item.plain(), list.kind.clone()),
             Self::Map(map) => Self::map_of(map.key.clone(), map.value.plain()),
@@ -309,7 +312,7 @@ impl Type {
             Self::Double => matches!(value, Value::Double(_)),
             Self::String => matches!(value, Value::String(_)),
             Self::Bytes => matches!(value, Value::Bytes(_)),
-            Self::Timestamp => matches!(value, Value::Timestamp(_)),
+            Self::Timestamp | Self::Date => matches!(value, Value::Timestamp(_)),
             Self::Duration => matches!(value, Value::Duration(_)),
             // The first item speaks for all.
             Self::List(ty) => match value {

@@ -115,6 +115,25 @@ impl<'v> Value<'v> {
         Self::Optional(Some(Arc::new(value)))
     }
 
+    /// The value of an optional one, unless reading it back has made an error of it.
+    pub(crate) fn found(&self) -> Result<Self, RunError> {
+        match self {
+            Self::Library(value) => value.lost().map_or_else(|| Ok(self.clone()), Err),
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// The value of an optional variable, as the API server reads it: values of libraries
+    /// get lost, and an optional value in it is unwrapped.
+    pub(crate) fn read_back(self) -> Self {
+        match self {
+            Self::Library(value) => Self::Library(value.read_back()),
+            Self::Optional(Some(inner)) => Arc::unwrap_or_clone(inner).read_back(),
+            Self::Optional(None) => Self::Null,
+            other => other,
+        }
+    }
+
     /// A list of these items.
     pub fn list(items: Vec<Value<'v>>) -> Self {
         Self::List(List::Owned(Arc::new(items)))

@@ -367,7 +367,8 @@ fn json_of_another_type_is_an_error_of_whoever_looks_at_it() {
         ),
         (
             "self.since == self.since",
-            "Invalid date-time formatted string soon",
+            "Invalid date-time formatted string soon: parsing time \"soon\" as \
+             \"2006-01-02T15:04:05\": cannot parse \"soon\" as \"2006\"",
         ),
         ("self.namespace == ''", "no such key: namespace"),
     ];
@@ -660,4 +661,91 @@ fn computed_quantities_compare_on_the_left_only() {
         let found = found.map_err(|error| error.to_string());
         assert_eq!(found, wanted.map_err(str::to_owned), "{source}");
     }
+}
+
+#[test]
+fn functions_of_libraries_fail_where_kubernetes_does() {
+    let env = Env::new(Dialect::default());
+    let rows = [
+        ("'abc'.indexOf('x', 10) == -1", Ok(true)),
+        (
+            "'abc'.indexOf('x', -1) == -1",
+            Err("index out of range: -1"),
+        ),
+        ("'abc'.lastIndexOf('x', 10) == -1", Ok(true)),
+        (
+            "'a'.lastIndexOf('abc', -1) == -1",
+            Err("index out of range: -1"),
+        ),
+        ("'abcabc'.lastIndexOf('abc', 5) == 3", Ok(true)),
+        (
+            "'a'.substring(2, -1) == ''",
+            Err("invalid substring range. start: 2, end: -1"),
+        ),
+        ("'%e'.format([double('Infinity')]) == '     ∞'", Ok(true)),
+        ("'%.3e'.format([double('-Infinity')]) == ' -∞'", Ok(true)),
+        ("'%f'.format([double('-Infinity')]) == '-∞'", Ok(true)),
+        ("quantity('1.5Gi').isInteger()", Ok(false)),
+        ("quantity('1Gi').isInteger()", Ok(true)),
+        (
+            "quantity('1x').isInteger()",
+            Err(
+                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            ),
+        ),
+        (
+            "cidr('10.0.0.0/8').containsIP('256.0.0.1')",
+            Err("no such overload"),
+        ),
+        (
+            "ip('256.0.0.1').family() == 4",
+            Err(
+                "IP Address \"256.0.0.1\" parse error during conversion from string: \
+                 ParseAddr(\"256.0.0.1\"): IPv4 field has value >255",
+            ),
+        ),
+    ];
+    for (source, wanted) in rows {
+        assert_eq!(
+            answer(source, &env),
+            wanted.map_err(str::to_owned),
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn an_optional_variable_loses_values_of_libraries() {
+    let env = Env::new(Dialect::default());
+    let lost = |go: &str| Err(format!("unsupported conversion to ref.Val: {go}"));
+    let rows = [
+        ("ip('10.0.0.1')", "(netip.Addr)10.0.0.1"),
+        ("cidr('10.1.2.3/16')", "(netip.Prefix)10.1.2.3/16"),
+        ("quantity('1.50G')", "(*resource.Quantity)1500M"),
+        ("quantity('1').add(1)", "(*resource.Quantity)2"),
+        ("quantity('100Mi')", "(*resource.Quantity)100Mi"),
+        (
+            "url('https://a.b:1/c?d=e')",
+            "(*url.URL)https://a.b:1/c?d=e",
+        ),
+        ("semver('1.2.3-a.1+b')", "(semver.Version)1.2.3-a.1+b"),
+    ];
+    for (value, go) in rows {
+        let source = format!("[optional.of({value})].all(i, i.value() == {value})");
+        assert_eq!(answer(&source, &env), lost(go), "{source}");
+        // Whether there is a value is known all the same, and without a variable it stays.
+        let source = format!("[optional.of({value})].all(i, i.hasValue())");
+        assert_eq!(answer(&source, &env), Ok(true), "{source}");
+        let source = format!("type(optional.of({value}).value()) != int");
+        assert_eq!(answer(&source, &env), Ok(true), "{source}");
+    }
+    let kept = "[optional.of(duration('1h'))].all(i, i.value() == duration('1h'))";
+    assert_eq!(answer(kept, &env), Ok(true));
+}
+
+fn answer(source: &str, env: &Env) -> Result<bool, String> {
+    let program = Program::compile(source, env).map_err(|errors| errors.to_string())?;
+    let found = program.run(&Variables::new(), &mut Budget::default());
+    let found = found.map(|value| value.as_bool() == Some(true));
+    found.map_err(|error| error.to_string())
 }

@@ -55,9 +55,10 @@ impl Defaults {
         default: &Value,
         path: &Path<'_>,
     ) {
-        let errors = Structural::check_default(node, default, path, self.version);
-        if !errors.is_empty() {
-            self.errors.extend(errors);
+        let (errors, usable) =
+            Structural::check_default(node, default, path, self.version);
+        self.errors.extend(errors);
+        if !usable {
             return;
         }
         let Some(rules) = rules else {

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::scale::Scale;
 use super::version_schema::{self, Compiled};
-use super::{Crd, CustomResource, column, conversion, history, selectable};
+use super::{
+    Crd, CustomResource, column, conversion, history, internal_form, selectable,
+};
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
 use crate::{FieldError, KubeVersion, name};
@@ -283,14 +285,20 @@ impl<'a> Definition<'a> {
             .iter()
             .map(|version| {
                 let warning = version.get("deprecationWarning").unwrap_or(&Value::Null);
+                let own = |part: &str| match version.get(part) {
+                    Some(value) if !self.shares(part) => value,
+                    _ => &Value::Null,
+                };
                 format!(
                     "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\
                      \"DeprecationWarning\":{warning},\"Schema\":null,\"Subresources\":null,\
-                     \"AdditionalPrinterColumns\":null,\"SelectableFields\":null}}",
+                     \"AdditionalPrinterColumns\":{},\"SelectableFields\":{}}}",
                     Value::from(text(version, "name")),
                     flag(version, "served"),
                     flag(version, "storage"),
                     flag(version, "deprecated"),
+                    internal_form::columns(own(COLUMNS)),
+                    internal_form::selectable(own(SELECTABLE)),
                 )
             })
             .collect();

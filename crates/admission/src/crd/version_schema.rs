@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{default, open_api};
+use super::{default, internal_form, open_api};
 use crate::crd_rules::Rules;
 use crate::field::Path;
 use crate::schema::Structural;
@@ -123,8 +123,8 @@ fn root_errors(
                       the status subresource is enabled";
         errors.push(FieldError::invalid(path.field("type"), kind.into(), detail));
     } else if has_status && LOST.iter().any(|name| is_set(&name)) {
-        let schema = Value::Object(fields.clone());
-        errors.push(FieldError::invalid(*path, schema, DETAIL));
+        let schema = internal_form::schema(&Value::Object(fields.clone()));
+        errors.push(FieldError::invalid_shown(*path, &schema, DETAIL));
     }
     if fields.get("nullable") == Some(&Value::Bool(true)) {
         let detail = "nullable cannot be true at the root";

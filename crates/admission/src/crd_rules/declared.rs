@@ -23,7 +23,8 @@ pub(super) fn of(node: &Node, resource: bool) -> Option<Type> {
         "string" => Some(match node.checks.format.as_str() {
             "byte" => Type::Bytes,
             "duration" => Type::Duration,
-            "date" | "date-time" => Type::Timestamp,
+            "date" => Type::Date,
+            "date-time" => Type::Timestamp,
             _ => Type::String,
         }),
         "boolean" => Some(Type::Bool),

@@ -34,6 +34,7 @@ impl Checker {
         let spot = Spot {
             path: &Path::Root,
             prefix,
+            dotted: false,
         };
         let old = old
             .filter(|_| ratchets(self.version))
@@ -305,7 +306,12 @@ impl Part<'_> {
             .filter(|_| !uncorrelated)
             .and_then(|old| old.key(name));
         let path = self.spot.path.field(name);
-        outcome.merge(self.checker.check(node, value, self.spot.at(&path), old));
+        let spot = if self.node.properties.contains_key(name) {
+            self.spot.at(&path)
+        } else {
+            self.spot.entry(&path)
+        };
+        outcome.merge(self.checker.check(node, value, spot, old));
     }
 
     fn check_branches(&self, outcome: &mut Outcome) {

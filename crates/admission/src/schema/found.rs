@@ -56,6 +56,8 @@ pub(super) struct Spot<'a> {
     pub(super) path: &'a Path<'a>,
     /// Put before paths but not into sentences: `status`, where only that is validated.
     pub(super) prefix: &'a str,
+    /// Whether the path begins with an entry of a map: sentences then begin with a dot.
+    pub(super) dotted: bool,
 }
 
 impl<'a> Spot<'a> {
@@ -66,11 +68,27 @@ impl<'a> Spot<'a> {
         Spot {
             path,
             prefix: self.prefix,
+            dotted: self.dotted,
         }
+    }
+
+    /// As [`Spot::at`], for the entry of a map.
+    pub(super) const fn entry<'b>(self, path: &'b Path<'b>) -> Spot<'b>
+    where
+        'a: 'b,
+    {
+        let mut spot = self.at(path);
+        spot.dotted |= matches!(self.path, Path::Root);
+        spot
     }
 
     /// The place as sentences name it; nothing for the root.
     fn name(self) -> String {
+        let dot = if self.dotted { "." } else { "" };
+        format!("{dot}{}", self.plain_name())
+    }
+
+    fn plain_name(self) -> String {
         match self.path {
             Path::Root => String::new(),
             path => path.to_string(),
@@ -79,7 +97,7 @@ impl<'a> Spot<'a> {
 
     /// The place as the error's path names it.
     fn field(self) -> String {
-        match (self.prefix, self.name().as_str()) {
+        match (self.prefix, self.plain_name().as_str()) {
             ("", "") => ROOT.to_owned(),
             (prefix, "") => prefix.to_owned(),
             ("", name) => name.to_owned(),

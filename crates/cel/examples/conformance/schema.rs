@@ -43,7 +43,8 @@ fn typed(schema: &Json, root: bool) -> Option<Type> {
         "string" => Some(match schema["format"].as_str() {
             Some("byte") => Type::Bytes,
             Some("duration") => Type::Duration,
-            Some("date" | "date-time") => Type::Timestamp,
+            Some("date") => Type::Date,
+            Some("date-time") => Type::Timestamp,
             _ => Type::String,
         }),
         "boolean" => Some(Type::Bool),

@@ -124,10 +124,7 @@ fn refused(test: &Json, errors: &str) -> Verdict {
             "refused by the type checker",
         ),
         ("cannot be range", "refused by the type checker"),
-        (
-            "token recognition error at: '`'",
-            "field names in backticks",
-        ),
+        ("unsupported syntax: '`'", "field names in backticks"),
     ];
     match reasons.iter().find(|(part, _)| first.contains(part)) {
         Some((_, reason)) => Verdict::Outside((*reason).to_owned()),

@@ -244,6 +244,7 @@ fn is_scalar(ty: &Type) -> bool {
         | Type::Duration
         | Type::Int
         | Type::Timestamp
+        | Type::Date
         | Type::Uint => true,
         Type::Optional(inner) => is_scalar(inner),
         _ => false,

@@ -68,9 +68,11 @@ impl Cidr {
         let Some((address, bits)) = text.rsplit_once('/') else {
             return Err(failed("no '/'"));
         };
-        let address: IpAddr = address.parse().map_err(|_| {
-            failed(&format!("ParseAddr({address:?}): unable to parse IP"))
-        })?;
+        let (address, zone) =
+            super::ip_text::parse(address).map_err(|why| failed(&why))?;
+        if zone {
+            return Err(failed("IPv6 zones cannot be present in a prefix"));
+        }
         let is_number =
             !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number || (bits.len() > 1 && bits.starts_with('0')) {
@@ -143,7 +145,11 @@ fn is_cidr<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 fn contains_ip<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let cidr = receiver(args)?;
     let address = match args.get(1) {
-        Some(Value::String(text)) => ip::parse(text)?,
+        // The API server takes the error of parsing for an operand of another type.
+        Some(Value::String(text)) => match ip::parse(text) {
+            Ok(address) => address,
+            Err(_) => return no_such_overload(),
+        },
         Some(Value::Library(LibraryValue(Foreign::Ip(address)))) => *address,
         _ => return no_such_overload(),
     };

@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::RunError;
+
 use super::cidr::Cidr;
 use super::format::Format;
 use super::quantity::Quantity;
@@ -18,6 +20,9 @@ pub struct LibraryValue(pub(crate) Foreign);
 pub(crate) enum Foreign {
     Cidr(Cidr),
     Format(&'static Format),
+    /// Made of a value that the API server cannot read back from an optional one: an error
+    /// where it is asked for, with these words.
+    Lost(Arc<str>),
     Ip(IpAddr),
     Quantity(Quantity),
     Semver(Arc<Semver>),
@@ -30,6 +35,7 @@ impl LibraryValue {
         match self.0 {
             Foreign::Cidr(_) => "net.CIDR",
             Foreign::Format(_) => "kubernetes.NamedFormat",
+            Foreign::Lost(_) => "error",
             Foreign::Ip(_) => "net.IP",
             Foreign::Quantity(_) => "kubernetes.Quantity",
             Foreign::Semver(_) => "kubernetes.Semver",
@@ -51,6 +57,30 @@ impl LibraryValue {
             }
             _ => None,
         }
+    }
+
+    /// Why there is no value, if there is none.
+    pub(crate) fn lost(&self) -> Option<RunError> {
+        match &self.0 {
+            Foreign::Lost(why) => Some(RunError::text(why.to_string())),
+            _ => None,
+        }
+    }
+
+    /// What the API server makes of the value when it reads it from an optional variable:
+    /// it takes Go's value and does not know to which type of its own that belongs.
+    pub(crate) fn read_back(self) -> Self {
+        let go = match &self.0 {
+            Foreign::Format(_) => return self,
+            Foreign::Cidr(_) => format!("(netip.Prefix){self}"),
+            Foreign::Ip(_) => format!("(netip.Addr){self}"),
+            Foreign::Lost(why) => format!("(*errors.errorString){why}"),
+            Foreign::Quantity(quantity) => format!("(*resource.Quantity){quantity}"),
+            Foreign::Semver(version) => format!("(semver.Version){version}"),
+            Foreign::Url(url) => format!("(*url.URL){url}"),
+        };
+        let why = format!("unsupported conversion to ref.Val: {go}");
+        Self(Foreign::Lost(why.into()))
     }
 
     /// The length of a format's pattern, as costs count it.

@@ -84,7 +84,7 @@ formats![
         "invalid base64"
     )),
     ("date", 72, |text| unless(
-        Timestamp::parse_date(text).is_some(),
+        Timestamp::parse_date(text).is_ok(),
         "invalid date"
     )),
     ("datetime", 72, |text| unless(
@@ -281,7 +281,7 @@ fn is_date_time(text: &str) -> bool {
     let text = text.to_lowercase();
     match text.split_once('t') {
         Some((date, clock)) => {
-            Timestamp::parse_date(date).is_some() && CLOCK.is_match(clock)
+            Timestamp::parse_date(date).is_ok() && CLOCK.is_match(clock)
         }
         None => false,
     }

@@ -213,10 +213,11 @@ fn fixed(value: f64, precision: usize) -> String {
     text
 }
 
-/// `3.14×10⁰⁰`, as the API server's locale writes it.
+/// `3.14×10⁰⁰`, as the API server's locale writes it. What is no number is filled up with
+/// blanks to as many letters as there would be decimals.
 fn scientific(value: f64, precision: usize) -> String {
     if let Some(text) = special(value) {
-        return text;
+        return format!("{text:>precision$}");
     }
     let plain = format!("{value:.precision$e}");
     let (mantissa, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));

@@ -57,14 +57,12 @@ const IS_GLOBAL_UNICAST: Run = |args| test(args, is_global_unicast);
 
 /// An address without a zone that is no IPv4 address in IPv6 form.
 pub(super) fn parse(text: &str) -> Result<IpAddr, RunError> {
-    let plain = text.split('%').next().unwrap_or(text);
-    let Ok(address) = plain.parse::<IpAddr>() else {
-        return Err(RunError::text(format!(
-            "IP Address {text:?} parse error during conversion from string: \
-             ParseAddr({text:?}): unable to parse IP"
-        )));
-    };
-    if plain.len() != text.len() {
+    let (address, zone) = super::ip_text::parse(text).map_err(|why| {
+        RunError::text(format!(
+            "IP Address {text:?} parse error during conversion from string: {why}"
+        ))
+    })?;
+    if zone {
         let why = format!("IP address {text:?} with zone value is not allowed");
         return Err(RunError::text(why));
     }

@@ -1,6 +1,7 @@
 //! Resource quantities such as `50Mi`: from Kubernetes 1.28 on.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use super::foreign::{Foreign, LibraryValue};
 use super::{Row, Run, global, member, no_such_overload};
@@ -15,6 +16,20 @@ pub(crate) struct Quantity {
     /// Whether it was added or subtracted: the API server keeps such a one in another form,
     /// which its own equality does not know on the right side.
     computed: bool,
+    /// Whether it is kept as a big decimal, which the API server takes for no integer.
+    big: bool,
+    form: Form,
+}
+
+/// How a quantity was written, and is written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// `5k`
+    Decimal,
+    /// `5Ki`
+    Binary,
+    /// `5e3`
+    Exponent,
 }
 
 /// The finest scale; what is finer is rounded away from zero.
@@ -107,6 +122,9 @@ impl Quantity {
         if whole.len() + fraction.len() == 0 || fraction.contains('.') {
             return Err(FORMAT);
         }
+        if !is_suffix(suffix) {
+            return Err(FORMAT);
+        }
         let (factor, exponent) = factor(suffix)?;
         let whole = whole.trim_start_matches('0');
         if whole.len() + fraction.len() > MOST_DIGITS {
@@ -129,6 +147,8 @@ impl Quantity {
             value,
             scale,
             computed: false,
+            big: Form::of(suffix).is_big(whole.len(), fraction.len(), factor),
+            form: Form::of(suffix),
         })
     }
 
@@ -144,6 +164,9 @@ impl Quantity {
     }
 
     fn to_integer(self) -> Option<i64> {
+        if self.big {
+            return None;
+        }
         let power = 10_i128.checked_pow(u32::try_from(self.scale).ok()?)?;
         i64::try_from(self.value.checked_mul(power)?).ok()
     }
@@ -155,6 +178,83 @@ impl Quantity {
     }
 }
 
+impl Form {
+    /// Whether a quantity of so many digits before and behind the point is parsed as a big
+    /// decimal. Those of binary form are where they have a fraction.
+    fn is_big(self, whole: usize, fraction: usize, factor: i128) -> bool {
+        match self {
+            Self::Binary => {
+                let bits = usize::try_from(factor.trailing_zeros()).unwrap_or(0);
+                fraction > 0 || whole + bits * 3 / 10 + 1 > 15
+            }
+            Self::Decimal | Self::Exponent => whole + fraction > 18,
+        }
+    }
+
+    fn of(suffix: &str) -> Self {
+        if suffix.ends_with('i') {
+            Self::Binary
+        } else if suffix.len() > 1 {
+            Self::Exponent
+        } else {
+            Self::Decimal
+        }
+    }
+}
+
+/// As Kubernetes writes a quantity: as few digits as its form allows.
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let small = Self {
+            big: false,
+            ..*self
+        };
+        if let (Form::Binary, Some(whole)) = (self.form, small.to_integer())
+            && whole.unsigned_abs() >= 1024
+        {
+            let (mut whole, mut power) = (whole, 0);
+            while whole % 1024 == 0 && power < BINARY.len() {
+                whole /= 1024;
+                power += 1;
+            }
+            let suffix = power.checked_sub(1).and_then(|at| BINARY.get(at));
+            return write!(f, "{whole}{}", suffix.unwrap_or(&""));
+        }
+        let (mut value, mut scale) = (self.value, self.scale);
+        while value != 0 && value % 10 == 0 {
+            value /= 10;
+            scale += 1;
+        }
+        while value != 0 && scale % 3 != 0 {
+            value = value.saturating_mul(10);
+            scale -= 1;
+        }
+        let scale = if value == 0 { 0 } else { scale };
+        let suffix = DECIMAL.iter().find(|(_, power)| *power == scale);
+        match suffix {
+            Some((suffix, _)) if self.form != Form::Exponent => {
+                write!(f, "{value}{suffix}")
+            }
+            _ if scale == 0 => value.fmt(f),
+            _ => write!(f, "{value}e{scale}"),
+        }
+    }
+}
+
+const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+const DECIMAL: [(&str, i32); 10] = [
+    ("n", -9),
+    ("u", -6),
+    ("m", -3),
+    ("", 0),
+    ("k", 3),
+    ("M", 6),
+    ("G", 9),
+    ("T", 12),
+    ("P", 15),
+    ("E", 18),
+];
+
 impl PartialEq for Quantity {
     fn eq(&self, other: &Self) -> bool {
         let (left, right, _) = self.aligned(*other);
@@ -164,34 +264,28 @@ impl PartialEq for Quantity {
 
 impl Eq for Quantity {}
 
+/// Whether it has the form of a suffix, known or not.
+fn is_suffix(text: &str) -> bool {
+    let text = text.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A suffix as a factor and a power of ten.
 fn factor(suffix: &str) -> Result<(i128, i32), &'static str> {
-    let binary = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-    if let Some(power) = binary.iter().position(|known| *known == suffix) {
+    if let Some(power) = BINARY.iter().position(|known| *known == suffix) {
         return Ok((1_i128 << (10 * (power + 1)), 0));
     }
-    let decimal = match suffix {
-        "n" => -9,
-        "u" => -6,
-        "m" => -3,
-        "" => 0,
-        "k" => 3,
-        "M" => 6,
-        "G" => 9,
-        "T" => 12,
-        "P" => 15,
-        "E" => 18,
-        exponent => {
-            let digits = exponent.strip_prefix(['e', 'E']).ok_or(SUFFIX)?;
-            let power: i32 = digits.parse().map_err(|_| SUFFIX)?;
-            return if power.abs() <= 60 {
-                Ok((1, power))
-            } else {
-                Err(FORMAT)
-            };
-        }
-    };
-    Ok((1, decimal))
+    if let Some((_, power)) = DECIMAL.iter().find(|(known, _)| *known == suffix) {
+        return Ok((1, *power));
+    }
+    let digits = suffix.strip_prefix(['e', 'E']).ok_or(SUFFIX)?;
+    let power: i32 = digits.parse().map_err(|_| SUFFIX)?;
+    if power.abs() <= 60 {
+        Ok((1, power))
+    } else {
+        Err(FORMAT)
+    }
 }
 
 fn value<'v>(quantity: Quantity) -> Value<'v> {
@@ -205,6 +299,8 @@ fn argument(args: &[Value<'_>], index: usize) -> Result<Quantity, RunError> {
             value: i128::from(*value),
             scale: 0,
             computed: false,
+            big: false,
+            form: Form::Decimal,
         }),
         _ => no_such_overload(),
     }
@@ -269,10 +365,13 @@ fn sum<'v>(args: &[Value<'v>], sign: i128) -> Result<Value<'v>, RunError> {
             ..left
         }));
     }
+    let (form, big) = (left.form, left.big || right.big);
     let (left, right, scale) = left.aligned(right);
     Ok(value(Quantity {
         value: left.saturating_add(right.saturating_mul(sign)),
         scale,
         computed: true,
+        big,
+        form,
     }))
 }

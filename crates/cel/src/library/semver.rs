@@ -1,6 +1,7 @@
 //! Semantic versions: from Kubernetes 1.33 on.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
 
 use super::foreign::{Foreign, LibraryValue};
@@ -13,6 +14,7 @@ pub(crate) struct Semver {
     /// Major, minor, patch.
     numbers: [u64; 3],
     pre: Vec<Part>,
+    build: Option<String>,
 }
 
 /// A part of a pre-release; numbers come before words.
@@ -102,6 +104,7 @@ impl Semver {
         Ok(Self {
             numbers,
             pre: pre.map(pre_part).collect::<Result<_, _>>()?,
+            build: build.map(str::to_owned),
         })
     }
 
@@ -141,6 +144,24 @@ impl Semver {
                 (false, false) => self.pre.cmp(&other.pre),
             }
         })
+    }
+}
+
+impl fmt::Display for Semver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [major, minor, patch] = self.numbers;
+        write!(f, "{major}.{minor}.{patch}")?;
+        for (at, part) in self.pre.iter().enumerate() {
+            f.write_str(if at == 0 { "-" } else { "." })?;
+            match part {
+                Part::Number(number) => number.fmt(f)?,
+                Part::Word(word) => f.write_str(word)?,
+            }
+        }
+        match &self.build {
+            Some(build) => write!(f, "+{build}"),
+            None => Ok(()),
+        }
     }
 }
 

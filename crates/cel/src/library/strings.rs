@@ -144,12 +144,8 @@ fn index_of<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     if part.is_empty() {
         return Ok(Value::Int(0));
     }
-    let from = usize::try_from(from).ok().filter(|at| *at < text.len());
-    let Some(from) = from else {
-        return match args.get(2) {
-            Some(Value::Int(from)) => out_of_range(*from),
-            _ => Ok(Value::Int(-1)),
-        };
+    let Ok(from) = usize::try_from(from) else {
+        return out_of_range(from);
     };
     let found = text
         .windows(part.len())
@@ -174,14 +170,13 @@ fn last_index_of<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         }
         _ => return no_such_overload(),
     };
-    if text.len() < part.len() {
-        return Ok(Value::Int(-1));
-    }
     let until = match until {
         None => text.len(),
-        Some(until) => match usize::try_from(until).ok().filter(|at| *at < text.len()) {
-            Some(until) => until,
-            None => return out_of_range(until),
+        Some(until) => match usize::try_from(until) {
+            Ok(until) if until < text.len() => until,
+            // Behind the end there is nothing to be found.
+            Ok(_) => return Ok(Value::Int(-1)),
+            Err(_) => return out_of_range(until),
         },
     };
     let windows = text
@@ -270,19 +265,18 @@ fn substring<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         }
         _ => return no_such_overload(),
     };
+    if let Some(end) = end.filter(|end| start > *end) {
+        return Err(RunError::text(format!(
+            "invalid substring range. start: {start}, end: {end}"
+        )));
+    }
     let from = place(start, text.len())?;
     let to = match end {
         Some(end) => place(end, text.len())?,
         None => text.len(),
     };
-    if let Some(part) = text.get(from..to) {
-        Ok(Value::text(part.iter().collect::<String>()))
-    } else {
-        let end = end.unwrap_or(start);
-        Err(RunError::text(format!(
-            "invalid substring range. start: {start}, end: {end}"
-        )))
-    }
+    let part = text.get(from..to).unwrap_or_default();
+    Ok(Value::text(part.iter().collect::<String>()))
 }
 
 /// Go's `strings.TrimSpace`.

@@ -1,11 +1,40 @@
 //! URLs, read as Go's `net/url` reads them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::foreign::{Foreign, LibraryValue};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::value::{Entries, Map};
 use crate::{RunError, Value};
+
+/// As Go writes a URL.
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.scheme.is_empty() {
+            write!(f, "{}:", self.scheme)?;
+        }
+        if self.opaque.is_empty() {
+            let user = self.user.as_deref();
+            if user.is_some() || !self.host.is_empty() {
+                f.write_str("//")?;
+            }
+            if let Some(user) = user {
+                write!(f, "{user}@")?;
+            }
+            write!(f, "{}{}", self.host, self.path)?;
+        } else {
+            f.write_str(&self.opaque)?;
+        }
+        if let Some(query) = &self.query {
+            write!(f, "?{query}")?;
+        }
+        match &self.fragment {
+            Some(fragment) => write!(f, "#{fragment}"),
+            None => Ok(()),
+        }
+    }
+}
 
 /// The parts of a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What an expression is made of: names, literals, lists and maps.
 
-use super::{EXPRESSION_STARTS, Parse, Parser, RESERVED, SyntaxError};
+use super::{EXPRESSION_STARTS, Parse, Parser, RESERVED, SyntaxError, recovery};
 use crate::ast::{Entry, Expr, Item, Kind};
 use crate::lexer::TokenKind;
 use crate::{Value, literal, macros};
@@ -11,7 +11,9 @@ impl Parser {
         match self.kind() {
             TokenKind::Ident => self.ident(),
             TokenKind::Sign => self.signed_primary(at),
-            TokenKind::End => Err(self.unexpected(EXPRESSION_STARTS, false)),
+            TokenKind::End | TokenKind::Backticks => {
+                Err(self.unexpected(EXPRESSION_STARTS, false))
+            }
             _ => self.number_or_text(at, false),
         }
     }
@@ -23,7 +25,7 @@ impl Parser {
         match text.as_str() {
             "(" => {
                 self.advance();
-                let inner = self.expression()?;
+                let inner = self.inside(&[")"])?;
                 self.expect(")")?;
                 Ok(inner)
             }
@@ -32,7 +34,7 @@ impl Parser {
             "." => {
                 self.advance();
                 if self.kind() != TokenKind::Ident {
-                    return Err(self.unexpected("IDENTIFIER", false));
+                    return Err(self.no_name(at));
                 }
                 self.ident()
             }
@@ -96,14 +98,18 @@ impl Parser {
     fn list(&mut self) -> Parse<Expr> {
         let at = self.expect("[")?;
         let mut items = Vec::new();
-        while !self.is("]") {
+        self.opened(&recovery::LIST)?;
+        while !self.is("]") && !self.is(",") {
             let optional = self.optional_sign()?;
-            let value = self.expression()?;
+            let value = self.inside(&["]", ","])?;
             items.push(Item { value, optional });
-            if self.eat(",").is_none() {
+            self.either(["]", ","])?;
+            if self.is_last() {
                 break;
             }
+            self.eat(",");
         }
+        self.eat(",");
         self.expect("]")?;
         self.builder.node(at, Kind::List(items))
     }
@@ -111,20 +117,24 @@ impl Parser {
     fn map(&mut self) -> Parse<Expr> {
         let at = self.expect("{")?;
         let mut entries = Vec::new();
-        while !self.is("}") {
+        self.opened(&recovery::MAP)?;
+        while !self.is("}") && !self.is(",") {
             let optional = self.optional_sign()?;
-            let key = self.expression()?;
+            let key = self.inside(&[":"])?;
             self.expect(":")?;
-            let value = self.expression()?;
+            let value = self.inside(&["}", ","])?;
             entries.push(Entry {
                 key,
                 value,
                 optional,
             });
-            if self.eat(",").is_none() {
+            self.either(["}", ","])?;
+            if self.is_last() {
                 break;
             }
+            self.eat(",");
         }
+        self.eat(",");
         self.expect("}")?;
         self.builder.node(at, Kind::Map(entries))
     }
@@ -140,7 +150,7 @@ impl Parser {
             }
             self.name();
             self.expect(":")?;
-            fields.push(self.expression()?);
+            fields.push(self.inside(&["}", ","])?);
             if self.eat(",").is_none() {
                 break;
             }

@@ -1,6 +1,8 @@
 //! Values and the fields and indexes read from them.
 
-use super::{Outcome, Run};
+use std::sync::Arc;
+
+use super::{Outcome, Run, carried_on};
 use crate::activation::Binding;
 use crate::library::no_such_overload;
 use crate::library::standard::index;
@@ -19,7 +21,7 @@ impl<'v> Run<'_, 'v> {
     /// begin with, but for conditionals and presence tests. A presence test takes off what
     /// the name would cost, also from a conditional, which has none.
     pub(super) fn attribute(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
-        let value = self.resolve(attribute);
+        let value = carried_on(self.resolve(attribute))?;
         match (&attribute.root, attribute.test) {
             (Root::Conditional(_), true) => self.budget.refund(cost::SELECT),
             (Root::Conditional(_), false) | (_, true) => {}
@@ -94,7 +96,12 @@ impl<'v> Run<'_, 'v> {
         test: bool,
     ) -> Outcome<'v> {
         let Some((last, before)) = qualifiers.split_last() else {
-            return Ok(root);
+            return Ok(match root {
+                Value::Optional(Some(value)) => {
+                    Value::some(Arc::unwrap_or_clone(value).read_back())
+                }
+                root => root,
+            });
         };
         let mut optional = false;
         let mut value = match root {
@@ -141,10 +148,10 @@ impl<'v> Run<'_, 'v> {
         let found = match &qualifier.key {
             Key::Const(Value::String(field)) => select(value, field, optional),
             Key::Const(key) => at(value, key.clone(), optional),
-            Key::Computed(node) => match self.inner(node) {
-                Err(error) if error.ends_run() => return Err(error),
-                key => key.and_then(|key| at(value, key, optional)),
-            },
+            Key::Computed(node) => {
+                let key = carried_on(self.inner(node))?;
+                key.and_then(|key| at(value, key, optional))
+            }
         };
         if !optional || matches!(found, Ok(Found::Value(_))) {
             self.budget.charge(cost::SELECT)?;

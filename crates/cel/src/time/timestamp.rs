@@ -6,6 +6,7 @@ use std::fmt;
 use jiff::tz::{Offset, TimeZone};
 
 use super::Duration;
+use super::layout::{self, Layout};
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 /// 0001-01-01T00:00:00Z
@@ -100,11 +101,35 @@ impl Timestamp {
     }
 
     /// Reads a date as its first instant in UTC.
-    pub fn parse_date(text: &str) -> Option<Self> {
-        if text.len() != 10 {
-            return None;
+    ///
+    /// # Errors
+    /// What Go says of text that is none.
+    pub fn parse_date(text: &str) -> Result<Self, String> {
+        Self::civil(text, &layout::DATE)
+    }
+
+    /// Reads RFC 3339, or a time without a zone as one in UTC; nothing at all is 1970.
+    ///
+    /// # Errors
+    /// What Go says of text that is neither.
+    pub fn parse_lenient(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Self::civil("1970-01-01", &layout::DATE);
         }
-        Self::new(parse_days(text)? * 86_400, 0)
+        match Self::parse(text) {
+            Some(instant) => Ok(instant),
+            None => Self::civil(text, &layout::LOCAL_TIME),
+        }
+    }
+
+    fn civil(text: &str, layout: &Layout) -> Result<Self, String> {
+        let read = layout.read(text)?;
+        let days = days_of(read.year, read.month, read.day);
+        let same = Civil::of(days * 86_400);
+        let instant = Self::new(days * 86_400 + read.second_of_day, read.nanos);
+        instant
+            .filter(|_| (same.month, same.day) == (read.month, read.day))
+            .ok_or_else(|| layout::out_of_range(text, "day"))
     }
 
     /// The instant that much later, if it is in range.

@@ -48,19 +48,19 @@ pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunErr
             })?;
             Ok(Value::Bytes(bytes.into()))
         }
-        (Type::Timestamp, Json::String(text)) => Timestamp::parse(text)
-            .or_else(|| Timestamp::parse_date(text))
-            .map_or_else(
-                || {
-                    Err(RunError::text(format!(
-                        "Invalid date-time formatted string {text}"
-                    )))
-                },
-                |instant| Ok(Value::Timestamp(instant)),
-            ),
+        (Type::Timestamp, Json::String(text)) => Timestamp::parse_lenient(text)
+            .map(Value::Timestamp)
+            .map_err(|why| malformed("date-time", text, &why)),
+        (Type::Date, Json::String(text)) => Timestamp::parse_date(text)
+            .map(Value::Timestamp)
+            .map_err(|why| malformed("date", text, &why)),
         (Type::Duration, Json::String(text)) => Duration::parse_lenient(text)
             .map(Value::Duration)
-            .ok_or_else(|| RunError::text(format!("Invalid duration {text}"))),
+            .ok_or_else(|| {
+                RunError::text(format!(
+                    "Invalid duration {text}: unable to parse {text} as duration"
+                ))
+            }),
         (Type::List(list), Json::Array(items)) => {
             Ok(Value::List(List::Json(items, list)))
         }
@@ -71,6 +71,10 @@ pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunErr
         (Type::IntOrString, _) => int_or_string(),
         _ => Err(mismatch(wanted(ty), json)),
     }
+}
+
+fn malformed(format: &str, text: &str, why: &str) -> RunError {
+    RunError::text(format!("Invalid {format} formatted string {text}: {why}"))
 }
 
 fn int_or_string<'v>() -> Result<Value<'v>, RunError> {
