@@ -248,25 +248,25 @@ const fn campaign(part: Part, [errors, crashes, edits, meddling]: [u8; 4]) -> Ca
     }
 }
 
-/// What is searched whole on every change.
+/// What is searched whole on every change, the smallest first.
 pub(crate) const USUAL: &[Campaign] = &[
+    campaign(Part::Opening, [1, 1, 0, 0]),
+    campaign(Part::Serving, [0, 0, 1, 0]),
+    campaign(Part::Serving, [0, 0, 0, 1]),
     campaign(Part::Opening, [0, 0, 0, 1]),
     campaign(Part::Opening, [0, 0, 1, 0]),
-    campaign(Part::Opening, [1, 1, 0, 0]),
-    campaign(Part::Serving, [0, 0, 0, 1]),
-    campaign(Part::Serving, [0, 0, 1, 0]),
     campaign(Part::Closing, [0, 0, 0, 0]),
     campaign(Part::Serving, [1, 1, 1, 0]),
-    campaign(Part::Serving, [1, 1, 0, 1]),
-    campaign(Part::Opening, [1, 1, 0, 1]),
     campaign(Part::Closing, [0, 1, 0, 0]),
     campaign(Part::Closing, [1, 0, 0, 0]),
-    campaign(Part::Closing, [0, 0, 0, 1]),
-    campaign(Part::Closing, [0, 0, 1, 0]),
+    campaign(Part::Opening, [1, 1, 0, 1]),
 ];
 
 /// What is searched in addition when there is time.
 pub(crate) const DEEP: &[Campaign] = &[
+    campaign(Part::Serving, [1, 1, 0, 1]),
+    campaign(Part::Closing, [0, 0, 1, 0]),
+    campaign(Part::Closing, [0, 0, 0, 1]),
     campaign(Part::Opening, [1, 1, 1, 0]),
     campaign(Part::Serving, [0, 0, 1, 1]),
     campaign(Part::Closing, [1, 1, 0, 0]),

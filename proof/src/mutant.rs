@@ -75,6 +75,8 @@ impl Copy {
         }
         for part in CRATES {
             copy(&root.join(part), &tree.join(part))?;
+            let manifest = tree.join(part).join("Cargo.toml");
+            fs::write(&manifest, shipped(&fs::read_to_string(&manifest)?))?;
         }
         for file in ["Cargo.lock", "rust-toolchain.toml", "clippy.toml"] {
             if root.join(file).exists() {
@@ -103,12 +105,12 @@ impl Copy {
 
     /// Makes the mistake, builds, searches, and takes the mistake back.
     pub(crate) fn run(&self, mutant: &Mutant) -> io::Result<Fate> {
-        let source = fs::read_to_string(self.root.join(mutant.file))?;
+        let file = self.tree.join(mutant.file);
+        let source = fs::read_to_string(&file)?;
         let changed = match mutant.apply(&source) {
             Ok(changed) => changed,
             Err(why) => return Ok(Fate::Broken(why)),
         };
-        let file = self.tree.join(mutant.file);
         fs::write(&file, changed)?;
         let fate = self.search();
         fs::write(&file, source)?;
@@ -143,6 +145,18 @@ impl Copy {
             }
         })
     }
+}
+
+/// A manifest without what only tests are built from, which is not copied.
+fn shipped(manifest: &str) -> String {
+    let mut is_shipped = true;
+    let lines = manifest.lines().filter(|line| {
+        if line.starts_with('[') {
+            is_shipped = *line != "[dev-dependencies]";
+        }
+        is_shipped
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {

@@ -106,7 +106,7 @@ const ROOMS: &[Room] = &[
 ];
 
 /// Packages that serve the others' tests and upkeep: nothing may depend on them, they on anything.
-const SERVICE: [&str; 5] = ["benches", "testkit", "xtask", "e2e", "proof"];
+const SERVICE: [&str; 6] = ["benches", "testkit", "xtask", "e2e", "proof", "simulation"];
 
 /// What brings threads, sockets or another clock along.
 const IMPURE: [&str; 3] = ["tokio", "hyper", "chrono"];

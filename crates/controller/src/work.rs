@@ -59,6 +59,8 @@ impl Work {
                 }
             };
             tokio::select! {
+                // In this order, so that equal runs are equal.
+                biased;
                 () = asleep => {}
                 () = self.changed.notified() => {}
             }

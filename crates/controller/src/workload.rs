@@ -299,7 +299,7 @@ async fn follow_secret(shell: Arc<Shell>, workload: Arc<Workload>) {
                 continue;
             }
         };
-        let _arrived = shell.clock.busy();
+        let arrived = shell.clock.busy();
         match event {
             Some(Ok(Event::Init)) => is_there = false,
             Some(Ok(Event::InitApply(secret) | Event::Apply(secret))) => {
@@ -316,6 +316,8 @@ async fn follow_secret(shell: Arc<Shell>, workload: Arc<Workload>) {
             Some(Err(error)) => {
                 failures += 1;
                 session.cannot_read(&shell, &workload, &failure::of_watch(error));
+                // Nobody is held up meanwhile, a virtual clock least of all.
+                drop(arrived);
                 rest(&shell, &secret, failures, &mut loading).await;
             }
             None => return,

@@ -75,6 +75,8 @@ pub async fn run(options: Options) {
     loop {
         let due = simulator.agenda.next_due();
         tokio::select! {
+            // In this order, so that equal runs are equal.
+            biased;
             event = events.next() => match event {
                 Some((resource, object)) => simulator.note(resource, &object).await,
                 None => return,

@@ -93,11 +93,16 @@ impl Cluster {
     }
 
     async fn embedded(now: Timestamp, contract: Contract) -> Self {
-        Self::on_embedded(Clock::stopped_at(now), contract).await
+        Self::on_embedded(Clock::stopped_at(now), contract, 0).await
     }
 
-    async fn on_embedded(clock: Clock, contract: Contract) -> Self {
-        let embedded = Embedded::start(&clock, contract).await;
+    /// An embedded cluster whose uids and generated names follow from `seed`.
+    pub async fn seeded(now: Timestamp, seed: u64) -> Self {
+        Self::on_embedded(Clock::stopped_at(now), Contract::V1Beta2, seed).await
+    }
+
+    async fn on_embedded(clock: Clock, contract: Contract, seed: u64) -> Self {
+        let embedded = Embedded::start(&clock, contract, seed).await;
         let cluster = Self {
             client: Client::new(embedded.server.in_process(), "default"),
             clock,
@@ -137,7 +142,7 @@ impl Cluster {
     /// clock, whatever the backend.
     pub async fn another(&self) -> Self {
         let contract = Contract::V1Beta2;
-        Self::on_embedded(self.clock.clone(), contract).await
+        Self::on_embedded(self.clock.clone(), contract, 0).await
     }
 
     /// Makes the namespace that the test calls `name`. To be made before the operator that

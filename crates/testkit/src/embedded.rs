@@ -35,11 +35,12 @@ impl Drop for Embedded {
     reason = "what goes wrong in a test's own cluster ends the test"
 )]
 impl Embedded {
-    /// Starts both on `clock`.
-    pub(crate) async fn start(clock: &Clock, contract: Contract) -> Self {
+    /// Starts both on `clock`, with uids that follow from `seed`.
+    pub(crate) async fn start(clock: &Clock, contract: Contract, seed: u64) -> Self {
         let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
         let heard = log.clone();
         let mut options = fivespot_apiserver::Options::new(clock.clone());
+        options.seed = seed;
         options.audit = Some(Audit::new(move |event| {
             heard
                 .lock()

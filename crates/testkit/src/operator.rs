@@ -1,9 +1,11 @@
 //! The operator that a test starts.
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use fivespot_apiserver::User;
+use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Access;
 use fivespot_controller::{Connect, Dial, Instruments, Namespaces, Options, run};
 use kube::Client;
@@ -12,6 +14,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::{Cluster, Ground};
 use crate::crash::{Crash, Tally};
 use crate::embedded::InProcess;
+use crate::proxy::{Asked, Fate, Life, Proxied, Proxy};
 use crate::rights::{GROUPS, OPERATOR};
 use crate::wire::{Traffic, Wire};
 
@@ -46,6 +49,38 @@ impl Operator {
     }
 }
 
+/// A running operator behind a [`Proxy`], which may end its [`Life`]. It is dead then, but holds
+/// the clock until it is dropped.
+#[derive(Debug)]
+pub struct Mortal {
+    life: Life,
+    operator: Operator,
+}
+
+impl Mortal {
+    /// Tells of its death.
+    pub fn life(&self) -> &Life {
+        &self.life
+    }
+
+    /// Whether it has ended by itself, which it must not.
+    pub fn has_ended(&self) -> bool {
+        self.operator.running.is_finished()
+    }
+}
+
+/// Lets everything pass.
+struct Open;
+
+impl Proxy for Open {
+    fn request<'a>(
+        &'a self,
+        _: &'a Asked,
+    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
+        Box::pin(std::future::ready(Fate::Pass))
+    }
+}
+
 impl Cluster {
     /// Starts an operator.
     pub fn operator(&self) -> Operator {
@@ -55,10 +90,39 @@ impl Cluster {
     /// Starts an operator whose writes are counted; it dies with the tally, if that has a
     /// limit.
     pub fn operator_through(&self, tally: Tally) -> Operator {
-        let options = match self.ground() {
+        let between = (Arc::new(Open) as Arc<dyn Proxy>, Life::default());
+        self.start_operator(tally, between, |_| {})
+    }
+
+    /// Starts an operator behind a proxy, with other options than usual.
+    pub fn operator_behind(
+        &self,
+        proxy: Arc<dyn Proxy>,
+        change: impl FnOnce(&mut Options),
+    ) -> Mortal {
+        let life = Life::default();
+        let between = (proxy, life.clone());
+        let operator = self.start_operator(Tally::default(), between, change);
+        Mortal { life, operator }
+    }
+
+    fn start_operator(
+        &self,
+        tally: Tally,
+        (proxy, life): (Arc<dyn Proxy>, Life),
+        change: impl FnOnce(&mut Options),
+    ) -> Operator {
+        let mut options = match self.ground() {
             Ground::Embedded(embedded) => {
                 let user = User::new(OPERATOR, &GROUPS);
                 let service = Crash::new(embedded.server.in_process_as(user), tally);
+                let service = Proxied {
+                    inner: service,
+                    user: OPERATOR,
+                    clock: self.clock().clone(),
+                    proxy,
+                    life,
+                };
                 let client = Client::new(service, "default");
                 let mut options = Options::new(client.clone(), self.clock().clone());
                 options.connect = Arc::new(InProcess(client));
@@ -68,6 +132,9 @@ impl Cluster {
                 let watched = Watched {
                     traffic: real.traffic.clone(),
                     tally,
+                    clock: self.clock().clone(),
+                    proxy,
+                    life,
                 };
                 let client = watched.client(OPERATOR, real.operator.clone());
                 let mut options = Options::new(client, self.clock().clone());
@@ -78,6 +145,7 @@ impl Cluster {
                 options
             }
         };
+        change(&mut options);
         Operator {
             instruments: options.instruments.clone(),
             running: tokio::spawn(async move { match run(options).await {} }),
@@ -92,12 +160,22 @@ pub(crate) const WORKLOAD: &str = "workload-admin";
 struct Watched {
     traffic: Traffic,
     tally: Tally,
+    clock: Clock,
+    proxy: Arc<dyn Proxy>,
+    life: Life,
 }
 
 impl Watched {
     fn client(&self, user: &'static str, inner: Client) -> Client {
         let wire = Wire::new(inner, user, self.traffic.clone());
-        Client::new(Crash::new(wire, self.tally.clone()), "default")
+        let proxied = Proxied {
+            inner: Crash::new(wire, self.tally.clone()),
+            user,
+            clock: self.clock.clone(),
+            proxy: self.proxy.clone(),
+            life: self.life.clone(),
+        };
+        Client::new(proxied, "default")
     }
 }
 

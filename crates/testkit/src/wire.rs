@@ -164,7 +164,7 @@ impl http_body::Body for Noted {
 }
 
 /// What a request asks for, read from its line.
-fn asked(user: &str, method: &Method, uri: &Uri) -> AuditEvent {
+pub(crate) fn asked(user: &str, method: &Method, uri: &Uri) -> AuditEvent {
     let parts: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
     let (group, rest) = match parts.as_slice() {
         ["api", _, rest @ ..] => ("", rest),

@@ -1,0 +1,113 @@
+//! How long a decision takes: one step of the planner, a whole status, and that nothing changed.
+
+#![allow(missing_docs, reason = "criterion's macros write public functions")]
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use fivespot_api::{ScheduledMachine, name};
+use fivespot_capi::{Cluster, Contract, Reference};
+use fivespot_plan::{Fact, Freshness, Memory, Places, Seen, Sighting, plan};
+use jiff::Timestamp;
+use serde_json::json;
+
+fn scheduled_machine() -> ScheduledMachine {
+    let object = json!({
+        "apiVersion": name::API_VERSION, "kind": name::KIND,
+        "metadata": {
+            "name": "worker", "namespace": "default", "uid": "sm-1",
+            "resourceVersion": "1", "generation": 1, "finalizers": [name::FINALIZER],
+        },
+        "spec": {
+            "schedule": {
+                "daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"],
+                "timezone": "America/New_York",
+            },
+            "clusterName": "prod",
+            "bootstrapSpec": {
+                "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "K0sWorkerConfig",
+                "spec": { "version": "v1.30.0+k0s.0" },
+            },
+            "infrastructureSpec": {
+                "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "RemoteMachine",
+                "spec": { "address": "192.0.2.7" },
+            },
+        },
+    });
+    serde_json::from_value(object).expect("it is well formed")
+}
+
+/// A Cluster that machines can join, and no machine, read live.
+fn seen(object: &ScheduledMachine) -> Seen {
+    let contract = Contract::V1Beta2;
+    let cluster = json!({
+        "apiVersion": contract.api_version(), "kind": "Cluster",
+        "metadata": { "name": "prod", "namespace": "default", "uid": "cluster-1" },
+        "spec": {},
+        "status": { "initialization": {
+            "infrastructureProvisioned": true, "controlPlaneInitialized": true,
+        }},
+    });
+    let places = Places::of(object, None);
+    let absent = |places: Vec<Reference>| {
+        let sighting = |place| Sighting {
+            place,
+            found: Fact::Known(None),
+        };
+        places.into_iter().map(sighting).collect()
+    };
+    Seen {
+        freshness: Freshness::Live,
+        contract: Fact::Known(contract),
+        cluster: Fact::Known(Cluster::read(&cluster).ok()),
+        machine: Fact::Known(None),
+        bootstrap: absent(places.bootstrap),
+        infrastructure: absent(places.infrastructure),
+        ..Seen::default()
+    }
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().expect("it is an instant")
+}
+
+/// The same object with the status that the planner wants for it at `now`.
+fn told(object: &ScheduledMachine, now: Timestamp) -> ScheduledMachine {
+    let next = plan(object, &seen(object), &Memory::default(), now);
+    ScheduledMachine {
+        status: next.status.or_else(|| object.status.clone()),
+        ..object.clone()
+    }
+}
+
+fn step(bench: &mut Criterion) {
+    let object = scheduled_machine();
+    let open = at("2026-03-06T15:00:00Z");
+    let seen = seen(&object);
+    let memory = Memory::default();
+    let first = plan(&object, &seen, &memory, open);
+    assert!(!first.is_idle(), "a window that opens is something to do");
+    bench.bench_function("plan: a window has opened", |bench| {
+        bench.iter(|| plan(black_box(&object), &seen, &memory, open));
+    });
+}
+
+fn unchanged(bench: &mut Criterion) {
+    let closed = at("2026-03-06T03:00:00Z");
+    let object = told(&scheduled_machine(), closed);
+    let seen = seen(&object);
+    let memory = Memory::default();
+    let next = plan(&object, &seen, &memory, closed);
+    assert!(next.is_idle(), "what has been told is not told again");
+    bench.bench_function("plan: nothing is to be done, the status stays", |bench| {
+        bench.iter(|| plan(black_box(&object), &seen, &memory, closed));
+    });
+    let status = object.status.clone().expect("it was told");
+    let other = status.clone();
+    bench.bench_function("status: compared with an equal one", |bench| {
+        bench.iter(|| black_box(&status) == black_box(&other));
+    });
+}
+
+criterion_group!(plans, step, unchanged);
+criterion_main!(plans);

@@ -1,0 +1,416 @@
+//! A proxy between an operator and its servers, which lets pass, refuses, loses, delays, or kills.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use fivespot_apiserver::AuditEvent;
+use fivespot_clock::{Busy, Clock, Sleep};
+use http::{Request, Response, Uri};
+use http_body::{Body as _, Frame};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use jiff::SignedDuration;
+use kube::client::Body;
+use serde_json::json;
+use tokio::sync::Notify;
+use tower::{BoxError, Service, ServiceExt as _};
+
+use crate::wire::asked;
+
+/// A request of an operator, before any server has seen it.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What it asks for; not answered yet, so that its code is 0.
+    pub event: AuditEvent,
+    /// What it is asked with.
+    pub body: Bytes,
+    /// The query of its URI.
+    pub query: String,
+}
+
+/// What becomes of a request that has one answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is served.
+    Pass,
+    /// It is not served, and answered with this code; with seconds to wait, if given.
+    Refuse(u16, Option<u32>),
+    /// It is not served, and the connection breaks.
+    Reset,
+    /// It is served, and the connection breaks before the answer comes.
+    Lose,
+    /// The operator dies before it is served.
+    CrashBefore,
+    /// The operator dies when it has been served, and does not hear of it.
+    CrashAfter,
+}
+
+/// How a watch begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// As it was asked for.
+    Pass,
+    /// It is refused with this code.
+    Refuse(u16),
+    /// From another version than the one that was asked for.
+    From(String),
+}
+
+/// What becomes of an event of a watch, and of those behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// It comes.
+    Pass,
+    /// The watch ends instead.
+    End,
+    /// The connection breaks instead.
+    Break,
+    /// It comes so much later on the operator's clock. What is behind it waits.
+    Late(SignedDuration),
+    /// It comes twice.
+    Twice,
+}
+
+/// Decides what becomes of everything between an operator and its servers.
+pub trait Proxy: Send + Sync {
+    /// What becomes of a request, watches aside.
+    fn request<'a>(
+        &'a self,
+        asked: &'a Asked,
+    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>>;
+
+    /// A request was served, whether or not the operator hears of it. Does nothing unless
+    /// overridden.
+    fn served<'a>(
+        &'a self,
+        asked: &'a Asked,
+        code: u16,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        let _ = (asked, code);
+        Box::pin(std::future::ready(()))
+    }
+
+    /// How a watch begins. As asked for, unless overridden.
+    fn opening(&self, asked: &Asked) -> Opening {
+        let _ = asked;
+        Opening::Pass
+    }
+
+    /// What becomes of the next event of a watch, which reads so. It comes, unless overridden.
+    fn event(&self, asked: &Asked, line: &[u8]) -> Delivery {
+        let _ = (asked, line);
+        Delivery::Pass
+    }
+}
+
+/// Whether the operator behind a proxy lives. Clones tell of the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Life(Arc<Pulse>);
+
+#[derive(Debug, Default)]
+struct Pulse {
+    is_over: AtomicBool,
+    ended: Notify,
+}
+
+impl Life {
+    /// Nothing of it reaches a server from now on, and nothing reaches it.
+    pub fn end(&self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
+        self.0.ended.notify_waiters();
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        self.0.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Ready once it is over.
+    pub async fn ended(&self) {
+        while !self.is_over() {
+            let ended = self.0.ended.notified();
+            if !self.is_over() {
+                ended.await;
+            }
+        }
+    }
+}
+
+/// The client's side of a proxy.
+#[derive(Clone)]
+pub(crate) struct Proxied<S> {
+    pub(crate) inner: S,
+    pub(crate) user: &'static str,
+    pub(crate) clock: Clock,
+    pub(crate) proxy: Arc<dyn Proxy>,
+    pub(crate) life: Life,
+}
+
+impl<S> fmt::Debug for Proxied<S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Proxied").finish_non_exhaustive()
+    }
+}
+
+type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
+
+impl<S, B> Service<Request<Body>> for Proxied<S>
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError> + Send,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Answer;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Answer, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move {
+            let life = this.life.clone();
+            if life.is_over() {
+                return std::future::pending().await;
+            }
+            // Unheard: an answer that is kept would hold a virtual clock.
+            let answer = Box::pin(this.carry(request)).await;
+            if life.is_over() {
+                drop(answer);
+                return std::future::pending().await;
+            }
+            answer
+        })
+    }
+}
+
+impl<S, B> Proxied<S>
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError> + Send,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    async fn carry(self, request: Request<Body>) -> Result<Answer, BoxError> {
+        let (parts, body) = request.into_parts();
+        let asked = Asked {
+            event: AuditEvent {
+                at: self.clock.now(),
+                ..asked(self.user, &parts.method, &parts.uri)
+            },
+            body: body.collect().await?.to_bytes(),
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+        };
+        let body = Body::from(asked.body.to_vec());
+        let mut request = Request::from_parts(parts, body);
+        if asked.event.verb == "watch" {
+            match self.proxy.opening(&asked) {
+                Opening::Pass => {}
+                Opening::Refuse(code) => return refusal(code, None),
+                Opening::From(version) => {
+                    *request.uri_mut() = at_version(request.uri(), &version)?;
+                }
+            }
+            return self.watch(asked, request).await;
+        }
+        let Self {
+            inner, proxy, life, ..
+        } = self;
+        match proxy.request(&asked).await {
+            Fate::Pass => Self::serve(inner, &*proxy, &asked, request).await,
+            Fate::Refuse(code, seconds) => refusal(code, seconds),
+            Fate::Reset => Err("the connection was reset".into()),
+            Fate::Lose => {
+                drop(Self::serve(inner, &*proxy, &asked, request).await);
+                Err("the connection was reset before the answer came".into())
+            }
+            Fate::CrashBefore => {
+                life.end();
+                refusal(503, None)
+            }
+            Fate::CrashAfter => {
+                let answer = Self::serve(inner, &*proxy, &asked, request).await;
+                life.end();
+                answer
+            }
+        }
+    }
+
+    async fn serve(
+        inner: S,
+        proxy: &dyn Proxy,
+        asked: &Asked,
+        request: Request<Body>,
+    ) -> Result<Answer, BoxError> {
+        let answer = inner.oneshot(request).await.map_err(Into::into)?;
+        proxy.served(asked, answer.status().as_u16()).await;
+        Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
+    }
+
+    async fn watch(
+        self,
+        asked: Asked,
+        request: Request<Body>,
+    ) -> Result<Answer, BoxError> {
+        let answer = self.inner.oneshot(request).await.map_err(Into::into)?;
+        self.proxy.served(&asked, answer.status().as_u16()).await;
+        let events = |body: B| Events {
+            inner: Some(body.map_err(Into::into).boxed_unsync()),
+            asked,
+            clock: self.clock,
+            proxy: self.proxy,
+            life: self.life,
+            waiting: VecDeque::new(),
+            due: None,
+            busy: None,
+        };
+        Ok(answer.map(|body| events(body).boxed_unsync()))
+    }
+}
+
+/// The same request for a watch, from another version on.
+fn at_version(uri: &Uri, version: &str) -> Result<Uri, BoxError> {
+    let kept = uri.query().unwrap_or_default().split('&');
+    let mut query: Vec<&str> = kept
+        .filter(|word| !word.starts_with("resourceVersion="))
+        .collect();
+    let version = format!("resourceVersion={version}");
+    query.push(&version);
+    Ok(format!("{}?{}", uri.path(), query.join("&")).parse()?)
+}
+
+fn refusal(code: u16, seconds: Option<u32>) -> Result<Answer, BoxError> {
+    let (reason, message) = match code {
+        409 => (
+            "Conflict",
+            "the object has been modified; please apply your changes to the latest version",
+        ),
+        410 => ("Expired", "too old resource version"),
+        429 => ("TooManyRequests", "too many requests, please try again"),
+        503 => ("ServiceUnavailable", "the server is currently unable"),
+        504 => ("Timeout", "the request did not complete in time"),
+        _ => ("InternalError", "an error on the server"),
+    };
+    let mut status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "code": code, "reason": reason, "message": message,
+    });
+    let mut response = Response::builder()
+        .status(code)
+        .header("content-type", "application/json");
+    if let Some(seconds) = seconds {
+        status["details"] = json!({ "retryAfterSeconds": seconds });
+        response = response.header("retry-after", seconds);
+    }
+    let body = Full::from(status.to_string()).map_err(|never| match never {});
+    Ok(response.body(body.boxed_unsync())?)
+}
+
+/// The body of a watch, whose events the proxy may hold up.
+struct Events {
+    inner: Option<UnsyncBoxBody<Bytes, BoxError>>,
+    asked: Asked,
+    clock: Clock,
+    proxy: Arc<dyn Proxy>,
+    life: Life,
+    /// What has come and is to be passed on later, the first one when `due` is over.
+    waiting: VecDeque<(SignedDuration, Bytes)>,
+    due: Option<Sleep>,
+    /// What was passed on last is being looked at.
+    busy: Option<Busy>,
+}
+
+type Polled = Poll<Option<Result<Frame<Bytes>, BoxError>>>;
+
+impl Events {
+    /// What the server sends next; pending while that is nothing, or is held up.
+    fn poll_inner(&mut self, cx: &mut Context<'_>) -> Polled {
+        while let Some(inner) = &mut self.inner {
+            let line = match Pin::new(inner).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(line) => line,
+                    Err(_) => continue,
+                },
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
+                Poll::Ready(None) => {
+                    self.inner = None;
+                    break;
+                }
+                Poll::Pending => return Poll::Pending,
+            };
+            match self.proxy.event(&self.asked, &line) {
+                Delivery::End => self.inner = None,
+                Delivery::Break => {
+                    self.inner = None;
+                    return Poll::Ready(Some(Err("the connection was reset".into())));
+                }
+                Delivery::Late(span) => self.waiting.push_back((span, line)),
+                Delivery::Twice if self.waiting.is_empty() => {
+                    self.waiting.push_back((SignedDuration::ZERO, line.clone()));
+                    return Poll::Ready(Some(Ok(Frame::data(line))));
+                }
+                _ if self.waiting.is_empty() => {
+                    return Poll::Ready(Some(Ok(Frame::data(line))));
+                }
+                _ => self.waiting.push_back((SignedDuration::ZERO, line)),
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    /// What has been held up and falls due.
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
+        let Some((span, _)) = self.waiting.front() else {
+            return Poll::Pending;
+        };
+        let due = self.due.get_or_insert_with(|| self.clock.sleep(*span));
+        match Pin::new(due).poll(cx) {
+            Poll::Ready(()) => {
+                self.due = None;
+                self.busy = Some(self.clock.busy());
+                let line = self.waiting.pop_front();
+                Poll::Ready(line.map(|(_, line)| line).unwrap_or_default())
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl http_body::Body for Events {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
+        let this = &mut *self;
+        this.busy = None;
+        if this.life.is_over() {
+            this.inner = None;
+            return Poll::Pending;
+        }
+        if this.waiting.is_empty() {
+            match this.poll_inner(cx) {
+                Poll::Ready(None) | Poll::Pending if !this.waiting.is_empty() => {}
+                polled => return polled,
+            }
+        }
+        if let Poll::Ready(line) = this.poll_waiting(cx) {
+            return Poll::Ready(Some(Ok(Frame::data(line))));
+        }
+        // What comes meanwhile waits behind it.
+        match this.poll_inner(cx) {
+            Poll::Ready(Some(answer)) => Poll::Ready(Some(answer)),
+            _ => Poll::Pending,
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! What people, Cluster API and pods do.
+
+use fivespot_api::{name, reclaim};
+use fivespot_capi::key;
+use fivespot_testkit::{Cluster, machine_path, node_path, pod};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::dice::Dice;
+
+/// What somebody does to a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    Kill,
+    Revive,
+    SwitchOff,
+    SwitchOn,
+    OpenAllDay,
+    NeverOpen,
+    Hurry,
+    OtherHost,
+    OtherTaint,
+    Pause,
+    Resume,
+    Delete,
+    DropFinalizers,
+    DeleteMachine,
+    DeleteInfrastructure,
+    DeleteBootstrap,
+    DeleteNode,
+    StripOwners,
+    Cordon,
+    SameTaint,
+    ForeignTaint,
+    Annotate,
+    Condemn,
+    Reclaim,
+    ForeignMachine,
+    ForeignInfrastructure,
+    HoldMachine,
+    HoldInfrastructure,
+    PauseCluster,
+    ResumeCluster,
+    LoseKubeconfig,
+    RunPods,
+    Guard,
+}
+
+impl Deed {
+    pub(crate) const ALL: [Self; 33] = [
+        Self::Kill,
+        Self::Revive,
+        Self::SwitchOff,
+        Self::SwitchOn,
+        Self::OpenAllDay,
+        Self::NeverOpen,
+        Self::Hurry,
+        Self::OtherHost,
+        Self::OtherTaint,
+        Self::Pause,
+        Self::Resume,
+        Self::Delete,
+        Self::DropFinalizers,
+        Self::DeleteMachine,
+        Self::DeleteInfrastructure,
+        Self::DeleteBootstrap,
+        Self::DeleteNode,
+        Self::StripOwners,
+        Self::Cordon,
+        Self::SameTaint,
+        Self::ForeignTaint,
+        Self::Annotate,
+        Self::Condemn,
+        Self::Reclaim,
+        Self::ForeignMachine,
+        Self::ForeignInfrastructure,
+        Self::HoldMachine,
+        Self::HoldInfrastructure,
+        Self::PauseCluster,
+        Self::ResumeCluster,
+        Self::LoseKubeconfig,
+        Self::RunPods,
+        Self::Guard,
+    ];
+
+    /// One of them; pods are what a machine is there for.
+    pub(crate) fn draw(dice: &mut Dice) -> Self {
+        if dice.chance(25) {
+            return Self::RunPods;
+        }
+        dice.pick(&Self::ALL).unwrap_or(Self::RunPods)
+    }
+
+    /// Does it. What cannot be done at that moment is left undone.
+    pub(crate) async fn play(self, cluster: &Cluster, name: &str, now: Timestamp) {
+        let place = Place {
+            cluster,
+            name,
+            triple: cluster.triple(name),
+        };
+        match self {
+            Self::Kill => place.edit(json!({"killSwitch": true})).await,
+            Self::Revive => place.edit(json!({"killSwitch": false})).await,
+            Self::SwitchOff => place.schedule(json!({"enabled": false})).await,
+            Self::SwitchOn => place.schedule(json!({"enabled": true})).await,
+            Self::OpenAllDay => place.weekly("0-23").await,
+            Self::NeverOpen => place.cron("0 0 30 2 *").await,
+            Self::Hurry => {
+                let span = json!("30s");
+                let spans =
+                    json!({"gracefulShutdownTimeout": span, "nodeDrainTimeout": span});
+                place.edit(spans).await;
+            }
+            Self::OtherHost => {
+                let host =
+                    json!({"spec": {"address": format!("{name}-b.example"), "port": 22}});
+                place.edit(json!({"infrastructureSpec": host})).await;
+            }
+            Self::OtherTaint => {
+                let taint = json!({"key": "example.com/shift", "value": "day", "effect": "NoSchedule"});
+                place.edit(json!({"nodeTaints": [taint]})).await;
+            }
+            Self::Pause => place.annotate_own(json!({key::PAUSED: "true"})).await,
+            Self::Resume => place.annotate_own(json!({key::PAUSED: null})).await,
+            Self::Delete => place.delete(&machine_path(name)).await,
+            Self::DropFinalizers => {
+                let bare = json!({"metadata": {"finalizers": null}});
+                place.patch(&machine_path(name), &bare).await;
+            }
+            other => other.meddle(&place, now).await,
+        }
+    }
+
+    /// What is done to the objects around the ScheduledMachine.
+    async fn meddle(self, place: &Place<'_>, now: Timestamp) {
+        let name = place.name;
+        let [bootstrap, infrastructure, machine] = &place.triple;
+        match self {
+            Self::DeleteMachine => place.delete(machine).await,
+            Self::DeleteInfrastructure => place.delete(infrastructure).await,
+            Self::DeleteBootstrap => place.delete(bootstrap).await,
+            Self::DeleteNode => place.delete(&node_path(name)).await,
+            Self::StripOwners => {
+                let bare = json!({"metadata": {"ownerReferences": null}});
+                place.patch(infrastructure, &bare).await;
+            }
+            Self::Cordon => {
+                let patch = json!({
+                    "metadata": {"annotations": {"example.com/cordoned": "yes"}},
+                    "spec": {"unschedulable": true},
+                });
+                place.patch(&node_path(name), &patch).await;
+            }
+            Self::SameTaint => place.taint("example.com/shift").await,
+            Self::ForeignTaint => place.taint("example.com/theirs").await,
+            Self::Annotate => {
+                let note = json!({"metadata": {
+                    "annotations": {"example.com/note": "mine"},
+                    "labels": {"example.com/team": "a"},
+                }});
+                place.patch(machine, &note).await;
+                place.patch(&node_path(name), &note).await;
+            }
+            Self::Condemn => place.condemn(now).await,
+            Self::Reclaim => {
+                let request = json!({"metadata": {"annotations": {
+                    name::RECLAIM_REQUESTED_ANNOTATION: reclaim::REQUESTED,
+                    name::RECLAIM_REASON_ANNOTATION: "process-match: steam",
+                }}});
+                place.patch(&node_path(name), &request).await;
+            }
+            Self::ForeignMachine => place.foreign(2).await,
+            Self::ForeignInfrastructure => place.foreign(1).await,
+            Self::HoldMachine => place.hold(machine).await,
+            Self::HoldInfrastructure => place.hold(infrastructure).await,
+            Self::PauseCluster => place.pause_cluster(true).await,
+            Self::ResumeCluster => place.pause_cluster(false).await,
+            Self::LoseKubeconfig => {
+                place
+                    .delete("/api/v1/namespaces/default/secrets/production-cluster-kubeconfig")
+                    .await;
+            }
+            Self::RunPods => place.run_pods().await,
+            Self::Guard => place.guard().await,
+            _ => {}
+        }
+    }
+}
+
+/// Everybody takes back what they did, and lets go of what they hold; what the user has asked
+/// for stays.
+pub(crate) async fn make_peace(cluster: &Cluster, name: &str) {
+    let place = Place {
+        cluster,
+        name,
+        triple: cluster.triple(name),
+    };
+    Deed::Resume
+        .play(cluster, name, Timestamp::UNIX_EPOCH)
+        .await;
+    place.pause_cluster(false).await;
+    place.delete(&budget(name)).await;
+    // Its controller looks again, and brings back the kubeconfig that somebody has deleted.
+    let note = json!({"metadata": {"annotations": {"example.com/peace": name}}});
+    place.patch(&cluster.cluster_path(), &note).await;
+    for path in &place.triple {
+        if let Some(mut object) = cluster.get(path).await {
+            let finalizers = object["metadata"]["finalizers"].as_array_mut();
+            if let Some(all) = finalizers {
+                all.retain(|held| held != HELD);
+                let patch = json!({"metadata": {"finalizers": all}});
+                place.patch(path, &patch).await;
+            }
+            if object["metadata"]["labels"][FOREIGN] == "yes" {
+                let patch = json!({"metadata": {"finalizers": null}});
+                place.delete(path).await;
+                place.patch(path, &patch).await;
+            }
+        }
+    }
+    place.revive_node().await;
+}
+
+const HELD: &str = "example.com/held";
+/// Marks what was never the operator's.
+pub(crate) const FOREIGN: &str = "example.com/foreign";
+
+fn budget(name: &str) -> String {
+    format!("/apis/policy/v1/namespaces/default/poddisruptionbudgets/{name}")
+}
+
+struct Place<'a> {
+    cluster: &'a Cluster,
+    name: &'a str,
+    triple: [String; 3],
+}
+
+impl Place<'_> {
+    /// Refusals are answers: what is meddled with may just have gone.
+    async fn patch(&self, path: &str, patch: &Value) {
+        let _ = self.cluster.try_patch(path, patch).await;
+    }
+
+    async fn delete(&self, path: &str) {
+        if self.cluster.get(path).await.is_some() {
+            self.cluster.delete(path).await;
+        }
+    }
+
+    async fn edit(&self, spec: Value) {
+        let path = machine_path(self.name);
+        self.patch(&path, &json!({ "spec": spec })).await;
+    }
+
+    async fn schedule(&self, schedule: Value) {
+        self.edit(json!({ "schedule": schedule })).await;
+    }
+
+    async fn weekly(&self, hours: &str) {
+        let schedule = json!({
+            "cron": null, "duration": null,
+            "daysOfWeek": ["mon-sun"], "hoursOfDay": [hours],
+        });
+        self.schedule(schedule).await;
+    }
+
+    async fn cron(&self, cron: &str) {
+        let schedule = json!({
+            "cron": cron, "duration": "1h", "daysOfWeek": null, "hoursOfDay": null,
+        });
+        self.schedule(schedule).await;
+    }
+
+    async fn annotate_own(&self, annotations: Value) {
+        let patch = json!({"metadata": {"annotations": annotations}});
+        self.patch(&machine_path(self.name), &patch).await;
+    }
+
+    async fn taint(&self, key: &str) {
+        let path = node_path(self.name);
+        let Some(node) = self.cluster.get(&path).await else {
+            return;
+        };
+        let mut taints = node["spec"]["taints"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        if taints.iter().all(|taint| taint["key"] != key) {
+            taints.push(json!({"key": key, "value": "theirs", "effect": "NoSchedule"}));
+            self.patch(&path, &json!({"spec": {"taints": taints}}))
+                .await;
+        }
+    }
+
+    async fn condemn(&self, now: Timestamp) {
+        let machine = &self.triple[2];
+        let Some(found) = self.cluster.get(machine).await else {
+            return;
+        };
+        let mut conditions = found["status"]["conditions"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        conditions.push(json!({
+            "type": key::OWNER_REMEDIATED, "status": "False", "reason": "WaitingForRemediation",
+            "message": "", "lastTransitionTime": now.to_string(),
+        }));
+        let patch = json!({"status": {"conditions": conditions}});
+        self.patch(&format!("{machine}/status"), &patch).await;
+    }
+
+    async fn foreign(&self, part: usize) {
+        let Some(path) = self.triple.get(part) else {
+            return;
+        };
+        let (version, kind) = match part {
+            2 => ("cluster.x-k8s.io/v1beta2", "Machine"),
+            _ => ("infrastructure.cluster.x-k8s.io/v1beta1", "RemoteMachine"),
+        };
+        let mut object = json!({
+            "apiVersion": version, "kind": kind,
+            "metadata": {"name": self.name, "namespace": "default",
+                         "labels": {FOREIGN: "yes"}},
+            "spec": {"address": "foreign.example"},
+        });
+        if part == 2 {
+            object["spec"] = json!({
+                "clusterName": "other",
+                "bootstrap": {"dataSecretName": "none"},
+                "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io",
+                                      "kind": "RemoteMachine", "name": "none"},
+            });
+        }
+        if self.cluster.get(path).await.is_none() {
+            let _ = self.cluster.create(&object).await;
+        }
+    }
+
+    async fn hold(&self, path: &str) {
+        if let Some(object) = self.cluster.get(path).await
+            && object["metadata"].get("deletionTimestamp").is_none()
+        {
+            let mut finalizers = object["metadata"]["finalizers"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            if !finalizers.contains(&json!(HELD)) {
+                finalizers.push(json!(HELD));
+            }
+            self.patch(path, &json!({"metadata": {"finalizers": finalizers}}))
+                .await;
+        }
+    }
+
+    async fn pause_cluster(&self, is_paused: bool) {
+        let patch = json!({"spec": {"paused": is_paused}});
+        self.patch(&self.cluster.cluster_path(), &patch).await;
+    }
+
+    /// A Node that was deleted by hand under its Machine comes back as its kubelet registers
+    /// again; until then the Machine has lost its Node.
+    async fn revive_node(&self) {
+        let machine = self.cluster.get(&self.triple[2]).await.unwrap_or_default();
+        let is_lost = machine["status"]["nodeRef"]["name"] == self.name
+            && self.cluster.get(&node_path(self.name)).await.is_none();
+        if is_lost {
+            self.delete(&self.triple[2]).await;
+        }
+    }
+
+    async fn run_pods(&self) {
+        if self.cluster.get(&node_path(self.name)).await.is_none() {
+            return;
+        }
+        for count in 0..2 {
+            let mut pod = pod(&format!("{}-{count}", self.name), self.name, self.name);
+            pod["metadata"]["annotations"] =
+                json!({"sim.5spot.finos.org/replace-after": "60s"});
+            let _ = self.cluster.create(&pod).await;
+        }
+    }
+
+    async fn guard(&self) {
+        let budget = json!({
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": {"name": self.name, "namespace": "default"},
+            "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": self.name}}},
+        });
+        let _ = self.cluster.create(&budget).await;
+    }
+}

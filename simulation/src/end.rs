@@ -1,0 +1,74 @@
+//! How every story has to end: as its user wants it.
+
+use fivespot_api::name;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::deed::FOREIGN;
+use crate::seen::Seen;
+
+/// What is not as it is wanted, in words; none if everything is.
+pub(crate) fn complaint(seen: &Seen, now: Timestamp) -> Option<String> {
+    let ours = seen.ours().len();
+    let phase = seen.phase();
+    let say =
+        |wanted: &str| Some(format!("{wanted}, but it is {phase} with {ours} objects"));
+    if seen.owner.is_null() {
+        let all = [&seen.bootstrap, &seen.infrastructure, &seen.machine];
+        let is_orphan = |object: &&Value| {
+            !object.is_null() && object["metadata"]["labels"][FOREIGN] != "yes"
+        };
+        let orphan = all.into_iter().find(is_orphan);
+        return orphan.map(|object| format!("L3 orphaned: {}", object["kind"]));
+    }
+    if seen.is_deleting() {
+        return say("L3 a deleted object goes");
+    }
+    if seen.is_killed() {
+        let is_so = ours == 0 && phase == "Terminated";
+        return (!is_so)
+            .then(|| say("a killed machine is Terminated"))
+            .flatten();
+    }
+    if !seen.is_enabled() {
+        let is_so = phase == "Disabled";
+        return (!is_so)
+            .then(|| say("a schedule that is off is Disabled"))
+            .flatten();
+    }
+    if seen.is_open(now) == Some(false) {
+        let is_so = ours == 0 && phase == "Inactive" && seen.node.is_null();
+        return (!is_so)
+            .then(|| say("L2 outside its window a machine is Inactive"))
+            .flatten();
+    }
+    let is_so = ours == 3 && phase == "Active" && seen.has_its_node();
+    if !is_so {
+        return say("L1 within its window a machine is Active");
+    }
+    if seen.owner["status"]["shutdown"].is_object() {
+        return say("L4 a machine in service does not leave");
+    }
+    node_complaint(seen)
+}
+
+fn node_complaint(seen: &Seen) -> Option<String> {
+    let meta = &seen.node["metadata"]["annotations"];
+    let is_theirs = !meta["example.com/cordoned"].is_null();
+    if seen.node["spec"]["unschedulable"] == true && !is_theirs {
+        return Some("L4 the Node of a machine in service is cordoned".to_owned());
+    }
+    if !meta[name::RECLAIM_REQUESTED_ANNOTATION].is_null() {
+        return Some("L4 a request to reclaim is left on the Node".to_owned());
+    }
+    let taints = |node: &Value| node.as_array().cloned().unwrap_or_default();
+    let present = taints(&seen.node["spec"]["taints"]);
+    let is_there = |wanted: &&Value| {
+        present.iter().any(|taint| {
+            taint["key"] == wanted["key"] && taint["effect"] == wanted["effect"]
+        })
+    };
+    let wanted = taints(&seen.owner["spec"]["nodeTaints"]);
+    let lacking = wanted.iter().find(|taint| !is_there(taint));
+    lacking.map(|taint| format!("L6 the Node lacks the taint {}", taint["key"]))
+}

@@ -1,0 +1,174 @@
+//! What the network, the server and the operator's own host do to it.
+
+use fivespot_testkit::{Delivery, Fate, Opening};
+use jiff::SignedDuration;
+
+use crate::dice::Dice;
+
+/// A kind of fault, as it is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Conflict,
+    TooManyRequests,
+    InternalError,
+    Unavailable,
+    TimedOut,
+    Reset,
+    LostResponse,
+    CrashBefore,
+    CrashAfter,
+    SlowResponse,
+    WatchGone,
+    WatchRefused,
+    WatchEnded,
+    WatchBroken,
+    WatchDelayed,
+    EventTwice,
+    WatchFromOldVersion,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 17] = [
+        Self::Conflict,
+        Self::TooManyRequests,
+        Self::InternalError,
+        Self::Unavailable,
+        Self::TimedOut,
+        Self::Reset,
+        Self::LostResponse,
+        Self::CrashBefore,
+        Self::CrashAfter,
+        Self::SlowResponse,
+        Self::WatchGone,
+        Self::WatchRefused,
+        Self::WatchEnded,
+        Self::WatchBroken,
+        Self::WatchDelayed,
+        Self::EventTwice,
+        Self::WatchFromOldVersion,
+    ];
+
+    /// Its name in reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Conflict => "409",
+            Self::TooManyRequests => "429 with Retry-After",
+            Self::InternalError => "500",
+            Self::Unavailable => "503",
+            Self::TimedOut => "504",
+            Self::Reset => "connection reset before",
+            Self::LostResponse => "response lost",
+            Self::CrashBefore => "crash before",
+            Self::CrashAfter => "crash after",
+            Self::SlowResponse => "others first",
+            Self::WatchGone => "watch: 410",
+            Self::WatchRefused => "watch: 500",
+            Self::WatchEnded => "watch: ended early",
+            Self::WatchBroken => "watch: reset",
+            Self::WatchDelayed => "watch: delayed",
+            Self::EventTwice => "watch: event twice",
+            Self::WatchFromOldVersion => "watch: old version",
+        }
+    }
+
+    /// Whether it strikes requests that are no watches.
+    pub(crate) fn strikes_requests(self) -> bool {
+        self < Self::WatchGone
+    }
+
+    /// What becomes of a request that it strikes; none for watches and for what only delays.
+    pub(crate) fn fate(self) -> Option<Fate> {
+        Some(match self {
+            Self::Conflict => Fate::Refuse(409, None),
+            Self::TooManyRequests => Fate::Refuse(429, Some(1)),
+            Self::InternalError => Fate::Refuse(500, None),
+            Self::Unavailable => Fate::Refuse(503, None),
+            Self::TimedOut => Fate::Refuse(504, None),
+            Self::Reset => Fate::Reset,
+            Self::LostResponse => Fate::Lose,
+            Self::CrashBefore => Fate::CrashBefore,
+            Self::CrashAfter => Fate::CrashAfter,
+            _ => return None,
+        })
+    }
+
+    /// What becomes of an event of a watch that it strikes, if it strikes events.
+    pub(crate) fn delivery(self, minutes: u8) -> Option<Delivery> {
+        Some(match self {
+            Self::WatchEnded | Self::WatchFromOldVersion | Self::WatchGone => {
+                Delivery::End
+            }
+            Self::WatchBroken | Self::WatchRefused => Delivery::Break,
+            Self::WatchDelayed => {
+                Delivery::Late(SignedDuration::from_mins(i64::from(minutes)))
+            }
+            Self::EventTwice => Delivery::Twice,
+            _ => return None,
+        })
+    }
+
+    /// How the watch begins again whose end it was.
+    pub(crate) fn opening(self, old: Option<&str>) -> Option<Opening> {
+        match (self, old) {
+            (Self::WatchGone, _) => Some(Opening::Refuse(410)),
+            (Self::WatchRefused, _) => Some(Opening::Refuse(500)),
+            (Self::WatchFromOldVersion, Some(version)) => {
+                Some(Opening::From(version.to_owned()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a fault waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Target {
+    /// The write of that number, of all that operators ask for.
+    Write(usize),
+    /// The read of that number.
+    Read(usize),
+    /// The event of a watch of that number.
+    Event(usize),
+}
+
+/// One fault, which strikes once, or a few requests in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) kind: Kind,
+    pub(crate) target: Target,
+    /// How many requests in a row it strikes.
+    pub(crate) times: usize,
+    /// For how long it delays.
+    pub(crate) minutes: u8,
+}
+
+impl Fault {
+    /// A fault among about so many writes.
+    pub(crate) fn draw(dice: &mut Dice, writes: usize) -> Self {
+        let kind = dice.pick(&Kind::ALL).unwrap_or(Kind::Reset);
+        let target = if !kind.strikes_requests() {
+            Target::Event(dice.below(6 * writes))
+        } else if dice.chance(80) {
+            Target::Write(dice.below(writes))
+        } else {
+            Target::Read(dice.below(2 * writes))
+        };
+        let is_crash = matches!(kind, Kind::CrashBefore | Kind::CrashAfter);
+        let times = if is_crash || dice.chance(70) {
+            1
+        } else {
+            2 + dice.below(8)
+        };
+        let minutes = if dice.chance(70) {
+            dice.below(3) + 1
+        } else {
+            dice.below(120) + 1
+        };
+        Self {
+            kind,
+            target,
+            times,
+            minutes: u8::try_from(minutes).unwrap_or(1),
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! What must never happen, judged at each write that the server has accepted.
+
+use fivespot_api::name;
+use fivespot_capi::key;
+use fivespot_testkit::Asked;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::deed::FOREIGN;
+use crate::seen::{Seen, instant};
+
+/// A write, and the world right before it and right after it.
+pub(crate) struct Case<'a> {
+    pub(crate) now: Timestamp,
+    pub(crate) asked: &'a Asked,
+    pub(crate) body: Value,
+    pub(crate) code: u16,
+    pub(crate) before: &'a Seen,
+    pub(crate) after: &'a Seen,
+}
+
+/// A law in words, and whether a write keeps it; none if it is not about such a write.
+pub(crate) type Law = (&'static str, fn(&Case<'_>) -> Option<bool>);
+
+/// The laws.
+pub(crate) const LAWS: &[Law] = &[
+    (
+        "S1 nothing is deleted but what is ours, by its uid",
+        deletes_own,
+    ),
+    ("S2 one Machine", makes_one),
+    (
+        "S4 a Node is touched only if it is our Machine's, after the commitment",
+        drains_own,
+    ),
+    (
+        "S5 a Node is uncordoned only if we cordoned it",
+        uncordons_own,
+    ),
+    (
+        "S6 pods leave by eviction, or because the owner takes the host",
+        evicts,
+    ),
+    ("S7 the taints of others stay", keeps_taints),
+    (
+        "S8 what a Machine needs outlives it, the finalizer outlives all",
+        keeps_order,
+    ),
+    (
+        "S9 finalizers, labels and annotations of others are left alone",
+        keeps_foreign,
+    ),
+    (
+        "S10 no Machine is deleted over its pods before the deadline",
+        waits,
+    ),
+    ("S11 nothing is created that is not wanted", creates_wanted),
+    ("S13 no write changes nothing", changes),
+    (
+        "S15 nothing is asked for that the roles do not allow",
+        is_allowed,
+    ),
+    ("S16 the status never goes back", goes_on),
+    ("every leaving begins with the commitment", commits_first),
+    ("what is paused is not touched", respects_pause),
+    (
+        "a machine that is wanted again is not driven out",
+        respects_window,
+    ),
+    ("a phase is told when it is true", tells_truth),
+];
+
+impl Case<'_> {
+    fn is(&self, verb: &str, resource: &str) -> bool {
+        self.code < 300
+            && self.asked.event.verb == verb
+            && self.asked.event.resource == resource
+            && (self.asked.event.subresource.is_empty() || resource.contains('/'))
+    }
+
+    fn is_sub(&self, subresource: &str) -> bool {
+        self.code < 300 && self.asked.event.subresource == subresource
+    }
+
+    /// What it is about, right before and right after.
+    fn target(&self) -> Option<(&Value, &Value)> {
+        let (before, after) = (self.before, self.after);
+        let pair = match self.asked.event.resource.as_str() {
+            "scheduledmachines" => (&before.owner, &after.owner),
+            "machines" => (&before.machine, &after.machine),
+            "remotemachines" => (&before.infrastructure, &after.infrastructure),
+            "k0sworkerconfigs" => (&before.bootstrap, &after.bootstrap),
+            "nodes" => (&before.node, &after.node),
+            _ => return None,
+        };
+        Some(pair)
+    }
+
+    fn is_patch(&self) -> bool {
+        self.code < 300 && matches!(self.asked.event.verb.as_str(), "patch" | "update")
+    }
+
+    fn shuts_down_for(&self, reasons: &[&str]) -> bool {
+        let reason = self
+            .before
+            .commitment()
+            .and_then(|shutdown| shutdown["reason"].as_str());
+        reason.is_some_and(|reason| reasons.contains(&reason))
+    }
+}
+
+fn is_provider(resource: &str) -> bool {
+    ["remotemachines", "k0sworkerconfigs"].contains(&resource)
+}
+
+fn deletes_own(case: &Case<'_>) -> Option<bool> {
+    let resource = case.asked.event.resource.as_str();
+    let (before, _) = case.target()?;
+    if !case.is("delete", resource) || resource == "nodes" {
+        return None;
+    }
+    let is_named = case.body["preconditions"]["uid"] == before["metadata"]["uid"];
+    let is_foreign = before["metadata"]["labels"][FOREIGN] == "yes";
+    Some(is_named && !is_foreign && case.before.is_ours(before))
+}
+
+fn makes_one(case: &Case<'_>) -> Option<bool> {
+    if !case.is("create", "machines") {
+        return None;
+    }
+    let uid = case.after.uid();
+    let is_its = |machine: &&Value| {
+        machine["metadata"]["labels"][name::SCHEDULED_MACHINE_UID_LABEL] == uid
+            && machine["metadata"]["deletionTimestamp"].is_null()
+    };
+    Some(case.after.machines.iter().filter(is_its).count() <= 1)
+}
+
+fn drains_own(case: &Case<'_>) -> Option<bool> {
+    let is_cordon = case.is_patch()
+        && case.asked.event.resource == "nodes"
+        && case.before.node["spec"]["unschedulable"] != true
+        && case.after.node["spec"]["unschedulable"] == true;
+    if !is_cordon && !case.is_sub("eviction") {
+        return None;
+    }
+    Some(case.before.commitment().is_some() && case.before.has_its_node())
+}
+
+fn uncordons_own(case: &Case<'_>) -> Option<bool> {
+    let is_uncordon = case.is_patch()
+        && case.asked.event.resource == "nodes"
+        && case.before.node["spec"]["unschedulable"] == true
+        && case.after.node["spec"]["unschedulable"] != true;
+    let marker = &case.before.node["metadata"]["annotations"][name::CORDONED_ANNOTATION];
+    is_uncordon.then(|| !marker.is_null())
+}
+
+fn evicts(case: &Case<'_>) -> Option<bool> {
+    case.is("delete", "pods").then(|| {
+        let machine = &case.before.machine["metadata"]["annotations"];
+        !machine[name::RECLAIM_ANNOTATION].is_null()
+            && case.body["gracePeriodSeconds"] != 0
+    })
+}
+
+fn keeps_taints(case: &Case<'_>) -> Option<bool> {
+    if !case.is_patch() || case.asked.event.resource != "nodes" {
+        return None;
+    }
+    let taints = |node: &Value| node["spec"]["taints"].as_array().cloned();
+    let after = taints(&case.after.node).unwrap_or_default();
+    let before = taints(&case.before.node).unwrap_or_default();
+    let is_foreign = |taint: &&Value| taint["value"] == "theirs";
+    Some(
+        before
+            .iter()
+            .filter(is_foreign)
+            .all(|taint| after.contains(taint)),
+    )
+}
+
+fn keeps_order(case: &Case<'_>) -> Option<bool> {
+    let resource = case.asked.event.resource.as_str();
+    if case.is("delete", resource) && is_provider(resource) {
+        let machine = &case.before.machine;
+        return Some(machine.is_null() || !case.before.is_ours(machine));
+    }
+    let holds = |owner: &Value| {
+        let held = owner["metadata"]["finalizers"].as_array();
+        held.is_some_and(|all| all.iter().any(|held| held == name::FINALIZER))
+    };
+    let lets_go = resource == "scheduledmachines"
+        && case.is_patch()
+        && holds(&case.before.owner)
+        && !holds(&case.after.owner);
+    lets_go.then(|| case.before.ours().is_empty())
+}
+
+fn keeps_foreign(case: &Case<'_>) -> Option<bool> {
+    let (before, after) = case.target()?;
+    if !case.is_patch() || after.is_null() {
+        return None;
+    }
+    let is_kept = |field: &str| {
+        let then = before["metadata"][field].as_object();
+        then.is_none_or(|all| {
+            all.iter().all(|(key, value)| {
+                !key.starts_with("example.com/")
+                    || after["metadata"][field][key.as_str()] == *value
+            })
+        })
+    };
+    let held = |object: &Value| {
+        let all = object["metadata"]["finalizers"].as_array();
+        let foreign = |held: &&Value| **held != name::FINALIZER;
+        all.map(|all| all.iter().filter(foreign).cloned().collect::<Vec<_>>())
+            .unwrap_or_default()
+    };
+    Some(is_kept("labels") && is_kept("annotations") && held(before) == held(after))
+}
+
+fn waits(case: &Case<'_>) -> Option<bool> {
+    if !case.is("delete", "machines") {
+        return None;
+    }
+    let deadline = instant(&case.before.commitment()?["deadline"])?;
+    let annotations = &case.before.machine["metadata"]["annotations"];
+    let is_our_drain = !annotations[key::EXCLUDE_NODE_DRAINING].is_null();
+    let is_running = |pod: &&Value| {
+        pod["metadata"]["deletionTimestamp"].is_null()
+            && pod["status"]["phase"] != "Succeeded"
+    };
+    let holds_pods =
+        case.before.has_its_node() && case.before.pods.iter().any(|pod| is_running(&pod));
+    let is_at_once = case.shuts_down_for(&["KillSwitch", "Reclaim"]);
+    Some(is_at_once || !is_our_drain || !holds_pods || deadline <= case.now)
+}
+
+fn creates_wanted(case: &Case<'_>) -> Option<bool> {
+    let resource = case.asked.event.resource.as_str();
+    let is_machine = resource == "machines";
+    if !case.is("create", resource) || !is_machine && !is_provider(resource) {
+        return None;
+    }
+    let infrastructure = &case.before.infrastructure;
+    let completes =
+        is_machine && !infrastructure.is_null() && case.before.is_ours(infrastructure);
+    Some(completes || case.before.is_wanted(case.now))
+}
+
+fn changes(case: &Case<'_>) -> Option<bool> {
+    let (before, after) = case.target()?;
+    let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    case.is_patch().then(|| version(before) != version(after))
+}
+
+fn is_allowed(case: &Case<'_>) -> Option<bool> {
+    let is_answered = case.code > 0;
+    is_answered.then_some(case.code != 403)
+}
+
+fn goes_on(case: &Case<'_>) -> Option<bool> {
+    if !case.is_sub("status") {
+        return None;
+    }
+    let (before, after) = (&case.before.owner["status"], &case.after.owner["status"]);
+    let generation = |status: &Value| status["observedGeneration"].as_i64().unwrap_or(0);
+    let conditions = |status: &Value| status["conditions"].as_array().cloned();
+    let earlier = conditions(before).unwrap_or_default();
+    let goes_back = |told: &Value| {
+        let same = earlier.iter().find(|old| old["type"] == told["type"]);
+        same.is_some_and(|old| {
+            let at = |condition: &Value| instant(&condition["lastTransitionTime"]);
+            at(told) < at(old) || told["status"] == old["status"] && at(told) != at(old)
+        })
+    };
+    let later = conditions(after).unwrap_or_default();
+    Some(generation(before) <= generation(after) && !later.iter().any(goes_back))
+}
+
+fn commits_first(case: &Case<'_>) -> Option<bool> {
+    case.is("delete", "machines")
+        .then(|| case.before.commitment().is_some())
+}
+
+fn respects_pause(case: &Case<'_>) -> Option<bool> {
+    let is_told = case.is_sub("status") || case.asked.event.resource == "events";
+    (case.code < 300 && !is_told).then(|| !case.before.is_paused())
+}
+
+fn respects_window(case: &Case<'_>) -> Option<bool> {
+    if !case.is("delete", "machines") && !case.is_sub("eviction") {
+        return None;
+    }
+    let is_going = !case.before.machine["metadata"]["deletionTimestamp"].is_null();
+    let is_driven_out = case.before.is_wanted(case.now)
+        && case.shuts_down_for(&["ScheduleEnded"])
+        && !is_going;
+    Some(!is_driven_out)
+}
+
+fn tells_truth(case: &Case<'_>) -> Option<bool> {
+    let told = case.after.phase();
+    let is_over =
+        told != case.before.phase() && ["Inactive", "Terminated"].contains(&told);
+    (case.is_sub("status") && is_over).then(|| case.before.ours().is_empty())
+}

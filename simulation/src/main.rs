@@ -1,0 +1,190 @@
+//! `cargo run --release -p simulation`: plays days of the whole operator by seeds.
+//!
+//! A seed is a story: zones, days, schedules, what goes wrong on the wire and on the operator's
+//! host, and what people, Cluster API and pods do. The operator is the shipped one; server and
+//! Cluster API are the embedded ones; the clock is virtual. Every write is held against the laws
+//! when it is served, and the end of the story against what the user wants. Equal seeds tell
+//! equal stories, request by request.
+
+mod deed;
+mod dice;
+mod end;
+mod fault;
+mod law;
+mod play;
+mod report;
+mod seen;
+mod stage;
+mod story;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use clap::Parser;
+
+use play::{Outcome, play, shrink};
+use report::Report;
+use story::Story;
+
+#[derive(Parser)]
+#[command(
+    about = "Plays days of the whole operator by seeds.",
+    after_help = "Examples:
+  cargo run --release -p simulation
+  cargo run --release -p simulation -- --seeds 0..100000
+  cargo run --release -p simulation -- --seeds 17..18 --keep 3,8 --trace"
+)]
+struct Arguments {
+    /// From the first seed to before the last.
+    #[arg(long, default_value = "0..500", value_parser = range)]
+    seeds: (u64, u64),
+    /// Only these troubles of each story, by their numbers.
+    #[arg(long, value_parser = numbers)]
+    keep: Option<Numbers>,
+    /// Prints everything that happens.
+    #[arg(long)]
+    trace: bool,
+    /// Writes the report to this file too, as JSON.
+    #[arg(long)]
+    record: Option<PathBuf>,
+}
+
+/// Numbers of troubles.
+#[derive(Clone, Debug)]
+struct Numbers(Vec<usize>);
+
+fn numbers(text: &str) -> Result<Numbers, String> {
+    let all = text.split(',').filter(|_| text != "none");
+    let all = all.map(|one| one.trim().parse());
+    let all: Result<_, _> = all.collect();
+    all.map(Numbers)
+        .map_err(|_| "say their numbers, such as 3,8, or none".to_owned())
+}
+
+fn range(text: &str) -> Result<(u64, u64), String> {
+    let says = "say it as FIRST..LAST, such as 0..500";
+    let (first, last) = text.split_once("..").ok_or(says)?;
+    match (first.parse(), last.parse()) {
+        (Ok(first), Ok(last)) if first < last => Ok((first, last)),
+        _ => Err(says.to_owned()),
+    }
+}
+
+/// Stories that have failed are shrunk up to so many.
+const SHRUNK: usize = 3;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    // What panics is a finding, and told as one.
+    std::panic::set_hook(Box::new(|_| {}));
+    let started = Instant::now();
+    let (report, failed) = all(&arguments);
+    report.print();
+    let seconds = started.elapsed().as_secs_f64();
+    println!("seconds             {seconds:.0}");
+    for (seed, law) in failed.into_iter().take(SHRUNK) {
+        explain(seed, law, arguments.keep.as_ref());
+    }
+    if let Some(path) = &arguments.record {
+        let text = format!("{:#}\n", report.to_value());
+        if let Err(error) = std::fs::write(path, text) {
+            eprintln!("error: {}: {error}", path.display());
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::from(u8::from(report.broken > 0))
+}
+
+/// Plays every seed, on as many threads as there are processors.
+fn all(arguments: &Arguments) -> (Report, Vec<(u64, &'static str)>) {
+    let next = AtomicU64::new(arguments.seeds.0);
+    let sum = Mutex::new((Report::default(), Vec::new()));
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= arguments.seeds.1 {
+                        break;
+                    }
+                    let outcome = one(seed, arguments.keep.as_ref());
+                    let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+                    let (report, failed) = &mut *sum;
+                    report.add(&outcome);
+                    tell(seed, &outcome, arguments.trace);
+                    if let Some((law, _)) = outcome.broken.first() {
+                        failed.push((seed, *law));
+                    }
+                }
+            });
+        }
+    });
+    let (report, mut failed) = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.sort_unstable();
+    (report, failed)
+}
+
+fn story(seed: u64, keep: Option<&Numbers>) -> Story {
+    let story = Story::of(seed);
+    keep.map(|kept| story.only(&kept.0)).unwrap_or(story)
+}
+
+/// Plays a story on a thread of its own, so that what panics is an outcome.
+fn one(seed: u64, keep: Option<&Numbers>) -> Outcome {
+    let story = story(seed, keep);
+    let played = std::thread::spawn(move || play(&story)).join();
+    played.unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<String>().cloned();
+        let words =
+            words.or_else(|| panic.downcast_ref::<&str>().map(|&it| it.to_owned()));
+        Outcome {
+            broken: vec![("nothing panics", words.unwrap_or_default())],
+            ..Outcome::default()
+        }
+    })
+}
+
+fn tell(seed: u64, outcome: &Outcome, traces: bool) {
+    if traces {
+        for line in &outcome.trace {
+            println!("{line}");
+        }
+        println!("seed {seed}: trace {:016x}", outcome.hash);
+    }
+    for (law, how) in outcome.broken.iter().take(3) {
+        println!("seed {seed}: broken: {law}: {how}");
+    }
+}
+
+/// Says how little it takes.
+fn explain(seed: u64, law: &str, keep: Option<&Numbers>) {
+    let story = story(seed, keep);
+    let kept = shrink(&story, law);
+    println!("seed {seed}, {law}, with no more than:");
+    for at in &kept {
+        println!("  {at}: {:?}", story.troubles.get(*at));
+    }
+    let all = Story::of(seed).troubles;
+    let number = |at: &usize| {
+        let trouble = story.troubles.get(*at);
+        all.iter().position(|one| Some(one) == trouble)
+    };
+    let kept: Vec<String> = kept
+        .iter()
+        .filter_map(number)
+        .map(|at| at.to_string())
+        .collect();
+    println!(
+        "replay: cargo run --release -p simulation -- --seeds {seed}..{} --keep {} --trace",
+        seed + 1,
+        if kept.is_empty() {
+            "none".to_owned()
+        } else {
+            kept.join(",")
+        }
+    );
+}

@@ -1,0 +1,121 @@
+//! What many stories have come to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::fault::Kind;
+use crate::play::Outcome;
+
+/// The sum of many stories.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) seeds: u64,
+    seconds: u64,
+    writes: usize,
+    checks: u64,
+    pub(crate) broken: usize,
+    struck: BTreeMap<Kind, u64>,
+    deeds: BTreeMap<String, u64>,
+    cells: BTreeMap<(String, String), BTreeSet<Option<Kind>>>,
+}
+
+impl Report {
+    pub(crate) fn add(&mut self, outcome: &Outcome) {
+        self.seeds += 1;
+        self.seconds += outcome.seconds;
+        self.writes += outcome.writes;
+        self.checks += outcome.checks;
+        self.broken += outcome.broken.len();
+        for (kind, count) in &outcome.struck {
+            *self.struck.entry(*kind).or_default() += count;
+        }
+        for (deed, count) in &outcome.deeds {
+            *self.deeds.entry(deed.clone()).or_default() += count;
+        }
+        for (phase, what, kind) in &outcome.cells {
+            let cell = self.cells.entry((phase.clone(), what.clone())).or_default();
+            cell.insert(*kind);
+        }
+    }
+
+    /// The faults that strike requests, of which every one could meet every write.
+    fn request_faults() -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(|kind| kind.strikes_requests())
+    }
+
+    /// For each phase and write that was seen, the faults that have not met it.
+    fn missed(&self) -> Vec<(String, Vec<&'static str>)> {
+        let writes = self
+            .cells
+            .iter()
+            .filter(|((_, what), _)| !what.starts_with("watch"));
+        let missed = writes.map(|((phase, what), hit)| {
+            let missed =
+                Self::request_faults().filter(|kind| !hit.contains(&Some(*kind)));
+            (format!("{phase}: {what}"), missed.map(Kind::name).collect())
+        });
+        missed
+            .filter(|(_, missed): &(_, Vec<_>)| !missed.is_empty())
+            .collect()
+    }
+
+    fn cells(&self) -> (usize, usize) {
+        let writes = self
+            .cells
+            .iter()
+            .filter(|((_, what), _)| !what.starts_with("watch"));
+        let pairs: Vec<_> = writes.collect();
+        let all = pairs.len() * Self::request_faults().count();
+        let hit = pairs
+            .iter()
+            .map(|(_, hit)| hit.iter().flatten().count())
+            .sum();
+        (hit, all)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "to be read by people")]
+    fn years(&self) -> f64 {
+        self.seconds as f64 / (365.25 * 86_400.0)
+    }
+
+    pub(crate) fn print(&self) {
+        let (hit, all) = self.cells();
+        println!("seeds               {}", self.seeds);
+        println!("virtual years       {:.1}", self.years());
+        println!("writes              {}", self.writes);
+        println!("checks of laws      {}", self.checks);
+        println!("faults");
+        for (kind, count) in &self.struck {
+            println!("  {:<24} {count}", kind.name());
+        }
+        println!("deeds of others     {}", self.deeds.values().sum::<u64>());
+        for (deed, count) in &self.deeds {
+            println!("  {deed:<24} {count}");
+        }
+        println!("phase x write x fault: {hit} of {all} cells hit; not hit:");
+        for (cell, missed) in self.missed() {
+            println!("  {cell}: {}", missed.join(", "));
+        }
+        println!("violations          {}", self.broken);
+    }
+
+    /// What is kept of it.
+    pub(crate) fn to_value(&self) -> Value {
+        let (hit, all) = self.cells();
+        let faults = self.struck.iter();
+        let faults: BTreeMap<&str, u64> =
+            faults.map(|(kind, count)| (kind.name(), *count)).collect();
+        json!({
+            "seeds": self.seeds,
+            "virtualYears": (self.years() * 10.0).round() / 10.0,
+            "writes": self.writes,
+            "checks": self.checks,
+            "faults": faults,
+            "deeds": self.deeds.values().sum::<u64>(),
+            "cellsHit": hit,
+            "cells": all,
+            "violations": self.broken,
+        })
+    }
+}

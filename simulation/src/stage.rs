@@ -1,0 +1,326 @@
+//! Between the operator and the server: strikes faults, judges writes, and notes everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fivespot_apiserver::Client;
+use fivespot_testkit::{Asked, Delivery, Fate, Opening, Proxy};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::fault::{Fault, Kind, Target};
+use crate::law::{Case, LAWS};
+use crate::seen::{Places, Seen};
+
+/// How many requests at one instant make a loop that does not end.
+const HOT: usize = 3_000;
+
+/// How many turns others get before a request that is slow.
+const TURNS: usize = 60;
+
+/// What goes on between an operator and its server.
+pub(crate) struct Stage {
+    client: Client,
+    places: Vec<Places>,
+    faults: Vec<Fault>,
+    state: Mutex<State>,
+}
+
+/// A phase, the request that was under way, and the fault that struck it, if one did.
+pub(crate) type Cell = (String, String, Option<Kind>);
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    writes: usize,
+    reads: usize,
+    events: usize,
+    pub(crate) is_calm: bool,
+    /// The instant of the last request, and how many there were at it.
+    burst: (Option<Timestamp>, usize),
+    /// Watches that were ended, and how they begin again.
+    ended: BTreeMap<String, Kind>,
+    /// The oldest version that each watch was asked for from.
+    oldest: BTreeMap<String, String>,
+    before: BTreeMap<String, Seen>,
+    /// Minutes that an operator that has died stays dead.
+    pub(crate) downtime: u8,
+    pub(crate) broken: Vec<(&'static str, String)>,
+    pub(crate) checks: u64,
+    pub(crate) struck: BTreeMap<Kind, u64>,
+    pub(crate) cells: BTreeSet<Cell>,
+    /// Writes that were served, by machine.
+    pub(crate) served: BTreeMap<String, usize>,
+    pub(crate) trace: Vec<String>,
+    hasher: Hash,
+}
+
+#[derive(Debug)]
+struct Hash(DefaultHasher);
+
+impl Default for Hash {
+    fn default() -> Self {
+        // Without the random keys of a map's.
+        Self(DefaultHasher::new())
+    }
+}
+
+impl Stage {
+    pub(crate) fn new(client: Client, places: Vec<Places>, faults: Vec<Fault>) -> Self {
+        Self {
+            client,
+            places,
+            faults,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hash of everything that has happened.
+    pub(crate) fn hash(&self) -> u64 {
+        self.state().hasher.0.finish()
+    }
+
+    pub(crate) fn note(&self, line: String) {
+        let mut state = self.state();
+        state.hasher.0.write(line.as_bytes());
+        state.trace.push(line);
+    }
+
+    pub(crate) fn breaks(&self, law: &'static str, how: String) {
+        self.state().broken.push((law, how));
+    }
+
+    /// The machine that a request is about.
+    fn places_of(&self, asked: &Asked) -> Option<&Places> {
+        let body: Value;
+        let mut name = asked.event.name.as_str();
+        if name.is_empty() {
+            body = serde_json::from_slice(&asked.body).unwrap_or_default();
+            name = body["metadata"]["name"].as_str().unwrap_or_default();
+            return self.places.iter().find(|places| places.name == name);
+        }
+        self.places.iter().find(|places| {
+            let rest = name.strip_prefix(&places.name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        })
+    }
+
+    async fn phase_of(&self, asked: &Asked) -> String {
+        let Some(places) = self.places_of(asked) else {
+            return "any".to_owned();
+        };
+        let path = fivespot_testkit::machine_path(&places.name);
+        let owner = self.client.get(&path).await;
+        let phase = owner.ok().and_then(|owner| {
+            let phase = owner["status"]["phase"].as_str();
+            phase.map(str::to_owned)
+        });
+        phase.unwrap_or_else(|| "none".to_owned())
+    }
+
+    /// The fault that strikes the next request of this kind.
+    fn strikes(&self, asked: &Asked) -> Option<Fault> {
+        let mut state = self.state();
+        let is_counted = asked.event.resource != "events";
+        let is_write = asked.event.is_write();
+        let number = if is_write { state.writes } else { state.reads };
+        if is_counted {
+            *(if is_write {
+                &mut state.writes
+            } else {
+                &mut state.reads
+            }) += 1;
+        }
+        if state.is_calm || !is_counted {
+            return None;
+        }
+        let hits = |fault: &&Fault| {
+            let first = match fault.target {
+                Target::Write(first) if is_write => first,
+                Target::Read(first) if !is_write => first,
+                _ => return false,
+            };
+            (first..first + fault.times).contains(&number)
+        };
+        self.faults.iter().find(hits).copied()
+    }
+
+    /// Whether too much is asked for at one instant; noted once.
+    fn is_hot(&self, asked: &Asked) -> bool {
+        let mut state = self.state();
+        if state.burst.0 != Some(asked.event.at) {
+            state.burst = (Some(asked.event.at), 0);
+        }
+        state.burst.1 += 1;
+        if state.burst.1 == HOT {
+            let how = format!("{HOT} requests at {}", asked.event.at);
+            state.broken.push(("S13 no loop is hot", how));
+        }
+        state.burst.1 >= HOT
+    }
+
+    async fn meet(&self, asked: &Asked) -> Fate {
+        if self.is_hot(asked) {
+            return Fate::CrashBefore;
+        }
+        let fault = self.strikes(asked);
+        let what = what(asked);
+        if asked.event.is_write() && asked.event.resource != "events" {
+            let phase = self.phase_of(asked).await;
+            let kind = fault.map(|fault| fault.kind);
+            self.state().cells.insert((phase, what.clone(), kind));
+        }
+        if let Some(fault) = fault {
+            let name = fault.kind.name();
+            self.note(format!(
+                "{} {name}: {what} {}",
+                asked.event.at, asked.event.name
+            ));
+            let mut state = self.state();
+            *state.struck.entry(fault.kind).or_default() += 1;
+            state.downtime = if fault.minutes > 60 { fault.minutes } else { 0 };
+        }
+        let fate = fault
+            .and_then(|fault| fault.kind.fate())
+            .unwrap_or(Fate::Pass);
+        if fault.is_some() && fate == Fate::Pass {
+            for _ in 0..TURNS {
+                tokio::task::yield_now().await;
+            }
+        }
+        let is_judged = asked.event.is_write() && asked.event.resource != "events";
+        if let Some(places) = self.places_of(asked).filter(|_| is_judged) {
+            let seen = Seen::of(&self.client, places).await;
+            self.state().before.insert(places.name.clone(), seen);
+        }
+        fate
+    }
+
+    async fn judge(&self, asked: &Asked, code: u16) {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&asked.body);
+        let (event, body) = (&asked.event, hasher.finish());
+        self.note(format!(
+            "{} {} {} {body:016x} {code}",
+            event.at, event.verb, event.path
+        ));
+        if !event.is_write() || event.resource == "events" {
+            return;
+        }
+        let Some(places) = self.places_of(asked) else {
+            return;
+        };
+        let after = Seen::of(&self.client, places).await;
+        let mut state = self.state();
+        *state.served.entry(places.name.clone()).or_default() += 1;
+        let Some(before) = state.before.remove(&places.name) else {
+            return;
+        };
+        let case = Case {
+            now: event.at,
+            asked,
+            body: serde_json::from_slice(&asked.body).unwrap_or_default(),
+            code,
+            before: &before,
+            after: &after,
+        };
+        for (law, keeps) in LAWS {
+            let Some(is_kept) = keeps(&case) else {
+                continue;
+            };
+            state.checks += 1;
+            if !is_kept {
+                let how = format!("{} {} {}", event.at, what(asked), event.path);
+                state.broken.push((law, how));
+            }
+        }
+    }
+}
+
+/// What a request is, without names.
+fn what(asked: &Asked) -> String {
+    let event = &asked.event;
+    match event.subresource.as_str() {
+        "" => format!("{} {}", event.verb, event.resource),
+        part => format!("{} {}/{part}", event.verb, event.resource),
+    }
+}
+
+impl Proxy for Stage {
+    fn request<'a>(
+        &'a self,
+        asked: &'a Asked,
+    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
+        Box::pin(self.meet(asked))
+    }
+
+    fn served<'a>(
+        &'a self,
+        asked: &'a Asked,
+        code: u16,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(self.judge(asked, code))
+    }
+
+    fn opening(&self, asked: &Asked) -> Opening {
+        let mut state = self.state();
+        let version = asked
+            .query
+            .split('&')
+            .find_map(|word| word.strip_prefix("resourceVersion="));
+        let key = key(asked);
+        if let Some(version) = version {
+            let oldest = state.oldest.entry(key.clone());
+            oldest.or_insert_with(|| version.to_owned());
+        }
+        let kind = state.ended.remove(&key).filter(|_| !state.is_calm);
+        let old = state.oldest.get(&key).cloned();
+        let opening = kind.and_then(|kind| kind.opening(old.as_deref()));
+        opening.unwrap_or(Opening::Pass)
+    }
+
+    fn event(&self, asked: &Asked, _: &[u8]) -> Delivery {
+        let mut state = self.state();
+        let number = state.events;
+        state.events += 1;
+        if state.is_calm {
+            return Delivery::Pass;
+        }
+        let hits = |fault: &&Fault| match fault.target {
+            Target::Event(first) => (first..first + fault.times).contains(&number),
+            _ => false,
+        };
+        let Some(fault) = self.faults.iter().find(hits) else {
+            return Delivery::Pass;
+        };
+        let delivery = fault.kind.delivery(fault.minutes);
+        *state.struck.entry(fault.kind).or_default() += 1;
+        let cell = ("any".to_owned(), what(asked), Some(fault.kind));
+        state.cells.insert(cell);
+        if fault.kind.opening(Some("0")).is_some() {
+            state.ended.insert(key(asked), fault.kind);
+        }
+        drop(state);
+        self.note(format!(
+            "{} event {number}: {}",
+            fault.kind.name(),
+            key(asked)
+        ));
+        delivery.unwrap_or(Delivery::Pass)
+    }
+}
+
+/// One watch, however often it begins again.
+fn key(asked: &Asked) -> String {
+    let selects = asked
+        .query
+        .split('&')
+        .find(|word| word.contains("Selector="));
+    format!("{}?{}", asked.event.path, selects.unwrap_or_default())
+}

@@ -1,0 +1,212 @@
+//! What a seed means: where, when, which machines, and everything that goes wrong.
+
+use fivespot_api::ScheduledMachine;
+use fivespot_testkit::{instant, scheduled_machine};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::deed::Deed;
+use crate::dice::Dice;
+use crate::fault::Fault;
+
+/// Zones with all kinds of changes of the clocks: an hour, half an hour, none, at midnight, by
+/// the moon, and in the other hemisphere.
+const ZONES: [&str; 12] = [
+    "UTC",
+    "America/New_York",
+    "Europe/London",
+    "Europe/Berlin",
+    "Australia/Lord_Howe",
+    "America/Santiago",
+    "Africa/Cairo",
+    "Africa/Casablanca",
+    "Asia/Kolkata",
+    "Pacific/Apia",
+    "America/St_Johns",
+    "Asia/Tehran",
+];
+
+/// Days from which a story begins: the clocks change on them or soon after, the year ends, there
+/// is a leap day, or nothing happens.
+const DAYS: [&str; 9] = [
+    "2026-03-06T03:00:00Z",
+    "2026-03-27T03:00:00Z",
+    "2026-04-03T03:00:00Z",
+    "2026-04-23T03:00:00Z",
+    "2026-10-03T03:00:00Z",
+    "2026-10-23T03:00:00Z",
+    "2026-10-30T03:00:00Z",
+    "2026-12-29T03:00:00Z",
+    "2028-02-26T03:00:00Z",
+];
+
+/// One machine of a story.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    pub(crate) name: String,
+    pub(crate) object: Value,
+}
+
+/// Something that goes wrong, or is done by others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// What the network, the server and the operator's own host do.
+    Fault(Fault),
+    /// What people, Cluster API and pods do at an instant, to the machine of that number.
+    Deed(Timestamp, usize, Deed),
+}
+
+/// What a seed means.
+#[derive(Clone, Debug)]
+pub(crate) struct Story {
+    pub(crate) seed: u64,
+    pub(crate) begins: Timestamp,
+    /// When no more goes wrong.
+    pub(crate) calm: Timestamp,
+    pub(crate) machines: Vec<Machine>,
+    /// In no order; each can be left out.
+    pub(crate) troubles: Vec<Trouble>,
+}
+
+impl Story {
+    /// The story of a seed.
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let begins = instant(dice.pick(&DAYS).unwrap_or(DAYS[0]));
+        let days = 1 + dice.below(4);
+        let calm = begins + SignedDuration::from_hours(24 * hours(days));
+        let count = 1 + dice.below(3);
+        let machines: Vec<Machine> =
+            (0..count).map(|at| machine(&mut dice, at)).collect();
+        let mut story = Self {
+            seed,
+            begins,
+            calm,
+            machines,
+            troubles: Vec::new(),
+        };
+        // Some days are just days.
+        if !dice.chance(4) {
+            story.trouble(&mut dice, days);
+        }
+        story
+    }
+
+    /// The same story with only the troubles of these numbers.
+    pub(crate) fn only(&self, kept: &[usize]) -> Self {
+        let troubles = kept.iter().filter_map(|at| self.troubles.get(*at).copied());
+        Self {
+            troubles: troubles.collect(),
+            ..self.clone()
+        }
+    }
+
+    fn trouble(&mut self, dice: &mut Dice, days: usize) {
+        let work = days * self.machines.len();
+        for _ in 0..dice.below(6 * work + 6) {
+            self.troubles
+                .push(Trouble::Fault(Fault::draw(dice, 30 * work)));
+        }
+        let edges: Vec<Vec<Timestamp>> = self
+            .machines
+            .iter()
+            .map(|machine| self.edges(&machine.object))
+            .collect();
+        for _ in 0..dice.below(3 * work + 3) {
+            let at = dice.below(self.machines.len());
+            let when = self.when(dice, edges.get(at).map_or(&[], Vec::as_slice));
+            self.troubles
+                .push(Trouble::Deed(when, at, Deed::draw(dice)));
+        }
+    }
+
+    /// Soon after a window has opened or closed, or at any time.
+    fn when(&self, dice: &mut Dice, edges: &[Timestamp]) -> Timestamp {
+        let edge = dice.pick(edges).filter(|_| dice.chance(75));
+        let after = |from: Timestamp, seconds: usize| {
+            from + SignedDuration::from_secs(hours(seconds))
+        };
+        match edge {
+            Some(edge) if dice.chance(50) => after(edge, dice.below(30)),
+            Some(edge) => after(edge, dice.below(900)),
+            None => {
+                let all = self.calm.duration_since(self.begins).as_secs();
+                after(self.begins, dice.below(usize::try_from(all).unwrap_or(0)))
+            }
+        }
+        .min(self.calm)
+    }
+
+    /// When the window of a machine opens and closes within the story.
+    fn edges(&self, object: &Value) -> Vec<Timestamp> {
+        let mut edges = Vec::new();
+        let mut now = self.begins;
+        while let Some(next) = next_edge(object, now).filter(|next| *next < self.calm) {
+            edges.push(next);
+            now = next;
+        }
+        edges
+    }
+}
+
+fn hours(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(0)
+}
+
+/// When the window of a ScheduledMachine opens or closes next.
+pub(crate) fn next_edge(object: &Value, now: Timestamp) -> Option<Timestamp> {
+    let object: ScheduledMachine = serde_json::from_value(object.clone()).ok()?;
+    object.spec.schedule.schedule().ok()?.at(now).until()
+}
+
+fn machine(dice: &mut Dice, at: usize) -> Machine {
+    let name = format!("worker-{at}");
+    let mut object = scheduled_machine(&name);
+    let spec = &mut object["spec"];
+    let zone = dice.pick(&ZONES).unwrap_or("UTC");
+    spec["schedule"] = match dice.below(5) {
+        0 => json!({"cron": "30 6 * * *", "duration": "7h", "timezone": zone}),
+        1 => json!({"cron": "0 2 * * *", "duration": "3h", "timezone": zone}),
+        2 => {
+            json!({"daysOfWeek": ["mon-sun"], "hoursOfDay": ["1-3"], "timezone": zone})
+        }
+        3 => {
+            json!({"daysOfWeek": ["mon-sun"], "hoursOfDay": ["20-5"], "timezone": zone})
+        }
+        _ => {
+            json!({"daysOfWeek": ["mon-sun"], "hoursOfDay": ["9-17"], "timezone": zone})
+        }
+    };
+    let spans = ["0s", "30s", "2m", "5m"];
+    spec["gracefulShutdownTimeout"] = json!(dice.pick(&spans));
+    spec["nodeDrainTimeout"] = json!(dice.pick(&spans));
+    if dice.chance(50) {
+        spec["nodeTaints"] = json!([
+            {"key": "example.com/shift", "value": "night", "effect": "NoSchedule"},
+        ]);
+    }
+    Machine { name, object }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_tells_one_story_and_another_seed_another() {
+        let told = |seed| format!("{:?}", Story::of(seed));
+        assert_eq!(told(7), told(7));
+        assert_ne!(told(7), told(8));
+    }
+
+    #[test]
+    fn a_story_can_be_told_without_some_of_its_troubles() {
+        let story = (0..100)
+            .map(Story::of)
+            .find(|story| story.troubles.len() > 3);
+        let story = story.unwrap();
+        let less = story.only(&[0, 2]);
+        assert_eq!(less.troubles, [story.troubles[0], story.troubles[2]]);
+        assert_eq!(less.machines.len(), story.machines.len());
+    }
+}
