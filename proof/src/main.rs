@@ -4,14 +4,16 @@ mod model;
 mod mutant;
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 
-use model::{DEEP, USUAL};
-use mutant::{Copy, Fate, MUTANTS};
+use serde_json::{Value, json};
+
+use model::{Campaign, DEEP, Found, USUAL};
+use mutant::{Copy, Fate, MUTANTS, Mutant};
 
 #[derive(Parser)]
 #[command(about = "Tries to break the shipped planner.", after_help = EXAMPLE)]
@@ -38,6 +40,9 @@ enum What {
         /// Ends each part after about so many states, counted each time they are reached.
         #[arg(long)]
         limit: Option<usize>,
+        /// Keeps the numbers in this file, as JSON.
+        #[arg(long)]
+        record: Option<PathBuf>,
     },
     /// Makes deliberate mistakes in the planner, one by one, and has the model catch them; exits
     /// with 1 when it misses one.
@@ -45,24 +50,35 @@ enum What {
         /// Only those whose names contain this.
         #[arg(default_value = "")]
         name: String,
+        /// Keeps what became of each in this file, as JSON, beside what the file already holds.
+        #[arg(long)]
+        record: Option<PathBuf>,
     },
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().what {
-        What::Model { deep, first, limit } => search(deep, first, limit),
-        What::Mutants { name } => match mutants(&name) {
-            Ok(code) => code,
-            Err(error) => {
-                eprintln!("error: mutants: {error}");
-                ExitCode::from(2)
-            }
-        },
-    }
+    let done = match Arguments::parse().what {
+        What::Model {
+            deep,
+            first,
+            limit,
+            record,
+        } => search(deep, (first, limit), record.as_deref()),
+        What::Mutants { name, record } => mutants(&name, record.as_deref()),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(2)
+    })
 }
 
-fn search(deep: bool, first: bool, limit: Option<usize>) -> ExitCode {
+fn search(
+    deep: bool,
+    (first, limit): (bool, Option<usize>),
+    record: Option<&Path>,
+) -> std::io::Result<ExitCode> {
     let (mut unique, mut violations) = (0, 0);
+    let mut parts = Vec::new();
     let more = if deep { DEEP } else { &[] };
     println!(
         "part     errors crashes edits meddling     states   generated  depth  seconds"
@@ -70,39 +86,47 @@ fn search(deep: bool, first: bool, limit: Option<usize>) -> ExitCode {
     for campaign in USUAL.iter().chain(more) {
         let start = Instant::now();
         let found = model::search(campaign, limit, first);
-        let left = campaign.left;
-        println!(
-            "{:<8} {:>6} {:>7} {:>5} {:>8} {:>10} {:>11} {:>6} {:>8.1}",
-            campaign.part.name(),
-            left.errors,
-            left.crashes,
-            left.edits,
-            left.meddling,
-            found.unique,
-            found.generated,
-            found.depth,
-            start.elapsed().as_secs_f64(),
-        );
-        for (law, steps) in &found.broken {
-            println!("broken: {law}");
-            for step in steps {
-                println!("    {step}");
-            }
-        }
+        tell(campaign, &found, start.elapsed().as_secs_f64());
         unique += found.unique;
         violations += found.broken.len();
+        parts.push(campaign.to_value(&found));
         if first && violations > 0 {
             break;
         }
     }
-    println!(
-        "unique states {unique}, laws {}, violations {violations}",
-        model::laws()
-    );
-    ExitCode::from(u8::from(violations > 0))
+    let laws = model::laws();
+    println!("unique states {unique}, laws {laws}, violations {violations}");
+    if let Some(path) = record {
+        let all = json!({
+            "parts": parts, "unique": unique, "laws": laws, "violations": violations,
+        });
+        std::fs::write(path, format!("{all:#}\n"))?;
+    }
+    Ok(ExitCode::from(u8::from(violations > 0)))
 }
 
-fn mutants(name: &str) -> std::io::Result<ExitCode> {
+fn tell(campaign: &Campaign, found: &Found, seconds: f64) {
+    let left = campaign.left;
+    println!(
+        "{:<8} {:>6} {:>7} {:>5} {:>8} {:>10} {:>11} {:>6} {seconds:>8.1}",
+        campaign.part.name(),
+        left.errors,
+        left.crashes,
+        left.edits,
+        left.meddling,
+        found.unique,
+        found.generated,
+        found.depth,
+    );
+    for (law, steps) in &found.broken {
+        println!("broken: {law}");
+        for step in steps {
+            println!("    {step}");
+        }
+    }
+}
+
+fn mutants(name: &str, record: Option<&Path>) -> std::io::Result<ExitCode> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")
         .canonicalize()?;
@@ -112,15 +136,31 @@ fn mutants(name: &str) -> std::io::Result<ExitCode> {
         print!("{:<32} ", mutant.id);
         std::io::stdout().flush()?;
         tried += 1;
-        match copy.run(mutant)? {
+        let fate = copy.run(mutant)?;
+        let told = match &fate {
             Fate::Caught(law) => {
                 caught += 1;
-                println!("caught  {}: {law}", mutant.fault);
+                format!("caught  {}: {law}", mutant.fault)
             }
-            Fate::Missed => println!("MISSED  {}", mutant.fault),
-            Fate::Broken(why) => println!("BROKEN  {why}"),
+            Fate::Missed => format!("MISSED  {}", mutant.fault),
+            Fate::Broken(why) => format!("BROKEN  {why}"),
+        };
+        println!("{told}");
+        if let Some(path) = record {
+            keep(path, mutant, &fate)?;
         }
     }
     println!("mutants {tried}, caught {caught}");
     Ok(ExitCode::from(u8::from(caught < tried)))
+}
+
+/// Keeps what became of one, so that a run may be interrupted.
+fn keep(path: &Path, mutant: &Mutant, fate: &Fate) -> std::io::Result<()> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let mut all: Value = serde_json::from_str(&text).unwrap_or_else(|_| json!({}));
+    all[mutant.id] = match fate {
+        Fate::Caught(law) => json!({"fault": mutant.fault, "caughtBy": law}),
+        _ => json!({"fault": mutant.fault, "caughtBy": null}),
+    };
+    std::fs::write(path, format!("{all:#}\n"))
 }

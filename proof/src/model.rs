@@ -236,6 +236,22 @@ pub(crate) struct Campaign {
     pub(crate) left: Left,
 }
 
+impl Campaign {
+    /// What is kept of it.
+    pub(crate) fn to_value(&self, found: &Found) -> serde_json::Value {
+        serde_json::json!({
+            "part": self.part.name(),
+            "errors": self.left.errors,
+            "crashes": self.left.crashes,
+            "edits": self.left.edits,
+            "meddling": self.left.meddling,
+            "states": found.unique,
+            "generated": found.generated,
+            "depth": found.depth,
+        })
+    }
+}
+
 const fn campaign(part: Part, [errors, crashes, edits, meddling]: [u8; 4]) -> Campaign {
     Campaign {
         part,
@@ -259,12 +275,12 @@ pub(crate) const USUAL: &[Campaign] = &[
     campaign(Part::Serving, [1, 1, 1, 0]),
     campaign(Part::Closing, [0, 1, 0, 0]),
     campaign(Part::Closing, [1, 0, 0, 0]),
+    campaign(Part::Serving, [1, 1, 0, 1]),
     campaign(Part::Opening, [1, 1, 0, 1]),
 ];
 
 /// What is searched in addition when there is time.
 pub(crate) const DEEP: &[Campaign] = &[
-    campaign(Part::Serving, [1, 1, 0, 1]),
     campaign(Part::Closing, [0, 0, 1, 0]),
     campaign(Part::Closing, [0, 0, 0, 1]),
     campaign(Part::Opening, [1, 1, 1, 0]),

@@ -117,21 +117,16 @@ impl Copy {
         fate
     }
 
+    /// Everything but what changes is built already where the shipped model is.
     fn search(&self) -> io::Result<Fate> {
-        let output = Command::new(env!("CARGO"))
-            .args([
-                "run",
-                "--quiet",
-                "--release",
-                "--offline",
-                "-p",
-                "proof",
-                "--",
-            ])
-            .args(["model", "--first"])
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let target = std::env::var_os("CARGO_TARGET_DIR");
+        let target = target.unwrap_or_else(|| self.root.join("target").into());
+        let output = Command::new(cargo)
+            .args(["run", "--quiet", "--release", "--offline", "-p", "proof"])
+            .args(["--", "model", "--first"])
             .current_dir(&self.tree)
-            .env("CARGO_TARGET_DIR", self.root.join("target/mutants/build"))
-            .env("RUSTFLAGS", "-Awarnings")
+            .env("CARGO_TARGET_DIR", target)
             .output()?;
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         let broken = told.lines().find_map(|line| line.strip_prefix("broken: "));
