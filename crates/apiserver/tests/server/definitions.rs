@@ -181,3 +181,52 @@ async fn a_scale_reads_and_writes_the_declared_paths() {
     let object = client.get(&format!("{THINGS}/x")).await.unwrap();
     assert_eq!(object["spec"]["size"], 5);
 }
+
+#[tokio::test]
+async fn a_served_kind_keeps_its_group_its_name_and_its_scope() {
+    let server = server();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    let path = format!("{DEFINITIONS}/things.example.com");
+    let rows = [
+        (json!({"scope": "Cluster"}), "spec.scope"),
+        (json!({"group": "other.example.com"}), "spec.group"),
+        (json!({"names": {"kind": "Other"}}), "spec.names.kind"),
+    ];
+    for (spec, field) in rows {
+        let patch = Patch::Merge(json!({ "spec": spec }));
+        let refused = client.patch(&path, patch).await.unwrap_err();
+        let message = refused.to_string();
+        assert!(
+            message.contains(&format!("{field}: Invalid value")),
+            "{message}"
+        );
+        assert!(message.ends_with("field is immutable"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn names_that_are_taken_are_given_on_when_their_kind_goes() {
+    let server = server();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    let mut second = definition();
+    second["metadata"]["name"] = "others.example.com".into();
+    second["spec"]["names"] = json!({"kind": "Thing", "plural": "others"});
+    client.create(DEFINITIONS, second).await.unwrap();
+    let path = format!("{DEFINITIONS}/others.example.com");
+    let waiting = client.get(&path).await.unwrap();
+    assert_eq!(
+        waiting["status"]["conditions"][0]["reason"],
+        "ListKindConflict"
+    );
+    assert_eq!(waiting["status"]["conditions"][1]["status"], "False");
+    let first = format!("{DEFINITIONS}/things.example.com");
+    client.delete(&first, &Delete::default()).await.unwrap();
+    server.clock().quiet().await;
+    let others = "/apis/example.com/v1/namespaces/default/others";
+    let listed = client.list(others, &Selector::default()).await;
+    assert!(listed.is_ok(), "{listed:?}");
+    let served = client.get(&path).await.unwrap();
+    assert_eq!(served["status"]["acceptedNames"]["listKind"], "ThingList");
+}

@@ -14,6 +14,7 @@ mod kube_client;
 mod namespaces;
 mod objects;
 mod policies;
+mod reading;
 mod rights;
 mod socket;
 mod tokens;

@@ -1,0 +1,146 @@
+//! Bodies and patches that cannot be read, and the forms of answers.
+
+use bytes::Bytes;
+use fivespot_apiserver::Server;
+use http::Request;
+use http_body_util::Full;
+use serde_json::{Value, json};
+
+use crate::fixture::{MAPS, ask, at, map, read, request, send, server};
+
+/// What the server says to a body of that text.
+async fn told(server: &Server, method: &str, path: &str, sent: (&str, &str)) -> Value {
+    let (media, text) = sent;
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", media)
+        .body(Full::new(Bytes::copy_from_slice(text.as_bytes())))
+        .unwrap();
+    let (_, answer) = read(send(server, request).await).await;
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    answer["message"].clone()
+}
+
+#[tokio::test]
+async fn a_body_that_cannot_be_read_is_quoted_as_far_as_it_is_short() {
+    let server = server();
+    let rows = [
+        ("", "unexpected end of JSON input (<empty>)"),
+        ("{", "unexpected end of JSON input ({)"),
+        (
+            "nonsense",
+            "invalid character 'o' in literal null (expecting 'u') (6e6f6e73656e7365)",
+        ),
+        (
+            r#"{"metadata": {"name": "a"}, "data": {"a" "b"}}"#,
+            "invalid character '\"' after object key ({\"metadata\": {\"name\": \"a\"}, \"d ...)",
+        ),
+    ];
+    for (text, expected) in rows {
+        let expected = format!(
+            "the object provided is unrecognized (must be of type ConfigMap): couldn't get \
+             version/kind; json parse error: {expected}"
+        );
+        let told = told(&server, "POST", MAPS, ("application/json", text)).await;
+        assert_eq!(told, expected);
+    }
+}
+
+#[tokio::test]
+async fn keys_that_yaml_says_twice_are_told_with_their_line() {
+    let server = server();
+    let path = format!("{MAPS}?fieldValidation=Strict");
+    let text = "metadata: {name: x}\ndata:\n  a: b\n  a: c\n";
+    assert_eq!(
+        told(&server, "POST", &path, ("application/yaml", text)).await,
+        "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: \
+         yaml: unmarshal errors:\n  line 4: key \"a\" already set in map"
+    );
+    let lenient = format!("{MAPS}?fieldValidation=Ignore");
+    told(&server, "POST", &lenient, ("application/yaml", text)).await;
+    let (_, made) = ask(&server, "GET", &at("x"), Value::Null).await;
+    assert_eq!(made["data"]["a"], "c");
+}
+
+#[tokio::test]
+async fn a_patch_whose_outcome_cannot_be_read_is_refused_with_what_it_would_be() {
+    let server = server();
+    ask(&server, "POST", MAPS, map("x")).await;
+    let merge = (
+        "application/merge-patch+json",
+        r#"{"kind": "Secret", "metadata": null}"#,
+    );
+    assert_eq!(
+        told(&server, "PATCH", &at("x"), merge).await,
+        " \"\" is invalid: patch: Invalid value: \"{\\\"apiVersion\\\":\\\"v1\\\",\\\"data\\\":\
+         {\\\"a\\\":\\\"1\\\"},\\\"kind\\\":\\\"Secret\\\"}\": converting (v1.Secret) to \
+         (core.ConfigMap): unknown conversion"
+    );
+    let strategic = "application/strategic-merge-patch+json";
+    let rows = [
+        (
+            r#"{"data": ["a"]}"#,
+            "map[data:[a]]",
+            "cannot restore map from slice",
+        ),
+        (
+            r#"{"data": {"a": 1}}"#,
+            "map[data:map[a:1]]",
+            "cannot convert int64 to string",
+        ),
+        (
+            r#"{"metadata": "m"}"#,
+            "map[metadata:m]",
+            "cannot restore struct from: string",
+        ),
+        (
+            r#"{"immutable": {}}"#,
+            "map[immutable:map[]]",
+            "cannot convert map[string]interface {} to bool",
+        ),
+    ];
+    for (patch, quoted, why) in rows {
+        let told = told(&server, "PATCH", &at("x"), (strategic, patch)).await;
+        let expected =
+            format!(" \"\" is invalid: patch: Invalid value: \"{quoted}\": {why}");
+        assert_eq!(told, expected);
+    }
+}
+
+#[tokio::test]
+async fn answers_and_refusals_are_yaml_where_that_is_asked_for() {
+    let server = server();
+    ask(&server, "POST", MAPS, map("x")).await;
+    let accepting = |path: &str| {
+        let mut get = request("GET", path, &Value::Null);
+        let yaml = "application/yaml".parse().unwrap();
+        get.headers_mut().insert("accept", yaml);
+        get
+    };
+    let answer = send(&server, accepting(&at("x"))).await;
+    assert_eq!(answer.headers()["content-type"], "application/yaml");
+    let (code, text) = read(answer).await;
+    assert_eq!(code, 200);
+    assert!(
+        text.starts_with("apiVersion: v1\ndata:\n  a: \"1\"\n"),
+        "{text}"
+    );
+    let (code, text) = read(send(&server, accepting(&at("y"))).await).await;
+    assert_eq!(code, 404);
+    assert!(
+        text.contains("message: configmaps \"y\" not found\n"),
+        "{text}"
+    );
+    let watch = format!("{MAPS}?watch=true");
+    assert_eq!(send(&server, accepting(&watch)).await.status(), 406);
+}
+
+#[tokio::test]
+async fn one_object_is_read_even_where_a_watch_is_asked_for() {
+    let server = server();
+    ask(&server, "POST", MAPS, map("x")).await;
+    let path = format!("{}?watch=true", at("x"));
+    let (code, object) = ask(&server, "GET", &path, Value::Null).await;
+    assert_eq!((code, &object["data"]), (200, &json!({"a": "1"})));
+}
