@@ -1,5 +1,6 @@
 //! `5spot generate`: everything that is generated from the types and the rules.
 
+mod agent;
 mod completions;
 mod manifests;
 mod metrics;
@@ -47,6 +48,7 @@ enum What {
     )]
     Manifests(manifests::Args),
     Webhook(webhook::Args),
+    Agent(agent::Args),
     /// The Helm chart
     #[command(after_help = "Example:\n  5spot generate chart -o chart\n  \
                       helm install 5spot ./chart -n 5spot-system --create-namespace")]
@@ -106,6 +108,10 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             (args.output, files, file::DEPLOY)
         }
         What::Webhook(args) => {
+            let files = vec![args.file()?];
+            (args.output, files, file::DEPLOY)
+        }
+        What::Agent(args) => {
             let files = vec![args.file()?];
             (args.output, files, file::DEPLOY)
         }
@@ -275,6 +281,12 @@ mod tests {
         assert!(parsed.is_ok(), "{parsed:?}");
         let (_, text) = generate(&["webhook", "--operator-namespace", "ops"]);
         assert!(!text.contains("5spot-system"), "{text}");
+    }
+
+    #[test]
+    fn the_agents_bundle_runs_the_image_that_was_asked_for() {
+        let (_, text) = generate(&["agent", "--image", "registry.example/agent:1"]);
+        assert!(text.contains("image: registry.example/agent:1"), "{text}");
     }
 
     #[test]
