@@ -271,6 +271,135 @@ const FAULTS: &[(&str, &[&str])] = &[
             "hears_after_silence::an_edge_after_a_weekend_is_met_on_the_second",
         ],
     ),
+    (
+        "what is read was written under another name, label or plural",
+        &[
+            "reads_what_it_wrote::every_name_that_is_read_is_one_that_is_there",
+            "reads_what_it_wrote::every_label_that_is_selected_is_one_that_was_written",
+        ],
+    ),
+    (
+        "plural names are guessed from the kind",
+        &["reads_what_it_wrote::a_kind_is_found_by_the_plural_that_it_has"],
+    ),
+    (
+        "a long name ends in an error",
+        &["reads_what_it_wrote::a_name_of_sixty_three_characters_is_served"],
+    ),
+    (
+        "a status that somebody forged leads to another's Node or objects",
+        &[
+            "believes_no_forgery::a_forged_status_of_a_machine_in_service_leads_nowhere",
+            "believes_no_forgery::a_forged_status_of_a_machine_that_is_gone_leads_nowhere",
+        ],
+    ),
+    (
+        "a decoy Machine has another's Node drained",
+        &[
+            "believes_no_forgery::a_decoy_machine_leads_to_no_node",
+            "refuses_hostile_objects::every_hostile_object_is_refused_by_schema_policy_and_operator",
+        ],
+    ),
+    (
+        "Nodes of the management cluster are taken for those of the workload cluster",
+        &["reaches_another_cluster::a_node_is_drained_where_it_is"],
+    ),
+    (
+        "the drain goes on before the pods are gone",
+        &[
+            "drains_before_delete::the_second_eviction_waits_for_the_replacement_and_the_machine_for_both",
+        ],
+    ),
+    (
+        "finalizers and conditions of others are lost",
+        &["keeps_what_others_wrote::finalizers_and_conditions_of_others_stay"],
+    ),
+    (
+        "every write of a condition changes its time",
+        &["keeps_what_others_wrote::a_condition_that_stays_as_it_was_keeps_its_time"],
+    ),
+    (
+        "references of an old machine survive into the next",
+        &[
+            "keeps_what_others_wrote::references_go_with_the_machine_and_come_anew_with_the_next",
+        ],
+    ),
+    (
+        "readiness is what it was at the start",
+        &[
+            "tells_whether_it_is_ready::nobody_is_ready_before_all_is_listed",
+            "tells_whether_it_is_ready::nobody_is_ready_without_the_definition",
+            "hands_over::a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can",
+        ],
+    ),
+    (
+        "a watch that broke off goes on with a cache that is empty",
+        &["tells_whether_it_is_ready::nobody_is_ready_without_the_definition"],
+    ),
+    (
+        "metrics are declared and never set, or labelled by what tenants write",
+        &[
+            "tells_whether_it_is_ready::the_metrics_that_dashboards_know_are_there_and_bounded",
+        ],
+    ),
+    (
+        "a grace is rounded to the next poll",
+        &[
+            "leaves_in_its_time::a_grace_of_a_minute_and_a_half_ends_on_the_second",
+            "drains_before_delete::a_grace_of_nothing_waits_for_nobody",
+        ],
+    ),
+    (
+        "a grace that nobody can serve keeps the machine for ever",
+        &[
+            "leaves_in_its_time::a_grace_beyond_a_day_that_got_past_admission_is_a_day",
+            "leaves_in_its_time::a_grace_that_nobody_can_read_is_the_usual_one",
+        ],
+    ),
+    (
+        "a disabled machine goes after its grace, or at once",
+        &["leaves_in_its_time::a_disabled_machine_with_an_hour_of_grace_stays_beyond_it"],
+    ),
+    (
+        "a window over midnight is on at other hours than are told",
+        &["leaves_in_its_time::a_night_that_begins_on_a_friday_is_the_fridays_hours"],
+    ),
+    (
+        "the shipped examples end in errors",
+        &[
+            "leaves_in_its_time::every_shipped_example_keeps_its_word",
+            "admits_exactly_the_table::the_valid_example_is_created",
+        ],
+    ),
+    (
+        "the next opening and the next clearing up are declared and never told",
+        &[
+            "leaves_in_its_time::a_night_that_begins_on_a_friday_is_the_fridays_hours",
+            "opens_on_time::a_window_opens_on_the_second_across_a_change_to_daylight_saving",
+        ],
+    ),
+    (
+        "a Machine of another cluster is left without a word after an edit",
+        &[
+            "refuses_hostile_objects::every_hostile_object_is_refused_by_schema_policy_and_operator",
+        ],
+    ),
+    (
+        "the operator may do more than it does, or does more than it may",
+        &["needs_no_more_than_its_roles::in_a_whole_life"],
+    ),
+    (
+        "the agent may write to any Node",
+        &[
+            "agent_keeps_to_its_node::another_node_is_refused_whoever_the_agent_says_that_it_is",
+        ],
+    ),
+    (
+        "the agent cannot write to its own Node, or matches nothing",
+        &[
+            "reclaims_on_match::a_listed_program_takes_the_machine_out_each_time_it_is_put_back",
+        ],
+    ),
 ];
 
 async fn every_fault_has_a_promise_against_it() {

@@ -33,6 +33,7 @@
 
 mod admits_exactly_the_table;
 mod agent_keeps_to_its_node;
+mod believes_no_forgery;
 mod cancels_when_it_reopens;
 mod changes_wait_for_the_next_window;
 mod clears_up_what_was_half_made;
@@ -43,8 +44,10 @@ mod foreign_objects_survive;
 mod hands_over;
 mod hears_after_silence;
 mod idle_costs_nothing;
+mod keeps_what_others_wrote;
 mod kill_switch_wins;
 mod kubectl;
+mod leaves_in_its_time;
 mod leaves_when_deleted;
 mod moves_with_its_cluster;
 mod needs_no_more_than_its_roles;
@@ -52,6 +55,7 @@ mod opens_on_time;
 mod pauses;
 mod promise;
 mod reaches_another_cluster;
+mod reads_what_it_wrote;
 mod reclaims_on_match;
 mod reclaims_the_host;
 mod recovers_from_every_phase;
@@ -66,6 +70,7 @@ mod survives_a_crash_anywhere;
 mod survives_restart_at_every_write;
 mod taints_the_node;
 mod tells_what_is_wrong;
+mod tells_whether_it_is_ready;
 mod waits_for_its_cluster;
 
 use std::process::ExitCode;
@@ -76,6 +81,7 @@ use promise::Promise;
 const ALL: &[&[Promise]] = &[
     admits_exactly_the_table::PROMISES,
     agent_keeps_to_its_node::PROMISES,
+    believes_no_forgery::PROMISES,
     cancels_when_it_reopens::PROMISES,
     changes_wait_for_the_next_window::PROMISES,
     clears_up_what_was_half_made::PROMISES,
@@ -86,17 +92,20 @@ const ALL: &[&[Promise]] = &[
     hands_over::PROMISES,
     hears_after_silence::PROMISES,
     idle_costs_nothing::PROMISES,
+    keeps_what_others_wrote::PROMISES,
     kill_switch_wins::PROMISES,
     kubectl::PROMISES,
     kubectl::creates::PROMISES,
     kubectl::page::PROMISES,
     kubectl::shows::PROMISES,
+    leaves_in_its_time::PROMISES,
     leaves_when_deleted::PROMISES,
     moves_with_its_cluster::PROMISES,
     needs_no_more_than_its_roles::PROMISES,
     opens_on_time::PROMISES,
     pauses::PROMISES,
     reaches_another_cluster::PROMISES,
+    reads_what_it_wrote::PROMISES,
     reclaims_on_match::PROMISES,
     reclaims_the_host::PROMISES,
     recovers_from_every_phase::PROMISES,
@@ -110,6 +119,7 @@ const ALL: &[&[Promise]] = &[
     survives_restart_at_every_write::PROMISES,
     taints_the_node::PROMISES,
     tells_what_is_wrong::PROMISES,
+    tells_whether_it_is_ready::PROMISES,
     waits_for_its_cluster::PROMISES,
 ];
 

@@ -1,6 +1,8 @@
 //! Objects that mean harm, or mean nothing: each layer refuses them by itself, and in words that
 //! name the field.
 
+mod decoy;
+
 use std::fmt::Write as _;
 
 use fivespot_api::crd;
@@ -258,6 +260,8 @@ async fn every_hostile_object_is_refused_by_schema_policy_and_operator() {
         );
     }
     assert!(bare.operator_told("machines").is_empty());
+    table += &decoy::edited().await;
+    table += &decoy::made_by_others().await;
     insta::assert_snapshot!("hostile_objects", table);
 }
 

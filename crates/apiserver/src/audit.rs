@@ -31,6 +31,8 @@ pub struct AuditEvent {
     pub namespace: String,
     /// Name as the path gives it, or empty.
     pub name: String,
+    /// The label selector that was asked for, decoded; empty for none.
+    pub label_selector: String,
     /// HTTP status code of the answer.
     pub code: u16,
     /// What admission wanted on record.

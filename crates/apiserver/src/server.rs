@@ -272,6 +272,7 @@ impl Server {
             subresource: String::new(),
             namespace: String::new(),
             name: String::new(),
+            label_selector: call.query.label_selector.clone(),
             code,
             annotations,
         };

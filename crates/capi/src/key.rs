@@ -18,3 +18,9 @@ pub const MACHINE_FINALIZER: &str = "machine.cluster.x-k8s.io";
 
 /// Condition by which a health check asks a Machine's owner to replace it.
 pub const OWNER_REMEDIATED: &str = "OwnerRemediated";
+
+/// Annotation on a Node: the name of the Machine that it is of.
+pub const MACHINE: &str = "cluster.x-k8s.io/machine";
+
+/// Annotation on a Node: the namespace of that Machine, and of its Cluster.
+pub const CLUSTER_NAMESPACE: &str = "cluster.x-k8s.io/cluster-namespace";

@@ -41,7 +41,7 @@ pub(crate) async fn follow(shell: Arc<Shell>, feed: Arc<Feed>, course: Course) {
     // Time stands still until the first list has come or failed.
     let mut loading = Some(shell.clock.busy());
     let mut failures = 0;
-    let mut events = pin!(watcher(api, config));
+    let mut events = pin!(watcher(api.clone(), config.clone()));
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
@@ -65,6 +65,9 @@ pub(crate) async fn follow(shell: Arc<Shell>, feed: Arc<Feed>, course: Course) {
                     workload.is_broken_by(&shell, &error);
                 }
                 rest(&shell, &feed.name, failures, &mut loading).await;
+                // All is listed again: a watch that goes on where it broke off shows nothing of a
+                // cache that was emptied, nor that it goes well.
+                events.set(watcher(api.clone(), config.clone()));
             }
         }
     }

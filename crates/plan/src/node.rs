@@ -1,6 +1,7 @@
 //! What is read of the Node and of the pods on it.
 
 use fivespot_api::{name, reclaim};
+use fivespot_capi::key;
 use k8s_openapi::api::core::v1 as core;
 
 /// What is read of a Node.
@@ -27,6 +28,8 @@ pub struct Node {
     /// Why the machine is to be given back, if the Node asks for that: one line of at most 256
     /// characters, empty if no reason is given.
     pub reclaim: Option<String>,
+    /// The Machine that Cluster API says the Node is of: namespace and name.
+    pub machine: Option<(String, String)>,
     /// Whether anything of such a request is on the Node.
     pub has_reclaim_annotations: bool,
     /// The value of the label by which the agent is put on the Node.
@@ -136,6 +139,7 @@ impl From<&core::Node> for Node {
                 .filter(|value| value == reclaim::REQUESTED)
                 .map(|_| annotation(name::RECLAIM_REASON_ANNOTATION))
                 .map(|reason| one_line(&reason.unwrap_or_default())),
+            machine: annotation(key::CLUSTER_NAMESPACE).zip(annotation(key::MACHINE)),
             has_reclaim_annotations: name::RECLAIM_REQUEST
                 .iter()
                 .any(|key| annotation(key).is_some()),

@@ -208,6 +208,7 @@ pub(crate) fn aftermath<'a>(case: &Case<'a>) -> Option<Aftermath<'a>> {
         match (&case.seen.workload.access, &case.seen.workload.node) {
             (_, Fact::Known(Some(node)))
                 if is_recorded(node, recorded, status.provider_id.as_ref())
+                    && !is_of_another(case, node)
                     && node.has_reclaim_annotations =>
             {
                 Aftermath::Clear(node)
@@ -219,6 +220,15 @@ pub(crate) fn aftermath<'a>(case: &Case<'a>) -> Option<Aftermath<'a>> {
             _ => Aftermath::Over,
         },
     )
+}
+
+/// Whether Cluster API says that the Node is of another Machine: whoever may write a status can
+/// put any Node on record there.
+fn is_of_another(case: &Case<'_>, node: &Node) -> bool {
+    let subject = case.subject;
+    node.machine.as_ref().is_some_and(|(namespace, name)| {
+        *namespace != subject.namespace || name.as_str() != subject.child()
+    })
 }
 
 fn is_recorded(node: &Node, recorded: &NodeRef, provider_id: Option<&String>) -> bool {

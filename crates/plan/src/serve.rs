@@ -149,10 +149,13 @@ pub(crate) fn standing(case: &Case<'_>, machine: &Machine) -> State {
         .map(|node| node.is_ready)
         .or_else(|| machine.is_node_ready());
     let hash = machine.meta.annotations.get(name::SPEC_HASH_ANNOTATION);
+    let is_remade = hash.is_some_and(|hash| *hash != case.want.hash);
+    // Admission refuses that while the machine is there, where it is asked.
+    let is_moved = machine.cluster_name != case.want.cluster;
     if is_ready == Some(true) {
         State::InService {
             node: link.name.clone(),
-            has_pending_changes: hash.is_some_and(|hash| *hash != case.want.hash),
+            has_pending_changes: is_remade || is_moved,
         }
     } else {
         State::NodeNotReady {

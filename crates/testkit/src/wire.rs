@@ -199,9 +199,24 @@ pub(crate) fn asked(user: &str, method: &Method, uri: &Uri) -> AuditEvent {
         subresource: part(2),
         namespace: namespace.to_owned(),
         name: part(1),
+        label_selector: label_selector(uri),
         code: 0,
         annotations: std::collections::BTreeMap::new(),
     }
+}
+
+/// The label selector of a query, with what kube encodes of it decoded.
+fn label_selector(uri: &Uri) -> String {
+    let mut words = uri.query().unwrap_or_default().split('&');
+    let said = words.find_map(|word| word.strip_prefix("labelSelector="));
+    let decode = |said: &str| {
+        [("%2F", "/"), ("%3D", "="), ("%2C", ",")]
+            .iter()
+            .fold(said.to_owned(), |text, (code, sign)| {
+                text.replace(code, sign)
+            })
+    };
+    said.map_or_else(String::new, decode)
 }
 
 #[cfg(test)]

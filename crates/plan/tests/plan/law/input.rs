@@ -223,6 +223,7 @@ fn workload() -> impl Strategy<Value = Workload> {
             taints,
             applied_taints: record.map(str::to_owned),
             reclaim: is_asked_back.then(|| "process-match: game".to_owned()),
+            machine: None,
             has_reclaim_annotations: is_asked_back || is_marked,
             agent_label: is_labelled.then(|| "enabled".to_owned()),
             agent_report: None,

@@ -1,0 +1,205 @@
+//! Who may write a status, make a Machine or name a Node gains nothing by it: what is not ours
+//! is neither cordoned, drained, tainted nor deleted.
+
+use fivespot_api::{name, reclaim};
+use fivespot_testkit::{
+    BEFORE_CLOSING, CLOSING, Cluster, Contract, instant, machine_path, node_path,
+    scheduled_machine,
+};
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_forged_status_of_a_machine_in_service_leads_nowhere),
+    promise!(a_forged_status_of_a_machine_that_is_gone_leads_nowhere),
+    promise!(a_decoy_machine_leads_to_no_node),
+];
+
+/// A Node and two objects of a provider that belong to somebody else; the Node asks to be
+/// reclaimed.
+async fn bystanders(cluster: &Cluster) -> Value {
+    cluster
+        .apply(&json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": "bystander", "annotations": {
+                name::RECLAIM_REQUESTED_ANNOTATION: reclaim::REQUESTED,
+                // As Cluster API says whose a Node is.
+                "cluster.x-k8s.io/machine": "bystander",
+                "cluster.x-k8s.io/cluster-namespace": "elsewhere",
+            }},
+            "spec": {"providerID": "remote-machine://bystander.example:22"},
+        }))
+        .await;
+    let spec = &scheduled_machine("bystander")["spec"];
+    for part in ["bootstrapSpec", "infrastructureSpec"] {
+        cluster
+            .apply(&json!({
+                "apiVersion": spec[part]["apiVersion"],
+                "kind": spec[part]["kind"],
+                "metadata": {"name": "bystander", "namespace": "default"},
+                "spec": spec[part]["spec"],
+            }))
+            .await;
+    }
+    cluster.get(&node_path("bystander")).await.unwrap()
+}
+
+/// A status that names the bystanders as what the worker is made from and runs on.
+fn forged(cluster: &Cluster, node: &Value) -> Value {
+    let spec = &scheduled_machine("bystander")["spec"];
+    let of = |api_version: &Value, kind: &Value| json!({"apiVersion": api_version, "kind": kind, "name": "bystander", "uid": "u"});
+    let made_from = |part: &str| of(&spec[part]["apiVersion"], &spec[part]["kind"]);
+    let machines = json!(format!("cluster.x-k8s.io/{}", cluster.contract().version()));
+    json!({"status": {
+        "nodeRef": {
+            "apiVersion": "v1", "kind": "Node",
+            "name": node["metadata"]["name"], "uid": node["metadata"]["uid"],
+        },
+        "providerID": node["spec"]["providerID"],
+        "machineRef": of(&machines, &json!("Machine")),
+        "bootstrapRef": made_from("bootstrapSpec"),
+        "infrastructureRef": made_from("infrastructureSpec"),
+        "appliedNodeTaints": [{"key": "workload", "effect": "NoSchedule"}],
+    }})
+}
+
+/// The operator's writes to anything that is called after the bystander.
+fn told_bystanders(cluster: &Cluster) -> Vec<String> {
+    let writes = cluster.operator_writes();
+    let of_bystanders = writes
+        .iter()
+        .filter(|event| event.path.contains("bystander"));
+    of_bystanders
+        .map(|event| format!("{} {}", event.verb, event.path))
+        .collect()
+}
+
+async fn forge(cluster: &Cluster, status: &Value) {
+    let path = format!("{}/status", machine_path("worker"));
+    cluster.patch(&path, status).await;
+}
+
+async fn a_forged_status_of_a_machine_in_service_leads_nowhere() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    let node = bystanders(&cluster).await;
+    // With nobody there to put it right before the window closes, and with somebody there.
+    forge(&cluster, &forged(&cluster, &node)).await;
+    cluster.settle().await;
+    drop(operator);
+    forge(&cluster, &forged(&cluster, &node)).await;
+    let _heir = cluster.operator();
+    let is_mended =
+        |object: &Value| object["status"]["nodeRef"] == active["status"]["nodeRef"];
+    let mended = cluster.soon(&machine_path("worker"), is_mended).await;
+    assert_eq!(mended["status"]["phase"], "Active");
+    assert_eq!(
+        mended["status"]["machineRef"],
+        active["status"]["machineRef"]
+    );
+    assert_eq!(mended["spec"]["schedule"]["enabled"], true);
+    cluster.pass_to(CLOSING).await;
+    let limit = instant("2026-03-06T23:10:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+    for path in cluster.triple("worker") {
+        assert_eq!(cluster.get(&path).await, None);
+    }
+    assert_eq!(told_bystanders(&cluster), [""; 0]);
+}
+
+async fn a_forged_status_of_a_machine_that_is_gone_leads_nowhere() {
+    let cluster = Cluster::start(instant("2026-03-06T23:10:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.add_cluster().await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    let limit = instant("2026-03-06T23:11:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+    let node = bystanders(&cluster).await;
+    let mut status = forged(&cluster, &node);
+    status["status"]["shutdown"] = json!({
+        "machineUID": "u", "startedAt": "2026-03-06T23:00:00Z",
+        "deadline": "2026-03-06T23:05:00Z", "reason": "Reclaim",
+    });
+    forge(&cluster, &status).await;
+    cluster.pass_to("2026-03-06T23:30:00Z").await;
+    let object = cluster.get(&machine_path("worker")).await.unwrap();
+    assert_eq!(object["spec"]["schedule"]["enabled"], true);
+    cluster.delete(&machine_path("worker")).await;
+    let limit = instant("2026-03-06T23:45:00Z");
+    cluster
+        .wait_until_gone(&machine_path("worker"), limit)
+        .await;
+    assert_eq!(told_bystanders(&cluster), [""; 0]);
+    let after = cluster.get(&node_path("bystander")).await.unwrap();
+    assert_eq!(
+        after["metadata"]["annotations"],
+        node["metadata"]["annotations"]
+    );
+}
+
+/// A Machine that says that it is the worker's, and runs on the bystander.
+fn decoy(cluster: &Cluster, name: &str) -> Value {
+    let group = "infrastructure.cluster.x-k8s.io";
+    let infrastructure = match cluster.contract() {
+        Contract::V1Beta1 => json!({
+            "apiVersion": format!("{group}/v1beta1"), "kind": "RemoteMachine", "name": "elsewhere",
+        }),
+        Contract::V1Beta2 => {
+            json!({"apiGroup": group, "kind": "RemoteMachine", "name": "elsewhere"})
+        }
+    };
+    json!({
+        "apiVersion": format!("cluster.x-k8s.io/{}", cluster.contract().version()),
+        "kind": "Machine",
+        "metadata": {
+            "name": name, "namespace": "default",
+            "labels": {
+                name::SCHEDULED_MACHINE_LABEL: "worker",
+                "cluster.x-k8s.io/cluster-name": "production-cluster",
+            },
+        },
+        "spec": {
+            "clusterName": "production-cluster",
+            "bootstrap": {"dataSecretName": "by-hand"},
+            "infrastructureRef": infrastructure,
+            "providerID": "remote-machine://bystander.example:22",
+        },
+    })
+}
+
+async fn a_decoy_machine_leads_to_no_node() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let node = bystanders(&cluster).await;
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["nodeTaints"] = json!([{"key": "workload", "effect": "NoSchedule"}]);
+    let active = cluster.bring_up(&worker).await;
+    let machines = cluster.triple("")[2].clone();
+    for name in ["worker-machine", "bystander-of-worker"] {
+        cluster.apply(&decoy(&cluster, name)).await;
+        let mut node_ref = json!({"name": node["metadata"]["name"]});
+        if cluster.contract() == Contract::V1Beta1 {
+            node_ref["apiVersion"] = json!("v1");
+            node_ref["kind"] = json!("Node");
+            node_ref["uid"] = node["metadata"]["uid"].clone();
+        }
+        let path = format!("{machines}{name}/status");
+        cluster
+            .patch(&path, &json!({"status": {"nodeRef": node_ref}}))
+            .await;
+    }
+    cluster.settle().await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["nodeRef"], active["status"]["nodeRef"]);
+    assert_eq!(status["machineRef"], active["status"]["machineRef"]);
+    cluster.pass_to(CLOSING).await;
+    let limit = instant("2026-03-06T23:10:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+    assert_eq!(told_bystanders(&cluster), [""; 0]);
+    let decoy = format!("{machines}worker-machine");
+    let left = cluster.get(&decoy).await.unwrap();
+    assert_eq!(left["metadata"].get("deletionTimestamp"), None);
+}

@@ -1,0 +1,253 @@
+//! What admission alone cannot refuse: edits of a machine that runs, and objects of others that
+//! look like its own.
+
+use std::fmt::Write as _;
+
+use fivespot_testkit::{
+    AuditEvent, Cluster, Operator, condition, instant, machine_path, node_path,
+    scheduled_machine,
+};
+use serde_json::{Value, json};
+
+use super::{POLICY, WITHIN, loosened};
+
+const NOT_ASKED: &str = "not asked";
+
+/// A cluster in which the worker runs.
+async fn running() -> (Cluster, Operator) {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.settle().await;
+    (cluster, operator)
+}
+
+fn edits() -> [(&'static str, Value); 6] {
+    let bootstrap = |api_version: &str, kind: &str| json!({"bootstrapSpec": {"apiVersion": api_version, "kind": kind}});
+    let infrastructure = |kind: &str| json!({"infrastructureSpec": {"kind": kind}});
+    [
+        (
+            "another cluster, while it runs",
+            json!({"clusterName": "other"}),
+        ),
+        (
+            "another kind of host, while it runs",
+            infrastructure("AWSMachine"),
+        ),
+        (
+            "somebody's cluster for a host, while it runs",
+            infrastructure("AWSCluster"),
+        ),
+        (
+            "a Secret for a bootstrap object, while it runs",
+            bootstrap("v1", "Secret"),
+        ),
+        (
+            "another namespace's host, while it runs",
+            json!({"infrastructureSpec": {"namespace": "kube-system"}}),
+        ),
+        (
+            "another machine's label, while it runs",
+            json!({"machineTemplate": {"labels": {
+                "5spot.finos.org/scheduled-machine": "victim",
+            }}}),
+        ),
+    ]
+}
+
+/// What the server answers to an edit of the worker.
+async fn answer(cluster: &Cluster, edit: &Value) -> String {
+    let path = format!("{}?dryRun=All", machine_path("worker"));
+    match cluster.try_patch(&path, &json!({"spec": edit})).await {
+        Ok(_) => "admitted".to_owned(),
+        Err(kube::Error::Api(status)) => {
+            let told = status.message.split_once(": ");
+            told.map_or(status.message.clone(), |(_, rest)| rest.to_owned())
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn row(table: &mut String, what: &str, [schema, policy, operator]: [&str; 3]) {
+    let _ = writeln!(
+        table,
+        "{what}\n  schema:   {schema}\n  policy:   {policy}\n  operator: {operator}"
+    );
+}
+
+/// Why the worker is or is not as it should be.
+async fn ready(cluster: &Cluster) -> String {
+    let ready = condition(&cluster.status("worker").await, "Ready");
+    let told = [&ready["reason"], &ready["message"]];
+    told.map(|text| text.as_str().unwrap_or_default())
+        .join(": ")
+}
+
+/// The rows of what is edited while it runs. None of it moves what is there.
+pub(super) async fn edited() -> String {
+    let (full, _one) = running().await;
+    let (policy_alone, _two) = running().await;
+    loosened(&policy_alone).await;
+    let (bare, _three) = running().await;
+    loosened(&bare).await;
+    bare.delete(POLICY).await;
+    let before = bare.get(&machine_path("worker")).await.unwrap();
+    let mut table = String::new();
+    for (what, edit) in edits() {
+        let by_all = answer(&full, &edit).await;
+        let by_policy = answer(&policy_alone, &edit).await;
+        bare.patch(&machine_path("worker"), &json!({"spec": edit}))
+            .await;
+        bare.settle().await;
+        let by_operator = ready(&bare).await;
+        let status = bare.status("worker").await;
+        assert_eq!(
+            status["machineRef"], before["status"]["machineRef"],
+            "{what}"
+        );
+        for path in bare.triple("worker") {
+            let object = bare.get(&path).await.unwrap_or_default();
+            let going = object["metadata"].get("deletionTimestamp");
+            assert!(!object.is_null() && going.is_none(), "{what}: {object:#}");
+        }
+        row(&mut table, what, [&by_all, &by_policy, &by_operator]);
+        let mut back = json!({"spec": before["spec"]});
+        back["spec"]["infrastructureSpec"]["namespace"] = Value::Null;
+        back["spec"]["machineTemplate"]["labels"] = Value::Null;
+        bare.patch(&machine_path("worker"), &back).await;
+        bare.settle().await;
+    }
+    assert_eq!(bare.operator_told("machines").len(), 1, "one was created");
+    table
+}
+
+/// A Machine that somebody made by hand.
+fn machine(name: &str, labels: &Value) -> Value {
+    json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2",
+        "kind": "Machine",
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": {
+            "clusterName": "production-cluster",
+            "bootstrap": {"dataSecretName": "by-hand"},
+            "infrastructureRef": {
+                "apiGroup": "infrastructure.cluster.x-k8s.io",
+                "kind": "RemoteMachine", "name": "elsewhere",
+            },
+        },
+    })
+}
+
+fn provider(part: &str, labels: &Value) -> Value {
+    let of = &scheduled_machine("worker")["spec"][part];
+    json!({
+        "apiVersion": of["apiVersion"],
+        "kind": of["kind"],
+        "metadata": {"name": "worker", "namespace": "default", "labels": labels},
+        "spec": of["spec"],
+    })
+}
+
+fn node(provider_id: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": "worker", "annotations": {
+            "5spot.finos.org/reclaim-requested": "true",
+        }},
+        "spec": {"providerID": provider_id},
+    })
+}
+
+/// What stands in the way before the worker comes, and where it is found.
+fn decoys(cluster: &Cluster) -> Vec<(&'static str, Value, String)> {
+    let [bootstrap, infrastructure, machines] = cluster.triple("worker");
+    let none = json!({});
+    let claims = json!({
+        "5spot.finos.org/scheduled-machine": "worker",
+        "5spot.finos.org/scheduled-machine-uid": "somebody-else",
+    });
+    let named = json!({"5spot.finos.org/scheduled-machine": "worker"});
+    let beside = format!("{machines}-machine");
+    vec![
+        (
+            "somebody's bootstrap object of its name",
+            provider("bootstrapSpec", &none),
+            bootstrap.clone(),
+        ),
+        (
+            "somebody's host of its name",
+            provider("infrastructureSpec", &none),
+            infrastructure.clone(),
+        ),
+        (
+            "somebody's Machine of its name",
+            machine("worker", &none),
+            machines.clone(),
+        ),
+        (
+            "a bootstrap object that claims to be its own",
+            provider("bootstrapSpec", &claims),
+            bootstrap,
+        ),
+        (
+            "a host that claims to be its own",
+            provider("infrastructureSpec", &named),
+            infrastructure,
+        ),
+        (
+            "a Machine that claims to be its own",
+            machine("worker", &claims),
+            machines,
+        ),
+        (
+            "a Machine beside its own that bears its labels",
+            machine("worker-machine", &named),
+            beside,
+        ),
+        (
+            "a Node of its name on another host",
+            node("remote-machine://elsewhere.example:22"),
+            node_path("worker"),
+        ),
+        (
+            "a Node of its name without a host",
+            json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker"}}),
+            node_path("worker"),
+        ),
+    ]
+}
+
+/// The rows of what others made. None of it is touched, in coming, serving, leaving or being
+/// killed.
+pub(super) async fn made_by_others() -> String {
+    let mut table = String::new();
+    let count = decoys(&Cluster::start(instant(WITHIN)).await).len();
+    for place in 0..count {
+        let cluster = Cluster::start(instant(WITHIN)).await;
+        let (what, object, path) = decoys(&cluster).swap_remove(place);
+        let _operator = cluster.operator();
+        cluster.add_cluster().await;
+        cluster.apply(&object).await;
+        cluster.settle().await;
+        let uid = |object: Option<Value>| object.map(|it| it["metadata"]["uid"].clone());
+        let before = uid(cluster.get(&path).await);
+        cluster.apply(&scheduled_machine("worker")).await;
+        cluster.pass_to("2026-03-06T15:01:00Z").await;
+        let by_operator = ready(&cluster).await;
+        let kill = json!({"spec": {"killSwitch": true}});
+        cluster.patch(&machine_path("worker"), &kill).await;
+        cluster.pass_to("2026-03-06T15:10:00Z").await;
+        cluster.delete(&machine_path("worker")).await;
+        let limit = instant("2026-03-06T15:20:00Z");
+        cluster
+            .wait_until_gone(&machine_path("worker"), limit)
+            .await;
+        let is_touched = |event: &AuditEvent| event.path == path && event.code < 300;
+        let writes = cluster.operator_writes();
+        let touched: Vec<_> = writes.iter().filter(|event| is_touched(event)).collect();
+        assert!(touched.is_empty(), "{what}: {touched:?}");
+        assert_eq!(uid(cluster.get(&path).await), before, "{what}");
+        row(&mut table, what, [NOT_ASKED, NOT_ASKED, &by_operator]);
+    }
+    table
+}

@@ -1,0 +1,139 @@
+//! The ports tell the truth: ready is who can act or take over, and a metric counts what has
+//! happened, under names and labels of which there are so many and no more.
+
+use std::collections::BTreeSet;
+
+use fivespot_api::Phase;
+use fivespot_controller::metrics::METRICS;
+use fivespot_controller::{Detail, Instruments};
+use fivespot_testkit::{
+    BEFORE_CLOSING, Cluster, instant, machine_path, scheduled_machine,
+};
+use jiff::SignedDuration;
+use serde_json::json;
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(nobody_is_ready_before_all_is_listed),
+    promise!(nobody_is_ready_without_the_definition)
+        .on_embedded_alone("takes the definition, and all that is of it, from everybody"),
+    promise!(the_metrics_that_dashboards_know_are_there_and_bounded),
+];
+
+const WITHIN: &str = "2026-03-06T15:00:00Z";
+const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/scheduledmachines.5spot.finos.org";
+
+fn readiness(instruments: &Instruments) -> (u16, String) {
+    let answer = instruments.on_health_port("/readyz", Detail::Verbose);
+    (answer.code, answer.body)
+}
+
+async fn nobody_is_ready_before_all_is_listed() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    let (code, told) = readiness(operator.instruments());
+    assert_eq!(code, 503, "{told}");
+    assert!(told.ends_with("not ready\n"), "{told}");
+    let is_ready = async || readiness(operator.instruments()).0 == 200;
+    cluster.eventually(is_ready).await;
+    // Life is another question.
+    let alive = operator
+        .instruments()
+        .on_health_port("/healthz", Detail::Brief);
+    assert_eq!(alive.code, 200);
+    let stranger = operator
+        .instruments()
+        .on_health_port("/healthz/x", Detail::Brief);
+    assert_eq!(stranger.code, 404);
+}
+
+async fn nobody_is_ready_without_the_definition() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    cluster.settle().await;
+    assert_eq!(readiness(operator.instruments()).0, 200);
+    cluster.delete(DEFINITION).await;
+    cluster
+        .pass_until(cluster.within(SignedDuration::from_mins(6)))
+        .await;
+    let (code, told) = readiness(operator.instruments());
+    assert_eq!(code, 503, "{told}");
+    assert!(
+        told.contains("[-]cache scheduledmachines.5spot.finos.org"),
+        "{told}"
+    );
+    let status = operator
+        .instruments()
+        .on_health_port("/health/status", Detail::Brief);
+    assert!(status.body.contains("\"ready\":false"), "{}", status.body);
+
+    for object in fivespot_api::manifest::installed(cluster.kube_minor()) {
+        cluster.apply(&object).await;
+    }
+    cluster.add_cluster().await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    let limit = cluster.within(SignedDuration::from_mins(6));
+    cluster.wait_for_phase("worker", "Active", limit).await;
+    assert_eq!(readiness(operator.instruments()).0, 200);
+}
+
+/// The names that dashboards and alerts were written for.
+const KNOWN: [&str; 12] = [
+    "fivespot_reconciliations_total",
+    "fivespot_reconciliation_duration_seconds",
+    "fivespot_machines_active",
+    "fivespot_machines_by_phase",
+    "fivespot_schedule_evaluations_total",
+    "fivespot_kill_switch_activations_total",
+    "fivespot_controller_info",
+    "fivespot_is_leader",
+    "fivespot_errors_total",
+    "fivespot_node_drains_total",
+    "fivespot_pod_evictions_total",
+    "fivespot_finalizer_cleanup_timeouts_total",
+];
+
+async fn the_metrics_that_dashboards_know_are_there_and_bounded() {
+    for known in KNOWN {
+        assert!(METRICS.iter().any(|row| row.name == known), "{known}");
+    }
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    // Whoever may write a status names no series.
+    let path = format!("{}/status", machine_path("worker"));
+    let forged = json!({"status": {"phase": "Forged"}});
+    let is_taken = cluster.try_patch(&path, &forged).await.is_ok();
+    assert!(!is_taken, "the definition knows every phase");
+    let kill = json!({"spec": {"killSwitch": true}});
+    cluster.patch(&machine_path("worker"), &kill).await;
+    let limit = cluster.within(SignedDuration::from_mins(5));
+    cluster.wait_for_phase("worker", "Terminated", limit).await;
+    cluster.settle().await;
+
+    let told = operator.instruments().metrics();
+    let phases: BTreeSet<&str> = Phase::ALL.iter().map(|phase| phase.as_str()).collect();
+    let mut labelled = told.lines().filter_map(|line| {
+        let (_, rest) = line.split_once("phase=\"")?;
+        rest.split('"').next()
+    });
+    assert!(labelled.all(|phase| phases.contains(phase)), "{told}");
+    for line in [
+        "fivespot_machines_active 0",
+        "fivespot_machines_by_phase{phase=\"Terminated\"} 1",
+        "fivespot_machines_by_phase{phase=\"Active\"} 0",
+        "fivespot_kill_switch_activations_total 1",
+        "fivespot_is_leader 1",
+    ] {
+        assert!(
+            told.lines().any(|it| it == line),
+            "{line} is not in\n{told}"
+        );
+    }
+    // One name each, and nobody's names in labels.
+    for series in told.lines().filter(|line| !line.starts_with('#')) {
+        assert!(!series.contains("\"worker\""), "{series}");
+    }
+}
