@@ -9,7 +9,7 @@ use std::time::Duration;
 use fivespot_controller::Options;
 use http::HeaderValue;
 use http::header::USER_AGENT;
-use kube::{Client, Config};
+use kube::Config;
 use tokio::sync::oneshot;
 
 use crate::signals::Signals;
@@ -38,13 +38,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
     let mut config: Config = args.source.config_or_in_cluster().await?;
-    // The operator decides itself when to ask again: a retried eviction would hide what a
-    // disruption budget answered.
-    config.default_retry = false;
     config
         .headers
         .push((USER_AGENT, HeaderValue::from_static(AGENT)));
-    let client = Client::try_from(config)
+    let client = fivespot_controller::client(config)
         .map_err(|error| Failure::new("making a client of the kubeconfig", error))?;
     let ports = settings.ports().listen().await?;
     let options = settings.options(client);

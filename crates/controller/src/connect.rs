@@ -8,10 +8,11 @@ use tower::timeout::TimeoutLayer;
 
 use crate::kubeconfig::Access;
 
-/// How long a connection to a workload cluster may take to come about.
+/// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a workload cluster may take to begin an answer; a watch begins at once and then
-/// runs without this bound.
+/// How long a server may take to begin an answer; a watch begins at once and then runs without
+/// this bound. One that falls silent is given up five seconds after the server should have ended
+/// it, which is after 290.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Makes clients for workload clusters.
@@ -36,21 +37,45 @@ impl Connect for Dial {
         config.root_cert = Some(access.authorities().to_vec());
         config.tls_server_name = access.server_name().map(str::to_owned);
         config.auth_info = access.auth_info();
-        config.connect_timeout = Some(CONNECT_TIMEOUT);
-        config.write_timeout = Some(RESPONSE_TIMEOUT);
-        // An eviction that a disruption budget refuses is answered 429; the planner decides
-        // when to ask again.
-        config.default_retry = false;
-        let client = ClientBuilder::try_from(config)?
-            .with_layer(&TimeoutLayer::new(RESPONSE_TIMEOUT))
-            .build();
-        Ok(client)
+        client(config)
     }
+}
+
+/// A client that hangs on no server that has fallen silent: 5 s to connect, 30 s until an answer
+/// begins, no retries of its own. Makes no request.
+///
+/// # Errors
+/// The certificate, the key or the token of `config` cannot be used.
+pub fn client(config: kube::Config) -> Result<Client, kube::Error> {
+    within(config, RESPONSE_TIMEOUT)
+}
+
+fn within(mut config: kube::Config, limit: Duration) -> Result<Client, kube::Error> {
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    config.write_timeout = Some(limit);
+    // An eviction that a disruption budget refuses is answered 429; the planner decides when
+    // to ask again.
+    config.default_retry = false;
+    let client = ClientBuilder::try_from(config)?
+        .with_layer(&TimeoutLayer::new(limit))
+        .build();
+    Ok(client)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_never_answers_is_given_up() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let client = within(config, Duration::from_millis(50)).unwrap();
+        // It is connected to, and says nothing.
+        let answer = client.apiserver_version().await;
+        assert!(matches!(answer, Err(kube::Error::Service(_))), "{answer:?}");
+    }
 
     #[tokio::test]
     async fn an_accepted_kubeconfig_makes_a_client() {

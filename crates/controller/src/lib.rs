@@ -53,7 +53,7 @@ mod watch;
 mod work;
 mod workload;
 
-pub use connect::{Connect, Dial};
+pub use connect::{Connect, Dial, client};
 pub use coordinate::Standing;
 pub use health::{Check, Health};
 pub use instrument::{Answer, Detail, Instruments};

@@ -57,8 +57,8 @@ pub(super) fn report(found: &Look, at: Timestamp) -> Report {
     Report {
         namespace: meta.namespace.clone().unwrap_or_default(),
         name: meta.name.clone().unwrap_or_default(),
-        at,
-        seen_at: (at != found.now).then_some(found.now),
+        at: whole_seconds(at),
+        seen_at: (at != found.now).then_some(whole_seconds(found.now)),
         phase: told
             .phase()
             .map_or("none yet".to_owned(), |it| it.to_string()),
@@ -75,8 +75,13 @@ pub(super) fn report(found: &Look, at: Timestamp) -> Report {
             .collect(),
         seen: seen(&found.seen),
         actions: steps(&told.plan, meta.name.as_deref().unwrap_or_default()),
-        next: told.plan.wake,
+        next: told.plan.wake.map(whole_seconds),
     }
+}
+
+/// An instant as people tell it, cut to the second.
+fn whole_seconds(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
 /// What is sent, and the status after all of it has succeeded.

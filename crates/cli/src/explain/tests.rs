@@ -150,6 +150,70 @@ fn a_commitment_is_completed_before_the_schedule_is_asked() {
 }
 
 #[test]
+fn whatever_is_paused_above_a_machine_decides_first() {
+    let report = |found: &Look| {
+        let report = ladder::report(found, found.now);
+        let value = serde_json::to_value(&report).unwrap();
+        value["rungs"][0].clone()
+    };
+    let paused = json!({"annotations": {"cluster.x-k8s.io/paused": ""}});
+    let by_object = {
+        let mut found = look(&json!({}), None);
+        found.object.metadata.annotations =
+            serde_json::from_value(paused["annotations"].clone()).unwrap();
+        report(&found)
+    };
+    let of_cluster = |change: Value| {
+        let mut found = look(&json!({}), None);
+        let mut cluster = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta1",
+            "kind": "Cluster",
+            "metadata": {"name": "prod", "namespace": "default", "uid": "c1"},
+            "spec": {},
+        });
+        for (field, value) in change.as_object().unwrap() {
+            for (key, value) in value.as_object().unwrap() {
+                cluster[field][key] = value.clone();
+            }
+        }
+        found.seen.cluster = Fact::Known(Some(Cluster::read(&cluster).unwrap()));
+        report(&found)
+    };
+    let told = [
+        by_object,
+        of_cluster(json!({"spec": {"paused": true}})),
+        of_cluster(json!({"metadata": paused})),
+    ];
+    let said: Vec<&Value> = told.iter().map(|rung| &rung["saw"]).collect();
+    assert!(told.iter().all(|rung| rung["decides"] == true), "{told:?}");
+    assert_eq!(
+        said,
+        [
+            "the ScheduledMachine is paused: nothing is touched",
+            "the Cluster is paused: nothing is touched",
+            "the Cluster is paused: nothing is touched",
+        ]
+    );
+}
+
+#[test]
+fn instants_are_told_to_the_second() {
+    let mut found = look(&json!({}), None);
+    found.now = at("2026-03-06T23:00:30.123456789Z");
+    let asked_at = at("2026-03-09T14:00:00.5Z");
+    for (asked_at, line) in [
+        (
+            found.now,
+            "default/worker at 2026-03-06T23:00:30Z: Inactive",
+        ),
+        (asked_at, "(with what was seen at 2026-03-06T23:00:30Z)"),
+    ] {
+        let text = told(&found, asked_at, Format::Text);
+        assert!(text.lines().any(|it| it == line), "{text}");
+    }
+}
+
+#[test]
 fn another_instant_is_decided_with_the_same_facts() {
     let found = look(&json!({}), None);
     let monday = at("2026-03-09T14:00:00Z");
