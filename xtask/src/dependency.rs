@@ -106,7 +106,15 @@ const ROOMS: &[Room] = &[
 ];
 
 /// Packages that serve the others' tests and upkeep: nothing may depend on them, they on anything.
-const SERVICE: [&str; 6] = ["benches", "testkit", "xtask", "e2e", "proof", "simulation"];
+const SERVICE: [&str; 7] = [
+    "benches",
+    "testkit",
+    "xtask",
+    "e2e",
+    "fuzz",
+    "proof",
+    "simulation",
+];
 
 /// What brings threads, sockets or another clock along.
 const IMPURE: [&str; 3] = ["tokio", "hyper", "chrono"];

@@ -66,6 +66,7 @@ mod matching;
 mod registration;
 mod request;
 mod scope;
+mod type_check;
 mod world;
 
 pub use authorize::{Access, Authorizer, Permission, Target};
@@ -73,4 +74,5 @@ pub use binding::Binding;
 pub use decide::{Decision, Denial, Evaluation, Policies};
 pub use definition::Policy;
 pub use request::{GroupVersionKind, GroupVersionResource, Operation, Request, User};
+pub use type_check::ExpressionWarning;
 pub use world::{ParamKind, World};

@@ -10,6 +10,7 @@ mod sarif;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod type_check;
 mod world;
 
 use std::io::Write;
@@ -31,6 +32,7 @@ Examples:
   5spot validate -f manifests/ -o json
   5spot validate -f new.yaml --old stored.yaml
   5spot validate -f machines/ --explain --lint error -o sarif
+  5spot validate -f machines/ --policy policies/ --type-check
   5spot validate --no-builtin --crd crd.yaml --policy policies/ -f -";
 
 /// Arguments of `5spot validate`.
@@ -84,6 +86,10 @@ pub(crate) struct Args {
     /// policies, and policies after the schema has refused
     #[arg(long)]
     all_failures: bool,
+    /// Refuse policies whose expressions do not fit the definitions that they match, about which
+    /// a server only writes a warning into status.typeChecking
+    #[arg(long)]
+    type_check: bool,
     /// Say which layer, rule, policy and binding answered, and what it cost
     #[arg(long)]
     explain: bool,
@@ -143,7 +149,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
                 .remedy(remedy),
         );
     }
-    let engine = Engine::new(&Sources {
+    let sources = Sources {
         builtin: !args.no_builtin,
         definitions: document::read(&args.crd)?,
         policies: document::read(&args.policy)?,
@@ -151,13 +157,17 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         namespaces: document::read(&args.namespace_object)?,
         user: user(&args),
         version: args.kube_version,
-    })?;
+    };
+    let engine = Engine::new(&sources)?;
     let now = Clock::system().now();
     let old = Stored::of(document::read(&args.old)?, &args.namespace);
     let answered = parallel::map(documents, |document| {
         engine.answer(document, &old, (&args, now))
     });
-    let answers = answered.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut answers = answered.into_iter().collect::<Result<Vec<_>, _>>()?;
+    if args.type_check {
+        answers.extend(type_check::refused(&sources, &engine));
+    }
     report::print(out, &args, &answers)?;
     Ok(outcome(&answers, args.lint))
 }

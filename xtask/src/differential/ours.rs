@@ -15,7 +15,7 @@ pub(super) fn answer(question: &Value) -> Value {
     let mut answer = Map::new();
     let mut put = |name: &str, value: Value| answer.insert(name.to_owned(), value);
     let given = &question["definition"];
-    if given.is_object() {
+    let registered = given.is_object().then(|| {
         let crd = match &question["oldDefinition"] {
             Value::Null => Crd::compile(given, version),
             old => Crd::replace(given, old, version),
@@ -26,7 +26,8 @@ pub(super) fn answer(question: &Value) -> Value {
             let writes = list(&question["writes"]).iter();
             put("writes", writes.map(|it| write(crd, it)).collect());
         }
-    }
+        crd
+    });
     let (mut policies, mut bindings) = (Vec::new(), Vec::new());
     let mut said = Vec::new();
     for policy in list(&question["policies"]) {
@@ -37,6 +38,9 @@ pub(super) fn answer(question: &Value) -> Value {
         policies.extend(stored.ok().map(Arc::new));
     }
     put("policies", Value::Array(said));
+    if let (Some(Ok(crd)), Value::Bool(true)) = (&registered, &question["typeCheck"]) {
+        put("typeChecks", type_checks(question, crd));
+    }
     let mut said = Vec::new();
     for binding in list(&question["bindings"]) {
         let compiled = Binding::compile(binding);
@@ -57,6 +61,21 @@ pub(super) fn answer(question: &Value) -> Value {
 
 pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The warnings of each policy that could be registered.
+fn type_checks(question: &Value, crd: &Crd) -> Value {
+    let version = KubeVersion::default();
+    let policies = list(&question["policies"]).iter();
+    let registered = policies.filter(|it| Policy::compile(it, version).is_ok());
+    let warnings = registered.map(|policy| -> Value {
+        let warnings = Policy::type_check(policy, &[crd], version);
+        let shown = warnings
+            .iter()
+            .map(|it| json!({"field": it.field(), "warning": it.warning}));
+        shown.collect()
+    });
+    warnings.collect()
 }
 
 fn texts(errors: Option<&Vec<FieldError>>) -> Vec<String> {

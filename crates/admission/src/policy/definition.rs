@@ -7,7 +7,9 @@ use super::expression::Compiled;
 use super::fields::Fields;
 use super::matching::Matching;
 use super::registration::Reader;
+use super::type_check::{self, ExpressionWarning};
 use super::world::ParamKind;
+use crate::crd::Crd;
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
 use crate::{FieldError, KubeVersion};
@@ -74,6 +76,20 @@ impl Policy {
         } else {
             Err(errors)
         }
+    }
+
+    /// What the server would write into `status.typeChecking` of a policy: which expressions do
+    /// not fit those of `definitions` that it matches by name. Empty where all fit, and where
+    /// none is matched.
+    ///
+    /// A warning refuses nothing; an expression that does not fit fails, or is never true, for
+    /// the objects of that kind.
+    pub fn type_check(
+        policy: &Value,
+        definitions: &[&Crd],
+        version: KubeVersion,
+    ) -> Vec<ExpressionWarning> {
+        type_check::check(policy, definitions, version)
     }
 
     /// Its name.

@@ -16,16 +16,21 @@ pub(super) struct Environments {
 }
 
 impl Environments {
+    /// With objects and parameters of any type.
     pub(super) fn new(dialect: Dialect, has_params: bool) -> Self {
+        Self::typed(dialect, &Type::Dyn, has_params.then_some(&Type::Dyn))
+    }
+
+    /// With objects of one type, and parameters of another if there are any.
+    pub(super) fn typed(dialect: Dialect, object: &Type, params: Option<&Type>) -> Self {
         let base = Env::new(dialect)
-            .variable("object", Type::Dyn)
-            .variable("oldObject", Type::Dyn)
+            .variable("object", object.clone())
+            .variable("oldObject", object.clone())
             .variable("namespaceObject", namespace())
             .variable("request", request());
-        let base = if has_params {
-            base.variable("params", Type::Dyn)
-        } else {
-            base
+        let base = match params {
+            Some(params) => base.variable("params", params.clone()),
+            None => base,
         };
         Self {
             base,
@@ -51,13 +56,20 @@ impl Environments {
 
     /// Compiles an expression that may ask the authorizer, as all may but messages.
     pub(super) fn compile(&self, source: &str, wanted: Wanted) -> Compiled {
-        let authorizer = Type::named_abstract("kubernetes.authorization.Authorizer");
         let check = Type::named_abstract("kubernetes.authorization.ResourceCheck");
-        let env = self
-            .env()
-            .variable("authorizer", authorizer)
-            .variable("authorizer.requestResource", check);
+        let env = self.with_authorizer();
+        let env = env.variable("authorizer.requestResource", check);
         compile(source, &env, wanted)
+    }
+
+    /// Compiles an expression of any type, as the type check does.
+    pub(super) fn compile_any(&self, source: &str) -> Compiled {
+        compile(source, &self.with_authorizer(), Wanted::Anything)
+    }
+
+    pub(super) fn with_authorizer(&self) -> Env {
+        let authorizer = Type::named_abstract("kubernetes.authorization.Authorizer");
+        self.env().variable("authorizer", authorizer)
     }
 
     /// Compiles the expression of a message.

@@ -99,6 +99,11 @@ impl Engine {
         })
     }
 
+    /// What objects are held against.
+    pub(super) fn definitions(&self) -> &[Crd] {
+        &self.definitions
+    }
+
     /// What the server would answer to one object.
     pub(super) fn answer(
         &self,

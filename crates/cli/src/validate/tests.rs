@@ -358,3 +358,47 @@ fn junit_has_a_case_for_each_object() {
 fn sarif_names_rules_and_lines() {
     assert_snapshot!(validate(ODD, "", &["-o", "sarif"]).unwrap().0);
 }
+
+/// As it is often written for the definition of others, where there is no such field.
+const MISFIT: &str = "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: misfit}
+spec:
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [5spot.finos.org]
+      apiVersions: [v1alpha1]
+      resources: [scheduledmachines]
+      operations: [CREATE]
+  variables:
+  - {name: schedule, expression: object.spec.schedule}
+  validations:
+  - expression: object.metadata.labels['team'] == object.spec.clusterName
+  - expression: object.spec.replicas > 1
+    messageExpression: \"'at ' + object.metadata.creationTimestamp\"
+";
+
+#[test]
+fn a_policy_that_does_not_fit_is_refused_if_that_is_asked_for() {
+    let sources = |policies: &str| Sources {
+        builtin: true,
+        definitions: Vec::new(),
+        policies: read(policies),
+        params: Vec::new(),
+        namespaces: Vec::new(),
+        user: super::user(&args(&[])),
+        version: fivespot_admission::KubeVersion::default(),
+    };
+    let told = |policies: &str| {
+        let sources = sources(policies);
+        let engine = Engine::new(&sources).unwrap();
+        let answers = super::type_check::refused(&sources, &engine);
+        let mut out = Vec::new();
+        report::print(&mut out, &args(&[]), &answers).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    // What is shipped fits.
+    assert_eq!(told(""), "");
+    assert_snapshot!(told(MISFIT));
+}

@@ -1,0 +1,228 @@
+//! Whether the expressions of a policy fit the definitions of what it matches: what an API server
+//! writes into `status.typeChecking` some time after the policy was stored.
+
+use fivespot_cel::{CompileErrors, Dialect, ObjectType, Program, Type};
+use serde_json::Value;
+
+use super::expression::Environments;
+use crate::crd::Crd;
+use crate::field::Path;
+use crate::{FieldError, KubeVersion};
+
+/// Most kinds that are looked at.
+const MOST_KINDS: usize = 10;
+
+/// An expression that does not fit, as in `status.typeChecking.expressionWarnings`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpressionWarning {
+    /// Which validation, counted from 0.
+    pub validation: usize,
+    /// Which of its fields: `expression` or `messageExpression`.
+    pub name: &'static str,
+    /// The kind and what is wrong, as the server prints it; several are divided by an empty line.
+    pub warning: String,
+}
+
+impl ExpressionWarning {
+    /// The field of the policy, such as `spec.validations[0].expression`.
+    pub fn field(&self) -> String {
+        format!("spec.validations[{}].{}", self.validation, self.name)
+    }
+
+    /// The warning as a refusal of `policy`, which no server makes of it.
+    pub fn error(&self, policy: &Value) -> FieldError {
+        let (spec, at) = (Path::Root.field("spec"), self.validation);
+        let validations = spec.field("validations");
+        let validation = validations.index(at);
+        let source = policy["spec"]["validations"][at][self.name].clone();
+        let detail = self.warning.trim_end();
+        FieldError::invalid(validation.field(self.name), source, detail)
+    }
+}
+
+/// One kind that a policy matches by name.
+struct Matched<'a> {
+    /// `<group>/<version>, Kind=<kind>`.
+    title: (&'a str, &'a str, &'a str),
+    ty: Type,
+}
+
+/// Checks the validations of `policy`, and their message expressions, against the kinds among
+/// `definitions` that it matches by name; wildcards match nothing here. What is wrong with the
+/// policy itself is for [`Policy::compile`](super::Policy::compile) to say.
+pub(super) fn check(
+    policy: &Value,
+    definitions: &[&Crd],
+    version: KubeVersion,
+) -> Vec<ExpressionWarning> {
+    let spec = &policy["spec"];
+    let kinds = kinds(&spec["matchConstraints"], definitions);
+    let dialect = version.dialect_of_stored();
+    let params = spec.get("paramKind").filter(|it| !it.is_null());
+    let params = params.map(|kind| params_type(kind, definitions));
+    let environments: Vec<Environments> = kinds
+        .iter()
+        .map(|kind| environment(spec, (&kind.ty, params.as_ref()), dialect))
+        .collect();
+    let mut warnings = Vec::new();
+    for (at, validation) in items(&spec["validations"]).enumerate() {
+        for field in ["expression", "messageExpression"] {
+            let source = validation[field].as_str().unwrap_or_default();
+            if source.is_empty() {
+                continue;
+            }
+            let found = kinds.iter().zip(&environments).filter_map(|(kind, known)| {
+                let errors = known.check(source).err()?;
+                let (group, version, kind) = kind.title;
+                Some(format!("{group}/{version}, Kind={kind}: {errors}\n"))
+            });
+            let found: Vec<String> = found.collect();
+            if !found.is_empty() {
+                warnings.push(ExpressionWarning {
+                    validation: at,
+                    name: field,
+                    warning: found.join("\n"),
+                });
+            }
+        }
+    }
+    warnings
+}
+
+impl Environments {
+    /// Whether an expression can be compiled, to whatever type.
+    fn check(&self, source: &str) -> Result<(), CompileErrors> {
+        Program::compile(source, &self.with_authorizer()).map(|_| ())
+    }
+}
+
+/// What expressions may name, the variables of the policy included. A variable that does not
+/// compile is of any type; where it is used, nothing is said.
+fn environment(
+    spec: &Value,
+    (object, params): (&Type, Option<&Type>),
+    dialect: Dialect,
+) -> Environments {
+    let mut known = Environments::typed(dialect, object, params);
+    for variable in items(&spec["variables"]) {
+        let text = |field: &str| variable[field].as_str().unwrap_or_default();
+        known.compose();
+        let compiled = known.compile_any(text("expression"));
+        known.declare(text("name"), &compiled);
+    }
+    known
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+/// The kinds that resource rules name, in the order of their names.
+fn kinds<'a>(constraints: &Value, definitions: &[&'a Crd]) -> Vec<Matched<'a>> {
+    let mut found: Vec<Matched<'a>> = Vec::new();
+    for rule in items(&constraints["resourceRules"]) {
+        let names = |field: &str| -> Vec<&str> {
+            items(&rule[field]).filter_map(Value::as_str).collect()
+        };
+        let (groups, versions) = (names("apiGroups"), names("apiVersions"));
+        if groups.iter().chain(&versions).any(|it| it.contains('*')) {
+            continue;
+        }
+        let resources = names("resources");
+        for definition in definitions {
+            let is_named = groups.contains(&definition.group())
+                && resources.contains(&definition.plural());
+            let served = definition
+                .versions()
+                .iter()
+                .filter(|it| is_named && it.is_served() && versions.contains(&it.name()));
+            for version in served {
+                let title = (definition.group(), version.name(), definition.kind());
+                if let (Some((ty, _)), true) = (
+                    version.declared(),
+                    !found.iter().any(|it| it.title == title),
+                ) {
+                    let ty = with_metadata(&ty);
+                    found.push(Matched { title, ty });
+                }
+            }
+        }
+    }
+    found.sort_by_key(|it| it.title);
+    found.truncate(MOST_KINDS);
+    found
+}
+
+/// The type of the parameters; any where no definition says.
+fn params_type(kind: &Value, definitions: &[&Crd]) -> Type {
+    let text = |field: &str| kind[field].as_str().unwrap_or_default();
+    let (group, version) = text("apiVersion").split_once('/').unwrap_or_default();
+    let mut all = definitions.iter();
+    let found = all.find(|it| (it.group(), it.kind()) == (group, text("kind")));
+    let declared = found.and_then(|it| it.served(version)?.declared());
+    declared.map_or(Type::Dyn, |(ty, _)| with_metadata(&ty))
+}
+
+/// A policy sees all of `metadata`, of which a rule of a definition sees two fields.
+fn with_metadata(ty: &Type) -> Type {
+    let Type::Object(object) = ty else {
+        return ty.clone();
+    };
+    let others = object
+        .fields()
+        .filter(|(_, field)| field.json != "metadata")
+        .map(|(_, field)| (field.json.clone(), field.ty.clone()));
+    let metadata = ("metadata".to_owned(), metadata());
+    let fields = others.chain([metadata]);
+    Type::object(ObjectType::new(fields).named(object.name()))
+}
+
+fn metadata() -> Type {
+    let texts = |names: &[&'static str]| -> Vec<(&'static str, Type)> {
+        names.iter().map(|name| (*name, Type::String)).collect()
+    };
+    let object = |name: &str, fields: Vec<(&'static str, Type)>| {
+        Type::object(ObjectType::new(fields).named(name))
+    };
+    let mut owner = texts(&["apiVersion", "kind", "name", "uid"]);
+    owner.push(("blockOwnerDeletion", Type::Bool));
+    owner.push(("controller", Type::Bool));
+    let mut entry = texts(&[
+        "apiVersion",
+        "fieldsType",
+        "manager",
+        "operation",
+        "subresource",
+    ]);
+    entry.push(("time", Type::Timestamp));
+    entry.push((
+        "fieldsV1",
+        object("metadata.managedFields.fieldsV1", Vec::new()),
+    ));
+    let mut fields = texts(&[
+        "name",
+        "generateName",
+        "namespace",
+        "selfLink",
+        "uid",
+        "resourceVersion",
+    ]);
+    fields.extend([
+        ("generation", Type::Int),
+        ("creationTimestamp", Type::Timestamp),
+        ("deletionTimestamp", Type::Timestamp),
+        ("deletionGracePeriodSeconds", Type::Int),
+        ("labels", Type::map(Type::String)),
+        ("annotations", Type::map(Type::String)),
+        ("finalizers", Type::list(Type::String)),
+        (
+            "ownerReferences",
+            Type::list(object("metadata.ownerReferences", owner)),
+        ),
+        (
+            "managedFields",
+            Type::list(object("metadata.managedFields", entry)),
+        ),
+    ]);
+    object("metadata", fields)
+}

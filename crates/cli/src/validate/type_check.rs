@@ -1,0 +1,35 @@
+//! `--type-check`: policies whose expressions do not fit what they match.
+
+use fivespot_admission::FieldError;
+use fivespot_admission::crd::Crd;
+use fivespot_admission::policy::Policy;
+use fivespot_api::vap;
+
+use super::answer::{Answer, Subject, Verdict};
+use super::engine::{Engine, Sources};
+use super::refusal::Refusal;
+use crate::document::Document;
+
+/// An answer for each policy that does not fit, with the words of `status.typeChecking`.
+pub(super) fn refused(sources: &Sources, engine: &Engine) -> Vec<Answer> {
+    let definitions: Vec<&Crd> = engine.definitions().iter().collect();
+    let builtin = sources.builtin.then(|| Document {
+        origin: "the built-in policy".to_owned(),
+        object: vap::policy(),
+        place: None,
+    });
+    let policies = builtin.iter().chain(&sources.policies);
+    let answers = policies.filter_map(|document| {
+        let policy = &document.object;
+        let warnings = Policy::type_check(policy, &definitions, sources.version);
+        if warnings.is_empty() || policy["kind"] != "ValidatingAdmissionPolicy" {
+            return None;
+        }
+        let errors: Vec<FieldError> =
+            warnings.iter().map(|it| it.error(policy)).collect();
+        let subject = Subject::of(document);
+        let refusal = Refusal::invalid(&subject, &errors);
+        Some(Answer::at_once(subject, Verdict::Refused(vec![refusal])))
+    });
+    answers.collect()
+}

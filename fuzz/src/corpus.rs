@@ -1,0 +1,104 @@
+//! What is fed: texts that were written on purpose, and changes of them that led somewhere new.
+
+use std::collections::HashSet;
+
+use crate::random::Random;
+
+/// Longest text that is fed; what is longer is cut.
+const LONGEST: usize = 64 << 10;
+/// Most texts that are kept.
+const MOST_TEXTS: usize = 4096;
+/// Most changes of one text at a time.
+const MOST_CHANGES: usize = 6;
+
+/// Texts to change, and which answers they have had.
+pub(crate) struct Corpus {
+    texts: Vec<Vec<u8>>,
+    words: Vec<&'static str>,
+    answers: HashSet<String>,
+}
+
+impl Corpus {
+    pub(crate) fn new(seeds: Vec<Vec<u8>>, words: Vec<&'static str>) -> Self {
+        Self {
+            texts: seeds,
+            words,
+            answers: HashSet::new(),
+        }
+    }
+
+    /// How many different answers there have been.
+    pub(crate) fn answers(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Keeps a text whose answer nobody has had yet. Numbers in answers are positions and sizes,
+    /// which make nothing new.
+    pub(crate) fn learn(&mut self, text: &[u8], answer: &str) {
+        let kind: String = answer
+            .chars()
+            .filter(|letter| !letter.is_ascii_digit())
+            .take(96)
+            .collect();
+        if self.texts.len() < MOST_TEXTS && self.answers.insert(kind) {
+            self.texts.push(text.to_vec());
+        }
+    }
+
+    /// A text that follows from the random numbers.
+    pub(crate) fn next(&self, random: &mut Random) -> Vec<u8> {
+        let mut text = random.one_of(&self.texts).cloned().unwrap_or_default();
+        for _ in 0..=random.below(MOST_CHANGES) {
+            self.change(&mut text, random);
+        }
+        text.truncate(LONGEST);
+        text
+    }
+
+    fn change(&self, text: &mut Vec<u8>, random: &mut Random) {
+        let at = random.below(text.len() + 1);
+        let end = (at + random.below(24)).min(text.len());
+        match random.below(8) {
+            0 => drop(text.drain(at..end)),
+            1 => {
+                if let Some(byte) = text.get_mut(at) {
+                    *byte ^= 1 << random.below(8);
+                }
+            }
+            2 | 3 => {
+                let word = random.one_of(&self.words).copied().unwrap_or_default();
+                text.splice(at..at, word.bytes());
+            }
+            4 => {
+                let word = random.one_of(&self.words).copied().unwrap_or_default();
+                text.splice(at..end, word.bytes());
+            }
+            5 => {
+                let piece: Vec<u8> = text.get(at..end).unwrap_or_default().to_vec();
+                let times = 1 + random.below(40);
+                text.splice(at..at, piece.repeat(times));
+            }
+            6 => {
+                let other = random.one_of(&self.texts).cloned().unwrap_or_default();
+                let from = random.below(other.len() + 1);
+                let to = (from + random.below(200)).min(other.len());
+                let piece = other.get(from..to).unwrap_or_default().to_vec();
+                text.splice(at..end, piece);
+            }
+            _ => {
+                let odd: [&[u8]; 8] = [
+                    b"\0",
+                    b"\xff",
+                    "é".as_bytes(),
+                    "\u{1F980}".as_bytes(),
+                    b"\n",
+                    b"\"",
+                    b"9223372036854775808",
+                    b"1e309",
+                ];
+                let odd = random.one_of(&odd).copied().unwrap_or_default();
+                text.splice(at..end, odd.iter().copied());
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `cargo run --release -p fuzz -- TARGET --seconds N`: see `docs/decisions/0033`.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use fuzz::{Found, Hunt, TARGETS, Target};
+
+/// Feeds one target, or all of them, with what nobody has written on purpose.
+#[derive(Parser)]
+#[command(after_help = "Examples:
+  cargo run --release -p fuzz -- all --seconds 600
+  cargo run --release -p fuzz -- evaluator --seed 7 --cases 100000
+  cargo run --release -p fuzz -- review --replay found.bin")]
+struct Arguments {
+    /// What is fed: all, or one of parser, checker, evaluator, pattern, schema, policy, review
+    target: String,
+    /// How long each target is fed at most
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// How many texts each target is fed
+    #[arg(long)]
+    cases: Option<u64>,
+    /// The same seed feeds the same texts
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Feed this file alone
+    #[arg(long)]
+    replay: Option<std::path::PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let is_meant =
+        |it: &&Target| arguments.target == "all" || arguments.target == it.name;
+    let targets: Vec<&'static Target> = TARGETS.iter().filter(is_meant).collect();
+    if targets.is_empty() {
+        let known: Vec<&str> = TARGETS.iter().map(|it| it.name).collect();
+        eprintln!(
+            "error: there is no target {}; give all or one of {}",
+            arguments.target,
+            known.join(", ")
+        );
+        return ExitCode::from(2);
+    }
+    let mut is_clean = true;
+    for target in targets {
+        is_clean &= match &arguments.replay {
+            Some(file) => match std::fs::read(file) {
+                Ok(text) => {
+                    println!("{}: {}", target.name, (target.feed)(&text));
+                    true
+                }
+                Err(error) => {
+                    eprintln!("error: reading {}: {error}", file.display());
+                    return ExitCode::from(2);
+                }
+            },
+            None => hunt(target, &arguments),
+        };
+    }
+    if is_clean {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn hunt(target: &'static Target, arguments: &Arguments) -> bool {
+    let hunt = Hunt {
+        seed: arguments.seed,
+        cases: arguments.cases,
+        time: Duration::from_secs(arguments.seconds),
+    };
+    match hunt.run(target) {
+        Ok(tally) => {
+            println!(
+                "{}: {} texts, {} different answers, the slowest took {:?}: clean",
+                target.name, tally.cases, tally.answers, tally.slowest
+            );
+            let _ = std::io::stdout().flush();
+            true
+        }
+        Err(found) => {
+            report(target, &found);
+            false
+        }
+    }
+}
+
+fn report(target: &Target, found: &Found) {
+    println!("{}: text {}: {}", target.name, found.case, found.why);
+    println!("{}", String::from_utf8_lossy(&found.text).escape_debug());
+    let file = format!("{}-found.bin", target.name);
+    match std::fs::write(&file, &found.text) {
+        Ok(()) => println!("kept in {file}; feed it again with --replay {file}"),
+        Err(error) => println!("it could not be kept in {file}: {error}"),
+    }
+}

@@ -1,0 +1,334 @@
+//! Definitions, policies and reviews.
+
+use std::sync::{Arc, OnceLock};
+
+use fivespot_admission::crd::Crd;
+use fivespot_admission::policy::{
+    Binding, GroupVersionKind, GroupVersionResource, Operation, Policies, Policy,
+    Request, User,
+};
+use fivespot_admission::{FieldError, KubeVersion};
+use fivespot_api::rules::{RULES, Rule};
+use fivespot_api::{crd, name, vap};
+use fivespot_webhook::Judge;
+use fivespot_webhook::judge::Verdict;
+use serde_json::{Value, json};
+
+pub(super) const DEFINITION_WORDS: &[&str] = &[
+    "\"type\":\"object\"",
+    "\"type\":\"array\"",
+    "\"type\":\"string\"",
+    "\"properties\":{",
+    "\"items\":{",
+    "\"additionalProperties\":{",
+    "\"required\":[\"a\"]",
+    "\"pattern\":\"[\"",
+    "\"format\":\"date-time\"",
+    "\"maxItems\":3",
+    "\"maxLength\":-1",
+    "\"minimum\":1e400",
+    "\"enum\":[1]",
+    "\"default\":{}",
+    "\"default\":[null]",
+    "\"nullable\":true",
+    "\"x-kubernetes-int-or-string\":true",
+    "\"x-kubernetes-preserve-unknown-fields\":true",
+    "\"x-kubernetes-embedded-resource\":true",
+    "\"x-kubernetes-list-type\":\"map\"",
+    "\"x-kubernetes-list-map-keys\":[\"a\"]",
+    "\"x-kubernetes-validations\":[{\"rule\":\"",
+    "\"allOf\":[{",
+    "\"not\":{",
+    "\"messageExpression\":\"",
+    "\"fieldPath\":\".a[0]\"",
+    "\"optionalOldSelf\":true",
+    "\"oldSelf\"",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "null",
+    "true",
+    "\"",
+    "-1",
+    "1.5",
+    "self.all(i, i == oldSelf)",
+];
+
+pub(super) const POLICY_WORDS: &[&str] = &[
+    "\n",
+    "  ",
+    "- ",
+    ": ",
+    "expression: ",
+    "message: ",
+    "messageExpression: ",
+    "validations:",
+    "variables:",
+    "matchConditions:",
+    "matchConstraints:",
+    "paramKind:",
+    "apiVersion: v1",
+    "kind: ConfigMap",
+    "resourceRules:",
+    "operations: ['*']",
+    "apiGroups: ['*']",
+    "resources: ['*/*']",
+    "namespaceSelector: {matchLabels: {a: b}}",
+    "failurePolicy: Ignore",
+    "auditAnnotations:",
+    "key: a",
+    "valueExpression: 'a'",
+    "reason: Forbidden",
+    "object.spec",
+    "oldObject",
+    "params",
+    "request.userInfo",
+    "namespaceObject",
+    "authorizer",
+    "variables.a",
+    "|-",
+    ">-",
+    "&a",
+    "*a",
+    "!!str",
+    "---",
+    "{",
+    "}",
+    "[",
+    "]",
+    "'",
+    "\"",
+    "null",
+    "~",
+    "#",
+];
+
+pub(super) const REVIEW_WORDS: &[&str] = &[
+    "\"uid\":",
+    "\"operation\":\"DELETE\"",
+    "\"operation\":\"UPDATE\"",
+    "\"object\":null",
+    "\"oldObject\":null",
+    "\"subResource\":\"status\"",
+    "\"spec\":{",
+    "\"schedule\":{",
+    "\"cron\":\"* * * * *\"",
+    "\"daysOfWeek\":[\"mon\"]",
+    "\"hoursOfDay\":[9]",
+    "\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"",
+    "\"killSwitch\":true",
+    "null",
+    "true",
+    "[]",
+    "{}",
+    "1e400",
+    "\"",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\\u0000",
+    "\\ud800",
+];
+
+/// Our definition, and a small one with a bit of everything.
+pub(super) fn definitions() -> Vec<Vec<u8>> {
+    let small = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget", "listKind": "WidgetList",
+                "singular": "widget"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "properties": {
+                        "a": {"type": "string", "maxLength": 9, "pattern": "^a+$",
+                            "default": "a"},
+                        "b": {"type": "array", "maxItems": 9,
+                            "x-kubernetes-list-type": "map",
+                            "x-kubernetes-list-map-keys": ["k"],
+                            "items": {"type": "object", "required": ["k"], "properties": {
+                                "k": {"type": "string", "maxLength": 9},
+                                "n": {"x-kubernetes-int-or-string": true}}}},
+                        "c": {"type": "object", "maxProperties": 9,
+                            "additionalProperties": {"type": "integer", "minimum": 1}}},
+                    "x-kubernetes-validations": [{"rule": "self.a != 'b' || has(self.c)",
+                        "message": "no"}]}}}}}],
+        },
+    });
+    vec![
+        small.to_string().into_bytes(),
+        crd::render(crd::SHIPPED_MINOR).to_string().into_bytes(),
+    ]
+}
+
+/// Our policies, as YAML.
+pub(super) fn policies() -> Vec<Vec<u8>> {
+    let small = "metadata: {name: small}\nspec:\n  matchConstraints:\n    resourceRules:\n    \
+                 - {apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: \
+                 ['*']}\n  variables:\n  - {name: a, expression: object.spec}\n  validations:\n  \
+                 - expression: has(variables.a.schedule)\n    messageExpression: \"'no'\"\n  \
+                 auditAnnotations:\n  - {key: a, valueExpression: request.operation}\n";
+    let rendered = [vap::policy(), vap::params::policy()];
+    let rendered = rendered
+        .iter()
+        .filter_map(|it| serde_saphyr::to_string(it).ok());
+    let all = std::iter::once(small.to_owned()).chain(rendered);
+    all.map(String::into_bytes).collect()
+}
+
+/// A question about an object that is good, and about one that is not.
+pub(super) fn reviews() -> Vec<Vec<u8>> {
+    let examples = RULES.iter().flat_map(|rule| {
+        let rejected = rule.examples.rejects().iter().take(1);
+        let accepted = rule.examples.accepts().iter().take(1);
+        accepted
+            .chain(rejected)
+            .map(move |example| asked(rule, example))
+    });
+    examples.map(|it| it.to_string().into_bytes()).collect()
+}
+
+fn asked(rule: &Rule, example: &str) -> Value {
+    let object = rule.example(example);
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u",
+            "kind": {"group": name::GROUP, "version": name::VERSION, "kind": name::KIND},
+            "resource": {"group": name::GROUP, "version": name::VERSION,
+                "resource": name::PLURAL},
+            "name": object["metadata"]["name"],
+            "namespace": "default",
+            "operation": if rule.before(example).is_some() { "UPDATE" } else { "CREATE" },
+            "userInfo": {"username": "jane"},
+            "oldObject": rule.before(example),
+            "object": object,
+        },
+    })
+}
+
+fn shown(errors: &[FieldError]) -> String {
+    errors.first().map(ToString::to_string).unwrap_or_default()
+}
+
+/// What is pruned and defaulted once has nothing more to prune or default; the same object over
+/// itself costs what it costs.
+pub(super) fn define(bytes: &[u8]) -> String {
+    let Ok(manifest) = serde_json::from_slice::<Value>(bytes) else {
+        return "no JSON".to_owned();
+    };
+    let definition = match Crd::compile(&manifest, KubeVersion::default()) {
+        Ok(definition) => definition,
+        Err(errors) => return shown(&errors),
+    };
+    let mut told = String::new();
+    for version in definition.versions() {
+        let mut object = json!({
+            "apiVersion": format!("{}/{}", definition.group(), version.name()),
+            "kind": definition.kind(),
+            "metadata": {"name": "a", "namespace": "default"},
+            "spec": {"a": "b", "b": [{"k": "1", "n": 2}, {"k": "1"}], "c": {"d": 0}, "e": 1},
+        });
+        version.decode(&mut object);
+        let mut again = object.clone();
+        let unknown = version.decode(&mut again);
+        assert_eq!(
+            (unknown, &again),
+            (Vec::new(), &object),
+            "decoding it again"
+        );
+        told.push_str(&shown(&version.create(&object).errors));
+        told.push_str(&shown(&version.update(&object, &object).errors));
+    }
+    told
+}
+
+/// A policy that compiles decides the same each time.
+pub(super) fn decide(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(manifest) = serde_saphyr::from_str::<Value>(&text) else {
+        return "no YAML".to_owned();
+    };
+    let policy = match Policy::compile(&manifest, KubeVersion::default()) {
+        Ok(policy) => policy,
+        Err(errors) => return shown(&errors),
+    };
+    let binding = Binding::compile(&json!({
+        "metadata": {"name": "everywhere"},
+        "spec": {"policyName": policy.name(), "validationActions": ["Deny", "Audit"]},
+    }));
+    let Ok(binding) = binding else {
+        return "no binding".to_owned();
+    };
+    let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
+    let object = asked(&RULES[1], "five minutes")["request"]["object"].clone();
+    let request = Request {
+        operation: Operation::Create,
+        kind: GroupVersionKind {
+            group: name::GROUP,
+            version: name::VERSION,
+            kind: name::KIND,
+        },
+        resource: GroupVersionResource {
+            group: name::GROUP,
+            version: name::VERSION,
+            resource: name::PLURAL,
+        },
+        equivalents: &[],
+        subresource: "",
+        namespace: "default",
+        name: "a",
+        object: Some(&object),
+        old_object: None,
+        options: None,
+        user: &User::default(),
+        dry_run: false,
+        namespace_object: None,
+    };
+    let (first, second) = (
+        policies.decide(&request, &()),
+        policies.decide(&request, &()),
+    );
+    assert_eq!(first, second, "a decision is like any other");
+    let denied = first.denied().map(|it| it.message.clone());
+    denied.unwrap_or_else(|| format!("{:?}", first.audit_annotations))
+}
+
+/// An answer is an AdmissionReview or a refusal to read; never an admission of what could not
+/// be read.
+pub(super) fn review(bytes: &[u8]) -> String {
+    static JUDGE: OnceLock<Option<Judge>> = OnceLock::new();
+    let judge = JUDGE.get_or_init(|| Judge::new(&["Deny"]).ok());
+    let Some(judge) = judge else {
+        return "nobody judges".to_owned();
+    };
+    let reply = judge.answer(bytes);
+    let answer: Option<Value> = serde_json::from_str(&reply.body).ok();
+    let response = answer.as_ref().map(|it| &it["response"]);
+    match reply.verdict {
+        Verdict::Malformed => {
+            assert_eq!(reply.code, 400, "{}", reply.body);
+            assert!(
+                response.is_none_or(|it| it["allowed"] != true),
+                "{}",
+                reply.body
+            );
+        }
+        Verdict::Admitted | Verdict::Refused => {
+            assert_eq!(reply.code, 200, "{}", reply.body);
+            let allowed = reply.verdict == Verdict::Admitted;
+            assert_eq!(response.map(|it| &it["allowed"]), Some(&json!(allowed)));
+        }
+    }
+    reply.body
+}

@@ -1,0 +1,55 @@
+//! A short run of every target, the same each time.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::time::Duration;
+
+use fuzz::{Hunt, TARGETS, Target};
+
+fn is_clean(name: &str, cases: u64) {
+    let target: Option<&'static Target> = TARGETS.iter().find(|it| it.name == name);
+    let hunt = Hunt {
+        seed: 1,
+        cases: Some(cases),
+        // What ends it is the number of cases, on any machine.
+        time: Duration::MAX,
+    };
+    let tally = hunt.run(target.unwrap()).unwrap();
+    assert_eq!(tally.cases, cases);
+    assert!(tally.answers > 4, "{tally:?}");
+}
+
+#[test]
+fn nothing_breaks_the_parser() {
+    is_clean("parser", 2000);
+}
+
+#[test]
+fn nothing_breaks_the_checker() {
+    is_clean("checker", 2000);
+}
+
+#[test]
+fn nothing_breaks_the_evaluator() {
+    is_clean("evaluator", 2000);
+}
+
+#[test]
+fn nothing_breaks_the_translation_of_patterns() {
+    is_clean("pattern", 2000);
+}
+
+#[test]
+fn nothing_breaks_schemas() {
+    is_clean("schema", 300);
+}
+
+#[test]
+fn nothing_breaks_policies() {
+    is_clean("policy", 60);
+}
+
+#[test]
+fn nothing_breaks_reviews() {
+    is_clean("review", 500);
+}
