@@ -55,18 +55,12 @@ struct Tally {
     texts: usize,
     recorded: usize,
     costs: usize,
-    /// Cases that cannot be judged.
-    outside: usize,
     /// Verdicts that differ, by group.
     differing: BTreeMap<String, usize>,
 }
 
 impl Tally {
     fn add(&mut self, case: &Value) {
-        if is_about_float32(case) {
-            self.outside += 1;
-            return;
-        }
         let text =
             |name: &str| case.get(name).and_then(Value::as_str).unwrap_or_default();
         let (name, rule, wanted) = (text("name"), text("rule"), text("errorContains"));
@@ -109,9 +103,8 @@ impl Tally {
             ("run-time costs", self.costs, self.recorded),
         ];
         for (suite, passed, cases) in rows {
-            let outside = serde_json::json!({FLOAT32: self.outside});
             let line = serde_json::json!({"suite": suite, "cases": cases, "passed": passed,
-                "outside": outside});
+                "outside": {}});
             println!("{line}");
         }
     }
@@ -126,16 +119,27 @@ impl Tally {
     }
 }
 
-/// Why a case is not judged.
-const FLOAT32: &str = "a 32-bit float, which as JSON is another number";
-
-/// One case holds Go's greatest 32-bit float. In memory it is the very number of the rule;
-/// JSON has it with the eight digits that tell it from other 32-bit floats, and so does
-/// every object that a server receives: Kubernetes itself refuses that one.
-fn is_about_float32(case: &Value) -> bool {
-    let text = |name: &str| case.get(name).map(Value::to_string).unwrap_or_default();
-    text("rule").contains("self.val3 == 340282346638528859811704183484516925440")
-        && text("object").contains("3.4028235e")
+/// The value with numbers of `format: float` as they are in Kubernetes' own table: 32-bit
+/// floats, of which JSON has only the digits that tell one from the others. (A server that
+/// reads those digits from a client takes them for a 64-bit float, and so does the engine.)
+fn widened(value: &Value, schema: &Value) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| {
+                let property = schema.pointer(&format!("/properties/{name}"));
+                let value = property.map_or(value.clone(), |it| widened(value, it));
+                (name.clone(), value)
+            })
+            .collect(),
+        Value::Number(number) if schema.get("format") == Some(&"float".into()) => {
+            match number.to_string().parse::<f32>() {
+                Ok(float) => f64::from(float).into(),
+                Err(_) => value.clone(),
+            }
+        }
+        other => other.clone(),
+    }
 }
 
 /// The errors of a case, and what its rules cost.
@@ -147,13 +151,15 @@ fn run(case: &Value) -> (Vec<String>, u64) {
     } else {
         SchemaRoot::Value
     };
-    let rules = ResourceRules::compile(get("schema"), root, KubeVersion::NEWEST);
+    let schema = get("schema");
+    let rules = ResourceRules::compile(schema, root, KubeVersion::NEWEST);
     let rules = match rules {
         Ok(rules) => rules,
         Err(errors) => return (errors.iter().map(ToString::to_string).collect(), 0),
     };
-    let old = Some(get("oldObject")).filter(|old| !old.is_null());
-    let verdict = rules.run(get("object"), old);
+    let old = widened(get("oldObject"), schema);
+    let old = Some(&old).filter(|old| !old.is_null());
+    let verdict = rules.run(&widened(get("object"), schema), old);
     let errors = verdict.errors.iter().map(ToString::to_string);
     (errors.collect(), verdict.cost)
 }

@@ -131,7 +131,8 @@ fn defined(definition: &Value) -> GroupResource {
 }
 
 fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
-    match Crd::compile(definition, state.kube) {
+    // As one that is registered: what it may keep, a new one might not begin with.
+    match Crd::replace(definition, definition, state.kube) {
         Ok(compiled) => {
             state
                 .definitions

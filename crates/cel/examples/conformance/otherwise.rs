@@ -18,6 +18,7 @@ const ALL: &[(&str, &[&str])] = &[
             r#""%e".format([2.71828])"#,
             r#""%e".format([2])"#,
             r#""%e".format([3u])"#,
+            r#""%e".format([double("NaN")])"#,
             r#""%e".format([double("Infinity")])"#,
             r#""%e".format([double("-Infinity")])"#,
             r#""%d".format([double("NaN")])"#,
