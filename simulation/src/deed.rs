@@ -211,6 +211,15 @@ pub(crate) async fn make_peace(cluster: &Cluster, name: &str) {
                 let patch = json!({"metadata": {"finalizers": all}});
                 place.patch(path, &patch).await;
             }
+            // A provider finishes only what belongs to a Machine; somebody took that away.
+            let owners = object["metadata"]["ownerReferences"].as_array();
+            let is_owned =
+                owners.is_some_and(|all| all.iter().any(|one| one["kind"] == "Machine"));
+            let is_going = object["metadata"]["deletionTimestamp"].is_string();
+            if is_going && !is_owned && object["kind"] != "Machine" {
+                let patch = json!({"metadata": {"finalizers": null}});
+                place.patch(path, &patch).await;
+            }
             if object["metadata"]["labels"][FOREIGN] == "yes" {
                 let patch = json!({"metadata": {"finalizers": null}});
                 place.delete(path).await;

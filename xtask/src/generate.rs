@@ -10,7 +10,7 @@ use fivespot_api::manifest::{GeneratedFile, Group};
 use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
-use crate::{Faults, builtin_schema, conformance, protobuf};
+use crate::{Faults, builtin_schema, conformance, how_we_test, protobuf};
 
 /// Writes every generated file that is not as it should be.
 pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
@@ -72,6 +72,11 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
         text: conformance::page(root)?,
     };
     all.push((PathBuf::new(), conformance));
+    let tests = GeneratedFile {
+        path: how_we_test::PATH.to_owned(),
+        text: how_we_test::page(root)?,
+    };
+    all.push((PathBuf::new(), tests));
     Ok(all)
 }
 

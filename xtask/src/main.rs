@@ -6,6 +6,7 @@ mod conformance;
 mod dependency;
 mod differential;
 mod generate;
+mod how_we_test;
 mod promises;
 mod protobuf;
 mod record;

@@ -36,7 +36,7 @@ pub(crate) async fn follow_definitions(shell: Arc<Shell>) {
     let mut known = Versions::default();
     let mut listed = Versions::default();
     while let Some(event) = events.next().await {
-        let _arrived = shell.clock.busy();
+        let arrived = shell.clock.busy();
         match event {
             Ok(Event::Init) => listed = Versions::default(),
             Ok(Event::InitApply(definition)) => listed.note(&definition),
@@ -65,6 +65,8 @@ pub(crate) async fn follow_definitions(shell: Arc<Shell>) {
                 for group in shell.unserved_groups() {
                     shell.group_changed(&group).await;
                 }
+                // Nobody is held up meanwhile, a virtual clock least of all.
+                drop(arrived);
                 rest(&shell, "definitions", failures, &mut loading).await;
             }
         }

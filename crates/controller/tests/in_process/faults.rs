@@ -105,17 +105,21 @@ async fn one_request_that_fails_does_not_lose_the_workload_cluster() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_secret_that_cannot_be_read_stops_no_virtual_clock() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
-    drop(in_service(&world, &["a"]).await);
-    let answer = refusal(504, "try again");
-    world.fail(1, "GET /api/v1/namespaces/default/secrets", (504, &answer));
-    let _controller = world.run(|client, clock| world.options(client, clock));
-    let close = world.clock.advance_to(instant("2026-03-06T23:05:00Z"));
-    // The machine's own time runs only when nothing else can.
-    let closed = tokio::time::timeout(std::time::Duration::from_hours(24), close);
-    assert!(closed.await.is_ok(), "{:#?}", world.requests());
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+async fn a_list_that_fails_stops_no_virtual_clock() {
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    for path in ["/api/v1/namespaces/default/secrets", definitions] {
+        let world = World::at("2026-03-06T15:00:00Z").await;
+        drop(in_service(&world, &["a"]).await);
+        let answer = refusal(504, "try again");
+        world.fail(1, &format!("GET {path}"), (504, &answer));
+        let _controller = world.run(|client, clock| world.options(client, clock));
+        let close = world.clock.advance_to(instant("2026-03-06T23:05:00Z"));
+        // The machine's own time runs only when nothing else can.
+        let patience = std::time::Duration::from_hours(24);
+        let closed = tokio::time::timeout(patience, close).await;
+        assert!(closed.is_ok(), "{path}: {:#?}", world.requests());
+        assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    }
 }
 
 fn deletions(world: &World) -> Vec<String> {

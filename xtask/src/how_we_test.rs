@@ -1,0 +1,147 @@
+//! `docs/how-we-test.md`: what each layer of tests proves, how it is run, and what its last run
+//! came to.
+//!
+//! The numbers are those that the commands have kept in the source tree; nothing is run here.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Where the page is, below the root.
+pub(crate) const PATH: &str = "docs/how-we-test.md";
+
+/// Where the commands keep their numbers.
+const RESULTS: &str = "proof/results";
+
+const LAYERS: &str = "\
+# How we test
+
+Every layer proves what the one before it cannot. The numbers on this page are those that the
+commands below have kept in `proof/results`; `cargo xtask gen` writes the page from them, and
+`cargo xtask gen --check` compares.
+
+| layer | what it proves | how to run it |
+|---|---|---|
+| tables and properties | the planner decides each case as it should, whatever strings an object holds | `cargo test -p fivespot-plan` |
+| model | the shipped planner breaks no law in any order of faults, edits and meddling in a small world | `cargo run --release -p proof -- model` |
+| mistakes | the model can fail: it finds deliberate mistakes in the planner | `cargo run --release -p proof -- mutants` |
+| simulation | the shipped operator, its caches, retries and Leases' absence included, breaks no law in stories of days | `cargo run --release -p simulation` |
+| promises | what the product promises holds through the Kubernetes API alone, on the embedded server and on real ones | `cargo test -p e2e`, and with `E2E_BACKEND=kubernetes` |
+| benchmarks | nothing; they measure | `cargo bench -p fivespot-schedule`, `cargo bench -p fivespot-plan` |
+
+A law that is broken is printed with the shortest way there (model) or with a line that replays
+the story (simulation). Write that as a test first, then mend it.
+";
+
+const FLAMES: &str = "\
+## Where the time goes
+
+The benchmarks time the schedule (`at`), one step of the planner and the comparison of a status
+(`plan`). To see where one of them spends its time, with `perf` and `cargo install flamegraph`:
+
+```console
+$ CARGO_PROFILE_BENCH_DEBUG=line-tables-only \\
+    cargo flamegraph -p fivespot-plan --bench plan -- --bench 'a window has opened'
+```
+
+The same for a whole story: `cargo flamegraph -p simulation -- --seeds 0..20`.
+";
+
+/// The whole page.
+///
+/// # Errors
+/// A result cannot be read.
+pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
+    let mut page = LAYERS.to_owned();
+    let texts = [
+        ("The model", "model.json", model as fn(&Value) -> String),
+        ("The mistakes", "mutants.json", mutants),
+        ("The simulation", "simulation.json", simulation),
+    ];
+    for (heading, file, text) in texts {
+        let path = root.join(RESULTS).join(file);
+        if path.exists() {
+            let result = serde_json::from_str(&fs::read_to_string(&path)?)?;
+            let _ = write!(page, "\n## {heading}\n\n{}", text(&result));
+        }
+    }
+    let _ = write!(page, "\n{FLAMES}");
+    Ok(page)
+}
+
+fn model(result: &Value) -> String {
+    let mut text = format!(
+        "{} unique states, each held against {} laws; {} violations. The world holds one\n\
+         ScheduledMachine, what is made for it, and its Node with a pod; a part is a part of a day, and\n\
+         the numbers before the states are how much of each may go wrong in it.\n\n\
+         | part | failed requests | crashes | edits | meddling | states | generated | depth |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|\n",
+        result["unique"], result["laws"], result["violations"]
+    );
+    for part in result["parts"].as_array().into_iter().flatten() {
+        let name = part["part"].as_str().unwrap_or_default();
+        let numbers = [
+            "errors",
+            "crashes",
+            "edits",
+            "meddling",
+            "states",
+            "generated",
+        ];
+        let numbers = numbers.map(|field| part[field].to_string()).join(" | ");
+        let _ = writeln!(text, "| {name} | {numbers} | {} |", part["depth"]);
+    }
+    text.push_str(
+        "\n`--deep` searches larger parts too, which takes hours and much memory; `--limit` ends each\n\
+         part after so many states.\n",
+    );
+    text
+}
+
+fn mutants(result: &Value) -> String {
+    let all = result.as_object();
+    let tried = all.map_or(0, serde_json::Map::len);
+    let is_caught = |(_, of): &(&String, &Value)| of["caughtBy"].is_string();
+    let caught = all.into_iter().flatten().filter(is_caught).count();
+    let mut text = format!(
+        "{caught} of {tried} that were tried were caught.\n\n| mistake | what it does | caught by |\n|---|---|---|\n"
+    );
+    for (id, of) in all.into_iter().flatten() {
+        let words = |field: &str| of[field].as_str().unwrap_or("nothing").to_owned();
+        let _ = writeln!(
+            text,
+            "| {id} | {} | {} |",
+            words("fault"),
+            words("caughtBy")
+        );
+    }
+    text
+}
+
+fn simulation(result: &Value) -> String {
+    let mut text = format!(
+        "{} seeds, {} virtual years, {} writes, {} checks of laws, {} deeds of people and Cluster API;\n\
+         {} violations. Of {} combinations of a phase, a write and a fault that the stories offer, {}\n\
+         were hit.\n\n| fault | struck |\n|---|---:|\n",
+        result["seeds"],
+        result["virtualYears"],
+        result["writes"],
+        result["checks"],
+        result["deeds"],
+        result["violations"],
+        result["cells"],
+        result["cellsHit"],
+    );
+    for (fault, count) in result["faults"].as_object().into_iter().flatten() {
+        let _ = writeln!(text, "| {fault} | {count} |");
+    }
+    text.push_str(
+        "\nEqual seeds tell equal stories, request by request, whatever the random keys of maps; a\n\
+         hundred thousand are `cargo run --release -p simulation -- --seeds 0..100000`. Not in these\n\
+         stories: several operators at a time, and clocks that go back.\n",
+    );
+    text
+}
