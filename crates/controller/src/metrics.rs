@@ -1,5 +1,6 @@
 //! What is measured, by name: one table, from which the metrics and their page are made.
 
+mod process;
 mod request;
 
 use std::fmt::Write as _;
@@ -139,6 +140,13 @@ pub const METRICS: &[Row] = &[
         &["version", "instance_id"],
         "Always 1: which release this is, and the instance's name",
     ),
+    process::CPU,
+    process::RESIDENT,
+    process::VIRTUAL,
+    process::THREADS,
+    process::START,
+    process::OPEN_FDS,
+    process::MAX_FDS,
 ];
 
 /// The page about them.
@@ -281,6 +289,7 @@ impl Metrics {
         register(registry, "fivespot_is_leader", &self.is_leader);
         register(registry, "fivespot_shards", &self.shards);
         register(registry, "fivespot_controller_info", &self.info);
+        registry.register_collector(Box::new(process::Process));
     }
 
     /// Says which instance this is.
