@@ -187,7 +187,7 @@ impl Structural {
         embedded::check(node, value, path, &mut wrong);
         if wrong.is_empty() {
             let prefix = path.to_string();
-            wrong = Checker::new(version).errors(node, value, None, &prefix);
+            wrong = Checker::of_default(version).errors(node, value, None, &prefix);
         }
         let usable = wrong.is_empty();
         errors.extend(wrong);

@@ -531,3 +531,11 @@ fn a_schema_in_an_error_has_every_field_of_kubernetes_own_form() {
                   \"Type\":\"object\",\"Nullable\":true,";
     assert!(errors.contains(wanted), "{errors}");
 }
+
+#[test]
+fn a_default_of_an_integer_or_text_may_be_anything_as_in_kubernetes() {
+    let either = json!({"x-kubernetes-int-or-string": true, "default": [true]});
+    let crd = compile(json!({"type": "object", "properties": {"a": either}}));
+    let said = said(&v1(&crd).create(&widget(json!({"a": [true]}))));
+    assert!(said.contains("must be of type integer,string"), "{said}");
+}

@@ -685,6 +685,15 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
         ("'%e'.format([double('Infinity')]) == '     ∞'", Ok(true)),
         ("'%.3e'.format([double('-Infinity')]) == ' -∞'", Ok(true)),
         ("'%f'.format([double('-Infinity')]) == '-∞'", Ok(true)),
+        (
+            "isQuantity('n') && isQuantity('+') && isQuantity('.')",
+            Ok(true),
+        ),
+        (
+            "isQuantity('') || isQuantity('x') || isQuantity('1.2.3')",
+            Ok(false),
+        ),
+        ("quantity('k') == quantity('0')", Ok(true)),
         ("quantity('1.5Gi').isInteger()", Ok(false)),
         ("quantity('1Gi').isInteger()", Ok(true)),
         (

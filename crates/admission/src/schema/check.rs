@@ -16,11 +16,33 @@ use crate::{FieldError, KubeVersion};
 #[derive(Clone, Copy)]
 pub(super) struct Checker {
     version: KubeVersion,
+    /// Whether it is a default that is checked: the API server then forgets that integers
+    /// and text are all that `x-kubernetes-int-or-string` allows.
+    of_default: bool,
 }
 
 impl Checker {
     pub(super) const fn new(version: KubeVersion) -> Self {
-        Self { version }
+        Self {
+            version,
+            of_default: false,
+        }
+    }
+
+    pub(super) const fn of_default(version: KubeVersion) -> Self {
+        Self {
+            version,
+            of_default: true,
+        }
+    }
+
+    /// The declared type as the validator prints it.
+    fn declared(self, node: &Node) -> &str {
+        match node.int_or_string {
+            true if self.of_default => "",
+            true => "integer,string",
+            false => &node.kind,
+        }
     }
 
     /// Everything that is wrong with `value`. Paths start with `prefix`, sentences do not.
@@ -74,7 +96,7 @@ impl Checker {
     ) -> Outcome {
         let mut outcome = Outcome::default();
         if value.is_null() {
-            check_null(node, spot, &mut outcome);
+            check_null(self.declared(node), node, spot, &mut outcome);
             check_enum(node, value, spot, &mut outcome);
             return outcome;
         }
@@ -90,21 +112,11 @@ impl Checker {
     }
 }
 
-fn check_null(node: &Node, spot: Spot<'_>, outcome: &mut Outcome) {
-    let types = declared(node);
+fn check_null(types: &str, node: &Node, spot: Spot<'_>, outcome: &mut Outcome) {
     if !types.is_empty() && !node.nullable {
         outcome.add(spot.wrong_type(types, "null"));
     } else {
         outcome.matches += 1;
-    }
-}
-
-/// The declared type as the validator prints it.
-fn declared(node: &Node) -> &str {
-    if node.int_or_string {
-        "integer,string"
-    } else {
-        &node.kind
     }
 }
 
@@ -131,7 +143,7 @@ impl Part<'_> {
     /// the best of several failing branches of `anyOf` is chosen.
     fn check(&self, outcome: &mut Outcome) {
         let checks = &self.node.checks;
-        if !declared(self.node).is_empty() || !checks.format.is_empty() {
+        if !self.checker.declared(self.node).is_empty() || !checks.format.is_empty() {
             self.check_type(outcome);
             outcome.matches += 1;
         }
@@ -169,7 +181,7 @@ impl Part<'_> {
     }
 
     fn check_type(&self, outcome: &mut Outcome) {
-        let types = declared(self.node);
+        let types = self.checker.declared(self.node);
         let has = |name: &str| types.split(',').any(|one| one == name);
         let (found, native_format) = number::kind(self.value);
         let is_whole = found == "number" && number::is_whole(self.value);

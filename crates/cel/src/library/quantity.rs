@@ -119,7 +119,8 @@ impl Quantity {
             .unwrap_or(unsigned.len());
         let (number, suffix) = unsigned.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.len() + fraction.len() == 0 || fraction.contains('.') {
+        // Without any digit it is zero: `k` and `+` are quantities, only no text is none.
+        if text.is_empty() || fraction.contains('.') {
             return Err(FORMAT);
         }
         if !is_suffix(suffix) {
