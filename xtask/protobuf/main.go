@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"reflect"
 	"sort"
 	"strings"
@@ -72,6 +73,10 @@ var special = map[reflect.Type]string{
 type table map[string]string
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "empty" {
+		printEmpty()
+		return
+	}
 	messages := table{}
 	var lines []string
 	for version, all := range kinds {

@@ -63,8 +63,8 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
         text: builtin_schema::generate(root)?,
     };
     all.push((PathBuf::new(), schemas));
-    if let Some(text) = protobuf::generate(root)? {
-        let path = protobuf::PATH.to_owned();
+    for (path, text) in protobuf::generate(root)? {
+        let path = path.to_owned();
         all.push((PathBuf::new(), GeneratedFile { path, text }));
     }
     let conformance = GeneratedFile {

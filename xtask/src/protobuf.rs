@@ -1,5 +1,5 @@
-//! How built-in kinds are written in protobuf, printed by a Go program from Kubernetes'
-//! own types.
+//! How built-in kinds are written in protobuf, and what Go writes of their empty parts,
+//! printed by a Go program from Kubernetes' own types.
 //!
 //! Why: docs/decisions/0034-protobuf-by-table.md.
 
@@ -7,26 +7,39 @@ use std::error::Error;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Where the table is kept, below the root.
-pub(crate) const PATH: &str = "crates/apiserver/schema/protobuf.txt";
+/// Where the tables are kept, below the root, and what the program is called with for each.
+const TABLES: [(&str, &[&str]); 2] = [
+    ("crates/apiserver/schema/protobuf.txt", &[]),
+    ("crates/apiserver/schema/empty.json", &["empty"]),
+];
 
-/// The table as it should be; none where there is no Go to ask.
+/// The tables as they should be, by path; none where there is no Go to ask.
 ///
 /// # Errors
 /// The generator fails.
-pub(crate) fn generate(root: &Path) -> Result<Option<String>, Box<dyn Error>> {
+pub(crate) fn generate(
+    root: &Path,
+) -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
     if Command::new("go").arg("version").output().is_err() {
-        eprintln!("Go is missing; {PATH} is left as it is and not compared");
-        return Ok(None);
+        for (path, _) in TABLES {
+            eprintln!("Go is missing; {path} is left as it is and not compared");
+        }
+        return Ok(Vec::new());
     }
+    let tables = TABLES.map(|(path, words)| Ok((path, print(root, path, words)?)));
+    tables.into_iter().collect()
+}
+
+fn print(root: &Path, path: &str, words: &[&str]) -> Result<String, Box<dyn Error>> {
     let output = Command::new("go")
         .args(["run", "."])
+        .args(words)
         .current_dir(root.join("xtask").join("protobuf"))
         .stderr(Stdio::inherit())
         .output()?;
     if !output.status.success() {
         let status = output.status;
-        return Err(format!("the generator of {PATH} failed: {status}").into());
+        return Err(format!("the generator of {path} failed: {status}").into());
     }
-    Ok(Some(String::from_utf8(output.stdout)?))
+    Ok(String::from_utf8(output.stdout)?)
 }

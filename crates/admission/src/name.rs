@@ -47,7 +47,7 @@ fn is_key_part(text: &str) -> bool {
 }
 
 /// What is wrong with `text` as a label of a DNS name (RFC 1123).
-pub(crate) fn dns_label(text: &str) -> Vec<String> {
+pub fn dns_label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
         wrong.push(longer_than(63, "characters"));
@@ -85,7 +85,7 @@ pub fn dns_subdomain(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with `text` as a label that starts with a letter (RFC 1035).
-pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
+pub fn dns_1035_label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
         wrong.push(longer_than(63, "characters"));

@@ -19,8 +19,9 @@ mod set;
 mod walk;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::empty;
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
 use crate::status::{Reason, Status};
@@ -83,7 +84,7 @@ pub fn tracked(
     if managers.is_empty() && known {
         return;
     }
-    let live = old.map_or_else(|| skeleton(resource), without_managed_fields);
+    let live = old.map_or_else(|| empty(resource), without_managed_fields);
     update(resource, (&live, object), &mut managers, writer);
     managers.write_to(object);
 }
@@ -263,29 +264,12 @@ fn go_kind(api_version: &str, kind: &str) -> String {
     format!("{slash}{api_version}, Kind={kind}")
 }
 
-/// An object of the kind with nothing in it.
+/// What an object of the kind has without anybody having set it: what Kubernetes writes of
+/// an empty one, and what is filled in after fields are tracked.
 fn empty(resource: &Resource) -> Value {
-    let mut fields = Map::new();
-    fields.insert("apiVersion".to_owned(), resource.api_version().into());
-    fields.insert("kind".to_owned(), resource.kind.as_str().into());
-    Value::Object(fields)
-}
-
-/// What an object of the kind has without anybody having set it: Go writes the parts that are
-/// structs even where they are empty, and some are filled in after fields are tracked.
-fn skeleton(resource: &Resource) -> Value {
-    let mut object = empty(resource);
-    if resource.custom {
-        return object;
-    }
-    match resource.kind.as_str() {
-        "Namespace" => object["spec"] = json!({"finalizers": ["kubernetes"]}),
-        "Event" => {
-            object["source"] = json!({});
-            object["involvedObject"] = json!({});
-        }
-        "ConfigMap" | "Secret" | "ServiceAccount" | "Role" | "ClusterRole" => {}
-        _ => object["spec"] = json!({}),
+    let mut object = empty::object(resource);
+    if resource.kind == "Namespace" && !resource.custom {
+        object["spec"] = json!({"finalizers": ["kubernetes"]});
     }
     object
 }

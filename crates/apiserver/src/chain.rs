@@ -1,5 +1,7 @@
 //! The admission chain: mutating plugins, then validating ones, by name.
 
+mod pod;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -27,8 +29,22 @@ const LIFECYCLE: &str = "NamespaceLifecycle";
 /// Asks the ValidatingAdmissionPolicies.
 const POLICY: &str = "ValidatingAdmissionPolicy";
 
+/// Lets pods stay for a while on nodes that do not answer.
+const TOLERATIONS: &str = "DefaultTolerationSeconds";
+/// Gives pods the priority of their class.
+const PRIORITY: &str = "Priority";
+/// Gives pods a service account.
+const ACCOUNT: &str = "ServiceAccount";
+
 /// Every plugin, in alphabetical order, and whether it is on by default.
-const KNOWN: [(&str, bool); 3] = [(PROVISION, false), (LIFECYCLE, true), (POLICY, true)];
+const KNOWN: [(&str, bool); 6] = [
+    (TOLERATIONS, true),
+    (PROVISION, false),
+    (LIFECYCLE, true),
+    (PRIORITY, true),
+    (ACCOUNT, true),
+    (POLICY, true),
+];
 
 /// A plugin was named that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,6 +110,13 @@ impl Chain {
     pub(crate) fn policy_changed(&mut self, change: &Change, kube: KubeVersion) {
         let name = change.key.name.clone();
         let after = change.after.as_deref().filter(|it| !meta::is_deleting(it));
+        let before = change.before.as_deref();
+        if let (Some(before), Some(after)) = (before, after)
+            && !meta::is_deleting(before)
+            && before["spec"] == after["spec"]
+        {
+            return;
+        }
         if change.told["kind"] == "ValidatingAdmissionPolicy" {
             let compiled = after.and_then(|it| Policy::compile(it, kube).ok());
             replace(&mut self.policies, name, compiled);
@@ -105,8 +128,17 @@ impl Chain {
         self.decider = Arc::new(Policies::new(policies.cloned(), bindings.cloned()));
     }
 
-    /// Lets the mutating plugins prepare a write.
-    pub(crate) fn mutate(&self, state: &mut State, asked: &Asked<'_>) {
+    /// Lets the mutating plugins prepare a write; of one that writes an object, the object and
+    /// what it was before.
+    ///
+    /// # Errors
+    /// The refusal of the first that refuses.
+    pub(crate) fn mutate(
+        &self,
+        state: &mut State,
+        asked: &Asked<'_>,
+        write: Option<(&mut Value, Option<&Value>)>,
+    ) -> Result<(), Status> {
         let (call, target, operation) = asked;
         if self.on.contains(PROVISION)
             && *operation == Operation::Create
@@ -115,6 +147,34 @@ impl Chain {
         {
             namespace::ensure(state, &target.namespace);
         }
+        if self.on.contains(LIFECYCLE) {
+            namespace::admit(state, target, *operation)?;
+        }
+        let is_pod = target.resource.storage == GroupResource::new("", "pods");
+        match write {
+            Some((pod, old)) if is_pod && target.subresource.is_empty() => {
+                self.prepare_pod(state, target, (pod, old))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn prepare_pod(
+        &self,
+        state: &mut State,
+        target: &Target,
+        (pod, old): (&mut Value, Option<&Value>),
+    ) -> Result<(), Status> {
+        if self.on.contains(ACCOUNT) && old.is_none() {
+            pod::account(state, target, pod)?;
+        }
+        if self.on.contains(TOLERATIONS) {
+            pod::tolerations(pod);
+        }
+        if self.on.contains(PRIORITY) {
+            pod::priority(target, pod, old)?;
+        }
+        Ok(())
     }
 
     /// Asks the validating plugins in turn; the first refusal is the answer.
@@ -125,10 +185,7 @@ impl Chain {
         object: Option<&Value>,
         old: Option<&Value>,
     ) -> Result<Decision, Status> {
-        let (_, target, operation) = asked;
-        if self.on.contains(LIFECYCLE) {
-            namespace::admit(state, target, *operation)?;
-        }
+        let (_, target, _) = asked;
         if !self.on.contains(POLICY) || is_exempt(target) {
             return Ok(Decision::default());
         }
@@ -212,12 +269,21 @@ fn refusal(target: &Target, denial: &fivespot_admission::policy::Denial) -> Stat
         denial.message.clone(),
     )
     .with_details(Details {
-        name: target.name.clone(),
+        name: named(target).to_owned(),
         group: target.resource.group.clone(),
         kind: target.resource.plural.clone(),
         causes: causes.collect(),
         ..Details::default()
     })
+}
+
+/// How a refusal names what it is about; a collection that is deleted has no name.
+fn named(target: &Target) -> &str {
+    if target.name.is_empty() {
+        "Unknown"
+    } else {
+        &target.name
+    }
 }
 
 fn names(

@@ -8,6 +8,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use fivespot_clock::{Busy, Clock};
+use serde_json::{Value, json};
 
 use crate::authorization;
 use crate::budget;
@@ -31,6 +32,8 @@ pub(crate) enum Chore {
     Namespace(String),
     /// Count a disruption budget's pods.
     Budget(Key),
+    /// Say that a policy has been looked at.
+    Policy(Key),
     /// Give a namespace what every one has.
     Endow(String),
     /// Put the aggregated roles together.
@@ -99,12 +102,27 @@ pub(crate) fn work(state: &mut State) -> bool {
         Chore::Dependents(uid) => collect::look_at_dependents(state, &uid),
         Chore::Namespace(name) => namespace::empty(state, &name),
         Chore::Budget(key) => budget::count(state, &key),
+        Chore::Policy(key) => look_at_policy(state, &key),
         Chore::Endow(name) => endowment::give(state, &name),
         Chore::Aggregate => authorization::aggregate(state),
         Chore::Expire => expiry::forget(state),
         Chore::Definition(key) => definition::clean_up(state, &key),
     }
     true
+}
+
+/// What was written was compiled before, so that there is nothing to be said against its types.
+fn look_at_policy(state: &mut State, key: &Key) {
+    let shelf = state.shelves.policies;
+    let Some(policy) = state.get(shelf, key) else {
+        return;
+    };
+    let mut policy = Value::clone(policy);
+    let status = json!({
+        "observedGeneration": meta::generation(&policy), "typeChecking": {},
+    });
+    meta::fields(&mut policy).insert("status".to_owned(), status);
+    state.put(shelf, policy);
 }
 
 /// Notes what a write makes necessary, and takes in at once what later requests rely on.
@@ -115,6 +133,9 @@ pub(crate) fn after(state: &mut State, change: &Arc<Change>) {
         definition::changed(state, change);
     } else if change.shelf == shelves.policies || change.shelf == shelves.bindings {
         state.chain.policy_changed(change, state.kube);
+        if change.shelf == shelves.policies && change.after.is_some() {
+            state.chores.note(Chore::Policy(change.key.clone()));
+        }
     } else if change.shelf == shelves.pods {
         budget::note_pod(state, change);
     } else if change.shelf == shelves.budgets && change.after.is_some() {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::apply::{self, Writer};
 use crate::chore::Chore;
 use crate::index::Place;
 use crate::meta;
@@ -173,13 +174,21 @@ fn drop_owners(
         .filter(|(index, _)| keep(*index))
         .map(|(_, it)| it.clone())
         .collect();
-    let mut object = Value::clone(object);
+    let mut changed = Value::clone(object);
     if left.is_empty() {
-        meta::clear(&mut object, "ownerReferences");
+        meta::clear(&mut changed, "ownerReferences");
     } else {
-        meta::set(&mut object, "ownerReferences", left);
+        meta::set(&mut changed, "ownerReferences", left);
     }
-    state.put(shelf, object);
+    if let Some(resource) = state.kept(shelf) {
+        let writer = Writer {
+            manager: "kube-controller-manager",
+            subresource: "",
+            now: state.clock.now(),
+        };
+        apply::tracked(resource, Some(object), &mut changed, &writer);
+    }
+    state.put(shelf, changed);
 }
 
 /// The dependents forget the owner, and the owner no longer waits.

@@ -11,7 +11,7 @@ use crate::alias;
 use crate::apply::{self, Writer};
 use crate::chore::Chore;
 use crate::meta;
-use crate::registry::Registry;
+use crate::registry::{self, Registry};
 use crate::resource::{
     Column, GroupResource, Resource, Scale, Subresource, Verb, api_version,
 };
@@ -252,7 +252,8 @@ fn resource(spec: &Value, version: &Value, stored_as: &str) -> Resource {
         short_names: strings(&names["shortNames"]),
         categories: strings(&names["categories"]),
         namespaced: spec["scope"] == "Namespaced",
-        verbs: Verb::ALL.to_vec(),
+        verbs: VERBS.to_vec(),
+        deprecation: deprecation(spec, version),
         subresources: subresources(version),
         columns: columns.into_iter().flatten().map(column).collect(),
         schema: schema.map(|it| Arc::new(it.clone())),
@@ -270,6 +271,43 @@ fn resource(spec: &Value, version: &Value, stored_as: &str) -> Resource {
             &plural,
         )
     }
+}
+
+/// In the order in which discovery lists them for custom resources.
+const VERBS: [Verb; 8] = [
+    Verb::Delete,
+    Verb::DeleteCollection,
+    Verb::Get,
+    Verb::List,
+    Verb::Patch,
+    Verb::Create,
+    Verb::Update,
+    Verb::Watch,
+];
+
+/// What is said to those who use a version that is deprecated.
+fn deprecation(spec: &Value, version: &Value) -> Option<String> {
+    if version["deprecated"] != true {
+        return None;
+    }
+    if let Some(said) = version["deprecationWarning"].as_str() {
+        return Some(said.to_owned());
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (group, kind) = (text(&spec["group"]), text(&spec["names"]["kind"]));
+    let own = text(&version["name"]);
+    let others = spec["versions"].as_array().into_iter().flatten();
+    let mut newer: Vec<String> = others
+        .filter(|it| it["served"] == true && it["deprecated"] != true)
+        .map(|it| text(&it["name"]))
+        .filter(|it| registry::rank(it) > registry::rank(&own))
+        .collect();
+    newer.sort_by_key(|it| registry::rank(it));
+    let instead = newer
+        .last()
+        .map(|it| format!("; use {group}/{it} {kind}"))
+        .unwrap_or_default();
+    Some(format!("{group}/{own} {kind} is deprecated{instead}"))
 }
 
 fn subresources(version: &Value) -> Vec<Subresource> {

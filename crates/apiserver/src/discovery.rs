@@ -102,7 +102,9 @@ pub fn api(registry: &Registry, form: Form, address: &str) -> Value {
 
 /// The answer to `/apis`.
 pub fn apis(registry: &Registry, form: Form) -> Value {
-    let groups = registry.groups().filter(|it| !it.is_empty());
+    let mut groups: Vec<&str> = registry.groups().filter(|it| !it.is_empty()).collect();
+    groups.sort_by_key(|it| rank(it));
+    let groups = groups.into_iter();
     match form.api_version() {
         Some(api_version) => aggregated(registry, api_version, groups),
         None => json!({
@@ -111,6 +113,25 @@ pub fn apis(registry: &Registry, form: Form) -> Value {
             "groups": groups.map(|it| group_versions(registry, it)).collect::<Vec<_>>(),
         }),
     }
+}
+
+/// Where a group stands among the others: Kubernetes' own in its order of priority (the
+/// minimum that each is registered with), then the others by name.
+fn rank(group: &str) -> usize {
+    const ORDER: [&str; 10] = [
+        "apps",
+        "events.k8s.io",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "networking.k8s.io",
+        "policy",
+        "rbac.authorization.k8s.io",
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "coordination.k8s.io",
+    ];
+    let found = ORDER.iter().position(|it| *it == group);
+    found.unwrap_or(ORDER.len())
 }
 
 /// The answer to `/apis/<group>`; `None` for a group that is not served.
@@ -241,8 +262,10 @@ fn aggregated_entry(resource: &Resource) -> Value {
     };
     let mut entry = json!({
         "resource": resource.plural,
-        "responseKind": {"group": resource.group, "version": resource.version,
-            "kind": resource.kind},
+        "responseKind": shown_kind(
+            resource,
+            (&resource.group, &resource.version, &resource.kind),
+        ),
         "scope": scope,
         "singularResource": resource.singular,
         "verbs": words(&resource.verbs),
@@ -250,13 +273,24 @@ fn aggregated_entry(resource: &Resource) -> Value {
     names(resource, &mut entry);
     if !resource.subresources.is_empty() {
         let all = resource.subresources.iter().map(|it| {
-            let (group, version, kind) = response_kind(resource, it);
+            let kind = shown_kind(resource, response_kind(resource, it));
             json!({"subresource": it.name(), "verbs": words(it.verbs()),
-                "responseKind": {"group": group, "version": version, "kind": kind}})
+                "responseKind": kind})
         });
         entry["subresources"] = all.collect();
     }
     entry
+}
+
+/// What is answered, in the aggregated form: a built-in resource does not repeat there its own
+/// group and version.
+fn shown_kind(resource: &Resource, (group, version, kind): (&str, &str, &str)) -> Value {
+    let own = (group, version) == (resource.group.as_str(), resource.version.as_str());
+    if own && !resource.custom {
+        json!({"group": "", "version": "", "kind": kind})
+    } else {
+        json!({"group": group, "version": version, "kind": kind})
+    }
 }
 
 /// Group, version and kind of what a subresource takes or answers.

@@ -130,7 +130,13 @@ impl Library {
         let Some(body) = body else {
             return Answer::nothing_there();
         };
-        let content_type = "application/json".to_owned();
+        // A real server leaves it to the listener to find out what its index is.
+        let content_type = if path.is_empty() {
+            "text/plain; charset=utf-8"
+        } else {
+            "application/json"
+        };
+        let content_type = content_type.to_owned();
         Answer::new(200, Content::Document { content_type, body })
     }
 

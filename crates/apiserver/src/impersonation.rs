@@ -39,11 +39,15 @@ pub(crate) fn wanted(
     }
     let named = |it: &Part| matches!(it.kind, "User" | "ServiceAccount");
     if !parts.iter().any(named) {
-        let listed: Vec<String> = parts.iter().map(Part::printed).collect();
-        return Err(Status::bad_request(format!(
-            "requested [{}] without impersonating a user",
-            listed.join(" ")
-        )));
+        let message = if state.kube.is_at_least(36) {
+            let shown = go_user(&parts);
+            format!("requested {shown} without impersonating a user name")
+        } else {
+            let listed: Vec<String> = parts.iter().map(Part::printed).collect();
+            let listed = listed.join(" ");
+            format!("requested [{listed}] without impersonating a user")
+        };
+        return Err(Status::bad_request(message));
     }
     for part in &parts {
         authorization::demand(state, user, &part.action())?;
@@ -120,6 +124,41 @@ fn made_of(parts: &[Part]) -> User {
         user.groups.push(own.to_owned());
     }
     user
+}
+
+/// As Go prints a user that has no name.
+fn go_user(parts: &[Part]) -> String {
+    let named = |kind: &str| {
+        let all = parts.iter().filter(|it| it.kind == kind);
+        all.map(|it| it.name.clone()).collect::<Vec<_>>()
+    };
+    let uid = named("UID").concat();
+    let mut extra: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for part in parts.iter().filter(|it| it.kind == "UserExtra") {
+        let values = extra.entry(&part.key).or_default();
+        values.push(part.name.clone());
+    }
+    let listed = |all: &[String]| {
+        let all: Vec<String> = all.iter().map(|it| format!("{it:?}")).collect();
+        format!("{{{}}}", all.join(", "))
+    };
+    let groups = named("Group");
+    let groups = if groups.is_empty() {
+        "(nil)".to_owned()
+    } else {
+        listed(&groups)
+    };
+    let extra = if extra.is_empty() {
+        "(nil)".to_owned()
+    } else {
+        let all = extra.iter();
+        let all = all.map(|(key, values)| format!("{key:?}:[]string{}", listed(values)));
+        format!("{{{}}}", all.collect::<Vec<_>>().join(", "))
+    };
+    format!(
+        "&user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:[]string{groups}, \
+         Extra:map[string][]string{extra}}}"
+    )
 }
 
 impl Part {

@@ -6,8 +6,9 @@ use fivespot_admission::crd::Crd;
 use serde_json::Value;
 
 use crate::call::{Call, Payload};
+use crate::empty;
 use crate::meta;
-use crate::openapi::{self, definitions};
+use crate::openapi::{self, definitions, shape::Shape};
 use crate::protobuf;
 use crate::prune;
 use crate::query::FieldValidation;
@@ -322,12 +323,13 @@ pub(crate) fn settle(
     object: &mut Value,
     mut repeated: Vec<String>,
 ) -> Vec<String> {
-    let unknown = match definition(state, resource) {
-        Some(definition) => {
-            let version = definition.served(&resource.version);
-            version.map(|it| it.decode(object)).unwrap_or_default()
-        }
-        None => prune::prune(resource, object),
+    let unknown = if let Some(definition) = definition(state, resource) {
+        let version = definition.served(&resource.version);
+        version.map(|it| it.decode(object)).unwrap_or_default()
+    } else {
+        let unknown = prune::prune(resource, object);
+        empty::settle(Shape::of(resource), object);
+        unknown
     };
     repeated.extend(unknown.iter().map(|it| format!("unknown field \"{it}\"")));
     repeated

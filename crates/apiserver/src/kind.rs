@@ -3,8 +3,13 @@
 //! The rules are those of the kinds' strategies in Kubernetes (pkg/registry/*/strategy.go)
 //! as far as the kinds are served here.
 
+mod budget;
+mod event;
 pub(crate) mod finalizer;
+mod node;
+mod pod;
 mod rule;
+mod webhook;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,6 +27,7 @@ use crate::state::State;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Namespace,
+    Node,
     Pod,
     Secret,
     Budget,
@@ -29,6 +35,7 @@ enum Kind {
     RoleBinding,
     Policy,
     Binding,
+    Webhooks,
     Other,
 }
 
@@ -37,6 +44,7 @@ impl Kind {
         let kept = &resource.storage;
         match (kept.group.as_str(), kept.resource.as_str()) {
             ("", "namespaces") => Self::Namespace,
+            ("", "nodes") => Self::Node,
             ("", "pods") => Self::Pod,
             ("", "secrets") => Self::Secret,
             ("policy", "poddisruptionbudgets") => Self::Budget,
@@ -50,6 +58,10 @@ impl Kind {
             ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
                 Self::Binding
             }
+            (
+                "admissionregistration.k8s.io",
+                "validatingwebhookconfigurations" | "mutatingwebhookconfigurations",
+            ) => Self::Webhooks,
             _ => Self::Other,
         }
     }
@@ -59,19 +71,17 @@ impl Kind {
 pub(crate) fn default(resource: &Resource, object: &mut Value) {
     match Kind::of(resource) {
         Kind::Secret => default_secret(object),
-        Kind::Pod => {
-            let spec = meta::field(meta::fields(object), "spec");
-            spec.entry("restartPolicy")
-                .or_insert_with(|| "Always".into());
-            spec.entry("terminationGracePeriodSeconds")
-                .or_insert_with(|| 30.into());
-        }
+        Kind::Pod => pod::default(object),
+        Kind::Node => node::default(object),
+        Kind::Webhooks => webhook::default(object),
         Kind::Definition => default_definition(object),
         Kind::RoleBinding => default_subjects(object),
         Kind::Policy => {
             let spec = meta::field(meta::fields(object), "spec");
             spec.entry("failurePolicy").or_insert_with(|| "Fail".into());
-            default_match(meta::field(spec, "matchConstraints"));
+            if let Some(found) = spec.get_mut("matchConstraints") {
+                default_match(meta::fields(found));
+            }
         }
         Kind::Binding => {
             if let Some(found) = object["spec"].get_mut("matchResources") {
@@ -111,7 +121,10 @@ fn name_by_label(object: &mut Value) {
 fn default_subjects(object: &mut Value) {
     const GROUP: &str = "rbac.authorization.k8s.io";
     if let Some(role) = object.get_mut("roleRef").and_then(Value::as_object_mut) {
-        role.entry("apiGroup").or_insert_with(|| GROUP.into());
+        let group = role.entry("apiGroup").or_insert_with(|| "".into());
+        if group == "" {
+            *group = GROUP.into();
+        }
     }
     let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
     for subject in subjects.into_iter().flatten() {
@@ -160,10 +173,9 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
             fields.insert("status".to_owned(), json!({"phase": "Active"}));
         }
         Kind::Pod => {
-            fields.insert(
-                "status".to_owned(),
-                json!({"phase": "Pending", "qosClass": "BestEffort"}),
-            );
+            let quality = pod::quality(object);
+            let status = json!({"phase": "Pending", "qosClass": quality});
+            meta::fields(object).insert("status".to_owned(), status);
         }
         Kind::Budget => {
             let status = json!({
@@ -177,21 +189,17 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
             meta::fields(object).insert("status".to_owned(), status);
         }
         Kind::Policy => {
-            fields.shift_remove("status");
+            fields.insert("status".to_owned(), json!({}));
         }
         Kind::Other if resource.custom && resource.has_status() => {
             fields.shift_remove("status");
         }
-        Kind::Secret | Kind::Binding | Kind::RoleBinding | Kind::Other => {}
-    }
-}
-
-/// What the server itself says in the status of a kind that it looks at when it is written.
-pub(crate) fn observe(resource: &Resource, object: &mut Value) {
-    if Kind::of(resource) == Kind::Policy {
-        let status =
-            json!({"observedGeneration": meta::generation(object), "typeChecking": {}});
-        meta::fields(object).insert("status".to_owned(), status);
+        Kind::Node
+        | Kind::Secret
+        | Kind::Binding
+        | Kind::RoleBinding
+        | Kind::Webhooks
+        | Kind::Other => {}
     }
 }
 
@@ -246,80 +254,19 @@ pub(crate) fn errors(
         }),
         Kind::Policy => refusal(Policy::compile(object, state.kube)),
         Kind::Binding => refusal(Binding::compile(object)),
-        Kind::Budget => budget_errors(object),
-        Kind::Pod => pod_errors(object, old),
-        Kind::Namespace | Kind::Secret | Kind::RoleBinding | Kind::Other => Vec::new(),
+        Kind::Budget => budget::errors(object),
+        Kind::Pod => pod::errors(object, old),
+        Kind::Namespace
+        | Kind::Node
+        | Kind::Secret
+        | Kind::RoleBinding
+        | Kind::Webhooks
+        | Kind::Other => Vec::new(),
     }
 }
 
 fn refusal<T>(compiled: Result<T, Vec<FieldError>>) -> Vec<FieldError> {
     compiled.err().unwrap_or_default()
-}
-
-fn budget_errors(object: &Value) -> Vec<FieldError> {
-    let spec = &object["spec"];
-    let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
-    if !least.is_null() && !most.is_null() {
-        let shown = json!({
-            "MinAvailable": least, "Selector": spec["selector"], "MaxUnavailable": most,
-            "UnhealthyPodEvictionPolicy": spec["unhealthyPodEvictionPolicy"],
-        });
-        let why = "minAvailable and maxUnavailable cannot be both set";
-        return vec![FieldError::invalid("spec", shown, why)];
-    }
-    let fields = [("minAvailable", least), ("maxUnavailable", most)];
-    let wrong = fields.into_iter().filter_map(|(field, value)| {
-        let why = amount_error(value)?;
-        let path = format!("spec.{field}");
-        Some(FieldError::invalid(path, value.clone(), why))
-    });
-    let mut errors: Vec<_> = wrong.collect();
-    let expressions = spec["selector"]["matchExpressions"].as_array();
-    for (index, it) in expressions.into_iter().flatten().enumerate() {
-        let operator = it["operator"].as_str().unwrap_or_default();
-        if !["In", "NotIn", "Exists", "DoesNotExist"].contains(&operator) {
-            let path = format!("spec.selector.matchExpressions[{index}].operator");
-            let why = "not a valid selector operator";
-            errors.push(FieldError::invalid(path, operator.into(), why));
-        }
-    }
-    errors
-}
-
-/// What is wrong with a number of pods, or a share of them.
-fn amount_error(value: &Value) -> Option<&'static str> {
-    if let Some(number) = value.as_i64() {
-        return (number < 0).then_some("must be greater than or equal to 0");
-    }
-    let share = value.as_str()?.strip_suffix('%').unwrap_or("none");
-    match share.parse::<u32>() {
-        Ok(share) if share > 100 => Some("must not be greater than 100%"),
-        Ok(_) => None,
-        Err(_) => Some(
-            "a valid percent string must be a numeric string followed by an ending '%' (e.g. \
-             '1%',  or '93%', regex used for validation is '[0-9]+%')",
-        ),
-    }
-}
-
-fn pod_errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    if object["spec"]["containers"]
-        .as_array()
-        .is_none_or(Vec::is_empty)
-    {
-        return vec![FieldError::required("spec.containers", "")];
-    }
-    let Some(old) = old else { return Vec::new() };
-    if old["spec"]["nodeName"].is_string()
-        && old["spec"]["nodeName"] != object["spec"]["nodeName"]
-    {
-        let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
-             `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
-             (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
-             (allow it to be set to 1 if it was previously negative)";
-        return vec![FieldError::forbidden("spec", detail)];
-    }
-    Vec::new()
 }
 
 /// Whether the kind is a question that is answered and not stored.
@@ -328,4 +275,12 @@ pub(crate) fn is_question(resource: &Resource) -> bool {
         resource.group.as_str(),
         "authorization.k8s.io" | "authentication.k8s.io"
     )
+}
+
+fn items<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (usize, &'a Value)> {
+    object[field].as_array().into_iter().flatten().enumerate()
+}
+
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object[field].as_str().unwrap_or_default()
 }

@@ -42,6 +42,7 @@ pub mod credentials;
 mod definition;
 pub mod discovery;
 mod document;
+mod empty;
 mod endowment;
 mod expiry;
 mod form;

@@ -1,5 +1,7 @@
 //! Namespaces: what may be put into them, and how they end.
 
+use std::collections::BTreeMap;
+
 use fivespot_admission::policy::Operation;
 use serde_json::{Value, json};
 
@@ -8,7 +10,7 @@ use crate::resource::GroupResource;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::{Cause, Reason, Status};
-use crate::store::{Key, Range};
+use crate::store::{Key, Range, Shelf};
 use crate::verb::delete::{Options, Propagation, delete_object};
 
 /// Those that are there from the start; all but the last cannot be deleted.
@@ -96,7 +98,7 @@ pub(crate) fn empty(state: &mut State, name: &str) {
     if !is_ending(state, name) {
         return;
     }
-    let mut left = false;
+    let mut left = Remaining::default();
     for shelf in state.namespaced() {
         let range = Range {
             namespace: Some(name),
@@ -118,12 +120,116 @@ pub(crate) fn empty(state: &mut State, name: &str) {
                 // The outcome shows itself in what is still there.
                 let _ = delete_object(state, (shelf, &key), &options);
             }
-            left |= state.get(shelf, &key).is_some();
+            left.note(state, shelf, &key);
         }
     }
-    if !left {
+    report(state, name, &left);
+    if left.objects.is_empty() {
         finalize(state, name);
     }
+}
+
+/// What an ending namespace still holds.
+#[derive(Debug, Default)]
+struct Remaining {
+    /// How many objects of each resource.
+    objects: BTreeMap<String, u32>,
+    /// How many objects wait for each finalizer.
+    finalizers: BTreeMap<String, u32>,
+}
+
+impl Remaining {
+    /// Counts the object with that key, if it is still there.
+    fn note(&mut self, state: &State, shelf: Shelf, key: &Key) {
+        let (Some(resource), Some(object)) = (state.kept(shelf), state.get(shelf, key))
+        else {
+            return;
+        };
+        let kept = &resource.storage;
+        let named = format!("{}.{}", kept.resource, kept.group);
+        *self.objects.entry(named).or_default() += 1;
+        for finalizer in meta::finalizers(object) {
+            *self.finalizers.entry(finalizer.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// The conditions of a namespace that ends: type, status, reason and message.
+    fn conditions(&self) -> [(&'static str, bool, &'static str, String); 5] {
+        let listed = |all: &BTreeMap<String, u32>, verb: &str| {
+            let all = all.iter();
+            let all =
+                all.map(|(it, count)| format!("{it} {verb} {count} resource instances"));
+            all.collect::<Vec<_>>().join(", ")
+        };
+        let done =
+            |kind, reason, message: &str| (kind, false, reason, message.to_owned());
+        let content = if self.objects.is_empty() {
+            let message = "All content successfully removed";
+            done("NamespaceContentRemaining", "ContentRemoved", message)
+        } else {
+            let all = listed(&self.objects, "has");
+            let message = format!("Some resources are remaining: {all}");
+            let kind = "NamespaceContentRemaining";
+            (kind, true, "SomeResourcesRemain", message)
+        };
+        let finalizers = if self.finalizers.is_empty() {
+            let message = "All content-preserving finalizers finished";
+            done(
+                "NamespaceFinalizersRemaining",
+                "ContentHasNoFinalizers",
+                message,
+            )
+        } else {
+            let all = listed(&self.finalizers, "in");
+            let message =
+                format!("Some content in the namespace has finalizers remaining: {all}");
+            let kind = "NamespaceFinalizersRemaining";
+            (kind, true, "SomeFinalizersRemain", message)
+        };
+        [
+            done(
+                "NamespaceDeletionDiscoveryFailure",
+                "ResourcesDiscovered",
+                "All resources successfully discovered",
+            ),
+            done(
+                "NamespaceDeletionGroupVersionParsingFailure",
+                "ParsedGroupVersions",
+                "All legacy kube types successfully parsed",
+            ),
+            done(
+                "NamespaceDeletionContentFailure",
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            ),
+            content,
+            finalizers,
+        ]
+    }
+}
+
+/// Says in an ending namespace's status what it waits for.
+fn report(state: &mut State, name: &str, left: &Remaining) {
+    let shelf = state.shelves.namespaces;
+    let now = state.now();
+    let Some(namespace) = state.get(shelf, &Key::new("", name)) else {
+        return;
+    };
+    let mut namespace = Value::clone(namespace);
+    let had = namespace["status"]["conditions"].clone();
+    let conditions = left.conditions().map(|(kind, holds, reason, message)| {
+        let status = if holds { "True" } else { "False" };
+        let all = had.as_array().into_iter().flatten();
+        let same = all
+            .filter(|it| it["type"] == kind && it["status"] == status)
+            .map(|it| it["lastTransitionTime"].clone())
+            .next();
+        json!({"type": kind, "status": status, "reason": reason, "message": message,
+            "lastTransitionTime": same.unwrap_or_else(|| now.as_str().into())})
+    });
+    let status = meta::field(meta::fields(&mut namespace), "status");
+    status.insert("conditions".to_owned(), conditions.to_vec().into());
+    state.put(shelf, namespace);
 }
 
 fn finalize(state: &mut State, name: &str) {

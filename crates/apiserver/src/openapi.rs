@@ -3,6 +3,7 @@
 pub(crate) mod definitions;
 mod document;
 pub(crate) mod format;
+mod naming;
 mod operation;
 pub(crate) mod shape;
 mod strictness;
@@ -15,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::registry::Registry;
 
+pub(crate) use strictness::deletion_type_error;
 pub use strictness::{type_error, unknown_fields};
 
 /// The OpenAPI v3 documents of a registry, one for each group and version.

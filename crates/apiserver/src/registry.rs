@@ -154,7 +154,7 @@ impl Registry {
 /// Kubernetes' order of versions (k8s.io/apimachinery/pkg/version): a higher rank is
 /// preferred. `v2` > `v1` > `v2beta1` > `v1alpha1` > anything else, which is compared
 /// alphabetically, earlier first.
-fn rank(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
+pub(crate) fn rank(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     let other = || (0, 0, 0, std::cmp::Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else {
         return other();

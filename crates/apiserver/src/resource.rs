@@ -48,6 +48,8 @@ pub struct Resource {
     pub generation: bool,
     /// Whether this comes from a CustomResourceDefinition.
     pub custom: bool,
+    /// What is said to everybody who uses this version, if it is deprecated.
+    pub deprecation: Option<String>,
 }
 
 impl Resource {
@@ -90,6 +92,7 @@ impl Resource {
             stored_as: api_version(group, version),
             generation: true,
             custom: false,
+            deprecation: None,
         }
     }
 

@@ -13,12 +13,14 @@ use crate::authorization::Book;
 use crate::builtin::convert_event;
 use crate::chain::Chain;
 use crate::chore::{self, Chores};
+use crate::empty;
 use crate::expiry::Expiry;
 use crate::hub::Hub;
 use crate::identity::TokenKey;
 use crate::index::Index;
 use crate::journal::Journal;
 use crate::meta;
+use crate::openapi::shape::Shape;
 use crate::random::Random;
 use crate::registry::Registry;
 use crate::resource::{GroupResource, Resource};
@@ -281,7 +283,10 @@ fn converted(resource: &Resource, mut object: Value, api_version: &str) -> Value
         return object;
     }
     if resource.storage == GroupResource::new("", "events") {
-        return convert_event(object, api_version);
+        let mut event = convert_event(object, api_version);
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        empty::settle(Shape::of_kind(group, version, "Event"), &mut event);
+        return event;
     }
     meta::fields(&mut object).insert("apiVersion".to_owned(), api_version.into());
     object

@@ -34,6 +34,18 @@ pub(crate) fn perform(
     call: &Call,
     target: &Target,
 ) -> Result<Answer, Status> {
+    let mut done = answer(state, call, target);
+    if let Some(warning) = &target.resource.deprecation {
+        let warnings = match &mut done {
+            Ok(answer) => &mut answer.warnings,
+            Err(refused) => &mut refused.warnings,
+        };
+        warnings.insert(0, warning.clone());
+    }
+    done
+}
+
+fn answer(state: &mut State, call: &Call, target: &Target) -> Result<Answer, Status> {
     let verb = target.verb(&call.method, call.query.watch);
     let verb = verb.filter(|it| target.allows(*it));
     let verb = verb.ok_or_else(|| not_served(call, target))?;

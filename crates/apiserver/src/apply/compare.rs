@@ -56,7 +56,15 @@ impl Comparison {
         shape: Shape<'_>,
     ) -> Change {
         let how = |value: Option<&Value>| value.map(|it| division(it, shape));
+        let is_null = |value: Option<&Value>| value.is_some_and(Value::is_null);
         match (how(old), how(new)) {
+            // A list or an object that is null is there, with nothing in it.
+            (Some(_), Some(how)) if is_null(old) && how != Division::Whole => {
+                self.below(None, new, (&how, shape));
+            }
+            (Some(how), Some(_)) if is_null(new) && how != Division::Whole => {
+                self.below(old, None, (&how, shape));
+            }
             (Some(a), Some(b)) if a != b => {
                 self.below(old, None, (&a, shape));
                 self.below(None, new, (&b, shape));

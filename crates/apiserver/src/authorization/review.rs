@@ -26,7 +26,7 @@ pub(crate) fn reply(
     }
     let errors = errors(kind, review);
     if !errors.is_empty() {
-        return Err(crate::verb::invalid(&target.resource, "", &errors));
+        return Err(invalid(target, &errors));
     }
     if kind == "LocalSubjectAccessReview" && said_namespace(review) != target.namespace {
         return Err(Status::bad_request(format!(
@@ -42,6 +42,25 @@ pub(crate) fn reply(
     let decision = decide(&state.book, &user, &action_of(&review["spec"]));
     review["status"] = status(&decision);
     Ok(())
+}
+
+/// 422. Kubernetes leaves out here what kind it is.
+fn invalid(target: &Target, errors: &[FieldError]) -> Status {
+    let mut refused = crate::verb::invalid(&target.resource, "", errors);
+    let kind = target.resource.kind.as_str();
+    if let Some(rest) = refused.message.strip_prefix(kind) {
+        refused.message = rest.to_owned();
+    }
+    if let Some(details) = &mut refused.details {
+        details.kind.clear();
+    }
+    refused
+}
+
+/// The attributes of a path, as Kubernetes' own type has them.
+fn shown_path(attributes: &Value) -> Value {
+    let text = |field: &str| attributes[field].as_str().unwrap_or_default();
+    json!({"Path": text("path"), "Verb": text("verb")})
 }
 
 fn said_namespace(review: &Value) -> &str {
@@ -109,7 +128,7 @@ fn errors(kind: &str, review: &Value) -> Vec<FieldError> {
     match (there("resourceAttributes"), there("nonResourceAttributes")) {
         (true, true) => errors.push(FieldError::invalid(
             "spec.nonResourceAttributes",
-            spec["nonResourceAttributes"].clone(),
+            shown_path(&spec["nonResourceAttributes"]),
             "cannot be specified in combination with resourceAttributes",
         )),
         (false, false) => errors.push(FieldError::invalid(
@@ -164,7 +183,7 @@ fn local_errors(review: &Value) -> Vec<FieldError> {
     if spec["nonResourceAttributes"].is_object() {
         errors.push(FieldError::invalid(
             "spec.nonResourceAttributes",
-            spec["nonResourceAttributes"].clone(),
+            shown_path(&spec["nonResourceAttributes"]),
             "disallowed on this kind of request",
         ));
     }

@@ -133,7 +133,7 @@ fn the_aggregated_document_describes_pods() {
   "resource": "pods",
   "responseKind": {
     "group": "",
-    "version": "v1",
+    "version": "",
     "kind": "Pod"
   },
   "scope": "Namespaced",
@@ -162,7 +162,7 @@ fn the_aggregated_document_describes_pods() {
       ],
       "responseKind": {
         "group": "",
-        "version": "v1",
+        "version": "",
         "kind": "Binding"
       }
     },
@@ -186,7 +186,7 @@ fn the_aggregated_document_describes_pods() {
       ],
       "responseKind": {
         "group": "",
-        "version": "v1",
+        "version": "",
         "kind": "Pod"
       }
     }

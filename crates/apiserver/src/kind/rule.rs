@@ -1,15 +1,13 @@
 //! What Kubernetes checks of single built-in kinds, where a schema cannot say it
 //! (pkg/apis/*/validation).
 
-use std::collections::BTreeSet;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fivespot_admission::{FieldError, name};
 use serde_json::{Value, json};
 
+use super::{event, items, node, text, webhook};
 use crate::intake;
-use crate::meta;
 use crate::resource::Resource;
 use crate::syntax;
 
@@ -24,11 +22,14 @@ pub(super) fn errors(
     match resource.storage.resource.as_str() {
         "configmaps" => config_map(object, old),
         "secrets" => secret(object, old),
-        "nodes" => node(object, old),
+        "nodes" => node::errors(object, old),
         "leases" => lease(object),
         "roles" | "clusterroles" => role(resource, object),
         "rolebindings" | "clusterrolebindings" => role_binding(resource, object, old),
-        "events" => event(resource, object),
+        "events" => event::errors(resource, object, old),
+        "validatingwebhookconfigurations" | "mutatingwebhookconfigurations" => {
+            webhook::errors(object)
+        }
         _ => Vec::new(),
     }
 }
@@ -38,14 +39,6 @@ fn entries<'a>(
     field: &str,
 ) -> impl Iterator<Item = (&'a String, &'a Value)> {
     object[field].as_object().into_iter().flatten()
-}
-
-fn items<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (usize, &'a Value)> {
-    object[field].as_array().into_iter().flatten().enumerate()
-}
-
-fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object[field].as_str().unwrap_or_default()
 }
 
 /// Keys are file names; what was fixed once stays.
@@ -143,51 +136,6 @@ fn docker_config(object: &Value) -> Option<FieldError> {
         "<secret contents redacted>".into(),
         why,
     ))
-}
-
-fn node(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-    let mut seen = BTreeSet::new();
-    for (index, taint) in items(&object["spec"], "taints") {
-        let path = format!("metadata.taints[{index}]");
-        let (key, value, effect) = (
-            text(taint, "key"),
-            text(taint, "value"),
-            text(taint, "effect"),
-        );
-        for wrong in name::label_key(key) {
-            errors.push(FieldError::invalid(
-                format!("{path}.key"),
-                key.into(),
-                wrong,
-            ));
-        }
-        for wrong in name::label_value(value) {
-            let at = format!("{path}.value");
-            errors.push(FieldError::invalid(at, value.into(), wrong));
-        }
-        let at = format!("{path}.effect");
-        if effect.is_empty() {
-            errors.push(FieldError::required(at, ""));
-        } else if !effects.contains(&effect) {
-            errors.push(FieldError::not_supported(at, effect.into(), effects));
-        }
-        if !seen.insert((key, effect)) {
-            let shown = json!({
-                "Key": key, "Value": value, "Effect": effect,
-                "TimeAdded": taint.get("timeAdded").unwrap_or(&Value::Null),
-            });
-            let why = "taints must be unique by key and effect pair";
-            errors.push(FieldError::duplicate(path, shown).because(why));
-        }
-    }
-    let had = old.map_or("", |old| text(&old["spec"], "providerID"));
-    if !had.is_empty() && had != text(&object["spec"], "providerID") {
-        let why = "node updates may not change providerID except from \"\" to valid";
-        errors.push(FieldError::forbidden("spec.providerID", why));
-    }
-    errors
 }
 
 fn lease(object: &Value) -> Vec<FieldError> {
@@ -313,19 +261,4 @@ fn subject(subject: &Value, path: &str) -> Vec<FieldError> {
         errors.push(FieldError::not_supported(at, said, [group]));
     }
     errors
-}
-
-fn event(resource: &Resource, object: &Value) -> Vec<FieldError> {
-    if !resource.group.is_empty() {
-        return Vec::new();
-    }
-    let namespace = text(&object["involvedObject"], "namespace");
-    let own = meta::namespace(object);
-    let fits = namespace == own || (namespace.is_empty() && own == "default");
-    if fits {
-        return Vec::new();
-    }
-    let why = "does not match event.namespace";
-    let path = "involvedObject.namespace";
-    vec![FieldError::invalid(path, namespace.into(), why)]
 }

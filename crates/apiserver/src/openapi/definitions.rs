@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// What stands before a definition's name in a `$ref`.
 pub(crate) const PREFIX: &str = "#/components/schemas/";
@@ -40,9 +40,22 @@ static KINDS: LazyLock<HashMap<(String, String, String), String>> = LazyLock::ne
         .collect()
 });
 
+static REFERENCES: LazyLock<HashMap<(String, String, String), Value>> =
+    LazyLock::new(|| {
+        let all = KINDS.iter();
+        all.map(|(kind, name)| (kind.clone(), json!({"$ref": format!("{PREFIX}{name}")})))
+            .collect()
+    });
+
 /// The definition called `name`, such as `io.k8s.api.core.v1.Pod`.
 pub(crate) fn find(name: &str) -> Option<&'static Value> {
     ALL.get(name)
+}
+
+/// A reference to the definition of a built-in kind.
+pub(crate) fn kind(group: &str, version: &str, kind: &str) -> Option<&'static Value> {
+    let key = (group.to_owned(), version.to_owned(), kind.to_owned());
+    REFERENCES.get(&key)
 }
 
 /// The name of the definition of a built-in kind.

@@ -16,14 +16,18 @@ pub(super) fn of(
     let mut schemas = Map::new();
     let mut paths = Map::new();
     definitions::copy_with_parts(&[STATUS, DELETE_OPTIONS], &mut schemas);
+    let mut title = "Kubernetes";
     for resource in registry.resources(group, version) {
+        if resource.custom {
+            title = "Kubernetes CRD Swagger";
+        }
         let names = add_schemas(resource, &mut schemas);
         operation::add_paths(resource, &names, &mut paths);
     }
     schemas.sort_keys();
     json!({
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": release},
+        "info": {"title": title, "version": release},
         "paths": paths,
         "components": {"schemas": schemas},
     })

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::definitions::{self, DELETE_OPTIONS, STATUS};
 use super::document::group_version_kind;
+use super::naming;
 use crate::discovery::response_kind;
 use crate::patch;
 use crate::resource::{Resource, Subresource, Verb};
@@ -21,6 +22,7 @@ pub(super) struct Names {
 struct Operation<'a> {
     method: &'static str,
     action: &'static str,
+    id: String,
     summary: String,
     parameters: &'static [&'static str],
     body: Option<(&'static [&'static str], &'a str)>,
@@ -46,6 +48,38 @@ const LIST: [&str; 10] = [
     "sendInitialEvents",
     "timeoutSeconds",
     "watch",
+];
+
+/// The parameters of writes, in Kubernetes' words.
+const DESCRIBED: [(&str, &str); 3] = [
+    (
+        "dryRun",
+        "When present, indicates that modifications should not be persisted. An invalid or \
+         unrecognized dryRun directive will result in an error response and no further \
+         processing of the request. Valid values are: - All: all dry run stages will be \
+         processed",
+    ),
+    (
+        "fieldManager",
+        "fieldManager is a name associated with the actor or entity that is making these \
+         changes. The value must be less than or 128 characters long, and only contain \
+         printable characters, as defined by https://golang.org/pkg/unicode/#IsPrint.",
+    ),
+    (
+        "fieldValidation",
+        "fieldValidation instructs the server on how to handle objects in the request \
+         (POST/PUT/PATCH) containing unknown or duplicate fields. Valid values are: - Ignore: \
+         This will ignore any unknown fields that are silently dropped from the object, and \
+         will ignore all but the last duplicate field that the decoder encounters. This is \
+         the default behavior prior to v1.23. - Warn: This will send a warning via the \
+         standard warning response header for each unknown field that is dropped from the \
+         object, and for each duplicate field that is encountered. The request will still \
+         succeed if there are no other errors, and will only persist the last of any \
+         duplicate fields. This is the default in v1.23+ - Strict: This will fail the request \
+         with a BadRequest error if any unknown fields would be dropped from the object, or \
+         if any duplicate fields are present. The error returned from the server will contain \
+         all unknown and duplicate fields encountered.",
+    ),
 ];
 
 /// Adds every path of `resource`.
@@ -75,7 +109,11 @@ pub(super) fn add_paths(
     let of_one = operations(&[Verb::Get, Verb::Update, Verb::Delete, Verb::Patch]);
     add(paths, resource, &one, &of_one);
     if resource.namespaced {
-        add(paths, resource, &all, &operations(&[Verb::List]));
+        let mut everywhere = operations(&[Verb::List]);
+        for operation in &mut everywhere {
+            operation.id = naming::operation(resource, "list", ("", "ForAllNamespaces"));
+        }
+        add(paths, resource, &all, &everywhere);
     }
     for subresource in &resource.subresources {
         add_subresource(paths, resource, &one, subresource);
@@ -85,11 +123,10 @@ pub(super) fn add_paths(
 fn operation<'a>(resource: &Resource, names: &'a Names, verb: Verb) -> Operation<'a> {
     let kind = &resource.kind;
     let object = names.object.as_str();
+    let forms = forms(resource);
     let body: Option<(&'static [&'static str], &'a str)> = match verb {
-        Verb::Create | Verb::Update => Some((&["application/json"], object)),
-        Verb::Delete | Verb::DeleteCollection => {
-            Some((&["application/json"], DELETE_OPTIONS))
-        }
+        Verb::Create | Verb::Update => Some((forms, object)),
+        Verb::Delete | Verb::DeleteCollection => Some((forms, DELETE_OPTIONS)),
         Verb::Patch => Some((patch::media_types(resource), "")),
         Verb::Get | Verb::List | Verb::Watch => None,
     };
@@ -124,11 +161,31 @@ fn operation<'a>(resource: &Resource, names: &'a Names, verb: Verb) -> Operation
     Operation {
         method,
         action,
+        id: id(resource, verb),
         summary,
         parameters,
         body,
         answer,
     }
+}
+
+/// What the operation of a verb is called.
+fn id(resource: &Resource, verb: Verb) -> String {
+    let (word, collection) = match verb {
+        Verb::Create => ("create", ""),
+        Verb::Update => ("replace", ""),
+        Verb::Patch => ("patch", ""),
+        Verb::Delete => ("delete", ""),
+        Verb::DeleteCollection => ("delete", "Collection"),
+        Verb::Get => ("read", ""),
+        Verb::List | Verb::Watch => ("list", ""),
+    };
+    let scope = if resource.namespaced {
+        "Namespaced"
+    } else {
+        ""
+    };
+    naming::operation(resource, word, (&format!("{collection}{scope}"), ""))
 }
 
 fn add_subresource(
@@ -147,10 +204,14 @@ fn add_subresource(
         object: name.to_owned(),
         list: name.to_owned(),
     };
+    let after = naming::capital(subresource.name());
     let operations: Vec<_> = subresource
         .verbs()
         .iter()
-        .map(|it| operation(&shown, &names, *it))
+        .map(|it| Operation {
+            id: format!("{}{after}", id(resource, *it)),
+            ..operation(&shown, &names, *it)
+        })
         .collect();
     add(
         paths,
@@ -187,11 +248,11 @@ fn add(
 
 impl Operation<'_> {
     fn to_value(&self, resource: &Resource) -> Value {
-        let tag = format!("{}_{}", resource.group.replace('.', "_"), resource.version);
         let parameters: Vec<_> = self.parameters.iter().map(|it| query(it)).collect();
         let mut value = json!({
-            "tags": [tag.trim_start_matches('_')],
+            "tags": [naming::tag(resource)],
             "description": self.summary,
+            "operationId": self.id,
             "parameters": parameters,
         });
         if let Some((media_types, schema)) = self.body {
@@ -200,14 +261,34 @@ impl Operation<'_> {
             let required = schema != DELETE_OPTIONS;
             value["requestBody"] = json!({"content": content, "required": required});
         }
-        let content = content(&["application/json"], self.answer);
+        let content = content(forms(resource), self.answer);
+        let further: &[(&str, &str)] = match self.action {
+            "post" => &[("201", "Created"), ("202", "Accepted")],
+            "put" => &[("201", "Created")],
+            "patch" if !resource.custom => &[("201", "Created")],
+            "delete" => &[("202", "Accepted")],
+            _ => &[],
+        };
         value["responses"] = json!({
             "200": {"description": "OK", "content": content},
             "401": {"description": "Unauthorized"},
         });
+        for (code, meaning) in further {
+            value["responses"][*code] =
+                json!({"description": meaning, "content": content});
+        }
         value["x-kubernetes-action"] = self.action.into();
         value["x-kubernetes-group-version-kind"] = group_version_kind(resource);
         value
+    }
+}
+
+/// The forms in which an object goes over the wire.
+fn forms(resource: &Resource) -> &'static [&'static str] {
+    if resource.custom {
+        &["application/json", "application/yaml"]
+    } else {
+        &["application/json"]
     }
 }
 
@@ -233,5 +314,10 @@ fn query(name: &str) -> Value {
         "gracePeriodSeconds" | "limit" | "timeoutSeconds" => "integer",
         _ => "string",
     };
-    json!({"name": name, "in": "query", "schema": {"type": kind, "uniqueItems": true}})
+    let schema = json!({"type": kind, "uniqueItems": true});
+    let mut parameter = json!({"name": name, "in": "query", "schema": schema});
+    if let Some((_, text)) = DESCRIBED.iter().find(|it| it.0 == name) {
+        parameter["description"] = (*text).into();
+    }
+    parameter
 }

@@ -45,12 +45,17 @@ impl<'a> Shape<'a> {
         shape
     }
 
+    /// The root of the objects of a built-in kind; [`Shape::UNKNOWN`] for one without schema.
+    pub(crate) fn of_kind(group: &str, version: &str, kind: &str) -> Shape<'static> {
+        Shape::new(definitions::kind(group, version, kind))
+    }
+
     /// The metadata of every object.
     pub(crate) fn metadata() -> Shape<'static> {
         Shape::new(definitions::find(definitions::OBJECT_META))
     }
 
-    fn new(outer: Option<&'a Value>) -> Self {
+    pub(super) fn new(outer: Option<&'a Value>) -> Self {
         let inner = outer.map(follow);
         Self {
             outer,
@@ -107,23 +112,6 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether the field has to be there; Go writes such a field even where it is not set.
-    pub(crate) fn requires(&self, name: &str) -> bool {
-        self.required().any(|it| it == name)
-    }
-
-    /// The required fields that are true or false.
-    pub(crate) fn required_flags(&self) -> impl Iterator<Item = &'a str> {
-        let shape = *self;
-        self.required()
-            .filter(move |it| shape.field(it).kind() == Some("boolean"))
-    }
-
-    fn required(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        let all = self.inner.and_then(|it| it.get("required")?.as_array());
-        all.into_iter().flatten().filter_map(Value::as_str)
-    }
-
     /// The place of the entries of a list.
     pub(crate) fn items(&self) -> Shape<'a> {
         Self::new(self.inner.and_then(|it| it.get("items")))
@@ -131,8 +119,12 @@ impl<'a> Shape<'a> {
 
     /// The name of the built-in definition here, such as `PodSpec`.
     pub(crate) fn name(&self) -> Option<&'a str> {
-        let schema = self.outer?;
-        reference(schema)?.rsplit('.').next()
+        self.definition()?.rsplit('.').next()
+    }
+
+    /// The whole name of the built-in definition here, such as `io.k8s.api.core.v1.PodSpec`.
+    pub(crate) fn definition(&self) -> Option<&'a str> {
+        reference(self.outer?)
     }
 
     /// Whether the fields of the object here are named by no schema, as in a map.

@@ -1,7 +1,10 @@
 //! Where an object of a built-in kind leaves its schema.
 
-use serde_json::Value;
+use std::sync::LazyLock;
 
+use serde_json::{Value, json};
+
+use super::definitions;
 use super::format;
 use super::shape::Shape;
 use crate::resource::Resource;
@@ -69,6 +72,15 @@ fn collect_unknown(shape: Shape<'_>, value: &Value, path: &str, found: &mut Vec<
 /// ```
 pub fn type_error(resource: &Resource, object: &Value) -> Option<String> {
     find_type_error(Shape::of(resource), object, Context::default())
+}
+
+/// As [`type_error`], of a `DeleteOptions` object.
+pub(crate) fn deletion_type_error(options: &Value) -> Option<String> {
+    static OPTIONS: LazyLock<Value> = LazyLock::new(|| {
+        let target = format!("{}{}", definitions::PREFIX, definitions::DELETE_OPTIONS);
+        json!({ "$ref": target })
+    });
+    find_type_error(Shape::new(Some(&OPTIONS)), options, Context::default())
 }
 
 /// Where the search is: the innermost Go struct, and the fields that lead here.

@@ -63,7 +63,6 @@ pub(super) fn finish(
     let mut target = target.clone();
     meta::name(&draft.object).clone_into(&mut target.name);
     kind::default(resource, &mut draft.object);
-    draft.mutate(state, call, &target);
     prepare(state, resource, &mut draft.object);
     meta::drop_empty(&mut draft.object);
     if !draft.managed {
@@ -75,6 +74,7 @@ pub(super) fn finish(
         };
         apply::tracked(resource, None, &mut draft.object, &writer);
     }
+    draft.mutate(state, call, &target)?;
     draft.confirm(state, call, &target)?;
     draft.validate(state, &target)?;
     draft.admit(state, call, &target)?;

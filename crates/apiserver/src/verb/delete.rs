@@ -13,6 +13,7 @@ use crate::call::{Call, Payload};
 use crate::definition;
 use crate::intake::{self, Unreadable};
 use crate::meta;
+use crate::openapi;
 use crate::options::invalid;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
@@ -63,7 +64,9 @@ pub(super) fn delete(
     check_preconditions(resource, &old, &options)?;
     let asked = (call, target, Operation::Delete);
     let old = shown(resource, &old);
-    let said = state.chain.validate(state, &asked, None, Some(&*old))?;
+    let chain = state.chain.clone();
+    chain.mutate(state, &asked, None)?;
+    let said = chain.validate(state, &asked, None, Some(&*old))?;
     let shelf = state.shelf(resource);
     let key = Key::new(&target.namespace, &target.name);
     let outcome = delete_object(state, (shelf, &key), &options)?;
@@ -101,9 +104,8 @@ pub(super) fn delete_collection(
     let mut items = Vec::new();
     for old in chosen {
         let key = Key::new(meta::namespace(&old), meta::name(&old));
-        let mut one = target.clone();
-        meta::name(&old).clone_into(&mut one.name);
-        let asked = (call, &one, Operation::Delete);
+        // Plugins are asked about each without being told its name.
+        let asked = (call, target, Operation::Delete);
         state
             .chain
             .validate(state, &asked, None, Some(&*shown(resource, &old)))?;
@@ -154,8 +156,8 @@ pub(crate) fn delete_object(
         });
     }
     if is_finished(&object) {
-        let last = state.remove(shelf, key);
-        return Ok(Outcome::Gone(last.unwrap_or(old)));
+        state.remove(shelf, key);
+        return Ok(Outcome::Gone(Arc::new(object)));
     }
     Ok(Outcome::Waits(state.put(shelf, object)))
 }
@@ -244,7 +246,8 @@ fn is_pod(resource: &Resource) -> bool {
     resource.storage == GroupResource::new("", "pods")
 }
 
-fn check_preconditions(
+/// 409 where the object is not the one that the options are about.
+pub(super) fn check_preconditions(
     resource: &Resource,
     old: &Value,
     options: &Options,
@@ -276,7 +279,7 @@ pub(super) fn options(call: &Call) -> Result<Options, Status> {
     let body = if empty {
         Value::Null
     } else {
-        intake::unchecked(call)?.map_err(Unreadable::bare)?.value
+        options_body(call)?
     };
     let mut options = parse_options(&body)?;
     let query = &call.query;
@@ -287,6 +290,22 @@ pub(super) fn options(call: &Call) -> Result<Options, Status> {
         options.propagation = propagation(word, query.orphan_dependents)?;
     }
     Ok(options)
+}
+
+fn options_body(call: &Call) -> Result<Value, Status> {
+    let body = intake::unchecked(call)?.map_err(Unreadable::bare)?.value;
+    let kind = body["kind"].as_str().unwrap_or_default();
+    if !matches!(kind, "" | "DeleteOptions") {
+        let version = body["apiVersion"].as_str().unwrap_or_default();
+        return Err(Status::bad_request(format!(
+            "no kind \"{kind}\" is registered for version \"{version}\" in scheme \
+             \"pkg/runtime/scheme.go:111\""
+        )));
+    }
+    match openapi::deletion_type_error(&body) {
+        Some(why) => Err(Status::bad_request(why)),
+        None => Ok(body),
+    }
 }
 
 /// Reads a `DeleteOptions` object; null has no options.

@@ -1,7 +1,5 @@
 //! POST to a pod's `eviction` and `binding`.
 
-use std::sync::Arc;
-
 use fivespot_admission::policy::Operation;
 use serde_json::{Value, json};
 
@@ -12,6 +10,7 @@ use crate::budget;
 use crate::call::Call;
 use crate::intake;
 use crate::meta;
+use crate::resource::Resource;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::Status;
@@ -24,48 +23,52 @@ pub(super) fn evict(
     target: &Target,
 ) -> Result<Answer, Status> {
     let body = intake::object(call, "Eviction")?.value;
-    let said = meta::name(&body);
-    if !said.is_empty() && said != target.name {
-        return Err(Status::bad_request(format!(
-            "name in URL does not match name in Eviction object: {} != {said}",
-            target.name
-        )));
-    }
+    check_name(target, &body, "Eviction")?;
     let mut options = delete::parse_options(&body["deleteOptions"])?;
     options.dry_run |= call.query.dry_run;
     let pod = read::existing(state, target)?;
     let rehearsal = options.dry_run;
     let asked = (call, target, Operation::Create);
-    state.chain.validate(state, &asked, Some(&body), None)?;
+    let chain = state.chain.clone();
+    chain.mutate(state, &asked, None)?;
+    chain.validate(state, &asked, Some(&body), None)?;
     if !budget::may_ignore(&pod) {
         budget::spend(state, &pod, rehearsal)?;
     }
+    delete::check_preconditions(&target.resource, &pod, &options)?;
     if !rehearsal {
-        mark(state, &pod);
+        let condition = json!({"type": "DisruptionTarget", "status": "True",
+            "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"});
+        let mut marked = Value::clone(&pod);
+        set_condition(state, &mut marked, condition);
+        let pods = state.shelves.pods;
+        state.put(pods, marked);
     }
     let key = Key::new(&target.namespace, &target.name);
     delete_object(state, (state.shelves.pods, &key), &options)?;
     Ok(Answer::success(201, Value::Null))
 }
 
-/// Says in the pod's status why it goes.
-fn mark(state: &mut State, pod: &Arc<Value>) {
-    let mut pod = Value::clone(pod);
-    let condition = json!({
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": "EvictionByEvictionAPI",
-        "message": "Eviction API: evicting",
-        "lastTransitionTime": state.now(),
-    });
-    let status = meta::field(meta::fields(&mut pod), "status");
+/// What is posted about a pod names it once more.
+fn check_name(target: &Target, body: &Value, kind: &str) -> Result<(), Status> {
+    if meta::name(body) == target.name {
+        return Ok(());
+    }
+    Err(Status::bad_request(format!(
+        "name in URL does not match name in {kind} object"
+    )))
+}
+
+/// Puts a condition into a pod's status in place of the one of its type, as of now.
+fn set_condition(state: &State, pod: &mut Value, mut condition: Value) {
+    condition["lastProbeTime"] = Value::Null;
+    condition["lastTransitionTime"] = state.now().into();
+    let status = meta::field(meta::fields(pod), "status");
     let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     if let Some(all) = conditions.as_array_mut() {
-        all.retain(|it| it["type"] != "DisruptionTarget");
+        all.retain(|it| it["type"] != condition["type"]);
         all.push(condition);
     }
-    let pods = state.shelves.pods;
-    state.put(pods, pod);
 }
 
 /// Binds a pod to a node, once.
@@ -75,20 +78,39 @@ pub(super) fn bind(
     target: &Target,
 ) -> Result<Answer, Status> {
     let body = intake::object(call, "Binding")?.value;
+    check_name(target, &body, "Binding")?;
     let node = body["target"]["name"].as_str().unwrap_or_default();
     let pod = read::existing(state, target)?;
     let bound = pod["spec"]["nodeName"].as_str().unwrap_or_default();
     if node.is_empty() {
         return Err(Status::bad_request("target.name: Required value"));
     }
-    if !bound.is_empty() {
-        let why = format!("pod {} is already assigned to node {bound:?}", target.name);
-        return Err(Status::conflict(&target.resource, &target.name, &why));
+    let name = &target.name;
+    let obstacle = if meta::is_deleting(&pod) {
+        format!("pod {name} is being deleted, cannot be assigned to a host")
+    } else if !bound.is_empty() {
+        format!("pod {name} is already assigned to node {bound:?}")
+    } else {
+        String::new()
+    };
+    if !obstacle.is_empty() {
+        let mut binding = Resource::clone(&target.resource);
+        binding.plural.push_str("/binding");
+        return Err(Status::conflict(&binding, name, &obstacle));
     }
     if !call.query.dry_run {
         let mut pod = Value::clone(&pod);
         let spec = meta::field(meta::fields(&mut pod), "spec");
         spec.insert("nodeName".to_owned(), node.into());
+        for field in ["annotations", "labels"] {
+            let said = body["metadata"][field].as_object();
+            for (key, value) in said.into_iter().flatten() {
+                let own = meta::field(meta::edit(&mut pod), field);
+                own.insert(key.clone(), value.clone());
+            }
+        }
+        let condition = json!({"type": "PodScheduled", "status": "True"});
+        set_condition(state, &mut pod, condition);
         let pods = state.shelves.pods;
         state.put(pods, pod);
     }

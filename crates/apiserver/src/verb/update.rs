@@ -79,7 +79,6 @@ pub(super) fn finish(
     kind::default(resource, &mut draft.object);
     prepare(target, &mut draft.object, &old);
     meta::drop_empty(&mut draft.object);
-    draft.mutate(state, call, target);
     if !draft.managed {
         let manager = call.manager();
         let subresource = target.subresource.as_str();
@@ -90,6 +89,7 @@ pub(super) fn finish(
         };
         apply::tracked(resource, Some(&old), &mut draft.object, &writer);
     }
+    draft.mutate(state, call, target)?;
     count_generation(resource, &mut draft.object, &old);
     draft.confirm(state, call, target)?;
     draft.validate(state, target)?;

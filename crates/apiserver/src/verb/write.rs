@@ -94,19 +94,25 @@ impl Draft {
             self.warnings.extend(verdict.warnings);
             errors = verdict.errors;
         } else {
-            let mut found = self.metadata_errors(resource);
-            found.extend(kind::errors(
-                state,
-                resource,
-                &self.object,
-                self.old.as_deref(),
-            ));
-            errors = found;
+            let old = self.old.as_deref();
+            let found = self.metadata_errors(resource);
+            let of_kind = kind::errors(state, resource, &self.object, old);
+            let further = of_kind.into_iter().filter(|it| !found.contains(it));
+            errors = found.iter().cloned().chain(further).collect();
         }
         if errors.is_empty() {
             return Ok(());
         }
-        let mut refused = invalid(resource, meta::name(&self.object), &errors);
+        let name = meta::name(&self.object);
+        let mut refused = if resource.custom || resource.group == resource.storage.group {
+            invalid(resource, name, &errors)
+        } else {
+            // What is shown in two groups is refused in the words of the one that it is kept
+            // in.
+            let mut kept = Resource::clone(resource);
+            kept.group.clone_from(&resource.storage.group);
+            invalid(&kept, name, &errors)
+        };
         refused.warnings.clone_from(&self.warnings);
         Err(refused)
     }
@@ -133,16 +139,29 @@ impl Draft {
         let old = self.old.as_deref();
         let mut errors = match old {
             None => object_meta::create(metadata, name_rule(resource), scope),
-            Some(old) => object_meta::update(metadata, old.get("metadata"), scope),
+            Some(old) => {
+                // Of an update the strategy of the kind looks at it once more.
+                let found = object_meta::update(metadata, old.get("metadata"), scope);
+                [found.clone(), found].concat()
+            }
         };
         errors.extend(kind::finalizer::errors(resource, &self.object, old));
         errors
     }
 
-    /// Lets the mutating plugins prepare the write.
-    pub(super) fn mutate(&self, state: &mut State, call: &Call, target: &Target) {
+    /// Lets the mutating plugins prepare the write. Nobody manages the fields that they set.
+    ///
+    /// # Errors
+    /// The refusal of the first that refuses.
+    pub(super) fn mutate(
+        &mut self,
+        state: &mut State,
+        call: &Call,
+        target: &Target,
+    ) -> Result<(), Status> {
         let chain = state.chain.clone();
-        chain.mutate(state, &(call, target, self.operation()));
+        let asked = (call, target, self.operation());
+        chain.mutate(state, &asked, Some((&mut self.object, self.old.as_deref())))
     }
 
     /// Asks the validating plugins.
@@ -176,8 +195,7 @@ impl Draft {
     ) -> Answer {
         let resource = &target.resource;
         let created = self.old.is_none();
-        let mut object = state::kept(resource, self.object);
-        kind::observe(resource, &mut object);
+        let object = state::kept(resource, self.object);
         let stored = if call.query.dry_run {
             Arc::new(object)
         } else {

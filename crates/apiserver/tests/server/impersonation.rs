@@ -74,7 +74,9 @@ async fn others_are_told_whom_they_cannot_be() {
     assert_eq!(code, 400);
     assert_eq!(
         told["message"],
-        "requested [{Group  system:masters    }] without impersonating a user"
+        "requested &user.DefaultInfo{Name:\"\", UID:\"\", \
+         Groups:[]string{\"system:masters\"}, Extra:map[string][]string(nil)} without \
+         impersonating a user name"
     );
 }
 

@@ -57,8 +57,9 @@ async fn an_unknown_plugin_is_refused_with_the_known_ones() {
     .unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "admission plugin 'Nonsense' is not known, use one of NamespaceAutoProvision, \
-         NamespaceLifecycle, ValidatingAdmissionPolicy"
+        "admission plugin 'Nonsense' is not known, use one of \
+         DefaultTolerationSeconds, NamespaceAutoProvision, NamespaceLifecycle, Priority, \
+         ServiceAccount, ValidatingAdmissionPolicy"
     );
 }
 

@@ -103,6 +103,7 @@ async fn a_policy_that_does_not_compile_is_not_stored() {
 #[tokio::test]
 async fn a_stored_policy_says_that_it_was_looked_at() {
     let server = guarded("Deny").await;
+    server.clock().quiet().await;
     let stored = server
         .client()
         .get(&format!("{POLICIES}/blue-only"))

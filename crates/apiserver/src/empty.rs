@@ -1,0 +1,137 @@
+//! What becomes of the empty fields of a built-in kind.
+//!
+//! Kubernetes reads such objects into Go's structs and writes them from there. Of what is
+//! empty some fields are left out, whoever said them, and others are written although
+//! nobody did. The generated table says which, by definition.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::meta;
+use crate::openapi::shape::Shape;
+use crate::resource::Resource;
+
+/// One struct.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Struct {
+    /// Fields that are always there, with what they are when nothing was said.
+    written: Map<String, Value>,
+    /// Fields that are left out when they are empty.
+    omitted: BTreeSet<String>,
+}
+
+static TABLE: LazyLock<HashMap<String, Struct>> = LazyLock::new(|| {
+    // The file is generated and covered by a test; an unreadable one leaves empty fields as
+    // they come.
+    serde_json::from_str(include_str!("../schema/empty.json")).unwrap_or_default()
+});
+
+/// Leaves out and fills in what Kubernetes does. Does nothing to custom objects.
+pub(crate) fn settle(shape: Shape<'_>, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let found = shape.definition().and_then(|it| TABLE.get(it));
+            if let Some(known) = found {
+                fields.retain(|name, value| {
+                    !(is_empty(value) && known.omitted.contains(name))
+                });
+                for (name, zero) in &known.written {
+                    fields.entry(name).or_insert_with(|| zero.clone());
+                }
+            }
+            for (name, value) in fields {
+                settle(shape.field(name), value);
+            }
+        }
+        Value::Array(items) => {
+            let shape = shape.items();
+            for item in items {
+                settle(shape, item);
+            }
+        }
+        Value::String(text) => settle_instant(shape, text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Instants are kept in UTC, in whole seconds or in microseconds.
+fn settle_instant(shape: Shape<'_>, text: &mut String) {
+    let digits = match shape.name() {
+        Some("Time") => 0,
+        Some("MicroTime") => 6,
+        _ => return,
+    };
+    if let Ok(instant) = text.parse::<Timestamp>() {
+        *text = if digits == 0 {
+            meta::time(instant)
+        } else {
+            format!("{instant:.6}")
+        };
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(it) => !it,
+        Value::Number(it) => it.as_f64() == Some(0.0),
+        Value::String(it) => it.is_empty(),
+        Value::Array(it) => it.is_empty(),
+        Value::Object(it) => it.is_empty(),
+    }
+}
+
+/// An object of the kind of which nothing was said.
+pub(crate) fn object(resource: &Resource) -> Value {
+    let mut object = json!({"apiVersion": resource.api_version(), "kind": resource.kind});
+    settle(Shape::of(resource), &mut object);
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(kind: &str, mut object: Value) -> Value {
+        settle(Shape::of_kind("", "v1", kind), &mut object);
+        object
+    }
+
+    #[test]
+    fn structs_are_written_although_nobody_said_them() {
+        let pod = settled("Pod", json!({"spec": {"containers": [{"name": "c"}]}}));
+        let expected = json!({"metadata": {}, "status": {},
+            "spec": {"containers": [{"name": "c", "resources": {}}]}});
+        assert_eq!(pod, expected);
+    }
+
+    #[test]
+    fn an_empty_field_is_left_out_where_go_leaves_it_out() {
+        let map = settled("ConfigMap", json!({"data": {}, "metadata": {"labels": {}}}));
+        assert_eq!(map, json!({"metadata": {}}));
+        let event = settled("Event", json!({"count": 0, "message": ""}));
+        assert_eq!(event["eventTime"], Value::Null);
+        assert_eq!(event["reportingComponent"], "");
+        assert_eq!(event.get("count").or_else(|| event.get("message")), None);
+    }
+
+    #[test]
+    fn an_instant_is_kept_in_utc_and_as_exactly_as_its_type() {
+        let times = json!({"eventTime": "2020-01-01T02:00:00.1234567+02:00",
+            "firstTimestamp": "2020-01-01T02:00:00.9+02:00"});
+        let event = settled("Event", times);
+        assert_eq!(event["eventTime"], "2020-01-01T00:00:00.123456Z");
+        assert_eq!(event["firstTimestamp"], "2020-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn what_a_map_holds_is_kept_however_empty() {
+        let map = json!({"metadata": {}, "data": {"a": ""}});
+        assert_eq!(settled("ConfigMap", map.clone()), map);
+    }
+}

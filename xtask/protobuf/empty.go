@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sort"
+	"strings"
+
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+)
+
+// What is served beside the kinds that are read in protobuf.
+var others = []any{apps.Deployment{}, core.Service{}, networking.NetworkPolicy{}}
+
+// What Go writes of a struct that nothing was said of, and what it leaves out when empty.
+type empty struct {
+	Written map[string]any `json:"written,omitempty"`
+	Omitted []string       `json:"omitted,omitempty"`
+}
+
+func printEmpty() {
+	found := map[string]empty{}
+	for _, all := range kinds {
+		for _, kind := range all {
+			collect(reflect.TypeOf(kind), found)
+		}
+	}
+	for _, kind := range others {
+		collect(reflect.TypeOf(kind), found)
+	}
+	var lines []string
+	for name, it := range found {
+		if len(it.Written)+len(it.Omitted) > 0 {
+			text, err := json.Marshal(it)
+			if err != nil {
+				panic(err)
+			}
+			lines = append(lines, fmt.Sprintf("%q:%s", name, text))
+		}
+	}
+	sort.Strings(lines)
+	fmt.Println("{\n" + strings.Join(lines, ",\n") + "\n}")
+}
+
+// As OpenAPI calls it.
+func definition(t reflect.Type) string {
+	host, rest, _ := strings.Cut(t.PkgPath(), "/")
+	labels := strings.Split(host, ".")
+	for i, j := 0, len(labels)-1; i < j; i, j = i+1, j-1 {
+		labels[i], labels[j] = labels[j], labels[i]
+	}
+	return strings.Join(labels, ".") + "." + strings.ReplaceAll(rest, "/", ".") + "." + t.Name()
+}
+
+func collect(t reflect.Type, found map[string]empty) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		collect(t.Elem(), found)
+		return
+	case reflect.Struct:
+	default:
+		return
+	}
+	name := definition(t)
+	if _, known := found[name]; known || special[t] != "" {
+		return
+	}
+	it := empty{Written: zero(t)}
+	delete(it.Written, "apiVersion")
+	delete(it.Written, "kind")
+	found[name] = it
+	it.Omitted = omitted(t, found)
+	sort.Strings(it.Omitted)
+	found[name] = it
+}
+
+func zero(t reflect.Type) map[string]any {
+	text, err := json.Marshal(reflect.Zero(t).Interface())
+	if err != nil {
+		panic(err)
+	}
+	var written map[string]any
+	if err := json.Unmarshal(text, &written); err != nil {
+		panic(err)
+	}
+	return written
+}
+
+// The fields that are left out when empty, those of embedded structs among them.
+func omitted(t reflect.Type, found map[string]empty) []string {
+	var names []string
+	for i := range t.NumField() {
+		field := t.Field(i)
+		tag, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Anonymous && tag == "" {
+			names = append(names, omitted(field.Type, found)...)
+			continue
+		}
+		collect(field.Type, found)
+		kind := field.Type.Kind()
+		whole := kind != reflect.Pointer && kind != reflect.Struct
+		if whole && strings.Contains(options, "omit") && tag != "apiVersion" && tag != "kind" {
+			names = append(names, tag)
+		}
+	}
+	return names
+}
