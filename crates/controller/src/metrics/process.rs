@@ -81,7 +81,7 @@ fn readings() -> Vec<(Row, f64)> {
     };
     let mut all = of_stat(&read("/proc/self/stat"), &read("/proc/stat"), units);
     // What is counted is open for the counting itself.
-    let open = fs::read_dir("/proc/self/fd").map(|entries| entries.count());
+    let open = fs::read_dir("/proc/self/fd").map(Iterator::count);
     if let Ok(open) = open {
         let open = u64::try_from(open.saturating_sub(1)).unwrap_or(0);
         all.push((OPEN_FDS, widened(open)));
