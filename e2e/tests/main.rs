@@ -67,6 +67,7 @@ mod speaks_both_contracts;
 mod spends_little;
 mod starts_in_order;
 mod survives_a_crash_anywhere;
+mod survives_every_fault;
 mod survives_restart_at_every_write;
 mod taints_the_node;
 mod tells_what_is_wrong;
@@ -115,6 +116,7 @@ const ALL: &[&[Promise]] = &[
     speaks_both_contracts::PROMISES,
     spends_little::PROMISES,
     survives_a_crash_anywhere::PROMISES,
+    survives_every_fault::PROMISES,
     starts_in_order::PROMISES,
     survives_restart_at_every_write::PROMISES,
     taints_the_node::PROMISES,

@@ -10,6 +10,7 @@ pub(crate) struct Promise {
     path: &'static str,
     play: fn() -> Pin<Box<dyn Future<Output = ()>>>,
     only_embedded: Option<&'static str>,
+    asked_for_by: Option<&'static str>,
     only_kubernetes: Option<&'static str>,
     contract: Option<Contract>,
     gap: Option<(Contract, &'static str)>,
@@ -40,6 +41,7 @@ impl Promise {
             path,
             play,
             only_embedded: None,
+            asked_for_by: None,
             only_kubernetes: None,
             contract: None,
             gap: None,
@@ -57,6 +59,13 @@ impl Promise {
     /// It can only be shown on a real cluster, and why.
     pub(crate) const fn on_kubernetes_alone(mut self, why: &'static str) -> Self {
         self.only_kubernetes = Some(why);
+        self
+    }
+
+    /// On a real cluster it takes so long that it is played only where this environment
+    /// variable is set.
+    pub(crate) const fn on_request(mut self, variable: &'static str) -> Self {
+        self.asked_for_by = Some(variable);
         self
     }
 
@@ -107,6 +116,10 @@ impl Promise {
         }
         if let Some(why) = self.only_embedded {
             return Some(why.to_owned());
+        }
+        let is_asked_for = |variable: &&str| std::env::var_os(variable).is_some();
+        if let Some(variable) = self.asked_for_by.filter(|it| !is_asked_for(it)) {
+            return Some(format!("is played there only where {variable} is set"));
         }
         if let Some((_, why)) = self.gap.filter(|(gap, _)| *gap == contract) {
             return Some(format!("is not kept: {why}"));
