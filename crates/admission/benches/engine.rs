@@ -123,6 +123,8 @@ fn matches_cached(text: &str, pattern: &str) -> bool {
 
 /// The expressions of the policy that the `cel` crate compiles and runs, alone.
 struct Peer {
+    /// With optional values, which the rules need.
+    env: Arc<cel::Env>,
     programs: Vec<cel::Program>,
     expressions: Vec<String>,
 }
@@ -130,17 +132,18 @@ struct Peer {
 impl Peer {
     fn new(policy: &Value, object: &Value) -> Self {
         let mut peer = Self {
+            env: Arc::new(cel::Env::stdlib()),
             programs: Vec::new(),
             expressions: Vec::new(),
         };
-        let context = Self::context(object);
+        let context = peer.context(object);
         for validation in policy["spec"]["validations"]
             .as_array()
             .into_iter()
             .flatten()
         {
             let source = validation["expression"].as_str().unwrap_or_default();
-            let Ok(program) = cel::Program::compile(source) else {
+            let Ok(program) = peer.env.compile(source) else {
                 continue;
             };
             if program.execute(&context).is_ok() {
@@ -151,8 +154,8 @@ impl Peer {
         peer
     }
 
-    fn context(object: &Value) -> cel::Context<'static, 'static> {
-        let mut context = cel::Context::default();
+    fn context(&self, object: &Value) -> cel::Context<'static, 'static> {
+        let mut context = cel::Context::with_env(Arc::clone(&self.env));
         let value = cel::to_value(object).expect("it is plain JSON");
         context.add_variable_from_value("object", value);
         context.add_variable_from_value("oldObject", cel::Value::Null);
@@ -165,7 +168,7 @@ impl Peer {
     }
 
     fn run(&self, object: &Value) -> usize {
-        let context = Self::context(object);
+        let context = self.context(object);
         let holds = self.programs.iter().filter(|program| {
             program
                 .execute(&context)
