@@ -1,6 +1,7 @@
 //! The definitions and policies that manifests are held against.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fivespot_admission::crd::{Crd, CustomResource};
 use fivespot_admission::object_meta::Scope;
@@ -40,6 +41,8 @@ pub(super) struct Engine {
     policies: Policies,
     user: User,
     given: Given,
+    /// What was remarked already, by what was looked at: a fleet has few schedules.
+    remarked: Mutex<HashMap<String, Vec<Remark>>>,
 }
 
 impl Engine {
@@ -96,6 +99,7 @@ impl Engine {
             policies: Policies::new(policies, bindings.into_iter().map(Arc::new)),
             user: sources.user.clone(),
             given,
+            remarked: Mutex::default(),
         })
     }
 
@@ -140,7 +144,7 @@ impl Engine {
         };
         let remarks = match args.lint {
             LintLevel::Off => Vec::new(),
-            LintLevel::Warn | LintLevel::Error => remarks(&document.object, now),
+            LintLevel::Warn | LintLevel::Error => self.remarks(&document.object, now),
         };
         let write = Write::new(document.object, stored, args.operation);
         Ok(Answer {
@@ -148,16 +152,31 @@ impl Engine {
             ..asking.answer(subject, write)
         })
     }
-}
 
-/// What is allowed and rarely meant, of an object that can be read as one of ours.
-fn remarks(object: &Value, now: Timestamp) -> Vec<Remark> {
-    let is_ours =
-        object["kind"] == name::KIND && object["apiVersion"] == name::API_VERSION;
-    let read = is_ours.then(|| ScheduledMachine::deserialize(object));
-    match read {
-        Some(Ok(object)) => lint::check(&object, now),
-        Some(Err(_)) | None => Vec::new(),
+    /// What is allowed and rarely meant, of an object that can be read as one of ours.
+    fn remarks(&self, object: &Value, now: Timestamp) -> Vec<Remark> {
+        let is_ours =
+            object["kind"] == name::KIND && object["apiVersion"] == name::API_VERSION;
+        let read = is_ours.then(|| ScheduledMachine::deserialize(object));
+        let Some(Ok(machine)) = read else {
+            return Vec::new();
+        };
+        // All that remarks are about.
+        let looked_at = [
+            "schedule",
+            "gracefulShutdownTimeout",
+            "nodeDrainTimeout",
+            "killIfCommands",
+        ]
+        .map(|field| object["spec"][field].to_string())
+        .join("\n");
+        let known = || self.remarked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(remarks) = known().get(&looked_at) {
+            return remarks.clone();
+        }
+        let remarks = lint::check(&machine, now);
+        known().insert(looked_at, remarks.clone());
+        remarks
     }
 }
 
