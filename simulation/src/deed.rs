@@ -205,6 +205,10 @@ pub(crate) async fn make_peace(cluster: &Cluster, name: &str) {
     place.patch(&cluster.cluster_path(), &note).await;
     for path in &place.triple {
         if let Some(mut object) = cluster.get(path).await {
+            // A Machine whose objects nobody calls its own any more hears nothing of their end.
+            if object["kind"] == "Machine" {
+                place.patch(path, &note).await;
+            }
             let finalizers = object["metadata"]["finalizers"].as_array_mut();
             if let Some(all) = finalizers {
                 all.retain(|held| held != HELD);

@@ -125,6 +125,9 @@ impl Theatre {
         }
         self.pass_until(story.calm).await;
         self.stage.state().is_calm = true;
+        // Nor does a crash outlast the calm: what restarts operators does so again.
+        self.stage.state().downtime = 0;
+        self.absent_until = story.calm;
         for machine in &story.machines {
             make_peace(&self.cluster, &machine.name).await;
         }

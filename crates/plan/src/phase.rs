@@ -202,10 +202,12 @@ fn while_paused(case: &Case<'_>) -> Phase {
             | State::Going(_)
             | State::Stalled(_) => Phase::Pending,
         },
-        None if case.want.is_killed => Phase::Terminated,
+        None if case.want.is_killed && case.triple.is_gone() => Phase::Terminated,
+        None if case.want.is_killed => Phase::ShuttingDown,
         None if !case.want.is_enabled => Phase::Disabled,
         None if case.is_wanted() => Phase::Pending,
-        None => Phase::Inactive,
+        None if case.triple.is_gone() => Phase::Inactive,
+        None => Phase::ShuttingDown,
     }
 }
 

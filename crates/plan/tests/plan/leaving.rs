@@ -371,6 +371,22 @@ fn a_removal_that_hangs_is_given_up_after_a_day_where_that_was_asked_for() {
 }
 
 #[test]
+fn while_paused_what_is_left_of_a_machine_is_not_told_as_gone() {
+    for is_killed in [true, false] {
+        let mut memory = Memory::default();
+        let mut world = in_service(Contract::V1Beta2, &mut memory);
+        world.edit(|object| {
+            object.spec.kill_switch = is_killed;
+            object.spec.schedule.hours_of_day = vec!["1".to_owned()];
+        });
+        world.objects.retain(|(kind, _), _| kind != "Machine");
+        world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+        world.settle(&mut memory);
+        assert_eq!(world.status().phase, Some(Phase::ShuttingDown));
+    }
+}
+
+#[test]
 fn a_machine_that_was_paused_in_service_is_not_told_as_joining_anew() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
