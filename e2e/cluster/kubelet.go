@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,17 @@ const (
 	// notReady is what the API server puts on every Node that is created.
 	notReady = "node.kubernetes.io/not-ready"
 )
+
+// longestLabel is how many bytes the value of a label may have; a Node's name may have more.
+const longestLabel = 63
+
+// hostname is a host's name as a label bears it.
+func hostname(name string) string {
+	if len(name) <= longestLabel {
+		return name
+	}
+	return strings.TrimRight(name[:longestLabel], "-.")
+}
 
 // join registers the Node of a host that is provisioned.
 func (s *standIns) join(ctx context.Context, machine *unstructured.Unstructured) error {
@@ -31,7 +43,7 @@ func (s *standIns) join(ctx context.Context, machine *unstructured.Unstructured)
 		"apiVersion": "v1", "kind": "Node",
 		"metadata": object{
 			"name":        name,
-			"labels":      object{"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
+			"labels":      object{"kubernetes.io/hostname": hostname(name), "kubernetes.io/os": "linux"},
 			"annotations": object{machineOf: machine.GetNamespace() + "/" + machine.GetName()},
 		},
 		"spec": object{"providerID": provider},
