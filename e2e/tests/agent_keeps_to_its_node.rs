@@ -20,7 +20,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(its_configuration_can_be_read_and_not_written),
 ];
 
-const ACCOUNT: (&str, &str) = ("5spot-system", "5spot-reclaim-agent");
+const ACCOUNT: (&str, &str) = ("5spot-reclaim-agent", "5spot-reclaim-agent");
 
 /// A cluster with what is shipped for the agent, two Nodes, and a pod of the agent on the first.
 struct Stage {
@@ -250,7 +250,8 @@ async fn nothing_of_a_node_but_its_own_annotations_is_changed() {
 async fn its_configuration_can_be_read_and_not_written() {
     let stage = Stage::set().await;
     let client = stage.client().await;
-    let configurations: Api<ConfigMap> = Api::namespaced(client.clone(), ACCOUNT.0);
+    let configurations: Api<ConfigMap> =
+        Api::namespaced(client.clone(), fivespot_api::name::SYSTEM_NAMESPACE);
     configurations
         .list(&ListParams::default())
         .await

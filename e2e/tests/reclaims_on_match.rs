@@ -25,7 +25,7 @@ pub(crate) const PROMISES: &[Promise] = &[promise!(
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 const LIMIT: &str = "2026-03-06T15:15:00Z";
-const ACCOUNT: (&str, &str) = ("5spot-system", "5spot-reclaim-agent");
+const ACCOUNT: (&str, &str) = ("5spot-reclaim-agent", "5spot-reclaim-agent");
 
 /// A real program of a name of its own, that waits for its input; gone when this is dropped.
 struct Program {

@@ -107,8 +107,11 @@ pub const RECLAIM_DISABLED_ANNOTATION: &str = "5spot.finos.org/reclaim-disabled"
 pub const RECLAIM_AGENT_KEY: &str = "5spot.finos.org/reclaim-agent";
 /// The value of [`RECLAIM_AGENT_KEY`] as a label.
 pub const RECLAIM_AGENT_ENABLED: &str = "enabled";
-/// The namespace of the agent and its ConfigMaps in a workload cluster.
+/// The namespace of the operator, and of the agent's ConfigMaps in a workload cluster.
 pub const SYSTEM_NAMESPACE: &str = "5spot-system";
+
+/// The namespace of the agents of emergency reclaim, whose pods see their hosts.
+pub const AGENT_NAMESPACE: &str = "5spot-reclaim-agent";
 /// The key under which the agent's ConfigMap holds its configuration.
 pub const RECLAIM_CONFIG_KEY: &str = "reclaim.toml";
 

@@ -1,14 +1,16 @@
-//! The agent of emergency reclaim in a workload cluster: its namespace, its identity, what that
+//! The agent of emergency reclaim in a workload cluster: its namespaces, its identity, what that
 //! may do, and its DaemonSet.
 
 use std::collections::BTreeMap;
 
 use fivespot_api::name::{
-    AGENT_FIELD_MANAGER as AGENT, RECLAIM_AGENT_ENABLED, RECLAIM_AGENT_KEY,
-    RECLAIM_REASON_ANNOTATION, RECLAIM_REQUESTED_ANNOTATION,
+    AGENT_FIELD_MANAGER as AGENT, AGENT_NAMESPACE, RECLAIM_AGENT_ENABLED,
+    RECLAIM_AGENT_KEY, RECLAIM_REASON_ANNOTATION, RECLAIM_REQUESTED_ANNOTATION,
     RECLAIM_REQUESTED_AT_ANNOTATION, SYSTEM_NAMESPACE,
 };
 use serde_json::{Value, json};
+
+use crate::controller;
 
 /// The name of the policy that binds the agent to its own Node.
 pub const POLICY: &str = "5spot-reclaim-agent-own-node";
@@ -49,7 +51,8 @@ impl Settings {
     /// Everything that a workload cluster is given before its first machine with
     /// `killIfCommands`, in the order in which it is applied. Cannot fail.
     pub fn documents(&self) -> Vec<Value> {
-        let mut all = vec![namespace(), service_account()];
+        let mut all = namespaces().to_vec();
+        all.push(service_account());
         all.extend(roles());
         all.extend(policy());
         all.push(self.daemon_set());
@@ -58,8 +61,7 @@ impl Settings {
 
     /// The agent on each node that the operator has labelled for it.
     pub fn daemon_set(&self) -> Value {
-        let mut daemon_set =
-            object("apps/v1", "DaemonSet", AGENT, Some(SYSTEM_NAMESPACE));
+        let mut daemon_set = object("apps/v1", "DaemonSet", AGENT, Some(AGENT_NAMESPACE));
         daemon_set["spec"] = json!({
             "selector": {"matchLabels": labels()},
             "updateStrategy": {
@@ -124,22 +126,20 @@ impl Settings {
     }
 }
 
-/// The namespace of the agents and their configurations. Seeing the host's processes is more
-/// than the stricter Pod Security Standards allow.
-pub fn namespace() -> Value {
-    let mut namespace = object("v1", "Namespace", SYSTEM_NAMESPACE, None);
-    let mut labels =
-        BTreeMap::from([("app.kubernetes.io/name".to_owned(), "5spot".to_owned())]);
-    labels.insert(
-        "pod-security.kubernetes.io/enforce".to_owned(),
-        "privileged".to_owned(),
-    );
-    namespace["metadata"]["labels"] = json!(labels);
-    namespace
+/// The namespace of the configurations, which is that of the operator where both are in one
+/// cluster, and the namespace of the agents. Seeing the host's processes is more than the
+/// stricter Pod Security Standards allow, and more than belongs beside the operator's token.
+pub fn namespaces() -> [Value; 2] {
+    let mut namespace = object("v1", "Namespace", AGENT_NAMESPACE, None);
+    namespace["metadata"]["labels"] = json!({
+        "app.kubernetes.io/name": "5spot",
+        "pod-security.kubernetes.io/enforce": "privileged",
+    });
+    [controller::Settings::default().namespace(), namespace]
 }
 
 fn service_account() -> Value {
-    let mut account = object("v1", "ServiceAccount", AGENT, Some(SYSTEM_NAMESPACE));
+    let mut account = object("v1", "ServiceAccount", AGENT, Some(AGENT_NAMESPACE));
     account["automountServiceAccountToken"] = false.into();
     account
 }
@@ -152,7 +152,7 @@ pub fn roles() -> [Value; 4] {
     let subjects = json!([{
         "kind": "ServiceAccount",
         "name": AGENT,
-        "namespace": SYSTEM_NAMESPACE,
+        "namespace": AGENT_NAMESPACE,
     }]);
     let binding = |kind: &str, role: &str, namespace: Option<&str>| {
         let mut binding = object(version, kind, AGENT, namespace);
@@ -186,7 +186,7 @@ pub fn roles() -> [Value; 4] {
 /// A token that does not say on which node its pod runs may write to none.
 pub fn policy() -> [Value; 2] {
     let version = "admissionregistration.k8s.io/v1";
-    let user = format!("system:serviceaccount:{SYSTEM_NAMESPACE}:{AGENT}");
+    let user = format!("system:serviceaccount:{AGENT_NAMESPACE}:{AGENT}");
     let annotations = ANNOTATIONS.map(|key| format!("'{key}'")).join(", ");
     let mut policy = object(version, "ValidatingAdmissionPolicy", POLICY, None);
     policy["spec"] = json!({

@@ -326,3 +326,32 @@ fn nobody_anonymous_or_everybody_is_bound() {
         .collect();
     none(bound);
 }
+
+#[test]
+fn what_is_installed_for_operator_and_agent_agrees_where_both_are_in_one_cluster() {
+    let agent = fivespot_install::agent::Settings::default().documents();
+    let identity = |it: &Value| {
+        let meta = &it["metadata"];
+        (
+            it["kind"].clone(),
+            meta["namespace"].clone(),
+            meta["name"].clone(),
+        )
+    };
+    let mut shared = 0;
+    for ours in documents() {
+        for theirs in agent.iter().filter(|it| identity(it) == identity(&ours)) {
+            assert_eq!(*theirs, ours, "the one applied last would decide");
+            shared += 1;
+        }
+    }
+    assert_eq!(shared, 1, "the namespace of the operator");
+    // Pods that see their host stay out of it.
+    let daemon_set = agent.iter().find(|it| it["kind"] == "DaemonSet").unwrap();
+    assert_eq!(daemon_set["metadata"]["namespace"], "5spot-reclaim-agent");
+    let home = agent.iter().find(|it| {
+        it["kind"] == "Namespace" && it["metadata"]["name"] == "5spot-reclaim-agent"
+    });
+    let level = "pod-security.kubernetes.io/enforce";
+    assert_eq!(home.unwrap()["metadata"]["labels"][level], "privileged");
+}

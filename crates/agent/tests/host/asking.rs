@@ -24,7 +24,7 @@ const NODE: &str = "/api/v1/nodes/worker-1";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/5spot-system/configmaps";
 const CONFIG_MAP: &str =
     "/api/v1/namespaces/5spot-system/configmaps/reclaim-agent-worker-1";
-const AGENT: &str = "system:serviceaccount:5spot-system:5spot-reclaim-agent";
+const AGENT: &str = "system:serviceaccount:5spot-reclaim-agent:5spot-reclaim-agent";
 
 /// Long enough for any machine; what takes this long will not come.
 const NEVER: Duration = Duration::from_mins(2);
