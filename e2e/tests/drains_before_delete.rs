@@ -21,6 +21,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     ),
     promise!(pods_that_nobody_can_move_are_not_waited_for),
     promise!(a_pod_that_comes_during_the_drain_is_drained_too),
+    promise!(a_pod_that_takes_its_time_to_end_is_waited_for),
     promise!(a_machine_without_a_node_goes_at_once).on_embedded_alone(
         "needs a host that takes seconds of the operator's time to join",
     ),
@@ -229,6 +230,24 @@ async fn a_pod_that_comes_during_the_drain_is_drained_too() {
     let is_evicted = |pod: &str| told.iter().any(|line| line.ends_with(pod));
     assert!(is_evicted("create second 201"), "{told:?}");
     assert!(!is_evicted("create first 201"), "{told:?}");
+}
+
+async fn a_pod_that_takes_its_time_to_end_is_waited_for() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("slow", "worker").await;
+    cluster.hold(&pod_path("slow")).await;
+    cluster.pass_to(CLOSING).await;
+    let ends = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
+    cluster.soon(&pod_path("slow"), ends).await;
+    cluster.pass_to("2026-03-06T23:02:00Z").await;
+    let [_, _, machine] = cluster.triple("worker");
+    let machine = cluster.get(&machine).await.expect("it waits");
+    assert_eq!(machine["metadata"].get("deletionTimestamp"), None);
+    cluster.release(&pod_path("slow")).await;
+    let limit = instant("2026-03-06T23:04:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
 }
 
 async fn a_machine_without_a_node_goes_at_once() {

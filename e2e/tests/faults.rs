@@ -96,6 +96,10 @@ const FAULTS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "a drain is over while pods are still ending",
+        &["drains_before_delete::a_pod_that_takes_its_time_to_end_is_waited_for"],
+    ),
+    (
         "DaemonSet and mirror pods hold up a drain",
         &["drains_before_delete::pods_that_nobody_can_move_are_not_waited_for"],
     ),
@@ -209,6 +213,12 @@ const FAULTS: &[(&str, &[&str])] = &[
         "the documented texts of refusals are not those of the product",
         &[
             "admits_exactly_the_table::a_malformed_duration_is_refused_with_its_field_and_value",
+        ],
+    ),
+    (
+        "the finalizer is given up early, or although nobody asked for that",
+        &[
+            "leaves_when_deleted::a_day_later_the_finalizer_goes_where_that_is_asked_for_and_nowhere_else",
         ],
     ),
     (

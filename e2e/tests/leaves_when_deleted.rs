@@ -16,6 +16,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(even_where_orphans_were_asked_for),
     promise!(one_without_a_machine_is_gone_at_once),
     promise!(a_namespace_that_is_deleted_takes_its_machine_along),
+    promise!(a_day_later_the_finalizer_goes_where_that_is_asked_for_and_nowhere_else),
 ];
 
 async fn leaves_with(propagation: &str) {
@@ -116,4 +117,24 @@ async fn a_namespace_that_is_deleted_takes_its_machine_along() {
     cluster.release_rights("team-a").await;
     let namespace = "/api/v1/namespaces/team-a";
     cluster.wait_until_gone(namespace, limit).await;
+}
+
+async fn a_day_later_the_finalizer_goes_where_that_is_asked_for_and_nowhere_else() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let patient = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let [_, infrastructure, _] = cluster.triple("worker");
+    cluster.hold(&infrastructure).await;
+    let worker = machine_path("worker");
+    cluster.delete(&worker).await;
+    cluster.pass_to("2026-03-08T12:00:00Z").await;
+    let object = cluster.get(&worker).await.expect("waited for");
+    assert_eq!(object["status"]["phase"], "ShuttingDown");
+    drop(patient);
+    let _operator =
+        cluster.operator_with(|options| options.force_finalizer_on_timeout = true);
+    let limit = instant("2026-03-08T12:10:00Z");
+    cluster.wait_until_gone(&worker, limit).await;
+    assert!(cluster.get(&infrastructure).await.is_some(), "left behind");
+    cluster.release(&infrastructure).await;
 }

@@ -87,6 +87,12 @@ impl Cluster {
         self.operator_through(Tally::default())
     }
 
+    /// Starts an operator with other options than usual.
+    pub fn operator_with(&self, change: impl FnOnce(&mut Options)) -> Operator {
+        let between = (Arc::new(Open) as Arc<dyn Proxy>, Life::default());
+        self.start_operator(Tally::default(), between, change)
+    }
+
     /// Starts an operator whose writes are counted; it dies with the tally, if that has a
     /// limit.
     pub fn operator_through(&self, tally: Tally) -> Operator {
