@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use benches::{Log, Stage};
 use jiff::{Timestamp, ToSpan as _};
-use serde_json::json;
 use tokio::process::{Child, Command};
 
 use crate::count::Counts;
@@ -55,13 +54,7 @@ pub(crate) async fn count(args: &Args) -> Result<Counts, Box<dyn Error + Send + 
 /// Makes a namespace with so many machines in it.
 async fn prepare(machines: usize) -> Result<Stage, Box<dyn Error + Send + Sync>> {
     let stage = Stage::set("idle").await?;
-    let cluster = json!({
-        "apiVersion": "cluster.x-k8s.io/v1beta2",
-        "kind": "Cluster",
-        "metadata": {"name": "production-cluster"},
-        "spec": {"clusterNetwork": {"pods": {"cidrBlocks": ["10.244.0.0/16"]}}},
-    });
-    stage.create(cluster).await?;
+    stage.add_cluster().await?;
     let day = in_three_days()?;
     for number in 0..machines {
         let machine = idle_machine(&format!("idle-{number}"), &day);

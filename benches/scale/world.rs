@@ -39,13 +39,7 @@ impl World {
     /// Makes the namespace and the Cluster, and waits until machines can join it.
     pub(crate) async fn make(machines: usize) -> Result<Self, Failure> {
         let stage = Stage::set("scale").await?;
-        let cluster = json!({
-            "apiVersion": "cluster.x-k8s.io/v1beta2",
-            "kind": "Cluster",
-            "metadata": {"name": "production-cluster"},
-            "spec": {"clusterNetwork": {"pods": {"cidrBlocks": ["10.244.0.0/16"]}}},
-        });
-        stage.create(cluster).await?;
+        stage.add_cluster().await?;
         let world = Self { stage, machines };
         let path = format!(
             "/apis/cluster.x-k8s.io/v1beta2/namespaces/{}/clusters/production-cluster",

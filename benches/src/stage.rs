@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use fivespot_testkit::path_of;
+use fivespot_testkit::{Contract, cluster_object, path_of};
 use http::{Method, Request};
 use kube::{Client, Config};
 use serde_json::{Value, json};
@@ -78,6 +78,15 @@ impl Stage {
     /// The namespace.
     pub fn namespace(&self) -> &str {
         &self.namespace
+    }
+
+    /// Creates the Cluster that [`scheduled_machine`](fivespot_testkit::scheduled_machine) names.
+    ///
+    /// # Errors
+    /// The server refuses it.
+    pub async fn add_cluster(&self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.create(cluster_object(Contract::V1Beta2)).await?;
+        Ok(())
     }
 
     /// Creates an object in the namespace.
