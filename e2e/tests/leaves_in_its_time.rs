@@ -96,6 +96,8 @@ async fn a_disabled_machine_with_an_hour_of_grace_stays_beyond_it() {
     set_timeouts(&cluster, "1h").await;
     let disable = json!({"spec": {"schedule": {"enabled": false}}});
     cluster.patch(&machine_path("worker"), &disable).await;
+    let is_disabled = |object: &Value| object["status"]["phase"] == "Disabled";
+    cluster.soon(&machine_path("worker"), is_disabled).await;
     for time in ["2026-03-06T15:59:00Z", "2026-03-06T16:01:00Z"] {
         cluster.pass_to(time).await;
         let status = cluster.status("worker").await;
