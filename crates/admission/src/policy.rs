@@ -6,8 +6,7 @@
 //!
 //! use fivespot_admission::KubeVersion;
 //! use fivespot_admission::policy::{
-//!     Binding, GroupVersionKind, GroupVersionResource, Operation, Policies, Policy, Request,
-//!     User,
+//!     Binding, GroupVersionKind, Policies, Policy, Request,
 //! };
 //! use serde_json::json;
 //!
@@ -30,23 +29,8 @@
 //! );
 //!
 //! let object = json!({"metadata": {"name": "a"}, "spec": {"color": "red"}});
-//! let request = Request {
-//!     operation: Operation::Create,
-//!     kind: GroupVersionKind { group: "example.com", version: "v1", kind: "Widget" },
-//!     resource: GroupVersionResource {
-//!         group: "example.com", version: "v1", resource: "widgets",
-//!     },
-//!     equivalents: &[],
-//!     subresource: "",
-//!     namespace: "",
-//!     name: "a",
-//!     object: Some(&object),
-//!     old_object: None,
-//!     options: None,
-//!     user: &User::default(),
-//!     dry_run: false,
-//!     namespace_object: None,
-//! };
+//! let kind = GroupVersionKind { group: "example.com", version: "v1", kind: "Widget" };
+//! let request = Request::create(kind, "widgets", &object);
 //! let decision = policies.decide(&request, &());
 //! assert_eq!(
 //!     decision.denied().expect("it is refused").message,

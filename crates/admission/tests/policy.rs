@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use fivespot_admission::policy::{
     Access, Authorizer, Binding, Decision, GroupVersionKind, GroupVersionResource,
-    Operation, ParamKind, Permission, Policies, Policy, Request, Target, User, World,
+    ParamKind, Permission, Policies, Policy, Request, Target, User, World,
 };
 use fivespot_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
@@ -64,19 +64,10 @@ fn policies(policy: Value, binding: Value) -> Policies {
 
 fn create<'a>(object: &'a Value, user: &'a User) -> Request<'a> {
     Request {
-        operation: Operation::Create,
-        kind: KIND,
-        resource: V1,
-        equivalents: &[],
-        subresource: "",
         namespace: "ns",
         name: "a",
-        object: Some(object),
-        old_object: None,
-        options: None,
         user,
-        dry_run: false,
-        namespace_object: None,
+        ..Request::create(KIND, V1.resource, object)
     }
 }
 

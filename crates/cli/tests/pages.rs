@@ -10,10 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::{
-    Binding, GroupVersionKind, GroupVersionResource, Operation, Policies, Policy,
-    Request, User,
-};
+use fivespot_admission::policy::{Binding, GroupVersionKind, Policies, Policy, Request};
 use fivespot_api::{name, vap};
 use fivespot_testkit::Page;
 use serde_json::Value;
@@ -55,29 +52,12 @@ fn the_page_about_admission_shows_the_annotation_of_an_audit() {
     let policy = Policy::compile(&vap::policy(), KubeVersion::default()).unwrap();
     let binding = Binding::compile(&vap::binding(vap::Action::Audit)).unwrap();
     let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
-    let request = Request {
-        operation: Operation::Create,
-        kind: GroupVersionKind {
-            group: name::GROUP,
-            version: name::VERSION,
-            kind: name::KIND,
-        },
-        resource: GroupVersionResource {
-            group: name::GROUP,
-            version: name::VERSION,
-            resource: name::PLURAL,
-        },
-        equivalents: &[],
-        subresource: "",
-        namespace: "default",
-        name: "test-reserved-label",
-        object: Some(&object),
-        old_object: None,
-        options: None,
-        user: &User::default(),
-        dry_run: false,
-        namespace_object: None,
+    let kind = GroupVersionKind {
+        group: name::GROUP,
+        version: name::VERSION,
+        kind: name::KIND,
     };
+    let request = Request::create(kind, name::PLURAL, &object);
     let annotations = policies.decide(&request, &()).audit_annotations;
     let told = &annotations["validation.policy.admission.k8s.io/validation_failure"];
     let page = read("docs/admission.md");

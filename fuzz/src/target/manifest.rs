@@ -3,10 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use fivespot_admission::crd::Crd;
-use fivespot_admission::policy::{
-    Binding, GroupVersionKind, GroupVersionResource, Operation, Policies, Policy,
-    Request, User,
-};
+use fivespot_admission::policy::{Binding, GroupVersionKind, Policies, Policy, Request};
 use fivespot_admission::{FieldError, KubeVersion};
 use fivespot_api::rules::{RULES, Rule};
 use fivespot_api::{crd, name, vap};
@@ -272,29 +269,12 @@ pub(super) fn decide(bytes: &[u8]) -> String {
     };
     let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
     let object = asked(&RULES[1], "five minutes")["request"]["object"].clone();
-    let request = Request {
-        operation: Operation::Create,
-        kind: GroupVersionKind {
-            group: name::GROUP,
-            version: name::VERSION,
-            kind: name::KIND,
-        },
-        resource: GroupVersionResource {
-            group: name::GROUP,
-            version: name::VERSION,
-            resource: name::PLURAL,
-        },
-        equivalents: &[],
-        subresource: "",
-        namespace: "default",
-        name: "a",
-        object: Some(&object),
-        old_object: None,
-        options: None,
-        user: &User::default(),
-        dry_run: false,
-        namespace_object: None,
+    let kind = GroupVersionKind {
+        group: name::GROUP,
+        version: name::VERSION,
+        kind: name::KIND,
     };
+    let request = Request::create(kind, name::PLURAL, &object);
     let (first, second) = (
         policies.decide(&request, &()),
         policies.decide(&request, &()),

@@ -119,6 +119,49 @@ pub struct Request<'a> {
     pub namespace_object: Option<&'a Value>,
 }
 
+/// Somebody of whom nothing is known.
+static NOBODY: User = User {
+    name: String::new(),
+    uid: String::new(),
+    groups: Vec::new(),
+    extra: BTreeMap::new(),
+};
+
+impl<'a> Request<'a> {
+    /// The creation of `object` by somebody of whom nothing is known, with nothing further to
+    /// say; whatever is different is set in what comes back. Name and namespace are those in the
+    /// object, empty where it has none. Cannot fail.
+    pub fn create(
+        kind: GroupVersionKind<'a>,
+        plural: &'a str,
+        object: &'a Value,
+    ) -> Self {
+        let text = |pointer: &str| {
+            let found = object.pointer(pointer).and_then(Value::as_str);
+            found.unwrap_or_default()
+        };
+        Self {
+            operation: Operation::Create,
+            kind,
+            resource: GroupVersionResource {
+                group: kind.group,
+                version: kind.version,
+                resource: plural,
+            },
+            equivalents: &[],
+            subresource: "",
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name"),
+            object: Some(object),
+            old_object: None,
+            options: None,
+            user: &NOBODY,
+            dry_run: false,
+            namespace_object: None,
+        }
+    }
+}
+
 impl Request<'_> {
     pub(super) fn is_namespace(&self) -> bool {
         self.resource.group.is_empty() && self.resource.resource == "namespaces"

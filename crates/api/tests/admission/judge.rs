@@ -5,11 +5,17 @@ use std::sync::Arc;
 use fivespot_admission::KubeVersion;
 use fivespot_admission::crd::{Crd, CustomResource, RuleCost};
 use fivespot_admission::policy::{
-    Binding, Decision, GroupVersionKind, GroupVersionResource, Operation, Policies,
-    Policy, Request, User,
+    Binding, Decision, GroupVersionKind, Operation, Policies, Policy, Request,
 };
 use fivespot_api::{crd, name, vap};
 use serde_json::Value;
+
+/// What is admitted.
+pub(crate) const KIND: GroupVersionKind<'static> = GroupVersionKind {
+    group: name::GROUP,
+    version: name::VERSION,
+    kind: name::KIND,
+};
 
 /// Which layers are in force.
 pub(crate) struct Judge {
@@ -102,38 +108,14 @@ impl Judge {
 
     /// What the policy says, also to what the CRD refuses.
     pub(crate) fn decide(&self, object: &Value, old: Option<&Value>) -> Decision {
-        let text = |pointer: &str| {
-            object
-                .pointer(pointer)
-                .and_then(Value::as_str)
-                .unwrap_or("")
+        let operation = match old {
+            Some(_) => Operation::Update,
+            None => Operation::Create,
         };
         let request = Request {
-            operation: if old.is_some() {
-                Operation::Update
-            } else {
-                Operation::Create
-            },
-            kind: GroupVersionKind {
-                group: name::GROUP,
-                version: name::VERSION,
-                kind: name::KIND,
-            },
-            resource: GroupVersionResource {
-                group: name::GROUP,
-                version: name::VERSION,
-                resource: name::PLURAL,
-            },
-            equivalents: &[],
-            subresource: "",
-            namespace: text("/metadata/namespace"),
-            name: text("/metadata/name"),
-            object: Some(object),
+            operation,
             old_object: old,
-            options: None,
-            user: &User::default(),
-            dry_run: false,
-            namespace_object: None,
+            ..Request::create(KIND, name::PLURAL, object)
         };
         self.policies.decide(&request, &())
     }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::{
-    Binding, GroupVersionKind, GroupVersionResource, Operation, ParamKind, Policies,
-    Policy, Request, User, World,
-};
+use fivespot_admission::policy::{Binding, ParamKind, Policies, Policy, Request, World};
 use fivespot_api::rules::Rule;
 use fivespot_api::{name, vap};
 use serde_json::{Value, json};
+
+use crate::admission::judge::KIND;
 
 /// A cluster with one ConfigMap, or none.
 struct Cluster(Option<Value>);
@@ -33,29 +32,7 @@ fn answer(params: Option<Value>, (rule, example): (&str, &str)) -> String {
     let binding = Binding::compile(&vap::params::binding()).unwrap();
     let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
     let object = Rule::find(rule).unwrap().example(example);
-    let request = Request {
-        operation: Operation::Create,
-        kind: GroupVersionKind {
-            group: name::GROUP,
-            version: name::VERSION,
-            kind: name::KIND,
-        },
-        resource: GroupVersionResource {
-            group: name::GROUP,
-            version: name::VERSION,
-            resource: name::PLURAL,
-        },
-        equivalents: &[],
-        subresource: "",
-        namespace: "default",
-        name: "worker",
-        object: Some(&object),
-        old_object: None,
-        options: None,
-        user: &User::default(),
-        dry_run: false,
-        namespace_object: None,
-    };
+    let request = Request::create(KIND, name::PLURAL, &object);
     let decision = policies.decide(&request, &Cluster(params));
     let told = decision.denied().map(|it| it.message.clone());
     let told = told.unwrap_or_default();
