@@ -65,6 +65,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
         ("The model", "model.json", model as fn(&Value) -> String),
         ("The mistakes", "mutants.json", mutants),
         ("The simulation", "simulation.json", simulation),
+        ("The agent", "reclaim.json", agent),
     ];
     for (heading, file, text) in texts {
         let path = root.join(RESULTS).join(file);
@@ -148,5 +149,25 @@ fn simulation(result: &Value) -> String {
          hundred thousand are `cargo run --release -p simulation -- --seeds 0..100000`. Not in these\n\
          stories: several operators at a time, and clocks that go back.\n",
     );
+    text
+}
+
+fn agent(result: &Value) -> String {
+    let mut text = format!(
+        "From the start of a listed program to the annotation on its Node, {} starts beside {} other\n\
+         processes, with the real agent over TLS, and what the agent costs while nothing starts:\n\
+         `cargo bench -p fivespot-agent`.\n\n\
+         | by | p50 | p99 | most | idle, of one core | resident memory |\n|---|---:|---:|---:|---:|---:|\n",
+        result["starts"], result["processes"],
+    );
+    for (name, means) in [("process events", "events"), ("scans each 250 ms", "scan")] {
+        let cost = &result[means];
+        let resident = cost["resident"].as_f64().unwrap_or_default() / 1024.0;
+        let _ = writeln!(
+            text,
+            "| {name} | {} ms | {} ms | {} ms | {} % | {resident:.1} MiB |",
+            cost["p50"], cost["p99"], cost["most"], cost["idle"]
+        );
+    }
     text
 }

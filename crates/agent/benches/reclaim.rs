@@ -1,5 +1,6 @@
 //! From the start of a listed program to the annotation on its Node, and what the agent costs
-//! while nothing starts: `cargo bench -p fivespot-agent`.
+//! while nothing starts: `cargo bench -p fivespot-agent`. With `-- --record FILE` the numbers are
+//! kept in that file, below the directory of the workspace.
 //!
 //! The agent is the real binary, in a process of its own, over TLS; the API server is the
 //! embedded one; the programs are copies of `sleep`.
@@ -19,6 +20,7 @@ use fivespot_apiserver::{
 };
 use fivespot_clock::Clock;
 use futures::{Stream, StreamExt as _};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -59,13 +61,21 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
+    let words: Vec<String> = std::env::args().collect();
     // cargo test compiles this too, and must not run it.
-    if std::env::args().any(|word| word == "--bench") {
-        runtime.unwrap().block_on(measure());
+    if !words.iter().any(|word| word == "--bench") {
+        return;
+    }
+    let costs = runtime.unwrap().block_on(measure());
+    let file = words.iter().skip_while(|word| *word != "--record").nth(1);
+    if let Some(file) = file {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let text = serde_json::to_string_pretty(&costs).unwrap();
+        fs::write(format!("{root}/{file}"), text + "\n").unwrap();
     }
 }
 
-async fn measure() {
+async fn measure() -> Value {
     let bench = Bench::prepare().await;
     let crowd = fs::canonicalize("/bin/sleep").unwrap();
     let crowd: Vec<Running> = (0..CROWD)
@@ -75,30 +85,28 @@ async fn measure() {
     println!(
         "means    p50 ms   p99 ms   most ms  idle CPU %  resident KiB  anonymous KiB"
     );
+    let mut costs = json!({"processes": CROWD, "starts": STARTS});
     for means in ["events", "scan"] {
-        let agent = bench.agent(means).await;
-        let mut took = Vec::new();
-        for round in 0..STARTS {
-            took.push(bench.start(round).await);
-        }
-        took.sort_unstable();
-        let at = |percent: usize| {
-            let last = took.len() - 1;
-            took[last * percent / 100].as_secs_f64() * 1e3
-        };
-        let before = cpu(&agent);
-        sleep(IDLE).await;
-        let share = (cpu(&agent) - before) / IDLE.as_secs_f64() * 100.0;
+        let cost = bench.cost(means).await;
         println!(
-            "{means:<7} {:>7.1} {:>8.1} {:>9.1} {share:>11.2} {:>13} {:>14}",
-            at(50),
-            at(99),
-            at(100),
-            memory(&agent, "VmRSS"),
-            memory(&agent, "RssAnon"),
+            "{means:<7} {:>7.1} {:>8.1} {:>9.1} {:>11.2} {:>13} {:>14}",
+            cost.p50, cost.p99, cost.most, cost.idle, cost.resident, cost.anonymous,
         );
+        costs[means] = serde_json::to_value(cost).unwrap();
     }
     drop(crowd);
+    costs
+}
+
+/// What an agent costs: milliseconds, a share of one core in percent, KiB.
+#[derive(Serialize)]
+struct Cost {
+    p50: f64,
+    p99: f64,
+    most: f64,
+    idle: f64,
+    resident: u64,
+    anonymous: u64,
 }
 
 fn run(command: &mut Command) -> Running {
@@ -123,10 +131,10 @@ fn cpu(process: &Running) -> f64 {
 }
 
 /// One of the lines about memory, in KiB.
-fn memory(process: &Running, what: &str) -> String {
+fn memory(process: &Running, what: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", process.0.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with(what)).unwrap();
-    line.split_whitespace().nth(1).unwrap().to_owned()
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 impl Bench {
@@ -194,6 +202,31 @@ impl Bench {
         agent
     }
 
+    /// What an agent that sees by these means costs.
+    async fn cost(&self, means: &str) -> Cost {
+        let agent = self.agent(means).await;
+        let mut took = Vec::new();
+        for round in 0..STARTS {
+            took.push(self.start(round).await);
+        }
+        took.sort_unstable();
+        let at = |percent: usize| {
+            let last = took.len() - 1;
+            tenths(took[last * percent / 100].as_secs_f64() * 1e3)
+        };
+        let before = cpu(&agent);
+        sleep(IDLE).await;
+        let share = (cpu(&agent) - before) / IDLE.as_secs_f64() * 100.0;
+        Cost {
+            p50: at(50),
+            p99: at(99),
+            most: at(100),
+            idle: (share * 100.0).round() / 100.0,
+            resident: memory(&agent, "VmRSS"),
+            anonymous: memory(&agent, "RssAnon"),
+        }
+    }
+
     async fn events(&self) -> impl Stream<Item = WatchEvent> + Unpin + use<> {
         let selector = Selector::fields("metadata.name=worker-1");
         let list = self.client.list("/api/v1/nodes", &selector).await.unwrap();
@@ -222,6 +255,11 @@ impl Bench {
         self.annotate(json!({REQUESTED: null})).await;
         took
     }
+}
+
+/// To one decimal.
+fn tenths(number: f64) -> f64 {
+    (number * 10.0).round() / 10.0
 }
 
 async fn until(
