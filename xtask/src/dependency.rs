@@ -61,13 +61,18 @@ const ROOMS: &[Room] = &[
         is_pure: false,
     },
     Room {
+        name: "https",
+        may_use: &[],
+        is_pure: false,
+    },
+    Room {
         name: "controller",
         may_use: &["api", "plan", "capi", "admission", "clock"],
         is_pure: false,
     },
     Room {
         name: "webhook",
-        may_use: &["api", "admission", "clock"],
+        may_use: &["api", "admission", "clock", "https"],
         is_pure: false,
     },
     Room {
@@ -77,7 +82,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "apiserver",
-        may_use: &["admission", "clock"],
+        may_use: &["admission", "clock", "https"],
         is_pure: false,
     },
     Room {

@@ -1,21 +1,15 @@
 //! The server behind a socket: TLS, a bearer token, limits, an orderly end.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fivespot_https::Limits;
 use http::{Request, Response};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
+use tokio::net::TcpListener;
 
 use crate::body::Body;
 use crate::credentials::Credentials;
@@ -24,14 +18,13 @@ use crate::service::{bearer_token, refuse, respond};
 use crate::status::Status;
 use crate::user::User;
 
-/// How long a client may take for its handshake, and for the head of a request. An idle
-/// connection that is kept for a further HTTP/1 request ends with it too.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often an HTTP/2 client is asked whether it is still there, and how long it may
-/// take to say so.
-const PING_EVERY: Duration = Duration::from_secs(30);
-/// How long requests that are being answered have when the server stops.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How much clients may take. A watch is a request that does not end by itself, and is cut off
+/// when the server stops.
+const LIMITS: Limits = Limits {
+    connections: 4096,
+    streams: 1000,
+    farewell: Duration::from_secs(2),
+};
 
 /// Why a server does not listen.
 #[derive(Debug, thiserror::Error)]
@@ -49,8 +42,8 @@ pub enum Error {
 
 impl Server {
     /// Serves clients over TLS until `stop` ends: an administrator with the token of
-    /// `credentials`, service accounts with theirs. Then waits up to two seconds for requests that are being answered. Clients behind a
-    /// socket never hold a virtual clock.
+    /// `credentials`, service accounts with theirs. Then waits up to two seconds for requests
+    /// that are being answered. Clients behind a socket never hold a virtual clock.
     ///
     /// Without a token clients are `system:anonymous`, who may ask for health and version.
     ///
@@ -70,36 +63,16 @@ impl Server {
             server: self.clone(),
             credentials: credentials.clone(),
         });
-        let acceptor = TlsAcceptor::from(credentials.tls());
-        let (stopping, stopped) = watch::channel(false);
-        let mut connections = JoinSet::new();
-        let mut stop = std::pin::pin!(stop);
-        loop {
-            tokio::select! {
-                () = &mut stop => break,
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => {
-                        let (door, acceptor) = (door.clone(), acceptor.clone());
-                        let stopped = stopped.clone();
-                        connections.spawn(connection(stream, acceptor, door, stopped));
-                    }
-                    // The connection that failed is the client's; too many open files
-                    // pass when others close.
-                    Err(error) => {
-                        tracing::debug!(%error, "connection not accepted");
-                        tokio::time::sleep(Duration::from_millis(10)).await;
-                    }
-                },
-            }
-        }
-        drop(listener);
-        // Nobody may be listening any more.
-        let _ = stopping.send(true);
-        let ended = async { while connections.join_next().await.is_some() {} };
-        // Watches do not end by themselves and are cut off.
-        let _ = tokio::time::timeout(FAREWELL, ended).await;
-        connections.shutdown().await;
+        let server = fivespot_https::Server {
+            listener,
+            tls: credentials.tls(),
+            limits: LIMITS,
+        };
+        let respond = move |request| {
+            let door = door.clone();
+            async move { door.answer(request).await }
+        };
+        server.serve(respond, stop).await;
         Ok(())
     }
 }
@@ -124,46 +97,5 @@ impl Door {
             Some(token) if self.credentials.accepts(token) => Ok(User::admin()),
             Some(token) => self.server.authenticate(token),
         }
-    }
-}
-
-async fn connection(
-    stream: TcpStream,
-    acceptor: TlsAcceptor,
-    door: Arc<Door>,
-    mut stopped: watch::Receiver<bool>,
-) {
-    // Events are small and must not wait for more to come.
-    let _ = stream.set_nodelay(true);
-    let handshake = tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await;
-    let Ok(Ok(stream)) = handshake else {
-        tracing::debug!("no TLS handshake");
-        return;
-    };
-    let service = service_fn(move |request| {
-        let door = door.clone();
-        async move { Ok::<_, Infallible>(door.answer(request).await) }
-    });
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(PING_EVERY);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        _ = stopped.changed() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(error = %error, "connection ended");
     }
 }
