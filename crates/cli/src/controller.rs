@@ -1,7 +1,6 @@
 //! `5spot controller`: the operator, against a real cluster.
 
 mod flag;
-pub(crate) mod port;
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -51,7 +50,11 @@ async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
         coordination = ?options.coordination,
         "operator started"
     );
-    ports.serve(&options.instruments);
+    let (metrics, health) = (options.instruments.clone(), options.instruments.clone());
+    ports.serve(
+        move |path| metrics.on_metrics_port(path),
+        move |path, detail| health.on_health_port(path, detail),
+    );
     let outcome = until_told(options, &mut signals).await;
     tracing::info!(
         in_order = matches!(outcome, Outcome::Yes),

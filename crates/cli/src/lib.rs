@@ -19,6 +19,7 @@ mod generate;
 mod log;
 mod output;
 mod parallel;
+mod port;
 mod preview;
 mod signals;
 mod status;

@@ -2,7 +2,6 @@
 
 mod look;
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +12,10 @@ use fivespot_webhook::mounted::Mounted;
 use fivespot_webhook::upkeep::{self, Condition, Upkeep};
 use fivespot_webhook::{Certificate, Judge, Metrics};
 use kube::Client;
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::cluster::Source;
-use crate::controller::port::bind;
+use crate::port::{Ports, bind};
 use crate::signals::Signals;
 use crate::{Failure, Outcome, log};
 use look::Look;
@@ -76,23 +74,11 @@ pub(crate) struct Args {
     /// The ValidatingWebhookConfiguration whose caBundle is kept
     #[arg(long, value_name = "NAME", default_value = name::WEBHOOK_CONFIGURATION)]
     configuration: String,
-    /// The address of all ports
-    #[arg(long, env = "BIND_ADDRESS", value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
-    bind_address: IpAddr,
     /// The port on which API servers ask; 0 for a free one
     #[arg(long, value_name = "PORT", default_value_t = fivespot_install::webhook::PORT)]
     port: u16,
-    /// The port of /metrics; 0 for a free one
-    #[arg(
-        long,
-        env = "METRICS_PORT",
-        value_name = "PORT",
-        default_value_t = 8080
-    )]
-    metrics_port: u16,
-    /// The port of /healthz and /readyz; 0 for a free one
-    #[arg(long, env = "HEALTH_PORT", value_name = "PORT", default_value_t = 8081)]
-    health_port: u16,
+    #[command(flatten)]
+    ports: Ports,
     /// How long to go on serving after the signal to stop, while API servers still learn that
     /// this instance goes
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
@@ -112,7 +98,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 async fn operate(args: &Args, judge: Judge) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
-    let ports = Ports::listen(args).await?;
+    let https = bind("--port", args.ports.address, args.port).await?;
+    let ports = args.ports.listen().await?;
     let certificate = Certificate::default();
     let condition = keep(args, &certificate).await?;
     let look = Look {
@@ -121,16 +108,20 @@ async fn operate(args: &Args, judge: Judge) -> Result<Outcome, Failure> {
         condition,
         ..Look::default()
     };
-    look.serve(ports.metrics, ports.health);
+    let (metrics, health) = (look.clone(), look.clone());
+    ports.serve(
+        move |path| metrics.on_metrics_port(path),
+        move |path, _| health.on_health_port(path),
+    );
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
-        address = ?ports.https.local_addr().ok(),
+        address = ?https.local_addr().ok(),
         "webhook started"
     );
     let (stop, stopped) = oneshot::channel::<()>();
     let observed = (Arc::new(judge), look.metrics.clone() as _);
     let stopped = async { _ = stopped.await };
-    let serving = fivespot_webhook::serve(ports.https, &certificate, observed, stopped);
+    let serving = fivespot_webhook::serve(https, &certificate, observed, stopped);
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
         () = signals.heard() => {}
@@ -186,24 +177,6 @@ impl Args {
             webhook: name::WEBHOOK_NAME.to_owned(),
             names: own.into_iter().chain(self.serving_name.clone()).collect(),
         }
-    }
-}
-
-/// The ports, open.
-struct Ports {
-    https: TcpListener,
-    metrics: TcpListener,
-    health: TcpListener,
-}
-
-impl Ports {
-    async fn listen(args: &Args) -> Result<Self, Failure> {
-        let address = args.bind_address;
-        Ok(Self {
-            https: bind("--port", address, args.port).await?,
-            metrics: bind("--metrics-port", address, args.metrics_port).await?,
-            health: bind("--health-port", address, args.health_port).await?,
-        })
     }
 }
 

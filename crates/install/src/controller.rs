@@ -3,17 +3,11 @@
 use fivespot_api::name;
 use serde_json::{Value, json};
 
-use crate::pod;
+use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
 use crate::role::{Reach, Rights, metadata};
 
-/// The port of the metrics.
-pub const METRICS_PORT: u16 = 8080;
-/// The port of the probes.
-pub const HEALTH_PORT: u16 = 8081;
 /// The ports on which API servers usually listen.
 pub(crate) const API_SERVER_PORTS: [u16; 2] = [443, 6443];
-/// The namespace from which metrics may be read.
-const MONITORING_NAMESPACE: &str = "monitoring";
 
 /// The operator in one management cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,27 +66,8 @@ impl Settings {
     /// The operator.
     pub fn deployment(&self) -> Value {
         let mut deployment = self.object(("apps/v1", "Deployment"), name::CONTROLLER);
-        let labels = name::controller_labels();
-        deployment["spec"] = json!({
-            "replicas": self.replicas,
-            "selector": {"matchLabels": labels},
-            "strategy": {
-                "type": "RollingUpdate",
-                "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
-            },
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "serviceAccountName": name::CONTROLLER,
-                    "automountServiceAccountToken": true,
-                    "enableServiceLinks": false,
-                    "nodeSelector": {"kubernetes.io/os": "linux"},
-                    "topologySpreadConstraints": pod::spread(&labels),
-                    "securityContext": pod::security_context(),
-                    "containers": [self.container()],
-                },
-            },
-        });
+        let who = (name::CONTROLLER, &name::controller_labels());
+        deployment["spec"] = pod::deployment(who, self.replicas, self.container());
         deployment
     }
 
@@ -182,9 +157,7 @@ impl Settings {
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
                 {
-                    "from": [{"namespaceSelector": {"matchLabels": {
-                        "kubernetes.io/metadata.name": MONITORING_NAMESPACE,
-                    }}}],
+                    "from": pod::metrics_readers(),
                     "ports": [port("TCP", METRICS_PORT)],
                 },
                 {"ports": [port("TCP", HEALTH_PORT)]},

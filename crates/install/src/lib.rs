@@ -15,7 +15,7 @@ mod chart;
 pub mod controller;
 pub mod file;
 pub mod permission;
-mod pod;
+pub mod pod;
 pub mod provider;
 pub mod role;
 pub mod webhook;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The user and the group of the processes: of nobody.
 const NOBODY: u32 = 65532;
 
-pub(crate) fn security_context() -> Value {
+fn security_context() -> Value {
     json!({
         "runAsNonRoot": true,
         "runAsUser": NOBODY,
@@ -25,8 +25,49 @@ pub(crate) fn container_security_context() -> Value {
     })
 }
 
+/// The port of the metrics.
+pub const METRICS_PORT: u16 = 8080;
+/// The port of the probes.
+pub const HEALTH_PORT: u16 = 8081;
+
+/// Where a network policy lets metrics be read from: the namespace `monitoring`.
+pub(crate) fn metrics_readers() -> Value {
+    json!([{"namespaceSelector": {"matchLabels": {
+        "kubernetes.io/metadata.name": "monitoring",
+    }}}])
+}
+
+/// The `spec` of a Deployment whose pods bear `labels`, act as `account` and run `container`
+/// alone. A new instance is there before an old one goes.
+pub(crate) fn deployment(
+    (account, labels): (&str, &BTreeMap<String, String>),
+    replicas: u32,
+    container: Value,
+) -> Value {
+    json!({
+        "replicas": replicas,
+        "selector": {"matchLabels": labels},
+        "strategy": {
+            "type": "RollingUpdate",
+            "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
+        },
+        "template": {
+            "metadata": {"labels": labels},
+            "spec": {
+                "serviceAccountName": account,
+                "automountServiceAccountToken": true,
+                "enableServiceLinks": false,
+                "nodeSelector": {"kubernetes.io/os": "linux"},
+                "topologySpreadConstraints": spread(labels),
+                "securityContext": security_context(),
+                "containers": [container],
+            },
+        },
+    })
+}
+
 /// Instances keep apart where there are nodes enough.
-pub(crate) fn spread(labels: &BTreeMap<String, String>) -> Value {
+fn spread(labels: &BTreeMap<String, String>) -> Value {
     json!([{
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",

@@ -6,16 +6,13 @@ use serde_json::{Value, json};
 
 use crate::controller::API_SERVER_PORTS;
 use crate::permission::Scope;
-use crate::{pod, role};
+use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
+use crate::role;
 
 /// The port on which API servers ask.
 pub const PORT: u16 = 9443;
 /// The port of the Service.
 const SERVICE_PORT: u16 = 443;
-/// The port of the metrics.
-const METRICS_PORT: u16 = 8080;
-/// The port of the probes.
-const HEALTH_PORT: u16 = 8081;
 /// How long an API server waits for an answer.
 const TIMEOUT_SECONDS: u32 = 5;
 /// The first minor version whose API server knows match conditions of webhooks.
@@ -144,28 +141,11 @@ impl Settings {
     /// The webhook.
     pub fn deployment(&self) -> Value {
         let mut deployment = self.object(("apps/v1", "Deployment"), name::WEBHOOK);
-        let labels = name::webhook_labels();
-        deployment["spec"] = json!({
-            "replicas": self.replicas,
-            "selector": {"matchLabels": labels},
-            "strategy": {
-                "type": "RollingUpdate",
-                "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
-            },
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "serviceAccountName": name::WEBHOOK,
-                    "automountServiceAccountToken": true,
-                    "enableServiceLinks": false,
-                    "terminationGracePeriodSeconds": 40,
-                    "nodeSelector": {"kubernetes.io/os": "linux"},
-                    "topologySpreadConstraints": pod::spread(&labels),
-                    "securityContext": pod::security_context(),
-                    "containers": [self.container()],
-                },
-            },
-        });
+        let who = (name::WEBHOOK, &name::webhook_labels());
+        deployment["spec"] = pod::deployment(who, self.replicas, self.container());
+        // It goes on answering for a while after it is told to stop.
+        deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] =
+            40.into();
         deployment
     }
 
@@ -218,9 +198,7 @@ impl Settings {
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
                 {
-                    "from": [{"namespaceSelector": {"matchLabels": {
-                        "kubernetes.io/metadata.name": "monitoring",
-                    }}}],
+                    "from": pod::metrics_readers(),
                     "ports": [port(METRICS_PORT)],
                 },
                 // API servers are in no pod that a selector could name.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::net::{IpAddr, Ipv4Addr};
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use clap::ValueEnum;
@@ -13,8 +12,8 @@ use fivespot_controller::{
 use jiff::SignedDuration;
 use kube::Client;
 
-use super::port::Ports;
 use crate::cluster::Source;
+use crate::port::Ports;
 use crate::{Failure, log};
 
 /// Run the operator until it is told to stop.
@@ -128,20 +127,8 @@ pub(crate) struct Args {
         default_value = "0"
     )]
     instance_id: String,
-    /// The address of the metrics and health ports
-    #[arg(long, env = "BIND_ADDRESS", value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
-    bind_address: IpAddr,
-    /// The port of /metrics; 0 for a free one
-    #[arg(
-        long,
-        env = "METRICS_PORT",
-        value_name = "PORT",
-        default_value_t = 8080
-    )]
-    metrics_port: u16,
-    /// The port of /healthz and /readyz; 0 for a free one
-    #[arg(long, env = "HEALTH_PORT", value_name = "PORT", default_value_t = 8081)]
-    health_port: u16,
+    #[command(flatten)]
+    ports: Ports,
     #[command(flatten)]
     pub(crate) log: log::Settings,
 }
@@ -209,11 +196,7 @@ impl Args {
             identity,
             max_starts_per_minute: self.max_starts_per_minute,
             force_finalizer_on_timeout: self.force_finalizer_on_timeout,
-            ports: Ports {
-                address: self.bind_address,
-                metrics: self.metrics_port,
-                health: self.health_port,
-            },
+            ports: self.ports,
         })
     }
 

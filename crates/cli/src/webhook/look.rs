@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fivespot_clock::Clock;
-use fivespot_controller::{Answer, Detail, serve};
+use fivespot_controller::Answer;
 use fivespot_webhook::upkeep::Condition;
 use fivespot_webhook::{Certificate, Metrics};
-use tokio::net::TcpListener;
 
 /// What can be seen of a webhook from beside it. Clones see the same.
 #[derive(Clone, Debug, Default)]
@@ -20,24 +19,12 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Answers on both ports until the process ends.
-    pub(super) fn serve(&self, metrics: TcpListener, health: TcpListener) {
-        let own = self.clone();
-        tokio::spawn(serve(metrics, move |path: &str, _: Detail| {
-            own.on_metrics_port(path)
-        }));
-        let own = self.clone();
-        tokio::spawn(serve(health, move |path: &str, _: Detail| {
-            own.on_health_port(path)
-        }));
-    }
-
     /// From now on it is not ready, so that no new question comes.
     pub(super) fn leave(&self) {
         self.is_leaving.store(true, Ordering::Relaxed);
     }
 
-    fn on_metrics_port(&self, path: &str) -> Answer {
+    pub(super) fn on_metrics_port(&self, path: &str) -> Answer {
         match path {
             "/metrics" => Answer {
                 code: 200,

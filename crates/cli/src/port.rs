@@ -1,21 +1,40 @@
-//! The ports on which the operator is looked into.
+//! The ports on which the operator and the webhook are looked into.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use fivespot_controller::{Detail, Instruments, serve};
+use fivespot_controller::{Answer, Detail, serve};
+use fivespot_install::pod;
 use tokio::net::TcpListener;
 
 use crate::Failure;
 
 /// Where metrics and health are served.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Ports {
-    /// The address of both.
+    /// The address of all ports
+    #[arg(
+        long = "bind-address",
+        env = "BIND_ADDRESS",
+        value_name = "IP",
+        default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+    )]
     pub(crate) address: IpAddr,
-    /// The port of the metrics; 0 for a free one.
-    pub(crate) metrics: u16,
-    /// The port of the health; 0 for a free one.
-    pub(crate) health: u16,
+    /// The port of /metrics; 0 for a free one
+    #[arg(
+        long = "metrics-port",
+        env = "METRICS_PORT",
+        value_name = "PORT",
+        default_value_t = pod::METRICS_PORT
+    )]
+    metrics: u16,
+    /// The port of /healthz and /readyz; 0 for a free one
+    #[arg(
+        long = "health-port",
+        env = "HEALTH_PORT",
+        value_name = "PORT",
+        default_value_t = pod::HEALTH_PORT
+    )]
+    health: u16,
 }
 
 /// The ports, open.
@@ -41,20 +60,21 @@ impl Ports {
 }
 
 impl Listening {
-    /// Serves both until the process ends.
-    pub(crate) fn serve(self, instruments: &Instruments) {
+    /// Answers on both until the process ends.
+    pub(crate) fn serve<M, H>(self, on_metrics: M, on_health: H)
+    where
+        M: Fn(&str) -> Answer + Clone + Send + 'static,
+        H: Fn(&str, Detail) -> Answer + Clone + Send + 'static,
+    {
         let address = |listener: &TcpListener| listener.local_addr().ok();
         tracing::info!(
             metrics = ?address(&self.metrics),
             health = ?address(&self.health),
             "ports are open"
         );
-        let own = instruments.clone();
-        let answer = move |path: &str, _: Detail| own.on_metrics_port(path);
-        tokio::spawn(serve(self.metrics, answer));
-        let own = instruments.clone();
-        let answer = move |path: &str, detail: Detail| own.on_health_port(path, detail);
-        tokio::spawn(serve(self.health, answer));
+        let on_metrics = move |path: &str, _: Detail| on_metrics(path);
+        tokio::spawn(serve(self.metrics, on_metrics));
+        tokio::spawn(serve(self.health, on_health));
     }
 }
 
@@ -76,8 +96,6 @@ pub(crate) async fn bind(
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use super::*;
 
     #[tokio::test]
