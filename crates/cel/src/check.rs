@@ -11,6 +11,7 @@ use crate::ast::{Expr, Kind};
 use crate::error::{CompileError, CompileErrors};
 use crate::library::Overload;
 use crate::parser::located;
+use crate::pattern::Pattern;
 use crate::unify::Substitutions;
 use crate::{Env, Type, Value};
 
@@ -20,6 +21,9 @@ pub(crate) struct Tree {
     pub(crate) root: Expr,
     pub(crate) types: Vec<Type>,
     pub(crate) references: HashMap<usize, Reference>,
+    /// The patterns that have been looked at, kept so that planning finds them.
+    #[expect(dead_code, reason = "they live as long as this does")]
+    patterns: Vec<Pattern>,
 }
 
 impl Tree {
@@ -69,12 +73,13 @@ pub(crate) fn check(
             .iter()
             .map(|ty| checker.substitutions.finish(ty));
         let types: Vec<Type> = types.collect();
-        literals::check(&root, &types, env.dialect(), &mut checker.errors);
+        let patterns = literals::check(&root, &types, env.dialect(), &mut checker.errors);
         if checker.errors.is_empty() {
             return Ok(Tree {
                 root,
                 types,
                 references: checker.references,
+                patterns,
             });
         }
     }

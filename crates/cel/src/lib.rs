@@ -57,7 +57,7 @@ pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::{escape, is_reserved};
 pub use estimate::{Bounds, CostEstimate};
 pub use library::LibraryValue;
-pub use pattern::compile as compile_pattern;
+pub use pattern::Pattern;
 pub use program::Program;
 pub use time::{Duration, Timestamp};
 pub use ty::{Field, ListKind, ListType, MapType, ObjectType, Type};

@@ -5,18 +5,16 @@
 //! special. Patterns are translated once, when the
 //! expression or schema that holds them is compiled.
 
-use regex::Regex;
+mod compiled;
+
+pub use compiled::Pattern;
 
 /// Most repetitions that RE2 counts, as in `a{1000}`.
 const MOST_REPEATS: u32 = 1000;
 
-/// Compiles `pattern`.
-///
-/// # Errors
-/// Why Go would not compile it, in Go's words as far as they are known.
-pub fn compile(pattern: &str) -> Result<Regex, String> {
-    let translated = Translator::new(pattern).run()?;
-    Regex::new(&translated).map_err(|error| go_words(pattern, &error.to_string()))
+/// The same pattern in the syntax of the `regex` crate.
+fn translate(pattern: &str) -> Result<String, String> {
+    Translator::new(pattern).run()
 }
 
 fn go_words(pattern: &str, rust: &str) -> String {
@@ -279,7 +277,7 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &str, text: &str) -> bool {
-        compile(pattern).unwrap().is_match(text)
+        Pattern::new(pattern).unwrap().is_match(text)
     }
 
     #[test]
@@ -307,6 +305,18 @@ mod tests {
         assert!(!matches(r"^\Qa.b\E$", "axb"));
         assert!(matches("^a{,2}$", "a{,2}"));
         assert!(matches("^a{2}$", "aa"));
+    }
+
+    #[test]
+    fn what_grows_too_large_is_refused_before_it_meets_text() {
+        let why = Pattern::new(r"\pL{1000}").unwrap_err();
+        assert_eq!(why, r"error parsing regexp: invalid syntax: `\pL{1000}`");
+    }
+
+    #[test]
+    fn a_pattern_that_is_built_late_matches_like_any_other() {
+        assert!(matches("^([^/]{1,253}/)?[^/]+$", "a.b/é"));
+        assert!(!matches("^([^/]{1,253}/)?[^/]+$", "a/b/c"));
     }
 
     #[test]
@@ -340,7 +350,7 @@ mod tests {
             ),
         ];
         for (pattern, why) in rows {
-            assert_eq!(compile(pattern).unwrap_err(), why, "{pattern}");
+            assert_eq!(Pattern::new(pattern).unwrap_err(), why, "{pattern}");
         }
     }
 }

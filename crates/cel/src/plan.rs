@@ -10,7 +10,8 @@ use crate::check::{Reference, Tree};
 use crate::cost::Formula;
 use crate::library::regex::compiled;
 use crate::library::{Overload, no_such_overload};
-use crate::{RunError, Value, pattern};
+use crate::pattern::Pattern;
+use crate::{RunError, Value};
 
 use constant::{
     constant_list, constant_map, is_conversion, is_dispatched, member, qualified, single,
@@ -233,9 +234,7 @@ impl Planner<'_> {
         let formula = Formula::of(name, single(&overloads));
         let regex = match args.get(1) {
             Some(Node::Const(Value::String(source))) => match compiled(name) {
-                Some(run) => {
-                    Some((run, pattern::compile(source).map_err(RunError::text)?))
-                }
+                Some(run) => Some((run, Pattern::new(source).map_err(RunError::text)?)),
                 None => None,
             },
             _ => None,

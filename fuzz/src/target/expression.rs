@@ -2,7 +2,7 @@
 
 use fivespot_api::rules::RULES;
 use fivespot_cel::{
-    Bounds, Budget, Dialect, Env, ObjectType, Program, Type, Variables, compile_pattern,
+    Bounds, Budget, Dialect, Env, ObjectType, Pattern, Program, Type, Variables,
 };
 use serde_json::json;
 
@@ -250,17 +250,17 @@ pub(super) fn evaluate(bytes: &[u8]) -> String {
 /// A pattern that is accepted can be matched, and means the same when it is compiled again.
 pub(super) fn match_pattern(bytes: &[u8]) -> String {
     let pattern = text(bytes);
-    match compile_pattern(&pattern) {
+    match Pattern::new(&pattern) {
         Err(why) => why,
-        Ok(regex) => {
-            let again = compile_pattern(&pattern).map(|it| it.as_str().to_owned());
+        Ok(compiled) => {
+            let again = Pattern::new(&pattern).map(|it| it.as_str().to_owned());
             assert_eq!(
                 again.as_deref(),
-                Ok(regex.as_str()),
+                Ok(compiled.as_str()),
                 "it is translated anew"
             );
             let texts = ["", "mon-fri", "a.b\nc", "é9_", "0-9,18-23"];
-            let matched = texts.map(|text| u8::from(regex.is_match(text)));
+            let matched = texts.map(|text| u8::from(compiled.is_match(text)));
             format!(
                 "matches {}",
                 matched

@@ -1,7 +1,6 @@
 //! One node of a schema, read from JSON.
 
 use indexmap::IndexMap;
-use regex::Regex;
 use serde_json::{Map, Value};
 
 use crate::FieldError;
@@ -86,7 +85,7 @@ pub(crate) struct Checks {
 pub(crate) struct Pattern {
     pub(crate) source: String,
     /// Or why it cannot be compiled.
-    pub(crate) regex: Result<Regex, String>,
+    pub(crate) regex: Result<fivespot_cel::Pattern, String>,
 }
 
 /// One entry of `x-kubernetes-validations`.
@@ -355,7 +354,7 @@ impl<'a> Part<'a> {
     fn pattern(&mut self) -> Option<Pattern> {
         let source = self.text("pattern");
         (!source.is_empty()).then(|| Pattern {
-            regex: fivespot_cel::compile_pattern(&source),
+            regex: fivespot_cel::Pattern::new(&source),
             source,
         })
     }

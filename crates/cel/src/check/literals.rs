@@ -3,21 +3,25 @@
 
 use crate::ast::{Expr, Kind};
 use crate::library::format_text::{self, Part};
-use crate::{Dialect, RunError, Type, Value, pattern};
+use crate::pattern::Pattern;
+use crate::{Dialect, RunError, Type, Value};
 
 /// Reports every literal that Kubernetes refuses, given the types of all expressions by id.
+/// Answers with the patterns among them.
 pub(super) fn check(
     root: &Expr,
     types: &[Type],
     dialect: Dialect,
     errors: &mut Vec<(usize, String)>,
-) {
+) -> Vec<Pattern> {
     let mut validator = Validator {
         types,
         arguments: dialect.minor() >= 29,
         errors,
+        patterns: Vec::new(),
     };
     validator.visit(root, false);
+    validator.patterns
 }
 
 struct Validator<'v> {
@@ -25,6 +29,7 @@ struct Validator<'v> {
     /// Whether arguments are looked at.
     arguments: bool,
     errors: &'v mut Vec<(usize, String)>,
+    patterns: Vec<Pattern>,
 }
 
 impl Validator<'_> {
@@ -88,7 +93,13 @@ impl Validator<'_> {
             return;
         };
         let makes_sense = match (function, value) {
-            ("matches", Value::String(text)) => pattern::compile(text).is_ok(),
+            ("matches", Value::String(text)) => match Pattern::new(text) {
+                Ok(pattern) => {
+                    self.patterns.push(pattern);
+                    true
+                }
+                Err(_) => false,
+            },
             ("duration", value) => value.to_duration().is_ok(),
             ("timestamp", value) => value.to_timestamp().is_ok(),
             _ => true,

@@ -3,10 +3,9 @@
 //! A pattern that is a literal is compiled with the expression; these functions compile
 //! what is only known when it runs.
 
-use regex::Regex;
-
 use super::{Row, global, member, no_such_overload};
-use crate::{RunError, Value, pattern};
+use crate::pattern::Pattern;
+use crate::{RunError, Value};
 
 pub(super) const ROWS: &[Row] = &[
     global("matches", "matches", "string, string -> bool", dynamic),
@@ -38,7 +37,7 @@ pub(super) const ROWS: &[Row] = &[
 
 /// A call with a pattern that is already compiled.
 pub(crate) type RunCompiled =
-    for<'v> fn(&Regex, &[Value<'v>]) -> Result<Value<'v>, RunError>;
+    for<'v> fn(&Pattern, &[Value<'v>]) -> Result<Value<'v>, RunError>;
 
 /// The function of this name, if its second argument is a pattern.
 pub(crate) fn compiled(function: &str) -> Option<RunCompiled> {
@@ -54,8 +53,8 @@ fn with_pattern<'v>(args: &[Value<'v>], run: RunCompiled) -> Result<Value<'v>, R
     let [_, Value::String(source), ..] = args else {
         return no_such_overload();
     };
-    let regex = pattern::compile(source).map_err(RunError::text)?;
-    run(&regex, args)
+    let pattern = Pattern::alone(source).map_err(RunError::text)?;
+    run(&pattern, args)
 }
 
 fn dynamic<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
@@ -79,31 +78,29 @@ fn illegal(error: RunError) -> RunError {
     }
 }
 
-fn matches<'v>(regex: &Regex, args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+fn matches<'v>(pattern: &Pattern, args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
-        [Value::String(text), _] => Ok(Value::Bool(regex.is_match(text))),
+        [Value::String(text), _] => Ok(Value::Bool(pattern.is_match(text))),
         _ => no_such_overload(),
     }
 }
 
-fn find<'v>(regex: &Regex, args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+fn find<'v>(pattern: &Pattern, args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
         [Value::String(text), _] => Ok(Value::text(
-            regex.find(text).map_or("", |found| found.as_str()),
+            pattern.matches(text).next().unwrap_or_default(),
         )),
         _ => no_such_overload(),
     }
 }
 
-fn find_all<'v>(regex: &Regex, args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
+fn find_all<'v>(pattern: &Pattern, args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let (text, most) = match args {
         [Value::String(text), _] => (text, -1),
         [Value::String(text), _, Value::Int(most)] => (text, *most),
         _ => return no_such_overload(),
     };
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let found = regex.find_iter(text).take(most);
-    Ok(Value::list(
-        found.map(|found| Value::text(found.as_str())).collect(),
-    ))
+    let found = pattern.matches(text).take(most);
+    Ok(Value::list(found.map(Value::text).collect()))
 }

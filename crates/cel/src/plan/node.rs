@@ -1,11 +1,10 @@
 //! The steps of an evaluation.
 
-use regex::Regex;
-
 use crate::Value;
 use crate::cost::Formula;
 use crate::library::Overload;
 use crate::library::regex::RunCompiled;
+use crate::pattern::Pattern;
 
 /// One step of an evaluation.
 #[derive(Debug)]
@@ -85,7 +84,7 @@ pub(crate) struct Call {
     pub(crate) in_order: bool,
     pub(crate) formula: Formula,
     /// The pattern, where it is a constant.
-    pub(crate) regex: Option<(RunCompiled, Regex)>,
+    pub(crate) regex: Option<(RunCompiled, Pattern)>,
     /// The slot of the accumulator this call adds to, which is then taken and not copied.
     pub(crate) accumulator: Option<usize>,
 }

@@ -1,0 +1,140 @@
+//! Patterns that are known to be right, and their automata.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
+
+use regex::Regex;
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+use super::{go_words, translate};
+
+/// A regular expression whose syntax is known to be right. Its automaton is built when it is
+/// first used, because most of the patterns of a schema or policy meet no text at all.
+///
+/// All patterns of one source that are in use at a time are one, wherever they stand.
+#[derive(Clone)]
+pub struct Pattern(Arc<Compiled>);
+
+struct Compiled {
+    /// In the syntax of the `regex` crate.
+    translated: String,
+    /// Nothing where there is no automaton, which then matches nothing: not to be had, as
+    /// what could grow too large is built at once.
+    automaton: OnceLock<Option<Regex>>,
+}
+
+/// Automata that have no more parts than this, of some 40 bytes each, are below the `regex`
+/// crate's limit of 10 MB, so that building them later cannot fail.
+const SURELY_SMALL: usize = 100_000;
+/// Parts of an automaton for one range of characters, if those are not all ASCII: at most
+/// 20 sequences of up to four bytes.
+const PARTS_OF_RANGE: usize = 80;
+
+impl Pattern {
+    /// Compiles `pattern`, written as Go's `regexp` (RE2) understands it, unless it is in use
+    /// already.
+    ///
+    /// # Errors
+    /// Why Go would not compile it, in Go's words as far as they are known.
+    pub fn new(pattern: &str) -> Result<Self, String> {
+        if let Some(known) = lookup(pattern) {
+            return Ok(known);
+        }
+        let new = Self::alone(pattern)?;
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() == known.capacity() {
+            known.retain(|_, pattern| pattern.strong_count() > 0);
+        }
+        known.insert(pattern.into(), Arc::downgrade(&new.0));
+        Ok(new)
+    }
+
+    /// Compiles `pattern` for use where it stands, and nowhere else.
+    pub(crate) fn alone(pattern: &str) -> Result<Self, String> {
+        let refused = |error: String| go_words(pattern, &error);
+        let translated = translate(pattern)?;
+        let parsed = regex_syntax::parse(&translated)
+            .map_err(|error| refused(error.to_string()))?;
+        let automaton = OnceLock::new();
+        if parts(&parsed) > SURELY_SMALL {
+            let built =
+                Regex::new(&translated).map_err(|error| refused(error.to_string()))?;
+            let _ = automaton.set(Some(built));
+        }
+        Ok(Self(Arc::new(Compiled {
+            translated,
+            automaton,
+        })))
+    }
+
+    /// Whether the pattern matches somewhere in `text`.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.automaton()
+            .is_some_and(|automaton| automaton.is_match(text))
+    }
+
+    /// The pattern in the syntax of the `regex` crate.
+    pub fn as_str(&self) -> &str {
+        &self.0.translated
+    }
+
+    /// The parts of `text` that match, from left to right.
+    pub(crate) fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        self.automaton()
+            .into_iter()
+            .flat_map(move |automaton| automaton.find_iter(text))
+            .map(|found| found.as_str())
+    }
+
+    fn automaton(&self) -> Option<&Regex> {
+        let Compiled {
+            translated,
+            automaton,
+        } = &*self.0;
+        automaton
+            .get_or_init(|| Regex::new(translated).ok())
+            .as_ref()
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pattern").field(&self.as_str()).finish()
+    }
+}
+
+/// Patterns in use, by source.
+static KNOWN: LazyLock<Mutex<HashMap<Box<str>, Weak<Compiled>>>> =
+    LazyLock::new(Mutex::default);
+
+fn lookup(pattern: &str) -> Option<Pattern> {
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.get(pattern)?.upgrade().map(Pattern)
+}
+
+/// The most parts that the automaton of a pattern may have.
+fn parts(pattern: &Hir) -> usize {
+    let all = |parts: &[Hir]| {
+        let each = parts.iter().map(|part| self::parts(part).saturating_add(1));
+        each.fold(1, usize::saturating_add)
+    };
+    match pattern.kind() {
+        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Class(Class::Bytes(class)) => class.ranges().len().saturating_add(1),
+        HirKind::Class(Class::Unicode(class)) => {
+            let each = if class.is_ascii() { 1 } else { PARTS_OF_RANGE };
+            class.ranges().len().saturating_mul(each).saturating_add(1)
+        }
+        HirKind::Repetition(repetition) => {
+            let most = repetition.max.unwrap_or(repetition.min.saturating_add(1));
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            parts(&repetition.sub)
+                .saturating_add(2)
+                .saturating_mul(most)
+        }
+        HirKind::Capture(capture) => parts(&capture.sub).saturating_add(2),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => all(parts),
+    }
+}
