@@ -3,26 +3,31 @@
 //! conflict, an error and an answer that is lost; every watch dropped, delayed, and begun again
 //! from an old version.
 
+mod striker;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use fivespot_api::{name, reclaim};
 use fivespot_testkit::{
-    Asked, BEFORE_CLOSING, Backend, CLOSING, Cluster, Delivery, Fate, Mortal, Opening,
-    Proxy, instant, machine_path, node_path, scheduled_machine,
+    BEFORE_CLOSING, Backend, CLOSING, Cluster, Mortal, condition, instant, machine_path,
+    mask, node_path, scheduled_machine,
 };
 use futures::future::join_all;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
+use striker::{Fault, Striker, Target};
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
+    promise!(of_an_opening).on_request(VARIABLE),
+    promise!(of_a_closing).on_request(VARIABLE),
     promise!(of_a_closing_that_is_cancelled).on_request(VARIABLE),
     promise!(of_the_kill_switch).on_request(VARIABLE),
     promise!(of_a_reclaim).on_request(VARIABLE),
+    promise!(of_a_deletion).on_request(VARIABLE),
 ];
 
 /// With this set to `all`, each write and each watch meets every fault; else one of them in turn.
@@ -31,160 +36,6 @@ const VARIABLE: &str = "E2E_FAULTS";
 
 /// How many faults are played at the same time.
 const WAVE: usize = 8;
-
-/// What becomes of a write or a watch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    CrashBefore,
-    CrashAfter,
-    Conflict,
-    Error,
-    Lost,
-    Dropped,
-    Delayed,
-    Old,
-}
-
-impl Fault {
-    const OF_WRITES: [Self; 5] = [
-        Self::CrashBefore,
-        Self::CrashAfter,
-        Self::Conflict,
-        Self::Error,
-        Self::Lost,
-    ];
-    const OF_WATCHES: [Self; 3] = [Self::Dropped, Self::Delayed, Self::Old];
-}
-
-/// What a fault strikes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Target {
-    /// The write of that number, from 0.
-    Write(usize),
-    /// The first event of that watch.
-    Watch(String),
-}
-
-/// Strikes one fault, and remembers what passes.
-struct Striker {
-    strike: Option<(Target, Fault)>,
-    /// The versions that an earlier operator's watches began from.
-    old: BTreeMap<String, String>,
-    passed: Mutex<Passed>,
-}
-
-#[derive(Debug, Default)]
-struct Passed {
-    writes: usize,
-    /// The versions that watches began from.
-    began: BTreeMap<String, String>,
-    /// The watches that have delivered something.
-    told: BTreeSet<String>,
-    has_struck: bool,
-}
-
-/// For how long a watch is delayed: longer than a host takes to come up.
-const DELAY: SignedDuration = SignedDuration::from_secs(40);
-
-impl Striker {
-    fn new(strike: Option<(Target, Fault)>, old: BTreeMap<String, String>) -> Arc<Self> {
-        Arc::new(Self {
-            strike,
-            old,
-            passed: Mutex::default(),
-        })
-    }
-
-    fn passed(&self) -> MutexGuard<'_, Passed> {
-        self.passed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn fate(&self, asked: &Asked) -> Fate {
-        if !asked.event.is_write() || asked.event.resource == "events" {
-            return Fate::Pass;
-        }
-        let mut passed = self.passed();
-        let number = passed.writes;
-        passed.writes += 1;
-        match &self.strike {
-            Some((Target::Write(struck), fault)) if *struck == number => {
-                passed.has_struck = true;
-                match fault {
-                    Fault::CrashBefore => Fate::CrashBefore,
-                    Fault::CrashAfter => Fate::CrashAfter,
-                    Fault::Conflict => Fate::Refuse(409, None),
-                    Fault::Error => Fate::Refuse(500, None),
-                    _ => Fate::Lose,
-                }
-            }
-            _ => Fate::Pass,
-        }
-    }
-}
-
-/// A watch, whatever the names in the cluster.
-fn watch(asked: &Asked) -> String {
-    let selector = asked
-        .query
-        .split('&')
-        .find_map(|word| word.strip_prefix("fieldSelector="));
-    let field = selector.and_then(|text| text.split(['=', '%']).next());
-    format!("{} {}", asked.event.resource, field.unwrap_or_default())
-}
-
-impl Proxy for Striker {
-    fn request<'a>(
-        &'a self,
-        asked: &'a Asked,
-    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
-        Box::pin(std::future::ready(self.fate(asked)))
-    }
-
-    fn opening(&self, asked: &Asked) -> Opening {
-        let key = watch(asked);
-        let version = asked
-            .query
-            .split('&')
-            .find_map(|word| word.strip_prefix("resourceVersion="));
-        let mut passed = self.passed();
-        if let Some(version) = version {
-            let began = passed.began.entry(key.clone());
-            began.or_insert_with(|| version.to_owned());
-        }
-        let is_struck = self.strike == Some((Target::Watch(key.clone()), Fault::Old));
-        match self.old.get(&key) {
-            Some(old) if is_struck && !passed.has_struck => {
-                passed.has_struck = true;
-                Opening::From(old.clone())
-            }
-            _ => Opening::Pass,
-        }
-    }
-
-    fn event(&self, asked: &Asked, _: &[u8]) -> Delivery {
-        let key = watch(asked);
-        let mut passed = self.passed();
-        passed.told.insert(key.clone());
-        let fault = match &self.strike {
-            Some((Target::Watch(struck), fault)) if *struck == key => *fault,
-            _ => return Delivery::Pass,
-        };
-        if passed.has_struck {
-            return Delivery::Pass;
-        }
-        match fault {
-            Fault::Dropped => {
-                passed.has_struck = true;
-                Delivery::End
-            }
-            Fault::Delayed => {
-                passed.has_struck = true;
-                Delivery::Late(DELAY)
-            }
-            _ => Delivery::Pass,
-        }
-    }
-}
 
 /// What a play came to.
 struct End {
@@ -355,26 +206,6 @@ fn ours(keys: &Value) -> Value {
     )
 }
 
-fn mask(value: &mut Value, uids: &[(String, String)]) {
-    match value {
-        Value::String(text) => {
-            for (uid, name) in uids {
-                *text = text.replace(uid, name);
-            }
-            let words = text.split(' ').map(|word| {
-                let is_time = word.parse::<Timestamp>().is_ok();
-                if is_time { "<time>" } else { word }
-            });
-            *text = words.collect::<Vec<_>>().join(" ");
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| mask(item, uids)),
-        Value::Object(members) => {
-            members.values_mut().for_each(|member| mask(member, uids));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
 /// Waits, for half an hour at most, until the worker is told to be so; with a fault, everything
 /// takes longer.
 async fn until(cluster: &Cluster, holds: impl Fn(&Value) -> bool) {
@@ -412,6 +243,37 @@ fn worker() -> Value {
 async fn bring_up(cluster: &Cluster) {
     cluster.bring_up(&worker()).await;
     cluster.run_pod("only", "worker").await;
+}
+
+async fn of_an_opening() {
+    let prepare = async |cluster: &Cluster| {
+        let mut worker = worker();
+        worker["spec"]["schedule"]["hoursOfDay"] = json!(["18-20"]);
+        cluster.apply(&worker).await;
+        until_phase(cluster, "Inactive").await;
+    };
+    with_every_fault(prepare, async |cluster| {
+        cluster.pass_to(CLOSING).await;
+        until(cluster, |worker| {
+            let status = &worker["status"];
+            status["phase"] == "Active"
+                && condition(status, "NodeTainted")["status"] == "True"
+        })
+        .await;
+        cluster
+            .pass_until(cluster.within(SignedDuration::from_mins(3)))
+            .await;
+    })
+    .await;
+}
+
+async fn of_a_closing() {
+    with_every_fault(bring_up, async |cluster| {
+        cluster.pass_to(CLOSING).await;
+        until_phase(cluster, "Inactive").await;
+        until_gone(cluster).await;
+    })
+    .await;
 }
 
 async fn of_a_closing_that_is_cancelled() {
@@ -456,6 +318,18 @@ async fn of_a_reclaim() {
         }}});
         cluster.patch(&node_path("worker"), &request).await;
         until_phase(cluster, "Disabled").await;
+        until_gone(cluster).await;
+    })
+    .await;
+}
+
+async fn of_a_deletion() {
+    with_every_fault(bring_up, async |cluster| {
+        cluster.delete(&machine_path("worker")).await;
+        let limit = cluster.within(SignedDuration::from_mins(30));
+        cluster
+            .wait_until_gone(&machine_path("worker"), limit)
+            .await;
         until_gone(cluster).await;
     })
     .await;

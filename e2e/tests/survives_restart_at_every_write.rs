@@ -2,7 +2,7 @@
 //! what it would have brought about undisturbed: nothing double, nothing orphaned.
 
 use fivespot_testkit::{
-    Cluster, Tally, instant, machine_path, pod, pod_path, scheduled_machine,
+    Cluster, Tally, instant, machine_path, mask, pod, pod_path, scheduled_machine,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -184,30 +184,6 @@ async fn world(cluster: &Cluster) -> Vec<Value> {
         mask(object, &names);
     }
     objects
-}
-
-fn mask(value: &mut Value, uids: &[(String, String)]) {
-    match value {
-        Value::String(text) if text.parse::<Timestamp>().is_ok() => {
-            "<time>".clone_into(text);
-        }
-        Value::String(text) => {
-            for (uid, name) in uids {
-                *text = text.replace(uid, name);
-            }
-            // Sentences name days.
-            let words = text.split(' ').map(|word| {
-                let is_time = word.parse::<Timestamp>().is_ok();
-                if is_time { "<time>" } else { word }
-            });
-            *text = words.collect::<Vec<_>>().join(" ");
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| mask(item, uids)),
-        Value::Object(members) => {
-            members.values_mut().for_each(|member| mask(member, uids));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 fn worker() -> Value {

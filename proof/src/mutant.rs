@@ -36,6 +36,10 @@ const CRATES: [&str; 5] = [
     "proof",
 ];
 
+/// What tells the copy from the original in the folder of the builds. With the same version Cargo
+/// would take one for the other, and the model would search a planner with a mistake in it.
+const VERSION: &str = r#"version = "0.0.0-mistaken""#;
+
 /// What became of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -90,6 +94,8 @@ impl Copy {
             .map(|line| {
                 if line.starts_with("members =") {
                     members.as_str()
+                } else if line.starts_with("version =") {
+                    VERSION
                 } else {
                     line
                 }
@@ -127,6 +133,8 @@ impl Copy {
             .args(["--", "model", "--first"])
             .current_dir(&self.tree)
             .env("CARGO_TARGET_DIR", target)
+            // Of one mistake to the next hardly anything has to be compiled again.
+            .env("CARGO_INCREMENTAL", "1")
             .output()?;
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         let broken = told.lines().find_map(|line| line.strip_prefix("broken: "));

@@ -30,7 +30,7 @@ commands below have kept in `proof/results`; `cargo xtask gen` writes the page f
 | mistakes | the model can fail: it finds deliberate mistakes in the planner | `cargo run --release -p proof -- mutants` |
 | simulation | the shipped operator, its caches, retries and Leases' absence included, breaks no law in stories of days | `cargo run --release -p simulation` |
 | promises | what the product promises holds through the Kubernetes API alone, on the embedded server and on real ones | `cargo test -p e2e`, and with `E2E_BACKEND=kubernetes` |
-| faults between operator and server | every write of a cancelled closing, a kill switch and a reclaim with a crash before it and after it, a conflict, an error and a lost answer, and every watch dropped, delayed and begun from an old version, end as if nothing had been | `E2E_FAULTS=all cargo test --release -p e2e --test promises survives_every_fault` |
+| faults between operator and server | every write of an opening, a closing, a cancelled closing, a kill switch, a reclaim and a deletion with a crash before it and after it, a conflict, an error and a lost answer, and every watch dropped, delayed and begun from an old version, end as if nothing had been | `E2E_FAULTS=all cargo test --release -p e2e --test promises survives_every_fault` |
 | benchmarks | nothing; they measure | `cargo bench -p fivespot-schedule`, `cargo bench -p fivespot-plan` |
 
 `cargo test` plays of these faults one for each write and each watch, in turn; with `E2E_FAULTS=all`
