@@ -622,6 +622,26 @@ fn a_policy_asks_the_authorizer_of_its_world() {
 }
 
 #[test]
+fn neither_messages_nor_audit_annotations_can_ask_the_authorizer() {
+    let world = Authorized(Arc::new(Allows(&[])));
+    let object = json!({"metadata": {"name": "a"}});
+    let reason = "authorizer.path('/healthz').check('get').reason()";
+    let message = |spec: Value| {
+        let policies = policies(policy(spec), binding(json!({})));
+        let decision = policies.decide(&create(&object, &User::default()), &world);
+        decision.denied().map(|denial| denial.message.clone())
+    };
+    let annotated = message(json!({"validations": [{"expression": "true"}],
+        "auditAnnotations": [{"key": "k", "valueExpression": reason}]}));
+    insta::assert_snapshot!(annotated.unwrap(), @"widgets.example.com \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: expression 'authorizer.path('/healthz').check('get').reason()' resulted in error: no such attribute(s): authorizer");
+    // What a variable says to a validation it does not say to a message.
+    let told = message(json!({"variables": [{"name": "why", "expression": reason}],
+        "validations": [{"expression": "variables.why == ''",
+            "messageExpression": "variables.why", "message": "the message beside it"}]}));
+    insta::assert_snapshot!(told.unwrap(), @"widgets.example.com \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: the message beside it");
+}
+
+#[test]
 fn a_decision_says_what_each_evaluation_cost() {
     let policies = policies(
         policy(json!({"validations": [{"expression": "object.metadata.name != ''"}]})),

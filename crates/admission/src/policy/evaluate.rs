@@ -61,7 +61,7 @@ impl Policy {
             Ok(verdicts) => verdicts,
             Err(why) => return self.failed(why),
         };
-        let messages = self.run_messages(&scope(), budget);
+        let messages = self.run_messages(&scope().without_authorizer(), budget);
         let mut found = Found::default();
         for (at, (validation, verdict)) in
             self.validations.iter().zip(verdicts).enumerate()
@@ -71,8 +71,9 @@ impl Policy {
                 .refusals
                 .extend(self.refusal(at, validation, verdict, message));
         }
+        let scope = scope().without_authorizer();
         if let Err(why) =
-            self.run_annotations(&scope(), &mut budgets.annotations, &mut found)
+            self.run_annotations(&scope, &mut budgets.annotations, &mut found)
         {
             return self.failed(why);
         }

@@ -19,6 +19,9 @@ pub(super) struct Scope<'v> {
     pub(super) params: &'v Json,
     /// Whether `namespaceObject` may be seen; match conditions may not.
     pub(super) shows_namespace: bool,
+    /// Whether the authorizer may be asked. Kubernetes declares it to messages and audit
+    /// annotations, or to variables that they use, and then gives them none.
+    pub(super) has_authorizer: bool,
     pub(super) known: RefCell<HashMap<&'v str, Result<Value<'v>, RunError>>>,
     /// What composed variables cost since they were last charged.
     pub(super) cost: Cell<u64>,
@@ -49,6 +52,7 @@ impl<'v> Scope<'v> {
             variables,
             params,
             shows_namespace: true,
+            has_authorizer: true,
             known: RefCell::default(),
             cost: Cell::new(0),
         }
@@ -57,6 +61,13 @@ impl<'v> Scope<'v> {
     pub(super) fn without_namespace(self) -> Self {
         Self {
             shows_namespace: false,
+            ..self
+        }
+    }
+
+    pub(super) fn without_authorizer(self) -> Self {
+        Self {
+            has_authorizer: false,
             ..self
         }
     }
@@ -92,6 +103,9 @@ impl<'v> Activation<'v> for Scope<'v> {
             "namespaceObject" => Binding::Json(&NULL),
             "params" => Binding::Json(self.params),
             "variables" => Binding::Lazy,
+            "authorizer" | "authorizer.requestResource" if !self.has_authorizer => {
+                return None;
+            }
             "authorizer" => asking(self.inputs.authorizer.as_ref()?),
             "authorizer.requestResource" => {
                 asking(self.inputs.request_resource.as_ref()?)
