@@ -120,6 +120,10 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// No overload takes the arguments, and nobody says which they are.
+    pub(crate) const NO_SUCH_OVERLOAD: Self =
+        Self::Evaluation(Cow::Borrowed("no such overload"));
+
     pub(crate) fn text(text: impl Into<Cow<'static, str>>) -> Self {
         Self::Evaluation(text.into())
     }

@@ -209,6 +209,31 @@ impl Overload {
     }
 }
 
+impl Overload {
+    /// Whether the function sees for itself what it is given, so much of it as it has
+    /// parameters.
+    fn is_unguarded(&self, args: usize) -> bool {
+        matches!(self.function, "distinct" | "flatten" | "sort")
+            && self.params.len() == args
+    }
+
+    /// Whether the API server has one implementation for all overloads of the function,
+    /// or does not look at the types before it calls one.
+    pub(crate) fn is_one_for_all(&self) -> bool {
+        self.function.starts_with(['_', '@', '!', '-'])
+            || matches!(
+                self.function,
+                "contains"
+                    | "dyn"
+                    | "endsWith"
+                    | "matches"
+                    | "size"
+                    | "startsWith"
+                    | "type"
+            )
+    }
+}
+
 static FUNCTIONS: LazyLock<HashMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
     let mut functions: HashMap<&'static str, Vec<Overload>> = HashMap::new();
     for library in LIBRARIES {
@@ -241,6 +266,29 @@ pub(crate) fn overloads(
         .filter(move |overload| overload.since <= dialect.minor())
 }
 
+/// Calls the first overload that takes the arguments.
+///
+/// # Errors
+/// That of the call, or that none takes them: most functions then tell their types.
+pub(crate) fn call<'v>(
+    overloads: &[&'static Overload],
+    args: &[Value<'v>],
+) -> Result<Value<'v>, RunError> {
+    let takes = |it: &&&Overload| it.accepts(args) || it.is_unguarded(args.len());
+    if let Some(overload) = overloads.iter().find(takes) {
+        return (overload.run)(args);
+    }
+    let Some(first) = overloads.first().filter(|it| !it.is_one_for_all()) else {
+        return no_such_overload();
+    };
+    let types: Vec<_> = args.iter().map(Value::type_name).collect();
+    let types = types.join(", ");
+    Err(RunError::text(format!(
+        "no such overload: {}({types})",
+        first.function
+    )))
+}
+
 /// Longest list and text that a function makes, in items and bytes. Only functions whose
 /// cost does not bound them look at it; nothing an API server would finish gets there.
 const LARGEST_LIST: usize = 4_000_000;
@@ -263,7 +311,7 @@ pub(crate) fn grown(items: usize, more: usize) -> Result<(), RunError> {
 
 /// The error of a call that no overload answers.
 pub(crate) fn no_such_overload<T>() -> Result<T, RunError> {
-    Err(RunError::text("no such overload"))
+    Err(RunError::NO_SUCH_OVERLOAD)
 }
 
 #[cfg(test)]

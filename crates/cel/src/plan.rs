@@ -9,7 +9,7 @@ use crate::ast::{Expr, Fold, Kind, operator};
 use crate::check::{Reference, Tree};
 use crate::cost::Formula;
 use crate::library::regex::compiled;
-use crate::library::{Overload, no_such_overload};
+use crate::library::{self, Overload};
 use crate::pattern::Pattern;
 use crate::{RunError, Value};
 
@@ -222,11 +222,7 @@ impl Planner<'_> {
             && is_conversion(first.function)
         {
             let value = std::slice::from_ref(value);
-            let overload = overloads.iter().find(|overload| overload.accepts(value));
-            return match overload {
-                Some(overload) => (overload.run)(value).map(Node::Const),
-                None => no_such_overload(),
-            };
+            return library::call(&overloads, value).map(Node::Const);
         }
         let name = overloads
             .first()

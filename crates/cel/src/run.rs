@@ -3,7 +3,7 @@
 mod attribute;
 mod fold;
 
-use crate::library::no_such_overload;
+use crate::library::{self, no_such_overload};
 use crate::plan::{Call, Node};
 use crate::program::Declared;
 use crate::value::{Entries, Map, same};
@@ -53,7 +53,7 @@ impl<'v> Run<'_, 'v> {
                     return Ok(Value::Bool(decisive));
                 }
                 Ok(Value::Bool(_)) => continue,
-                Ok(_) => RunError::text("no such overload"),
+                Ok(_) => RunError::NO_SUCH_OVERLOAD,
                 Err(error) if error.ends_run() => return Err(error),
                 Err(error) => error,
             };
@@ -95,8 +95,8 @@ impl<'v> Run<'_, 'v> {
         match self.eval(first)? {
             Value::Optional(Some(value)) if unwrap => value.found(),
             Value::Optional(None) => self.eval(second),
-            Value::Optional(some) => Ok(Value::Optional(some)),
-            _ => no_such_overload(),
+            // What reading a variable has unwrapped is there.
+            there => Ok(there),
         }
     }
 
@@ -220,13 +220,7 @@ fn dispatch<'v>(call: &'v Call, args: &[Value<'v>]) -> Outcome<'v> {
     if let Some((run, regex)) = &call.regex {
         return run(regex, args);
     }
-    match &*call.overloads {
-        [only] => (only.run)(args),
-        many => match many.iter().find(|overload| overload.accepts(args)) {
-            Some(overload) => (overload.run)(args),
-            None => no_such_overload(),
-        },
-    }
+    library::call(&call.overloads, args)
 }
 
 /// What goes on behind it, which an error that ends the run does not.

@@ -758,3 +758,116 @@ fn answer(source: &str, env: &Env) -> Result<bool, String> {
     let found = found.map(|value| value.as_bool() == Some(true));
     found.map_err(|error| error.to_string())
 }
+
+#[test]
+fn functions_tell_which_types_they_do_not_take() {
+    let env = Env::new(Dialect::default());
+    let rows = [
+        ("dyn(1).value() == 1", "no such overload: value(int)"),
+        ("dyn(1).getHours() == 1", "no such overload: getHours(int)"),
+        ("dyn(1).isInteger()", "no such overload: isInteger(int)"),
+        (
+            "quantity('1').isGreaterThan(dyn(2))",
+            "no such overload: isGreaterThan(kubernetes.Quantity, int)",
+        ),
+        (
+            "[dyn({})].all(x, string(x) == '')",
+            "no such overload: string(map)",
+        ),
+        (
+            "string(dyn({})) == ''",
+            "program instantiation failed: no such overload: string(map)",
+        ),
+        // What is one function for all types, and what does not look before it is called.
+        ("dyn(1) + dyn('a') == 1", "no such overload"),
+        ("dyn(1).startsWith('a')", "no such overload"),
+        ("dyn(1).matches('a')", "no such overload"),
+    ];
+    for (source, wanted) in rows {
+        assert_eq!(answer(source, &env), Err(wanted.to_owned()), "{source}");
+    }
+}
+
+#[test]
+fn what_a_variable_has_unwrapped_needs_no_alternative() {
+    let env = Env::new(Dialect::default());
+    let rows = [
+        "optional.of(optional.of(true)).optMap(i, i).orValue(optional.of(false)).orValue(false)",
+        "optional.of(optional.of(true)).optMap(i, i).value().or(optional.of(false)) == dyn(true)",
+    ];
+    for source in rows {
+        assert_eq!(answer(source, &env), Ok(true), "{source}");
+    }
+}
+
+#[test]
+fn whole_numbers_are_no_durations() {
+    let env = Env::new(Dialect::default());
+    let refused = "type conversion error from 'int' to 'google.protobuf.Duration'";
+    let rows = [
+        (
+            "[1].all(x, duration(x) == duration('1s'))",
+            refused.to_owned(),
+        ),
+        (
+            "duration(dyn(1)) == duration('1s')",
+            format!("program instantiation failed: {refused}"),
+        ),
+    ];
+    for (source, wanted) in rows {
+        assert_eq!(answer(source, &env), Err(wanted), "{source}");
+    }
+}
+
+#[test]
+fn timestamps_are_read_as_loosely_as_go_reads_them() {
+    let env = Env::new(Dialect::default());
+    let rows = [
+        ("timestamp('2023-12-31T2:59:59Z').getHours() == 2", true),
+        (
+            "timestamp('2023-12-31T2:59:59,5+02:00') == timestamp('2023-12-31T00:59:59.5Z')",
+            true,
+        ),
+        (
+            "timestamp('2023-12-31T02:00:00+01:60') == timestamp('2023-12-31T00:00:00Z')",
+            true,
+        ),
+    ];
+    for (source, wanted) in rows {
+        assert_eq!(answer(source, &env), Ok(wanted), "{source}");
+    }
+    for text in [
+        "2023-12-31T24:00:00Z",
+        "2023-12-31T:00:00Z",
+        "2023-12-31T2:5:00Z",
+    ] {
+        let source = format!("['{text}'].all(x, timestamp(x) == timestamp(x))");
+        assert!(answer(&source, &env).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn lists_are_searched_beyond_items_of_another_type() {
+    let object = json!({"tags": ["a", ["b"], "c"]});
+    let wrong = "invalid data, expected string, got []interface {}";
+    let rows = [
+        ("'c' in self.tags", Ok(true)),
+        ("'x' in self.tags", Err(wrong)),
+        ("sets.contains(self.tags, ['a', 'c'])", Ok(true)),
+        ("sets.contains(self.tags, ['x'])", Err(wrong)),
+        // What cannot be read is not in a list that the expression makes.
+        ("sets.contains(['a', 'b', 'c'], self.tags)", Ok(false)),
+        ("sets.intersects(self.tags, ['c'])", Ok(true)),
+        ("sets.intersects(['x'], self.tags)", Ok(false)),
+        ("sets.equivalent(self.tags, ['a', 'c'])", Ok(false)),
+        ("sets.equivalent(self.tags, self.tags)", Err(wrong)),
+    ];
+    for (source, wanted) in rows {
+        let program = Program::compile(source, &self_env()).unwrap();
+        let variables = Variables::new().json("self", &object);
+        let found = program.run(&variables, &mut Budget::default());
+        let found = found.map(|value| value.as_bool() == Some(true));
+        let found = found.map_err(|error| error.to_string());
+        assert_eq!(found, wanted.map_err(str::to_owned), "{source}");
+    }
+}

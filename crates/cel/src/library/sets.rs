@@ -1,7 +1,7 @@
 //! The sets extension: lists taken as sets.
 
 use super::{Row, Run, global, no_such_overload};
-use crate::{RunError, Value};
+use crate::{List, RunError, Value};
 
 pub(super) const ROWS: &[Row] = &[
     global(
@@ -24,35 +24,43 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-type Items<'a, 'v> = &'a [Value<'v>];
-
 const CONTAINS: Run = |args| compare(args, |left, right| within(right, left));
 const EQUIVALENT: Run = |args| {
     compare(args, |left, right| {
-        within(left, right) && within(right, left)
+        Ok(within(right, left)? && within(left, right)?)
     })
 };
 const INTERSECTS: Run = |args| {
     compare(args, |left, right| {
-        left.iter().any(|item| is_in(item, right))
+        // What cannot be read is in neither.
+        let mut items = left.iter().flatten();
+        Ok(items.any(|item| right.contains(&item).unwrap_or(false)))
     })
 };
 
-/// The item stands on the left, which matters for what compares on one side only.
-fn is_in(item: &Value<'_>, whole: Items<'_, '_>) -> bool {
-    whole.iter().any(|other| item == other)
-}
-
-fn within(part: Items<'_, '_>, whole: Items<'_, '_>) -> bool {
-    part.iter().all(|item| is_in(item, whole))
+/// Whether all items of a list are in another one. Items behind one that is not are not
+/// even read.
+fn within(part: &List<'_>, whole: &List<'_>) -> Result<bool, RunError> {
+    for item in part.iter() {
+        let is_in = match item {
+            Ok(item) => whole.contains(&item)?,
+            // Only a list of the object asks what it is.
+            Err(error) if matches!(whole, List::Json(..)) => return Err(error),
+            Err(_) => false,
+        };
+        if !is_in {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn compare<'v>(
     args: &[Value<'v>],
-    test: fn(Items<'_, '_>, Items<'_, '_>) -> bool,
+    test: fn(&List<'_>, &List<'_>) -> Result<bool, RunError>,
 ) -> Result<Value<'v>, RunError> {
     let [Value::List(left), Value::List(right)] = args else {
         return no_such_overload();
     };
-    Ok(Value::Bool(test(&left.to_vec()?, &right.to_vec()?)))
+    test(left, right).map(Value::Bool)
 }

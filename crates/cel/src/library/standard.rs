@@ -78,14 +78,7 @@ fn same<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 
 fn contained<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
-        [wanted, Value::List(list)] => {
-            for item in list.iter() {
-                if *wanted == item? {
-                    return Ok(Value::Bool(true));
-                }
-            }
-            Ok(Value::Bool(false))
-        }
+        [wanted, Value::List(list)] => list.contains(wanted).map(Value::Bool),
         [key, Value::Map(map)] => Ok(Value::Bool(map.get(key).is_some())),
         _ => no_such_overload(),
     }

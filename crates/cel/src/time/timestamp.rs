@@ -82,7 +82,13 @@ impl Timestamp {
             return None;
         }
         let days = parse_days(date)?;
-        let (clock, zone) = (clock.get(..8)?, clock.get(8..)?);
+        // Go reads hours of one digit too.
+        let end = if clock.as_bytes().get(1) == Some(&b':') {
+            7
+        } else {
+            8
+        };
+        let (clock, zone) = (clock.get(..end)?, clock.get(end..)?);
         let second_of_day = parse_clock(clock)?;
         let (nanos, zone) = match zone.strip_prefix(['.', ',']) {
             Some(fraction) => {
@@ -240,14 +246,16 @@ fn parse_days(date: &str) -> Option<i64> {
     ((same.month, same.day) == (month, day)).then_some(days)
 }
 
+/// The second of the day of `09:30:00` or `9:30:00`.
 fn parse_clock(clock: &str) -> Option<i64> {
-    let bytes = clock.as_bytes();
-    if bytes.get(2) != Some(&b':') || bytes.get(5) != Some(&b':') {
-        return None;
-    }
-    let hours = two_digits(clock.get(..2)?).filter(|hours| *hours < 24)?;
-    let minutes = two_digits(clock.get(3..5)?).filter(|minutes| *minutes < 60)?;
-    let seconds = two_digits(clock.get(6..8)?).filter(|seconds| *seconds < 60)?;
+    let (hours, rest) = clock.split_once(':')?;
+    let (minutes, seconds) = rest.split_once(':')?;
+    let hours = match hours.as_bytes() {
+        [digit @ b'0'..=b'9'] => i64::from(digit - b'0'),
+        _ => two_digits(hours).filter(|hours| *hours < 24)?,
+    };
+    let minutes = two_digits(minutes).filter(|minutes| *minutes < 60)?;
+    let seconds = two_digits(seconds).filter(|seconds| *seconds < 60)?;
     Some(hours * 3600 + minutes * 60 + seconds)
 }
 
@@ -262,7 +270,8 @@ fn parse_zone(zone: &str) -> Option<i64> {
     };
     let (hours, minutes) = clock.split_once(':')?;
     let hours = two_digits(hours).filter(|hours| *hours <= 24)?;
-    let minutes = two_digits(minutes).filter(|minutes| *minutes < 60)?;
+    // Go takes the sixtieth minute of an offset, though not that of a time.
+    let minutes = two_digits(minutes).filter(|minutes| *minutes <= 60)?;
     Some(sign * (hours * 3600 + minutes * 60))
 }
 

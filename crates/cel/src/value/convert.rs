@@ -156,7 +156,6 @@ impl<'v> Value<'v> {
     pub(crate) fn to_duration(&self) -> Result<Value<'v>, RunError> {
         match self {
             Self::Duration(value) => Ok(Value::Duration(*value)),
-            Self::Int(nanos) => Ok(Value::Duration(Duration::from_nanos(*nanos))),
             Self::String(text) => Duration::parse(text)
                 .map(Value::Duration)
                 .ok_or_else(|| refused(self, "google.protobuf.Duration")),

@@ -63,6 +63,22 @@ impl<'v> List<'v> {
         }
     }
 
+    /// Whether an item equals `wanted`, whatever stands around it.
+    ///
+    /// # Errors
+    /// If none does and any item's JSON is not of the declared type.
+    pub(crate) fn contains(&self, wanted: &Value<'_>) -> Result<bool, RunError> {
+        let mut unread = None;
+        for item in self.iter() {
+            match item {
+                Ok(item) if *wanted == item => return Ok(true),
+                Ok(_) => {}
+                Err(error) => unread = unread.or(Some(error)),
+            }
+        }
+        unread.map_or(Ok(false), Err)
+    }
+
     /// How two such lists compare.
     pub(crate) fn kind(&self) -> &'v ListKind {
         match self {
