@@ -33,6 +33,8 @@ func init() {
 type definition struct {
 	external apiextensionsv1.CustomResourceDefinition
 	internal apiextensions.CustomResourceDefinition
+	// versions are those that objects have been written in.
+	versions map[string]*version
 }
 
 // register says what the server answers to a definition. The definition is nil if it could
@@ -58,7 +60,7 @@ func register(text, oldText json.RawMessage) (*definition, *registration) {
 }
 
 func readDefinition(text json.RawMessage) (*definition, error) {
-	var read definition
+	read := definition{versions: map[string]*version{}}
 	decoder := extensionCodecs.UniversalDeserializer()
 	if _, _, err := decoder.Decode(text, nil, &read.external); err != nil {
 		return nil, err

@@ -21,6 +21,8 @@ import (
 const maxLine = 64 << 20
 
 func main() {
+	// There is more memory than a question needs, and nothing of it is kept.
+	debug.SetGCPercent(800)
 	// What the libraries log is no part of an answer.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)

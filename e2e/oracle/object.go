@@ -32,23 +32,47 @@ type strategy interface {
 	WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string
 }
 
+// version is what the server keeps of a version of a definition.
+type version struct {
+	structural   *structuralschema.Structural
+	main, status strategy
+	// rules is nil where there are none.
+	rules *cel.Validator
+}
+
+// version makes what is kept of a version when an object is first written in it.
+func (d *definition) version(name string) (*version, error) {
+	if known, ok := d.versions[name]; ok {
+		return known, nil
+	}
+	structural, err := d.structural(name)
+	if err != nil {
+		return nil, err
+	}
+	made := &version{structural: structural}
+	if made.main, made.status, err = d.strategies(name, structural); err != nil {
+		return nil, err
+	}
+	if structural != nil {
+		made.rules = cel.NewValidator(structural, true, celconfig.PerCallLimit)
+	}
+	d.versions[name] = made
+	return made, nil
+}
+
 // write decodes an object as the server does and says what it answers.
 func (d *definition) write(asked write) written {
 	object := &unstructured.Unstructured{Object: asked.Object}
-	version := object.GroupVersionKind().Version
-	structural, err := d.structural(version)
+	version, err := d.version(object.GroupVersionKind().Version)
 	if err != nil {
 		return written{Undecodable: err.Error()}
 	}
 	given := written{Unknown: []string{}, Errors: []string{}, Warnings: []string{}}
-	if given.Unknown, err = d.decode(object, structural); err != nil {
+	if given.Unknown, err = d.decode(object, version.structural); err != nil {
 		return written{Undecodable: err.Error()}
 	}
 	given.Object = object.Object
-	main, status, err := d.strategies(version, structural)
-	if err != nil {
-		return written{Undecodable: err.Error()}
-	}
+	main, status := version.main, version.status
 	rules := []string{}
 	ctx := warning.WithWarningRecorder(context.Background(), (*recorder)(&rules))
 	old := &unstructured.Unstructured{Object: asked.OldObject}
@@ -67,7 +91,7 @@ func (d *definition) write(asked write) written {
 		return written{Undecodable: fmt.Sprintf("no operation %q", asked.Operation)}
 	}
 	given.Warnings = append(given.Warnings, rules...)
-	given.Cost = cost(structural, object, old)
+	given.Cost = version.cost(object, old)
 	return given
 }
 
@@ -146,22 +170,18 @@ func (d *definition) strategies(version string, structural *structuralschema.Str
 }
 
 // cost is what the rules spend on an object.
-func cost(structural *structuralschema.Structural, object, old *unstructured.Unstructured) *int64 {
-	if structural == nil {
-		return nil
-	}
-	validator := cel.NewValidator(structural, true, celconfig.PerCallLimit)
-	if validator == nil {
+func (v *version) cost(object, old *unstructured.Unstructured) *int64 {
+	if v.rules == nil {
 		return nil
 	}
 	var before any
 	var options []cel.Option
 	if old != nil {
 		before = old.Object
-		correlated := common.NewCorrelatedObject(object.Object, old.Object, &model.Structural{Structural: structural})
+		correlated := common.NewCorrelatedObject(object.Object, old.Object, &model.Structural{Structural: v.structural})
 		options = append(options, cel.WithRatcheting(correlated))
 	}
-	_, left := validator.Validate(context.Background(), nil, structural, object.Object, before,
+	_, left := v.rules.Validate(context.Background(), nil, v.structural, object.Object, before,
 		celconfig.RuntimeCELCostBudget, options...)
 	if left < 0 {
 		// A limit ended it; what it had cost until then is not told.

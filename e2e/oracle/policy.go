@@ -70,13 +70,13 @@ func (w *world) addBinding(text json.RawMessage) registration {
 }
 
 // hooks are the policies with their bindings, both by name.
-func (w *world) hooks(meter *meter) []validating.PolicyHook {
+func (w *world) hooks() []validating.PolicyHook {
 	byName := func(a, b *admissionregistrationv1.ValidatingAdmissionPolicy) int {
 		return strings.Compare(a.Name, b.Name)
 	}
 	var hooks []validating.PolicyHook
 	for _, policy := range slices.SortedFunc(slices.Values(w.policies), byName) {
-		hook := validating.PolicyHook{Policy: policy, Evaluator: compile(policy, meter)}
+		hook := validating.PolicyHook{Policy: policy, Evaluator: w.validator(policy)}
 		for _, binding := range w.bindings {
 			if binding.Spec.PolicyName == policy.Name {
 				hook.Bindings = append(hook.Bindings, binding)
@@ -93,6 +93,16 @@ func (w *world) hooks(meter *meter) []validating.PolicyHook {
 		}
 	}
 	return hooks
+}
+
+// validator compiles a policy when it is first asked for.
+func (w *world) validator(policy *admissionregistrationv1.ValidatingAdmissionPolicy) validating.Validator {
+	compiled, ok := w.compiled[policy]
+	if !ok {
+		compiled = compile(policy, &w.meter)
+		w.compiled[policy] = compiled
+	}
+	return compiled
 }
 
 // compile does what the plugin does with a policy that it has read, and has the meter see

@@ -34,6 +34,9 @@ type world struct {
 	policies   []*admissionregistrationv1.ValidatingAdmissionPolicy
 	bindings   []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
 	namespaces cache.Indexer
+	compiled   map[*admissionregistrationv1.ValidatingAdmissionPolicy]validating.Validator
+	// meter sees what each evaluation of the policies costs.
+	meter meter
 }
 
 func newWorld(asked *question) *world {
@@ -44,7 +47,8 @@ func newWorld(asked *question) *world {
 			_ = namespaces.Add(&namespace)
 		}
 	}
-	return &world{asked: asked, namespaces: namespaces}
+	compiled := map[*admissionregistrationv1.ValidatingAdmissionPolicy]validating.Validator{}
+	return &world{asked: asked, namespaces: namespaces, compiled: compiled}
 }
 
 // decide puts a request to every policy.
@@ -57,12 +61,12 @@ func (w *world) decide(asked request) decision {
 			admission.Operation(asked.Operation), object(asked.Options), asked.DryRun, asked.User.info()),
 		annotations: given.AuditAnnotations,
 	}
-	meter := &meter{}
+	w.meter = meter{}
 	matcher := matching.NewMatcher(corelisters.NewNamespaceLister(w.namespaces), noClient{})
 	dispatcher := validating.NewDispatcher(w, generic.NewPolicyMatcher(matcher))
 	ctx := warning.WithWarningRecorder(context.Background(), (*recorder)(&given.Warnings))
-	err := dispatcher.Dispatch(ctx, attributes, asked.interfaces(), w.hooks(meter))
-	given.Spent = meter.spent
+	err := dispatcher.Dispatch(ctx, attributes, asked.interfaces(), w.hooks())
+	given.Spent = w.meter.spent
 	if err == nil {
 		return given
 	}

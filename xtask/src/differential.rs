@@ -24,7 +24,8 @@ mod world;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -40,11 +41,13 @@ use oracle::Oracle;
 const ATTEMPTS: usize = 12;
 
 /// What to run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
     cases: u64,
     seed: u64,
     only: Option<u64>,
+    /// A file with one question, in place of those that are made.
+    question: Option<PathBuf>,
     jobs: usize,
     /// Whether the result is kept for the documentation.
     record: bool,
@@ -63,6 +66,7 @@ impl Plan {
             cases: 1000,
             seed: 1,
             only: None,
+            question: None,
             jobs,
             record: false,
             show: 5,
@@ -80,6 +84,10 @@ impl Plan {
             let [flag, number] = pair else {
                 return Err(format!("{} needs a number", pair.join(" ")).into());
             };
+            if *flag == "--question" {
+                plan.question = Some(PathBuf::from(number));
+                continue;
+            }
             let number: u64 = number
                 .parse()
                 .map_err(|_| format!("{flag} needs a number, not '{number}'"))?;
@@ -112,8 +120,12 @@ struct Total {
 /// There is no Go, the oracle cannot be built, or it ends early.
 pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     let program = oracle::build(root)?;
+    if let Some(file) = &plan.question {
+        let question = serde_json::from_str(&fs::read_to_string(file)?)?;
+        return replay(&program, &question);
+    }
     if let Some(case) = plan.only {
-        return replay(&program, plan.seed, case);
+        return replay(&program, &question::question(plan.seed, case));
     }
     let next = AtomicU64::new(0);
     let total = Mutex::new(Total::default());
@@ -121,7 +133,7 @@ pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
         let workers: Vec<_> = (0..plan.jobs)
             .map(|_| {
                 scope.spawn(|| {
-                    work(&program, plan, &next, &total).map_err(|it| it.to_string())
+                    work(&program, &plan, &next, &total).map_err(|it| it.to_string())
                 })
             })
             .collect();
@@ -151,7 +163,7 @@ pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
 /// Takes cases until none is left.
 fn work(
     program: &Path,
-    plan: Plan,
+    plan: &Plan,
     next: &AtomicU64,
     total: &Mutex<Total>,
 ) -> Result<(), Box<dyn Error>> {
@@ -198,6 +210,9 @@ impl Total {
             *self.compared.entry(aspect).or_default() += count;
         }
         for difference in &comparison.differences {
+            // A long run shows what it finds before it has ended.
+            let aspect = difference.aspect.name();
+            eprintln!("case {case}: {aspect} of {}", difference.place);
             *self.differing.entry(difference.aspect).or_default() += 1;
         }
         if !comparison.differences.is_empty() {
@@ -283,19 +298,18 @@ fn shown(
 }
 
 /// Prints one case whole.
-fn replay(program: &Path, seed: u64, case: u64) -> Result<Faults, Box<dyn Error>> {
+fn replay(program: &Path, question: &Value) -> Result<Faults, Box<dyn Error>> {
     let mut oracle = Oracle::start(program)?;
-    let question = question::question(seed, case);
-    let theirs = oracle.ask(&question)?;
-    let ours = ours::answer(&question);
+    let theirs = oracle.ask(question)?;
+    let ours = ours::answer(question);
     for (name, value) in [
-        ("question", &question),
+        ("question", question),
         ("kubernetes", &theirs),
         ("ours", &ours),
     ] {
         println!("{name}: {}", serde_json::to_string_pretty(value)?);
     }
-    let comparison = judge(&mut oracle, &question)?;
+    let comparison = judge(&mut oracle, question)?;
     let faults = comparison.differences.iter().map(|it| {
         let Difference {
             aspect,

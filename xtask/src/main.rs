@@ -27,6 +27,8 @@ usage: cargo xtask <task>
   differential [--cases N] [--seed S] [--jobs J] [--show K] [--case I] [--record]
                  put generated cases to Kubernetes' own libraries and to our engine, and
                  compare (needs Go), printing K of those that differ; with --case, print that one
+  differential --question FILE
+                 the same with one question (JSON, as --case prints it)
   cluster up [--kubernetes 1.30] [--cluster-api 1.8]
                  run a real Kubernetes and a real Cluster API in the background (needs Go)
   cluster down   stop them
