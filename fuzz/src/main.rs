@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use clap::Parser;
 use fuzz::{Found, Hunt, TARGETS, Target};
+use serde_json::{Value, json};
 
 /// Feeds one target, or all of them, with what nobody has written on purpose.
 #[derive(Parser)]
 #[command(after_help = "Examples:
   cargo run --release -p fuzz -- all --seconds 600
+  cargo run --release -p fuzz -- all --seconds 600 --record proof/results/fuzz.json
   cargo run --release -p fuzz -- evaluator --seed 7 --cases 100000
   cargo run --release -p fuzz -- review --replay found.bin")]
 struct Arguments {
@@ -28,6 +30,9 @@ struct Arguments {
     /// Feed this file alone
     #[arg(long)]
     replay: Option<std::path::PathBuf>,
+    /// Write what came of each target to this file too, as JSON
+    #[arg(long, conflicts_with = "replay")]
+    record: Option<std::path::PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -45,20 +50,31 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let mut is_clean = true;
+    let mut results = Vec::new();
     for target in targets {
-        is_clean &= match &arguments.replay {
-            Some(file) => match std::fs::read(file) {
-                Ok(text) => {
-                    println!("{}: {}", target.name, (target.feed)(&text));
-                    true
-                }
-                Err(error) => {
-                    eprintln!("error: reading {}: {error}", file.display());
-                    return ExitCode::from(2);
-                }
-            },
-            None => hunt(target, &arguments),
+        let Some(file) = &arguments.replay else {
+            let result = hunt(target, &arguments);
+            is_clean &= result["clean"] == true;
+            results.push(result);
+            continue;
         };
+        match std::fs::read(file) {
+            Ok(text) => println!("{}: {}", target.name, (target.feed)(&text)),
+            Err(error) => {
+                eprintln!("error: reading {}: {error}", file.display());
+                return ExitCode::from(2);
+            }
+        }
+    }
+    if let Some(file) = &arguments.record {
+        let text = format!(
+            "{:#}\n",
+            json!({"seconds": arguments.seconds, "targets": results})
+        );
+        if let Err(error) = std::fs::write(file, text) {
+            eprintln!("error: writing {}: {error}", file.display());
+            return ExitCode::from(2);
+        }
     }
     if is_clean {
         ExitCode::SUCCESS
@@ -67,7 +83,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn hunt(target: &'static Target, arguments: &Arguments) -> bool {
+/// Feeds one target and says what came of it.
+fn hunt(target: &'static Target, arguments: &Arguments) -> Value {
     let hunt = Hunt {
         seed: arguments.seed,
         cases: arguments.cases,
@@ -80,11 +97,12 @@ fn hunt(target: &'static Target, arguments: &Arguments) -> bool {
                 target.name, tally.cases, tally.answers, tally.slowest
             );
             let _ = std::io::stdout().flush();
-            true
+            json!({"target": target.name, "clean": true, "texts": tally.cases,
+                "answers": tally.answers, "slowestMillis": tally.slowest.as_millis()})
         }
         Err(found) => {
             report(target, &found);
-            false
+            json!({"target": target.name, "clean": false, "texts": found.case})
         }
     }
 }

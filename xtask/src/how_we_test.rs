@@ -31,6 +31,7 @@ commands below have kept in `proof/results`; `cargo xtask gen` writes the page f
 | simulation | the shipped operator, its caches, retries and Leases' absence included, breaks no law in stories of days | `cargo run --release -p simulation` |
 | promises | what the product promises holds through the Kubernetes API alone, on the embedded server and on real ones | `cargo test -p e2e`, and with `E2E_BACKEND=kubernetes` |
 | faults between operator and server | every write of an opening, a closing, a cancelled closing, a kill switch, a reclaim and a deletion with a crash before it and after it, a conflict, an error and a lost answer, and every watch dropped, delayed and begun from an old version, end as if nothing had been | `E2E_FAULTS=all cargo test --release -p e2e --test promises survives_every_fault` |
+| fuzzing | what reads strangers' bytes (expressions, patterns, definitions, policies, reviews) ends, without a panic, with the same answer each time | `cargo run --release -p fuzz -- all --seconds 600` |
 | benchmarks | nothing; they measure | `cargo bench -p fivespot-schedule`, `cargo bench -p fivespot-plan` |
 
 `cargo test` plays of these faults one for each write and each watch, in turn; with `E2E_FAULTS=all`
@@ -66,6 +67,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
         ("The mistakes", "mutants.json", mutants),
         ("The simulation", "simulation.json", simulation),
         ("The agent", "reclaim.json", agent),
+        ("What strangers write", "fuzz.json", fuzz),
     ];
     for (heading, file, text) in texts {
         let path = root.join(RESULTS).join(file);
@@ -124,6 +126,39 @@ fn mutants(result: &Value) -> String {
             words("caughtBy")
         );
     }
+    text
+}
+
+fn fuzz(result: &Value) -> String {
+    let mut text = format!(
+        "Each target was fed for at most {} seconds, on one core.\n\n\
+         | target | texts | different answers | slowest, ms | what broke it |\n\
+         |---|---:|---:|---:|---|\n",
+        result["seconds"]
+    );
+    for target in result["targets"].as_array().into_iter().flatten() {
+        let number = |field: &str| {
+            let number = &target[field];
+            number.as_u64().map(|it| it.to_string()).unwrap_or_default()
+        };
+        let broke = if target["clean"] == true {
+            "nothing".to_owned()
+        } else {
+            format!("text {}", number("texts"))
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {broke} |",
+            target["target"].as_str().unwrap_or_default(),
+            number("texts"),
+            number("answers"),
+            number("slowestMillis"),
+        );
+    }
+    text.push_str(
+        "\nA text is kept and changed again where its answer is new, numbers apart. There is no\n\
+         coverage to guide it: see [decision 33](decisions/0033-fuzzing-without-a-sanitizer.md).\n",
+    );
     text
 }
 
