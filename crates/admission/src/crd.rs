@@ -240,9 +240,16 @@ impl CustomResource {
     fn wrong_kind(&self, object: &Value) -> Vec<FieldError> {
         let wanted = [("kind", &self.kind), ("apiVersion", &self.api_version)];
         let wrong = wanted.into_iter().filter_map(|(name, wanted)| {
-            let found = object.get(name).cloned().unwrap_or_else(|| "".into());
-            let detail = format!("must be {wanted}");
-            (found != **wanted).then(|| FieldError::invalid(name, found, detail))
+            let found = object.get(name);
+            if found.and_then(Value::as_str) == Some(wanted) {
+                return None;
+            }
+            let found = found.cloned().unwrap_or_else(|| "".into());
+            Some(FieldError::invalid(
+                name,
+                found,
+                format!("must be {wanted}"),
+            ))
         });
         wrong.collect()
     }

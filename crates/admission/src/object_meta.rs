@@ -1,5 +1,6 @@
 //! What every object's `metadata` has to keep.
 
+use fivespot_cel::json_field;
 use serde_json::{Map, Value};
 
 use crate::field::Path;
@@ -112,7 +113,7 @@ impl<'a> Check<'a> {
     }
 
     fn get(&self, name: &str) -> Option<&'a Value> {
-        self.fields?.get(name).filter(|value| !value.is_null())
+        json_field(self.fields?, name).filter(|value| !value.is_null())
     }
 
     fn text(&self, name: &str) -> &'a str {

@@ -126,7 +126,7 @@ impl Structural {
     /// Removes nulls where null is not allowed and the field may be absent, then fills in
     /// defaults, also in place of nulls that are not allowed.
     pub fn default(&self, object: &mut Value) {
-        fill::drop_nulls(Some(&self.root), object);
+        fill::drop_nulls(&self.root, object);
         fill::fill(&self.root, object);
     }
 

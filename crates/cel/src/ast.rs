@@ -70,6 +70,16 @@ pub(crate) struct Fold {
     pub(crate) result: Expr,
 }
 
+/// The variable of a fold over nothing, which no source can name.
+pub(crate) const UNUSED: &str = "#unused";
+
+impl Fold {
+    /// Whether it only gives its accumulator a name, and folds nothing.
+    pub(crate) fn is_bind(&self) -> bool {
+        *self.var == *UNUSED
+    }
+}
+
 impl Kind {
     /// The height of the highest child and the number of nodes in all of them.
     pub(crate) fn extent_below(&self) -> (usize, usize) {

@@ -81,6 +81,11 @@ impl Budget {
         Ok(())
     }
 
+    /// What the running call was charged so far.
+    pub(crate) fn in_call(&self) -> u64 {
+        self.call
+    }
+
     /// Takes back what the running call was charged.
     pub(crate) fn refund(&mut self, cost: u64) {
         self.call = self.call.saturating_sub(cost);

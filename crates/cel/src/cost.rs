@@ -8,6 +8,7 @@ mod estimate;
 
 use crate::Value;
 use crate::ast::operator;
+use crate::plan::{Call, Way};
 
 pub(crate) use estimate::{Elements, Operand};
 
@@ -166,16 +167,10 @@ impl Formula {
             Self::Affix => tenths(size(0)),
             Self::Join => tenths(result.map_or(1, Value::cost_size).saturating_mul(2)),
             Self::ListSearch => size(1),
-            // Values of the libraries count as one, whatever they hold.
-            Self::Compare
-                if matches!(
-                    args.first(),
-                    Some(Value::Library(_) | Value::Abstract(_))
-                ) =>
-            {
-                1
-            }
-            Self::Compare => tenths(size(0).min(size(1))),
+            Self::Compare => match args {
+                [left, right, ..] => comparison([left, right]),
+                _ => 1,
+            },
             Self::Concatenate => tenths(size(0).saturating_add(size(1))),
             Self::Pattern => pattern(size(0), size(1)),
             Self::TextSearch => tenths(size(0)).saturating_mul(tenths(size(1))),
@@ -202,6 +197,28 @@ impl Formula {
                 LIST + tenths(length) + length.div_ceil(2).saturating_mul(LIST + 40)
             }
         }
+    }
+}
+
+/// Comparing two values. Values of the libraries count as one, whatever they hold.
+pub(crate) fn comparison([left, right]: [&Value<'_>; 2]) -> u64 {
+    match left {
+        Value::Library(_) | Value::Abstract(_) => 1,
+        _ => tenths(left.cost_size().min(right.cost_size())),
+    }
+}
+
+/// What a call costs; the size of a pattern that is a constant is known.
+pub(crate) fn of_call(
+    call: &Call,
+    args: &[Value<'_>],
+    result: Option<&Value<'_>>,
+) -> u64 {
+    match (call.formula, &call.way, args) {
+        (Formula::Pattern, Way::Pattern { size, .. }, [text, ..]) => {
+            pattern(text.cost_size(), *size)
+        }
+        (formula, ..) => formula.cost(args, result),
     }
 }
 
@@ -239,6 +256,9 @@ fn self_compare(list: Option<&Value<'_>>, size: u64) -> u64 {
     reason = "sizes are far below 2^52"
 )]
 fn tenths(size: u64) -> u64 {
+    if size <= 10 {
+        return size.min(1);
+    }
     (size as f64 * 0.1).ceil() as u64
 }
 

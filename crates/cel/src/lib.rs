@@ -61,4 +61,4 @@ pub use pattern::Pattern;
 pub use program::Program;
 pub use time::{Duration, Timestamp};
 pub use ty::{Field, ListKind, ListType, MapType, ObjectType, Type};
-pub use value::{Abstract, Entries, List, Map, Text, Value};
+pub use value::{Abstract, Entries, List, Map, Text, Value, json_field};

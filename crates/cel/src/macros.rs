@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ast::{Expr, Fold, Kind, operator};
+use crate::ast::{Expr, Fold, Kind, UNUSED, operator};
 use crate::library::list_ext;
 use crate::parser::{Builder, Parse, SyntaxError};
 use crate::{Dialect, Value};
@@ -360,7 +360,7 @@ fn bind(
     let range = builder.list(at, Vec::new())?;
     let fold = Fold {
         range,
-        var: Arc::from("#unused"),
+        var: Arc::from(UNUSED),
         var2: None,
         accu: name,
         init: value,

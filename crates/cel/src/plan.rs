@@ -16,7 +16,7 @@ use crate::{RunError, Value};
 use constant::{
     constant_list, constant_map, is_conversion, is_dispatched, member, qualified, single,
 };
-pub(crate) use node::{Attribute, Call, FoldNode, Key, Node, Qualifier, Root};
+pub(crate) use node::{Attribute, Bind, Call, FoldNode, Key, Node, Qualifier, Root, Way};
 
 /// A plan with the variables it reads and the slots it needs.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Planner<'_> {
             }
             // The checker refuses them.
             Kind::Struct { .. } => Node::Const(Value::Null),
-            Kind::Fold(fold) => Node::Fold(Box::new(self.fold(fold)?)),
+            Kind::Fold(fold) => self.fold(fold)?,
         })
     }
 
@@ -159,7 +159,7 @@ impl Planner<'_> {
         if function == operator::CONDITIONAL {
             return Ok(match <[Node; 3]>::try_from(nodes) {
                 Ok(parts) => Node::Attribute(Attribute {
-                    root: Root::Conditional(Box::new(parts)),
+                    root: Root::conditional(parts, args),
                     qualifiers: Vec::new(),
                     test: false,
                 }),
@@ -228,13 +228,7 @@ impl Planner<'_> {
             .first()
             .map_or(function, |overload| overload.function);
         let formula = Formula::of(name, single(&overloads));
-        let regex = match args.get(1) {
-            Some(Node::Const(Value::String(source))) => match compiled(name) {
-                Some(run) => Some((run, Pattern::new(source).map_err(RunError::text)?)),
-                None => None,
-            },
-            _ => None,
-        };
+        let way = way(name, &overloads, &args)?;
         let adds = matches!(function, operator::ADD | operator::MAP_INSERT);
         let accumulator = match args.first() {
             Some(Node::Attribute(Attribute {
@@ -246,14 +240,15 @@ impl Planner<'_> {
             }
             _ => None,
         };
-        let in_order =
-            args.len() > 2 || regex.is_some() || is_dispatched(name, &overloads);
+        let in_order = args.len() > 2
+            || matches!(way, Way::Pattern { .. })
+            || is_dispatched(name, &overloads);
         Ok(Node::Call(Call {
             overloads,
             args,
             in_order,
             formula,
-            regex,
+            way,
             accumulator,
         }))
     }
@@ -265,10 +260,17 @@ impl Planner<'_> {
             .any(|(name, known)| *known == slot && name.starts_with('@'))
     }
 
-    fn fold(&mut self, fold: &Fold) -> Planned<FoldNode> {
+    fn fold(&mut self, fold: &Fold) -> Planned<Node> {
         let init = self.node(&fold.init)?;
-        let range = self.node(&fold.range)?;
         let outer = self.scopes.len();
+        if fold.is_bind() {
+            let slot = self.slot(&fold.accu);
+            let body = self.node(&fold.result)?;
+            self.scopes.truncate(outer);
+            let value = init;
+            return Ok(Node::Bind(Box::new(Bind { slot, value, body })));
+        }
+        let range = self.node(&fold.range)?;
         let accu = self.slot(&fold.accu);
         let var = self.slot(&fold.var);
         let var2 = fold.var2.as_ref().map(|var2| self.slot(var2));
@@ -277,7 +279,7 @@ impl Planner<'_> {
         self.scopes.truncate(outer + 1);
         let result = self.node(&fold.result)?;
         self.scopes.truncate(outer);
-        Ok(FoldNode {
+        Ok(Node::Fold(Box::new(FoldNode {
             range,
             var,
             var2,
@@ -286,7 +288,7 @@ impl Planner<'_> {
             condition,
             step,
             result,
-        })
+        })))
     }
 
     /// A slot that no other variable of the program has.
@@ -296,4 +298,23 @@ impl Planner<'_> {
         self.scopes.push((Arc::clone(name), slot));
         slot
     }
+}
+
+/// How a call of these overloads comes to its result.
+fn way(function: &str, overloads: &[&'static Overload], args: &[Node]) -> Planned<Way> {
+    if let (Some(run), Some(Node::Const(source @ Value::String(text)))) =
+        (compiled(function), args.get(1))
+    {
+        return Ok(Way::Pattern {
+            run,
+            pattern: Pattern::new(text).map_err(RunError::text)?,
+            size: source.cost_size(),
+        });
+    }
+    Ok(match single(overloads) {
+        Some("optional_of") => Way::Some,
+        Some("optional_hasValue") => Way::HasValue,
+        Some("optional_value") => Way::Value,
+        _ => Way::Overload,
+    })
 }

@@ -19,6 +19,9 @@ pub struct Program {
     plan: Plan,
 }
 
+/// As many variables of folds as nearly all expressions have.
+const FEW: usize = 4;
+
 /// A variable that the expression reads, with its declared type.
 #[derive(Debug)]
 pub(crate) struct Declared {
@@ -85,8 +88,13 @@ impl Program {
         budget: &mut Budget,
     ) -> Result<Value<'v>, RunError> {
         budget.begin_call();
-        let mut slots = Vec::with_capacity(self.plan.slots);
-        slots.resize_with(self.plan.slots, || Slot::Unset);
+        let (mut few, mut many) = ([const { Slot::Unset }; FEW], Vec::new());
+        let slots = if let Some(few) = few.get_mut(..self.plan.slots) {
+            few
+        } else {
+            many.resize_with(self.plan.slots, || Slot::Unset);
+            many.as_mut_slice()
+        };
         let mut run = Run {
             declared: &self.declared,
             activation,

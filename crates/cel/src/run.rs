@@ -2,14 +2,16 @@
 
 mod attribute;
 mod fold;
+mod maybe;
 
 use crate::library::{self, no_such_overload};
-use crate::plan::{Call, Node};
+use crate::plan::{Call, Node, Way};
 use crate::program::Declared;
 use crate::value::{Entries, Map, same};
 use crate::{Activation, Budget, RunError, Value, cost};
 
 pub(crate) use fold::Slot;
+use maybe::Maybe;
 
 pub(crate) type Outcome<'v> = Result<Value<'v>, RunError>;
 
@@ -19,14 +21,14 @@ pub(crate) struct Run<'r, 'v> {
     pub(crate) activation: &'r dyn Activation<'v>,
     pub(crate) budget: &'r mut Budget,
     /// The variables of folds; each has a slot of its own.
-    pub(crate) slots: Vec<Slot<'v>>,
+    pub(crate) slots: &'r mut [Slot<'v>],
 }
 
 impl<'v> Run<'_, 'v> {
     /// The value of a node. Its cost is charged also where it is an error.
     pub(crate) fn eval(&mut self, node: &'v Node) -> Outcome<'v> {
         match node {
-            Node::Const(value) => Ok(value.clone()),
+            Node::Const(value) => Ok(value.borrowed()),
             Node::Attribute(attribute) => self.attribute(attribute),
             Node::And(terms) => self.logical(terms, false),
             Node::Or(terms) => self.logical(terms, true),
@@ -41,6 +43,7 @@ impl<'v> Run<'_, 'v> {
             Node::List(items) => self.list(items),
             Node::Map(entries) => self.map(entries),
             Node::Fold(fold) => self.fold(fold),
+            Node::Bind(bind) => self.bind(bind),
         }
     }
 
@@ -69,16 +72,26 @@ impl<'v> Run<'_, 'v> {
 
     fn equal(&mut self, sides: &'v [Node; 2], negated: bool) -> Outcome<'v> {
         let [left, right] = sides;
+        if let Node::Const(Value::Null) = right {
+            return self.null(left, negated);
+        }
         let (left, right) = (self.attempt(left)?, self.attempt(right)?);
-        let formula = cost::Formula::Compare;
-        let args = [known(&left), known(&right)];
-        self.budget.charge(formula.cost(&args, None))?;
+        let sides = [&left, &right].map(|side| side.as_ref().unwrap_or(&Value::Null));
+        self.budget.charge(cost::comparison(sides))?;
         match same(&left?, &right?) {
             Some(equal) => Ok(Value::Bool(equal != negated)),
             // What cannot be compared is at any rate not equal.
             None if negated => Ok(Value::Bool(true)),
             None => no_such_overload(),
         }
+    }
+
+    /// `x == null` and `x != null`
+    fn null(&mut self, value: &'v Node, negated: bool) -> Outcome<'v> {
+        let value = self.attempt(value)?;
+        let sides = [value.as_ref().unwrap_or(&Value::Null), &Value::Null];
+        self.budget.charge(cost::comparison(sides))?;
+        Ok(Value::Bool(value?.is_null() != negated))
     }
 
     fn not_false(&mut self, argument: &'v Node) -> Outcome<'v> {
@@ -92,11 +105,12 @@ impl<'v> Run<'_, 'v> {
 
     fn alternative(&mut self, sides: &'v [Node; 2], unwrap: bool) -> Outcome<'v> {
         let [first, second] = sides;
-        match self.eval(first)? {
-            Value::Optional(Some(value)) if unwrap => value.found(),
-            Value::Optional(None) => self.eval(second),
+        match self.maybe(first)? {
+            Maybe::Present(value) if unwrap => value.found(),
+            Maybe::Present(value) => Ok(Value::some(value)),
+            Maybe::Absent => self.eval(second),
             // What reading a variable has unwrapped is there.
-            there => Ok(there),
+            Maybe::Plain(value) => Ok(value),
         }
     }
 
@@ -163,20 +177,23 @@ impl<'v> Run<'_, 'v> {
         if let Some(slot) = call.accumulator {
             return self.accumulate(call, slot);
         }
-        if call.in_order {
-            return self.in_order(call);
-        }
-        match &*call.args {
-            [] => self.finish(call, &[], Ok(())),
-            [one] => {
-                let one = self.attempt(one)?;
-                let args = [known(&one)];
-                self.finish(call, &args, one.map(drop))
+        match (&call.way, &*call.args) {
+            (_, []) => self.finish(call, &[], Ok(())),
+            (Way::Some, [value]) => self.some(call, value).map(Value::some),
+            (Way::HasValue, [optional]) => self.has_value(call, optional),
+            (Way::Value, [optional]) => self.value(call, optional),
+            (_, [one]) => {
+                let (one, ready) = apart(self.attempt(one)?);
+                self.finish(call, &[one], ready)
             }
-            [left, right] => {
-                let (left, right) = (self.attempt(left)?, self.attempt(right)?);
-                let args = [known(&left), known(&right)];
-                self.finish(call, &args, left.and(right).map(drop))
+            (_, [left, right]) => {
+                let left = self.attempt(left)?;
+                if call.in_order && left.is_err() {
+                    return left;
+                }
+                let (right, right_ready) = apart(self.attempt(right)?);
+                let (left, left_ready) = apart(left);
+                self.finish(call, &[left, right], left_ready.and(right_ready))
             }
             _ => self.in_order(call),
         }
@@ -192,9 +209,9 @@ impl<'v> Run<'_, 'v> {
         for arg in others {
             args.push(self.eval(arg)?);
         }
-        let last = self.attempt(last)?;
-        args.push(known(&last));
-        self.finish(call, &args, last.map(drop))
+        let (last, ready) = apart(self.attempt(last)?);
+        args.push(last);
+        self.finish(call, &args, ready)
     }
 
     /// Calls, unless an argument was an error, and charges.
@@ -210,15 +227,15 @@ impl<'v> Run<'_, 'v> {
             return Err(RunError::Internal(words));
         }
         let result = ready.and_then(|()| dispatch(call, args));
-        let cost = call.formula.cost(args, result.as_ref().ok());
-        self.budget.charge(cost)?;
+        self.budget
+            .charge(cost::of_call(call, args, result.as_ref().ok()))?;
         result
     }
 }
 
 fn dispatch<'v>(call: &'v Call, args: &[Value<'v>]) -> Outcome<'v> {
-    if let Some((run, regex)) = &call.regex {
-        return run(regex, args);
+    if let Way::Pattern { run, pattern, .. } = &call.way {
+        return run(pattern, args);
     }
     library::call(&call.overloads, args)
 }
@@ -228,6 +245,14 @@ fn carried_on<T>(outcome: Result<T, RunError>) -> Result<Result<T, RunError>, Ru
     match outcome {
         Err(error) if error.ends_run() => Err(error),
         outcome => Ok(outcome),
+    }
+}
+
+/// The value, or for an error one that costs as little, and whether it is one.
+fn apart(outcome: Outcome<'_>) -> (Value<'_>, Result<(), RunError>) {
+    match outcome {
+        Ok(value) => (value, Ok(())),
+        Err(error) => (Value::Null, Err(error)),
     }
 }
 

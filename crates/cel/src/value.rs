@@ -16,6 +16,7 @@ use crate::{RunError, Type};
 
 pub(crate) use convert::{go_float, lossless_integer};
 pub(crate) use equality::{order, same, same_keys};
+pub use json::field as json_field;
 pub use list::List;
 pub use map::{Entries, Map};
 pub use text::Text;
@@ -116,10 +117,18 @@ impl<'v> Value<'v> {
     }
 
     /// The value of an optional one, unless reading it back has made an error of it.
-    pub(crate) fn found(&self) -> Result<Self, RunError> {
+    pub(crate) fn found(self) -> Result<Self, RunError> {
+        match &self {
+            Self::Library(value) => value.lost().map_or(Ok(self), Err),
+            _ => Ok(self),
+        }
+    }
+
+    /// The same value without owning its text.
+    pub(crate) fn borrowed(&'v self) -> Self {
         match self {
-            Self::Library(value) => value.lost().map_or_else(|| Ok(self.clone()), Err),
-            _ => Ok(self.clone()),
+            Self::String(text) => Self::String(Text::Borrowed(text)),
+            other => other.clone(),
         }
     }
 
@@ -197,5 +206,16 @@ impl From<&str> for Value<'static> {
 impl PartialEq for Value<'_> {
     fn eq(&self, other: &Self) -> bool {
         equality::equal(self, other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_small_because_running_moves_it_at_every_step() {
+        assert!(size_of::<Value<'_>>() <= 32);
+        assert!(size_of::<Result<Value<'_>, RunError>>() <= 32);
     }
 }

@@ -489,6 +489,37 @@ fn costs_are_those_of_the_api_server() {
 }
 
 #[test]
+fn what_is_mapped_of_an_optional_value_is_paid_for_as_if_it_were_read_twice() {
+    let env = Env::new(Dialect::NEWEST).variable("o", Type::Dyn);
+    let cost = |source: &str, o: &serde_json::Value| {
+        let program = Program::compile(source, &env).unwrap();
+        let mut budget = Budget::default();
+        let _ = program.run(&Variables::new().json("o", o), &mut budget);
+        budget.spent()
+    };
+    // The name costs 1 each time it is read, the first time also what it stands for.
+    let rows = [
+        ("1 / 0 == 1", "1 / 0 == 1", 0),
+        ("v > 1", "o.?a.?b.value() > 1", 1),
+        ("v > 1 && v > 0", "o.?a.?b.value() > 1 && 3 > 0", 2),
+    ];
+    for o in [json!({"a": {"b": 2}}), json!({"a": {}}), json!({"a": 1})] {
+        for (mapped, written, reads) in rows {
+            let mapped = format!("o.?a.?b.optMap(v, {mapped})");
+            let written =
+                format!("o.?a.?b.hasValue() ? optional.of({written}) : optional.none()");
+            let is_there = o.pointer("/a/b").is_some();
+            let reads = if is_there { reads } else { 0 };
+            assert_eq!(
+                cost(&mapped, &o),
+                cost(&written, &o) + reads,
+                "{mapped} of {o}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_run_ends_when_it_costs_too_much() {
     let list = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
     let mut source = "true".to_owned();

@@ -1,12 +1,12 @@
 //! Running rules over an object and its previous state.
 
-use fivespot_cel::{Binding, Budget, Program, RunError, Variables};
+use fivespot_cel::{Activation, Binding, Budget, Program, RunError, Variables};
 use serde_json::Value;
 
 use super::{Rule, Rules};
 use crate::correlate::{Old, same_item};
 use crate::field::Path;
-use crate::schema::node::Node;
+use crate::schema::node::{Node, entry};
 use crate::schema::ratchets;
 use crate::{FieldError, KubeVersion};
 
@@ -74,6 +74,22 @@ struct Place<'a> {
     /// What `oldSelf` is.
     old: Option<&'a Value>,
     before: Before<'a>,
+}
+
+/// What a rule sees.
+struct States<'a> {
+    new: &'a Value,
+    old: Option<Binding<'a>>,
+}
+
+impl<'a> Activation<'a> for States<'a> {
+    fn variable(&self, name: &str) -> Option<Result<Binding<'a>, RunError>> {
+        match name {
+            "self" => Some(Ok(Binding::Json(self.new))),
+            "oldSelf" => self.old.clone().map(Ok),
+            _ => None,
+        }
+    }
 }
 
 impl Run {
@@ -183,7 +199,7 @@ impl Run {
             self.place(rules, step);
         }
         if let (Some(rules), Some(node)) =
-            (rules.properties.get(name), place.node.properties.get(name))
+            (entry(&rules.properties, name), place.node.property(name))
         {
             let path = place.path.field(name);
             let step = Place {
@@ -245,13 +261,15 @@ impl Run {
         if rule.uses_old && old.is_none() && !(optional && ratchets(self.version)) {
             return;
         }
-        let variables = Variables::new().json("self", place.value);
-        let variables = match (optional, old) {
-            (true, old) => variables.bind("oldSelf", Binding::Optional(old)),
-            (false, Some(old)) => variables.json("oldSelf", old),
-            (false, None) => variables,
+        let states = States {
+            new: place.value,
+            old: match (optional, old) {
+                (true, old) => Some(Binding::Optional(old)),
+                (false, Some(old)) => Some(Binding::Json(old)),
+                (false, None) => None,
+            },
         };
-        match program.run(&variables, &mut self.budget) {
+        match program.run(&states, &mut self.budget) {
             Ok(value) if value.as_bool() == Some(true) => {}
             Ok(_) => self.broken(rule, place),
             Err(RunError::OutOfBudget) => self.stop(place, OUT_OF_BUDGET),

@@ -1,6 +1,7 @@
 //! All policies with all bindings against one request.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -177,8 +178,8 @@ impl<'a> Deciding<'a> {
         }
     }
 
-    fn inputs(&self, (resource, kind): Matched<'a>) -> Inputs<'a> {
-        let request = self.request;
+    fn inputs(&self, matched: Matched<'a>) -> Inputs<'a> {
+        let (request, (_, kind)) = (self.request, matched);
         let in_version = |object: Option<&'a Value>| {
             let mut object = Cow::Borrowed(object.unwrap_or(&NULL));
             if kind != request.kind
@@ -195,7 +196,9 @@ impl<'a> Deciding<'a> {
         Inputs {
             object: in_version(request.object),
             old_object: in_version(request.old_object),
-            request: request.variable(resource, kind),
+            request,
+            matched,
+            request_variable: OnceCell::new(),
             namespace: namespace.unwrap_or(&NULL),
             authorizer: authorizer.clone(),
             request_resource: authorizer.map(|it| Arc::new(it.about(request))),

@@ -3,7 +3,7 @@
 use fivespot_cel::{Budget, Program, RunError, Value};
 use serde_json::Value as Json;
 
-use super::definition::{Expression, Policy, Validation};
+use super::definition::{Expression, Policy};
 use super::expression::Compiled;
 use super::scope::{Inputs, Scope};
 use crate::crd_rules::usable_message;
@@ -28,6 +28,9 @@ pub(super) struct Refusal {
     /// Empty where the validation could not be evaluated.
     pub(super) reason: String,
 }
+
+/// Why a validation does not hold: it is false, or what its error says.
+type Verdict = Result<(), String>;
 
 const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no \
                              further validation rules will be run";
@@ -62,15 +65,10 @@ impl Policy {
             Err(why) => return self.failed(why),
         };
         let messages = self.run_messages(&scope().without_authorizer(), budget);
-        let mut found = Found::default();
-        for (at, (validation, verdict)) in
-            self.validations.iter().zip(verdicts).enumerate()
-        {
-            let message = messages.as_ref().map(|all| all.get(at));
-            found
-                .refusals
-                .extend(self.refusal(at, validation, verdict, message));
-        }
+        let mut found = Found {
+            refusals: self.refusals(verdicts, messages),
+            ..Found::default()
+        };
         let scope = scope().without_authorizer();
         if let Err(why) =
             self.run_annotations(&scope, &mut budgets.annotations, &mut found)
@@ -127,17 +125,22 @@ impl Policy {
         }
     }
 
+    /// The validations that do not hold, or why it is not known.
     fn run_validations<'v>(
         &'v self,
         scope: &Scope<'v>,
         budget: &mut Budget,
-    ) -> Result<Vec<Result<bool, String>>, String> {
-        let run = |validation: &'v Validation| {
+    ) -> Result<Vec<(usize, Verdict)>, String> {
+        let mut verdicts = Vec::new();
+        for (at, validation) in self.validations.iter().enumerate() {
             let result = run(&validation.compiled, &validation.source, scope, budget);
-            let result = result.map_err(|Stopped| OUT_OF_BUDGET.to_owned())?;
-            Ok(result.map(|value| value.as_bool() == Some(true)))
-        };
-        self.validations.iter().map(run).collect()
+            match result.map_err(|Stopped| OUT_OF_BUDGET.to_owned())? {
+                Ok(Value::Bool(true)) => {}
+                Ok(_) => verdicts.push((at, Ok(()))),
+                Err(why) => verdicts.push((at, Err(why))),
+            }
+        }
+        Ok(verdicts)
     }
 
     /// Runs every message expression, also of what was admitted: their cost counts.
@@ -145,36 +148,55 @@ impl Policy {
         &'v self,
         scope: &Scope<'v>,
         budget: &mut Budget,
-    ) -> Result<Vec<Option<String>>, Stopped> {
-        let run = |validation: &'v Validation| {
+    ) -> Result<Vec<(usize, String)>, Stopped> {
+        let mut messages = Vec::new();
+        for (at, validation) in self.validations.iter().enumerate() {
             let Some(compiled) = &validation.message_expression else {
-                return Ok(None);
+                continue;
             };
             let result = run(compiled, "", scope, budget)?;
             let text = result
                 .ok()
                 .and_then(|it| it.as_str().and_then(usable_message));
-            Ok(text)
-        };
-        self.validations.iter().map(run).collect()
+            messages.extend(text.map(|text| (at, text)));
+        }
+        Ok(messages)
     }
 
-    fn refusal(
+    fn refusals(
         &self,
-        at: usize,
-        validation: &Validation,
-        verdict: Result<bool, String>,
-        message: Result<Option<&Option<String>>, &Stopped>,
-    ) -> Option<Refusal> {
-        let message = match (verdict, message) {
-            (Err(why), _) => return self.error(at, why),
-            (Ok(_), Err(Stopped)) => {
-                let why = format!("failed messageExpression: {OUT_OF_BUDGET}");
+        verdicts: Vec<(usize, Verdict)>,
+        messages: Result<Vec<(usize, String)>, Stopped>,
+    ) -> Vec<Refusal> {
+        let Ok(mut messages) = messages else {
+            return self.out_of_budget(verdicts);
+        };
+        let refusal = |(at, verdict): (usize, Verdict)| {
+            if let Err(why) = verdict {
                 return self.error(at, why);
             }
-            (Ok(true), Ok(_)) => return None,
-            (Ok(false), Ok(message)) => message.cloned().flatten(),
+            let own = messages.iter().position(|(of, _)| *of == at);
+            let message = own.map(|own| messages.swap_remove(own).1);
+            self.refusal(at, message)
         };
+        verdicts.into_iter().filter_map(refusal).collect()
+    }
+
+    /// Where messages cannot be made, nothing holds.
+    fn out_of_budget(&self, verdicts: Vec<(usize, Verdict)>) -> Vec<Refusal> {
+        let mut verdicts = verdicts.into_iter().peekable();
+        let error = |at: usize| {
+            let why = match verdicts.next_if(|(of, _)| *of == at) {
+                Some((_, Err(why))) => why,
+                _ => format!("failed messageExpression: {OUT_OF_BUDGET}"),
+            };
+            self.error(at, why)
+        };
+        (0..self.validations.len()).filter_map(error).collect()
+    }
+
+    fn refusal(&self, at: usize, message: Option<String>) -> Option<Refusal> {
+        let validation = self.validations.get(at)?;
         let message = message.unwrap_or_else(|| match validation.message.as_str() {
             "" => format!("failed expression: {}", validation.source.trim()),
             message => message.to_owned(),

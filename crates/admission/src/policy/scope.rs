@@ -1,7 +1,7 @@
 //! The variables of one evaluation.
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,6 +10,8 @@ use serde_json::Value as Json;
 
 use super::authorize::Asking;
 use super::definition::Expression;
+use super::matching::Matched;
+use super::request::Request;
 
 /// What the expressions of one policy see. Composed variables are evaluated when they are
 /// first asked for.
@@ -31,12 +33,24 @@ pub(super) struct Scope<'v> {
 pub(super) struct Inputs<'a> {
     pub(super) object: Cow<'a, Json>,
     pub(super) old_object: Cow<'a, Json>,
-    pub(super) request: Json,
+    pub(super) request: &'a Request<'a>,
+    /// The version in which it matched.
+    pub(super) matched: Matched<'a>,
+    /// The variable `request`, once somebody has asked for it.
+    pub(super) request_variable: OnceCell<Json>,
     pub(super) namespace: &'a Json,
     /// The variable `authorizer`.
     pub(super) authorizer: Option<Arc<Asking>>,
     /// The variable `authorizer.requestResource`.
     pub(super) request_resource: Option<Arc<Asking>>,
+}
+
+impl Inputs<'_> {
+    fn request(&self) -> &Json {
+        let (resource, kind) = self.matched;
+        self.request_variable
+            .get_or_init(|| self.request.variable(resource, kind))
+    }
 }
 
 pub(super) static NULL: Json = Json::Null;
@@ -96,7 +110,7 @@ impl<'v> Activation<'v> for Scope<'v> {
         Some(Ok(match name {
             "object" => Binding::Json(&self.inputs.object),
             "oldObject" => Binding::Json(&self.inputs.old_object),
-            "request" => Binding::Json(&self.inputs.request),
+            "request" => Binding::Json(self.inputs.request()),
             "namespaceObject" if self.shows_namespace => {
                 Binding::Json(self.inputs.namespace)
             }

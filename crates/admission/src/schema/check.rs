@@ -1,6 +1,7 @@
 //! Values against a schema: types, bounds, patterns, formats and combinations, with the
 //! words and the order of Kubernetes' validator (kube-openapi).
 
+use fivespot_cel::json_field;
 use serde_json::Value;
 
 use super::found::{Found, Outcome, Spot};
@@ -182,7 +183,13 @@ impl Part<'_> {
 
     fn check_type(&self, outcome: &mut Outcome) {
         let types = self.checker.declared(self.node);
-        let has = |name: &str| types.split(',').any(|one| one == name);
+        let has = |name: &str| {
+            if self.node.int_or_string {
+                types.split(',').any(|one| one == name)
+            } else {
+                types == name
+            }
+        };
         let (found, native_format) = number::kind(self.value);
         let is_whole = found == "number" && number::is_whole(self.value);
         let fits = has(found)
@@ -292,7 +299,7 @@ impl Part<'_> {
             self.check_field(name, value, outcome);
         }
         for name in &checks.required {
-            if !fields.contains_key(name) {
+            if json_field(fields, name).is_none() {
                 let path = self.spot.path.field(name);
                 outcome.add(self.spot.at(&path).required());
             }
@@ -300,9 +307,9 @@ impl Part<'_> {
     }
 
     fn check_field(&self, name: &str, value: &Value, outcome: &mut Outcome) {
-        let node = match (self.node.properties.get(name), &self.node.additional) {
-            (Some(property), _) => property,
-            (None, Additional::Each(each)) => each,
+        let (node, declared) = match (self.node.property(name), &self.node.additional) {
+            (Some(property), _) => (property, true),
+            (None, Additional::Each(each)) => (&**each, false),
             (None, Additional::Allowed(false)) => {
                 outcome.add(self.spot.forbidden_property(name));
                 return;
@@ -318,7 +325,7 @@ impl Part<'_> {
             .filter(|_| !uncorrelated)
             .and_then(|old| old.key(name));
         let path = self.spot.path.field(name);
-        let spot = if self.node.properties.contains_key(name) {
+        let spot = if declared {
             self.spot.at(&path)
         } else {
             self.spot.entry(&path)

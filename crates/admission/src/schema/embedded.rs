@@ -14,13 +14,16 @@ pub(super) fn check(
     path: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
+    if !node.holds.embedded {
+        return;
+    }
     match value {
         Value::Object(fields) => {
             if node.embedded {
                 resource(fields, path, errors);
             }
             for (name, value) in fields {
-                if let Some(property) = node.properties.get(name) {
+                if let Some(property) = node.property(name) {
                     check(property, value, &path.field(name), errors);
                 } else if let Some(each) = node.additional.schema() {
                     check(each, value, &path.key(name), errors);

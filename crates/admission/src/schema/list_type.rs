@@ -16,6 +16,9 @@ pub(super) fn check(
     path: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
+    if !node.holds.unique {
+        return;
+    }
     match value {
         Value::Array(items) => {
             match node.list_type.as_deref() {
@@ -34,7 +37,7 @@ pub(super) fn check(
                 if let Some(each) = node.additional.schema() {
                     check(each, value, &path.key(name), errors);
                 }
-                if let Some(property) = node.properties.get(name) {
+                if let Some(property) = node.property(name) {
                     check(property, value, &path.field(name), errors);
                 }
             }
@@ -44,6 +47,9 @@ pub(super) fn check(
 }
 
 fn set(items: &[Value], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if items.len() < 2 {
+        return;
+    }
     for at in repeated(items.iter().map(|item| Json(item).to_string())) {
         if let Some(item) = items.get(at) {
             errors.push(FieldError::duplicate(path.index(at), item.clone()));
@@ -57,6 +63,9 @@ fn map(node: &Node, items: &[Value], path: &Path<'_>, errors: &mut Vec<FieldErro
         let item = items.get(at).cloned().unwrap_or_default();
         let detail = "must be an object for an array of list-type map";
         errors.push(FieldError::invalid(path.index(at), item, detail));
+        return;
+    }
+    if items.len() < 2 {
         return;
     }
     let keys: Vec<Value> = items.iter().map(|item| keys(node, item)).collect();

@@ -31,6 +31,63 @@ pub(crate) struct Node {
     pub(crate) checks: Checks,
     /// The rest of what the JSON said, needed only to refuse it.
     pub(crate) extras: Extras,
+    pub(crate) holds: Holds,
+}
+
+/// What there is in a node and below it, so that values need not be looked at for nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Holds {
+    /// Defaults, below the node only.
+    pub(crate) defaults: bool,
+    /// Embedded resources.
+    pub(crate) embedded: bool,
+    /// Lists of type `set` or `map`.
+    pub(crate) unique: bool,
+}
+
+/// Maps of no more entries than this are searched, which is faster than hashing.
+const SEARCHED: usize = 16;
+
+/// The entry of this name, as [`IndexMap::get`] finds it.
+pub(crate) fn entry<'a, T>(
+    entries: &'a IndexMap<String, T>,
+    name: &str,
+) -> Option<&'a T> {
+    if entries.len() > SEARCHED {
+        return entries.get(name);
+    }
+    let mut entries = entries.iter();
+    entries
+        .find(|(key, _)| *key == name)
+        .map(|(_, entry)| entry)
+}
+
+impl Node {
+    /// The schema of a declared field.
+    pub(crate) fn property(&self, name: &str) -> Option<&Node> {
+        entry(&self.properties, name)
+    }
+
+    fn sum_up(&mut self) {
+        let is_unique = matches!(self.list_type.as_deref(), Some("set" | "map"));
+        let mut holds = Holds {
+            defaults: false,
+            embedded: self.embedded,
+            unique: is_unique,
+        };
+        let each = self.additional.schema().into_iter();
+        for child in self
+            .properties
+            .values()
+            .chain(each)
+            .chain(self.items.as_deref())
+        {
+            holds.defaults |= child.default.is_some() || child.holds.defaults;
+            holds.embedded |= child.holds.embedded;
+            holds.unique |= child.holds.unique;
+        }
+        self.holds = holds;
+    }
 }
 
 /// Which further fields an object may have.
@@ -180,7 +237,7 @@ struct Part<'a> {
 impl<'a> Part<'a> {
     fn node(&mut self) -> Node {
         let (additional, items) = (self.additional(), self.items());
-        Node {
+        let mut node = Node {
             kind: self.text("type"),
             nullable: self.flag("nullable"),
             int_or_string: self.flag("x-kubernetes-int-or-string"),
@@ -200,7 +257,10 @@ impl<'a> Part<'a> {
             rules: self.rules(),
             checks: self.checks(),
             extras: self.extras(),
-        }
+            holds: Holds::default(),
+        };
+        node.sum_up();
+        node
     }
 
     fn checks(&mut self) -> Checks {

@@ -51,8 +51,7 @@ impl Pruning<'_> {
                     self.unknown.push(path.field(name).to_string());
                     return false;
                 };
-                let is_meta = META.contains(&name.as_str());
-                if is_meta && (root || node.embedded) {
+                if (root || node.embedded) && META.contains(&name.as_str()) {
                     return true;
                 }
                 if !self.known(node, name, value, path) {
@@ -79,7 +78,7 @@ impl Pruning<'_> {
         value: &mut Value,
         path: &Path<'_>,
     ) -> bool {
-        let inner = match (node.properties.get(name), &node.additional) {
+        let inner = match (node.property(name), &node.additional) {
             (Some(property), _) => Some(property),
             (None, Additional::Each(each)) => Some(&**each),
             (None, Additional::Allowed(_)) => None,
@@ -94,8 +93,7 @@ impl Pruning<'_> {
         match value {
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    let is_meta = META.contains(&name.as_str());
-                    if !(is_meta && (root || node.embedded)) {
+                    if !((root || node.embedded) && META.contains(&name.as_str())) {
                         self.known(node, name, value, path);
                     }
                 }

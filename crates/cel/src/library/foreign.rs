@@ -24,7 +24,7 @@ pub(crate) enum Foreign {
     /// where it is asked for, with these words.
     Lost(Arc<str>),
     Ip(IpAddr),
-    Quantity(Quantity),
+    Quantity(Arc<Quantity>),
     Semver(Arc<Semver>),
     Url(Arc<Url>),
 }

@@ -130,7 +130,7 @@ fn of_non_zero<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 
 fn value<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
-        [Value::Optional(Some(value))] => value.found(),
+        [Value::Optional(Some(value))] => (**value).clone().found(),
         [Value::Optional(None)] => Err(RunError::text("optional.none() dereference")),
         _ => no_such_overload(),
     }

@@ -1,5 +1,7 @@
 //! Resource quantities such as `50Mi`: from Kubernetes 1.28 on.
 
+use std::sync::Arc;
+
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -290,12 +292,12 @@ fn factor(suffix: &str) -> Result<(i128, i32), &'static str> {
 }
 
 fn value<'v>(quantity: Quantity) -> Value<'v> {
-    Value::Library(LibraryValue(Foreign::Quantity(quantity)))
+    Value::Library(LibraryValue(Foreign::Quantity(Arc::new(quantity))))
 }
 
 fn argument(args: &[Value<'_>], index: usize) -> Result<Quantity, RunError> {
     match args.get(index) {
-        Some(Value::Library(LibraryValue(Foreign::Quantity(quantity)))) => Ok(*quantity),
+        Some(Value::Library(LibraryValue(Foreign::Quantity(quantity)))) => Ok(**quantity),
         Some(Value::Int(value)) => Ok(Quantity {
             value: i128::from(*value),
             scale: 0,

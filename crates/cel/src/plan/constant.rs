@@ -6,7 +6,7 @@ use crate::cost::Formula;
 use crate::library::Overload;
 use crate::value::{Entries, Map};
 
-use super::node::{Attribute, Call, Node, Qualifier, Root};
+use super::node::{Attribute, Call, Node, Qualifier, Root, Way};
 
 pub(super) fn single(overloads: &[&'static Overload]) -> Option<&'static str> {
     match overloads {
@@ -60,7 +60,7 @@ pub(super) fn member(overloads: Vec<&'static Overload>, sides: [Node; 2]) -> Nod
         args: vec![wanted, list],
         in_order: false,
         formula: Formula::of(operator::IN, Some("in_list")),
-        regex: None,
+        way: Way::Overload,
         accumulator: None,
     })
 }

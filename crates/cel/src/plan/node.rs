@@ -1,6 +1,7 @@
 //! The steps of an evaluation.
 
 use crate::Value;
+use crate::ast::{Expr, Kind};
 use crate::cost::Formula;
 use crate::library::Overload;
 use crate::library::regex::RunCompiled;
@@ -35,6 +36,7 @@ pub(crate) enum Node {
     List(Vec<(Node, bool)>),
     Map(Vec<(Node, Node, bool)>),
     Fold(Box<FoldNode>),
+    Bind(Box<Bind>),
 }
 
 /// A value and the fields and indexes read from it. They are one node, as in the API
@@ -57,6 +59,83 @@ pub(crate) enum Root {
     Value(Box<Node>),
     /// `condition ? yes : no`
     Conditional(Box<[Node; 3]>),
+    /// A conditional that `optMap` or `optFlatMap` made of a path, which it has twice.
+    OptMap(Box<[Node; 3]>),
+}
+
+impl Node {
+    /// The name for the value of an optional one in what `optMap` and `optFlatMap` make
+    /// where there is a value.
+    pub(crate) fn bound_optional(&self) -> Option<&Bind> {
+        let bound = match self {
+            Node::Call(Call {
+                way: Way::Some,
+                args,
+                ..
+            }) => args.first()?,
+            other => other,
+        };
+        match bound {
+            Node::Bind(bind) => Some(bind),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a variable and fields of known names, which cost the same every time.
+    fn is_path(&self) -> bool {
+        let Node::Attribute(attribute) = self else {
+            return false;
+        };
+        let is_name = |it: &Qualifier| matches!(it.key, Key::Const(Value::String(_)));
+        matches!(attribute.root, Root::Variable(_) | Root::Local(_))
+            && !attribute.test
+            && attribute.qualifiers.iter().all(is_name)
+    }
+}
+
+impl Root {
+    /// A conditional, as planned from these expressions.
+    pub(crate) fn conditional(parts: [Node; 3], from: &[Expr]) -> Self {
+        let is_opt_map = match &parts {
+            [Node::Call(test), present, _] => {
+                matches!(test.way, Way::HasValue)
+                    && test.args.first().is_some_and(Node::is_path)
+                    && present.bound_optional().is_some()
+                    && is_opt_map(from)
+            }
+            _ => false,
+        };
+        if is_opt_map {
+            Self::OptMap(Box::new(parts))
+        } else {
+            Self::Conditional(Box::new(parts))
+        }
+    }
+}
+
+/// Whether the expressions of a conditional are `x.hasValue()` and something with a name for
+/// `x.value()`, with the same `x`, which only macros can copy.
+fn is_opt_map(parts: &[Expr]) -> bool {
+    let [test, present, _] = parts else {
+        return false;
+    };
+    let bound = match &present.kind {
+        Kind::Call { args, .. } => args.first(),
+        _ => Some(present),
+    };
+    let Some(Kind::Fold(fold)) = bound.map(|bound| &bound.kind) else {
+        return false;
+    };
+    let target = |expr: &Expr, wanted: &str| match &expr.kind {
+        Kind::Call {
+            target: Some(target),
+            function,
+            ..
+        } if **function == *wanted => Some(target.id),
+        _ => None,
+    };
+    let tested = target(test, "hasValue");
+    tested.is_some() && tested == target(&fold.init, "value")
 }
 
 /// One field or index.
@@ -83,10 +162,37 @@ pub(crate) struct Call {
     /// mostly evaluated whatever they are.
     pub(crate) in_order: bool,
     pub(crate) formula: Formula,
-    /// The pattern, where it is a constant.
-    pub(crate) regex: Option<(RunCompiled, Pattern)>,
+    pub(crate) way: Way,
     /// The slot of the accumulator this call adds to, which is then taken and not copied.
     pub(crate) accumulator: Option<usize>,
+}
+
+/// How a call comes to its result.
+#[derive(Debug)]
+pub(crate) enum Way {
+    /// By the overload that fits.
+    Overload,
+    /// `optional.of(x)`
+    Some,
+    /// `x.hasValue()`
+    HasValue,
+    /// `x.value()`
+    Value,
+    /// With a pattern that is a constant.
+    Pattern {
+        run: RunCompiled,
+        pattern: Pattern,
+        /// Of the source, as costs count it.
+        size: u64,
+    },
+}
+
+/// A name for a value, which is computed when it is first read.
+#[derive(Debug)]
+pub(crate) struct Bind {
+    pub(crate) slot: usize,
+    pub(crate) value: Node,
+    pub(crate) body: Node,
 }
 
 #[derive(Debug)]

@@ -1,12 +1,14 @@
 //! Values and the fields and indexes read from them.
 
-use std::sync::Arc;
+use serde_json::{Map as JsonMap, Value as Json};
 
+use super::maybe::Maybe;
 use super::{Outcome, Run, carried_on};
 use crate::activation::Binding;
 use crate::library::no_such_overload;
 use crate::library::standard::index;
 use crate::plan::{Attribute, Key, Node, Qualifier, Root};
+use crate::value::Map;
 use crate::{RunError, Type, Value, cost};
 
 /// What a field or index led to.
@@ -21,10 +23,20 @@ impl<'v> Run<'_, 'v> {
     /// begin with, but for conditionals and presence tests. A presence test takes off what
     /// the name would cost, also from a conditional, which has none.
     pub(super) fn attribute(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
+        self.attribute_or_none(attribute).map(Maybe::wrapped)
+    }
+
+    /// [`Run::attribute`], where an optional value is looked into at once.
+    pub(super) fn attribute_or_none(
+        &mut self,
+        attribute: &'v Attribute,
+    ) -> Result<Maybe<'v>, RunError> {
         let value = carried_on(self.resolve(attribute))?;
         match (&attribute.root, attribute.test) {
-            (Root::Conditional(_), true) => self.budget.refund(cost::SELECT),
-            (Root::Conditional(_), false) | (_, true) => {}
+            (Root::Conditional(_) | Root::OptMap(_), true) => {
+                self.budget.refund(cost::SELECT);
+            }
+            (Root::Conditional(_) | Root::OptMap(_), false) | (_, true) => {}
             (_, false) => self.budget.charge(cost::SELECT)?,
         }
         value
@@ -32,19 +44,21 @@ impl<'v> Run<'_, 'v> {
 
     /// The value of a branch or a computed index: the API server takes what an attribute
     /// leads to and does not charge for its name again.
-    fn inner(&mut self, node: &'v Node) -> Outcome<'v> {
+    pub(super) fn inner(&mut self, node: &'v Node) -> Result<Maybe<'v>, RunError> {
         match node {
             Node::Attribute(attribute) => self.resolve(attribute),
-            other => self.eval(other),
+            other => self.maybe(other),
         }
     }
 
-    fn resolve(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
+    fn resolve(&mut self, attribute: &'v Attribute) -> Result<Maybe<'v>, RunError> {
         let mut qualifiers = &*attribute.qualifiers;
         let root = match &attribute.root {
-            Root::Variable(variable) => self.variable(*variable, &mut qualifiers)?,
-            Root::Local(slot) => self.local(*slot)?,
-            Root::Value(node) => self.eval(node)?,
+            Root::Variable(variable) => {
+                Maybe::of(self.variable(*variable, &mut qualifiers)?)
+            }
+            Root::Local(slot) => Maybe::of(self.local(*slot)?),
+            Root::Value(node) => self.maybe(node)?,
             Root::Conditional(parts) => {
                 let [condition, yes, no] = &**parts;
                 match self.eval(condition)? {
@@ -53,6 +67,7 @@ impl<'v> Run<'_, 'v> {
                     _ => return no_such_overload(),
                 }
             }
+            Root::OptMap(parts) => self.opt_map(parts)?,
         };
         self.qualify(root, qualifiers, attribute.test)
     }
@@ -91,49 +106,45 @@ impl<'v> Run<'_, 'v> {
 
     fn qualify(
         &mut self,
-        root: Value<'v>,
+        root: Maybe<'v>,
         qualifiers: &'v [Qualifier],
         test: bool,
-    ) -> Outcome<'v> {
+    ) -> Result<Maybe<'v>, RunError> {
         let Some((last, before)) = qualifiers.split_last() else {
             return Ok(match root {
-                Value::Optional(Some(value)) => {
-                    Value::some(Arc::unwrap_or_clone(value).read_back())
-                }
+                Maybe::Present(value) => Maybe::Present(value.read_back()),
                 root => root,
             });
         };
-        let mut optional = false;
-        let mut value = match root {
-            Value::Optional(inner) => {
-                optional = true;
-                match inner {
-                    Some(inner) => (*inner).clone(),
-                    None if test => return Ok(Value::Bool(false)),
-                    None => return Ok(Value::Optional(None)),
-                }
+        let nothing = || {
+            if test {
+                Maybe::Plain(Value::Bool(false))
+            } else {
+                Maybe::Absent
             }
-            other => other,
+        };
+        let (mut value, mut optional) = match root {
+            Maybe::Plain(value) => (value, false),
+            Maybe::Present(value) => (value, true),
+            Maybe::Absent => return Ok(nothing()),
         };
         for qualifier in before {
             optional |= qualifier.optional;
             match self.step(&value, qualifier, optional)? {
                 Found::Value(found) => value = found,
-                Found::Nothing if test => return Ok(Value::Bool(false)),
-                Found::Nothing => return Ok(Value::Optional(None)),
+                Found::Nothing => return Ok(nothing()),
             }
         }
         optional |= last.optional;
         if test {
-            return self.test(&value, last, optional);
+            return self.test(&value, last, optional).map(Maybe::Plain);
         }
         Ok(match self.step(&value, last, optional)? {
-            Found::Value(found) if optional => match found {
-                Value::Optional(inner) => Value::Optional(inner),
-                found => Value::some(found),
+            Found::Value(found) => match Maybe::of(found) {
+                Maybe::Plain(found) if optional => Maybe::Present(found),
+                found => found,
             },
-            Found::Value(found) => found,
-            Found::Nothing => Value::Optional(None),
+            Found::Nothing => Maybe::Absent,
         })
     }
 
@@ -146,17 +157,45 @@ impl<'v> Run<'_, 'v> {
         optional: bool,
     ) -> Result<Found<'v>, RunError> {
         let found = match &qualifier.key {
-            Key::Const(Value::String(field)) => select(value, field, optional),
+            Key::Const(Value::String(name)) => {
+                if let Value::Map(Map::Json(fields, ty)) = value {
+                    return self.field((fields, ty), name, optional);
+                }
+                select(value, name, optional)
+            }
             Key::Const(key) => at(value, key.clone(), optional),
             Key::Computed(node) => {
                 let key = carried_on(self.inner(node))?;
-                key.and_then(|key| at(value, key, optional))
+                key.and_then(|key| at(value, key.wrapped(), optional))
             }
         };
         if !optional || matches!(found, Ok(Found::Value(_))) {
             self.budget.charge(cost::SELECT)?;
         }
         found
+    }
+
+    /// [`Run::step`] into a field of an object, which nearly all are.
+    fn field(
+        &mut self,
+        (fields, ty): (&'v JsonMap<String, Json>, &'v Type),
+        name: &str,
+        optional: bool,
+    ) -> Result<Found<'v>, RunError> {
+        match Map::declared(fields, ty, name) {
+            Some((json, ty)) => {
+                let value = Value::from_json(json, ty);
+                if !optional || value.is_ok() {
+                    self.budget.charge(cost::SELECT)?;
+                }
+                value.map(Found::Value)
+            }
+            None if optional => Ok(Found::Nothing),
+            None => {
+                self.budget.charge(cost::SELECT)?;
+                Err(RunError::text(format!("no such key: {name}")))
+            }
+        }
     }
 
     /// `has()`: whether the field is there, also if it is null. After a `?` that costs only

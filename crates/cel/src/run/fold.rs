@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::maybe::Maybe;
 use super::{Outcome, Run, known};
-use crate::library::no_such_overload;
-use crate::plan::{Call, FoldNode, Node};
+use crate::library::{self, no_such_overload};
+use crate::plan::{Bind, Call, FoldNode, Node};
 use crate::value::{List, Map};
 use crate::{RunError, Value};
 
@@ -15,6 +16,9 @@ pub(crate) enum Slot<'v> {
     Unset,
     /// To be computed when it is first read.
     Pending(&'v Node),
+    /// Computed already, and not paid for: what reading it for the first time costs, in
+    /// steps of 1.
+    Known(Outcome<'v>, u64),
     Set(Outcome<'v>),
 }
 
@@ -29,7 +33,53 @@ impl<'v> Run<'_, 'v> {
                 self.set(slot, value.clone());
                 value
             }
-            _ => Err(RunError::text("no such attribute")),
+            Some(Slot::Known(value, cost)) => {
+                let (value, cost) = (value.clone(), *cost);
+                for _ in 0..cost {
+                    self.budget.charge(1)?;
+                }
+                self.set(slot, value.clone());
+                value
+            }
+            Some(Slot::Unset) | None => Err(RunError::text("no such attribute")),
+        }
+    }
+
+    /// A name for a value.
+    pub(super) fn bind(&mut self, bind: &'v Bind) -> Outcome<'v> {
+        if let Some(place) = self.slots.get_mut(bind.slot) {
+            *place = Slot::Pending(&bind.value);
+        }
+        self.eval(&bind.body)
+    }
+
+    /// `x.optMap(name, body)` and `x.optFlatMap(name, body)`, where `x` is computed once and
+    /// paid for as often as the API server computes it.
+    pub(super) fn opt_map(
+        &mut self,
+        parts: &'v [Node; 3],
+    ) -> Result<Maybe<'v>, RunError> {
+        let [Node::Call(test), present, absent] = parts else {
+            return no_such_overload();
+        };
+        let (Some(bind), [target]) = (present.bound_optional(), &*test.args) else {
+            return no_such_overload();
+        };
+        let before = self.budget.in_call();
+        let value = match self.looked_into(test, target)? {
+            Maybe::Present(value) => value.found(),
+            Maybe::Absent => return self.inner(absent),
+            Maybe::Plain(other) => {
+                return library::call(&test.overloads, &[other]).map(Maybe::Plain);
+            }
+        };
+        let cost = self.budget.in_call().saturating_sub(before);
+        if let Some(place) = self.slots.get_mut(bind.slot) {
+            *place = Slot::Known(value, cost);
+        }
+        match present {
+            Node::Call(call) => self.some(call, &bind.body).map(Maybe::Present),
+            _ => self.maybe(&bind.body),
         }
     }
 

@@ -15,17 +15,50 @@ static DYN_LIST: ListType = ListType {
     kind: ListKind::Atomic,
 };
 
+/// Objects of no more fields than this are searched, which is faster than hashing.
+const SEARCHED: usize = 12;
+
+/// The value of a field of a JSON object, as [`serde_json::Map::get`] finds it.
+pub fn field<'v>(
+    object: &'v serde_json::Map<String, Json>,
+    name: &str,
+) -> Option<&'v Json> {
+    if object.len() > SEARCHED {
+        return object.get(name);
+    }
+    let mut fields = object.iter();
+    fields.find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
 /// Reads `json` by `ty`.
 pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunError> {
+    match ty {
+        Type::Dyn => Ok(read_untyped(json)),
+        ty => read_typed(json, ty),
+    }
+}
+
+fn read_untyped(json: &Json) -> Value<'_> {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(value) => Value::Bool(*value),
+        Json::Number(number) => untyped(number),
+        Json::String(text) => Value::String(Text::Borrowed(text)),
+        Json::Array(items) => Value::List(List::Json(items, &DYN_LIST)),
+        Json::Object(fields) => Value::Map(Map::Json(fields, &DYN)),
+    }
+}
+
+fn read_typed<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunError> {
     match (ty, json) {
-        (Type::Dyn | Type::Null | Type::Nullable(_), Json::Null) => Ok(Value::Null),
+        (Type::Null | Type::Nullable(_), Json::Null) => Ok(Value::Null),
         (Type::Nullable(inner), json) => read(json, inner),
         (Type::Optional(inner), json) => read(json, inner).map(Value::some),
         (_, Json::Null) => Err(RunError::text(
             "invalid data, got null for schema with nullable=false",
         )),
         (Type::IntOrString, Json::Number(number)) if !number.is_i64() => int_or_string(),
-        (Type::Bool | Type::Dyn, Json::Bool(value)) => Ok(Value::Bool(*value)),
+        (Type::Bool, Json::Bool(value)) => Ok(Value::Bool(*value)),
         (Type::Int, Json::Number(number)) => number
             .as_i64()
             .map(Value::Int)
@@ -38,8 +71,8 @@ pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunErr
             .as_f64()
             .map(Value::Double)
             .ok_or_else(|| mismatch("float", json)),
-        (Type::Dyn | Type::IntOrString, Json::Number(number)) => Ok(untyped(number)),
-        (Type::String | Type::Dyn | Type::IntOrString, Json::String(text)) => {
+        (Type::IntOrString, Json::Number(number)) => Ok(untyped(number)),
+        (Type::String | Type::IntOrString, Json::String(text)) => {
             Ok(Value::String(Text::Borrowed(text)))
         }
         (Type::Bytes, Json::String(text)) => {
@@ -64,8 +97,7 @@ pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunErr
         (Type::List(list), Json::Array(items)) => {
             Ok(Value::List(List::Json(items, list)))
         }
-        (Type::Dyn, Json::Array(items)) => Ok(Value::List(List::Json(items, &DYN_LIST))),
-        (Type::Map(_) | Type::Object(_) | Type::Dyn, Json::Object(entries)) => {
+        (Type::Map(_) | Type::Object(_), Json::Object(entries)) => {
             Ok(Value::Map(Map::Json(entries, ty)))
         }
         (Type::IntOrString, _) => int_or_string(),

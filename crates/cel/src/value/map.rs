@@ -118,19 +118,31 @@ impl<'v> Map<'v> {
     /// If the JSON there is not of the declared type.
     pub fn field(&self, name: &str) -> Option<Result<Value<'v>, RunError>> {
         match self {
-            // A field that is null is as good as absent.
-            Self::Json(entries, Type::Object(object)) => {
-                let field = object.field(name)?;
-                let json = entries.get(&field.json).filter(|json| !json.is_null())?;
-                Some(json::read(json, &field.ty))
+            Self::Json(fields, ty) => {
+                let (json, ty) = Self::declared(fields, ty, name)?;
+                Some(json::read(json, ty))
             }
-            Self::Json(entries, Type::Map(map)) => {
-                Some(json::read(entries.get(name)?, &map.value))
-            }
-            Self::Json(entries, _) => Some(json::read(entries.get(name)?, &json::DYN)),
             Self::Owned(entries) => {
                 entries.get(&Value::String(name.into())).cloned().map(Ok)
             }
+        }
+    }
+
+    /// The field of this name of an object of this type, and its own type.
+    pub(crate) fn declared(
+        fields: &'v JsonMap<String, Json>,
+        ty: &'v Type,
+        name: &str,
+    ) -> Option<(&'v Json, &'v Type)> {
+        match ty {
+            Type::Object(object) => {
+                let field = object.field(name)?;
+                let json = json::field(fields, &field.json)?;
+                // A field that is null is as good as absent.
+                (!json.is_null()).then_some((json, &field.ty))
+            }
+            Type::Map(map) => Some((json::field(fields, name)?, &map.value)),
+            _ => Some((json::field(fields, name)?, &json::DYN)),
         }
     }
 
@@ -139,7 +151,7 @@ impl<'v> Map<'v> {
         match self {
             Self::Json(entries, Type::Object(object)) => object
                 .fields()
-                .filter(|(_, field)| entries.contains_key(&field.json))
+                .filter(|(_, field)| json::field(entries, &field.json).is_some())
                 .map(|(name, _)| Value::String(name.into()))
                 .collect(),
             Self::Json(entries, _) => entries

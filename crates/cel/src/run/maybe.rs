@@ -1,0 +1,91 @@
+//! Optional values that are not wrapped, as long as nobody keeps them.
+
+use std::sync::Arc;
+
+use super::{Outcome, Run, carried_on};
+use crate::library;
+use crate::plan::{Call, Node, Way};
+use crate::{RunError, Value};
+
+/// A value that may be an optional one.
+pub(super) enum Maybe<'v> {
+    /// No optional value.
+    Plain(Value<'v>),
+    /// `optional.none()`
+    Absent,
+    /// What an optional value holds.
+    Present(Value<'v>),
+}
+
+impl<'v> Maybe<'v> {
+    pub(super) fn of(value: Value<'v>) -> Self {
+        match value {
+            Value::Optional(None) => Self::Absent,
+            Value::Optional(Some(inner)) => Self::Present(Arc::unwrap_or_clone(inner)),
+            plain => Self::Plain(plain),
+        }
+    }
+
+    /// The value as others see it.
+    pub(super) fn wrapped(self) -> Value<'v> {
+        match self {
+            Self::Plain(value) => value,
+            Self::Absent => Value::Optional(None),
+            Self::Present(value) => Value::some(value),
+        }
+    }
+}
+
+impl<'v> Run<'_, 'v> {
+    /// [`Run::eval`], where an optional value is looked into at once.
+    pub(super) fn maybe(&mut self, node: &'v Node) -> Result<Maybe<'v>, RunError> {
+        match node {
+            Node::Attribute(attribute) => self.attribute_or_none(attribute),
+            Node::Call(call) => match (&call.way, &*call.args) {
+                (Way::Some, [value]) => self.some(call, value).map(Maybe::Present),
+                _ => self.call(call).map(Maybe::of),
+            },
+            other => self.eval(other).map(Maybe::of),
+        }
+    }
+
+    /// What `optional.of(x)` holds.
+    pub(super) fn some(&mut self, call: &'v Call, value: &'v Node) -> Outcome<'v> {
+        let value = carried_on(self.eval(value))?;
+        self.budget.charge(call.formula.cost(&[], None))?;
+        value
+    }
+
+    /// `x.hasValue()`
+    pub(super) fn has_value(
+        &mut self,
+        call: &'v Call,
+        optional: &'v Node,
+    ) -> Outcome<'v> {
+        match self.looked_into(call, optional)? {
+            Maybe::Absent => Ok(Value::Bool(false)),
+            Maybe::Present(_) => Ok(Value::Bool(true)),
+            Maybe::Plain(other) => library::call(&call.overloads, &[other]),
+        }
+    }
+
+    /// `x.value()`
+    pub(super) fn value(&mut self, call: &'v Call, optional: &'v Node) -> Outcome<'v> {
+        match self.looked_into(call, optional)? {
+            Maybe::Absent => Err(RunError::text("optional.none() dereference")),
+            Maybe::Present(value) => value.found(),
+            Maybe::Plain(other) => library::call(&call.overloads, &[other]),
+        }
+    }
+
+    /// The argument of a call, which is charged whatever the argument is.
+    pub(super) fn looked_into(
+        &mut self,
+        call: &'v Call,
+        optional: &'v Node,
+    ) -> Result<Maybe<'v>, RunError> {
+        let found = carried_on(self.maybe(optional))?;
+        self.budget.charge(call.formula.cost(&[], None))?;
+        found
+    }
+}
