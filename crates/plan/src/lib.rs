@@ -228,9 +228,10 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
         .is_none()
         .then(|| talk::later(case, (before, &after)))
         .flatten();
+    // What is told to be due is told anew once it is, whoever else is asked to wait.
+    let wakes = outcome.wakes.iter().copied().chain(after.next_transition);
     let status = (!is_finalizing && after != *before).then_some(after);
     let status = status.filter(|_| later.is_none());
-    let wakes = outcome.wakes.iter().copied().chain(case.next_flip());
     let wakes = wakes.chain(later);
     let wake = wakes.filter(|due| *due > case.now).min();
     let is_idle = status.is_none() && outcome.actions.is_empty();

@@ -387,6 +387,21 @@ fn while_paused_what_is_left_of_a_machine_is_not_told_as_gone() {
 }
 
 #[test]
+fn a_deadline_that_passes_while_paused_is_not_told_as_still_to_come() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    let deadline = Some(at("2026-03-06T18:05:00Z"));
+    assert_eq!(world.status().next_transition, deadline);
+    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+    assert_eq!(world.settle(&mut memory).wake, deadline);
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.status().next_transition, Some(at(MONDAY)));
+}
+
+#[test]
 fn a_machine_that_was_paused_in_service_is_not_told_as_joining_anew() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);

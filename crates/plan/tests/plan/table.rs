@@ -232,7 +232,7 @@ const ROWS: &[Row] = &[
         now: CLOSED,
         given: in_service,
         steps: &[],
-        wake: Some(OPENS),
+        wake: Some("2026-03-06T20:05:00Z"),
     },
     Row {
         name: "the Node is cordoned and its pods evicted",
@@ -267,7 +267,7 @@ const ROWS: &[Row] = &[
         now: CLOSED,
         given: cordoned,
         steps: &[ExcludeDrain, DeleteMachine],
-        wake: Some(OPENS),
+        wake: Some("2026-03-06T20:05:00Z"),
     },
     Row {
         name: "at the deadline the Machine goes, pods or not",
@@ -324,7 +324,7 @@ const ROWS: &[Row] = &[
             };
         },
         steps: &[DeleteMachine],
-        wake: Some(OPENS),
+        wake: Some("2026-03-06T20:05:00Z"),
     },
     Row {
         name: "a Machine under deletion is awaited until the deadline",
