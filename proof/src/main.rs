@@ -121,8 +121,14 @@ fn search(
 /// Searches until the first law is broken: a little of every part, then more, then all.
 fn search_first() -> ExitCode {
     println!("{HEADING}");
-    for limit in [Some(30_000), Some(300_000), None] {
-        for campaign in USUAL {
+    let glimpse = USUAL.iter().chain(DEEP);
+    let rounds = [
+        (Some(30_000), glimpse.clone()),
+        (Some(300_000), glimpse),
+        (None, USUAL.iter().chain(&[])),
+    ];
+    for (limit, parts) in rounds {
+        for campaign in parts {
             let start = Instant::now();
             let found = model::search(campaign, limit, true);
             tell(campaign, &found, start.elapsed().as_secs_f64());

@@ -10,8 +10,9 @@ use fivespot_capi::key;
 
 use super::cluster_api::PROVIDER_ID;
 use super::operator::Fate;
+use super::server::minutes;
 use super::state::{INSTANTS, Kind, Left, State, instant};
-use super::world::{FOREIGN, OUR_TAINT, World, is_ours};
+use super::world::{FOREIGN, OUR_TAINT, THEIRS, World, is_deleting, is_ours};
 
 /// How many steps it may take from any state to the end of the last day.
 const BOUND: usize = 600;
@@ -30,6 +31,7 @@ impl World {
             passed.push(print);
             match self.follow(&state) {
                 Some(next) => state = next,
+                None if !self.is_awake(&state) => return false,
                 None if usize::from(state.now) + 1 < INSTANTS.len() => state.now += 1,
                 None => {
                     let is_good = self.is_as_wanted(&state);
@@ -106,6 +108,19 @@ impl World {
         (World::end_pod(&mut next) || self.reconcile(&mut next)).then_some(next)
     }
 
+    /// Whether the operator asks to be woken in time for what it does at the next instant of a
+    /// world at rest, and not before it can have anything to do.
+    fn is_awake(&self, state: &State) -> bool {
+        let mut next = state.clone();
+        let wake = self.pass(&mut next);
+        let is_restless = wake.is_some_and(|due| due <= instant(state.now));
+        next.now += 1;
+        let due = instant(next.now);
+        self.pass(&mut next);
+        let is_missed = next.flight.is_some() && wake.is_none_or(|wake| wake > due);
+        !is_restless && !is_missed
+    }
+
     /// Whether a world at rest is as its user wants it.
     fn is_as_wanted(&self, state: &State) -> bool {
         let ours = Kind::TRIPLE
@@ -128,6 +143,9 @@ impl World {
                 .as_ref()
                 .is_some_and(|all| all.contains_key(key::PAUSED));
         let phase = sm.status.as_ref().and_then(|status| status.phase);
+        // Once said, a machine leaves, whatever becomes of its schedule.
+        let machine = self.get(state, Kind::Machine).unwrap_or_default();
+        let is_leaving = self.commitment(state).is_some() && !is_deleting(&machine);
         if is_paused {
             true
         } else if sm.metadata.deletion_timestamp.is_some() {
@@ -135,28 +153,28 @@ impl World {
         } else if sm.spec.kill_switch {
             ours == 0 && phase == Some(Phase::Terminated)
         } else if !sm.spec.schedule.enabled {
-            phase == Some(Phase::Disabled)
+            phase == Some(Phase::Disabled) && !is_leaving
         } else if sm.spec.schedule.schedule().is_err() {
-            phase == Some(Phase::Error)
+            phase == Some(Phase::Error) && !is_leaving
         } else if !is_open(&sm, state) {
             ours == 0 && phase == Some(Phase::Inactive)
         } else if self.is_hindered(state) {
             phase.is_some_and(|phase| phase != Phase::Inactive)
         } else {
-            let is_leaving = sm
+            let has_to_leave = sm
                 .status
                 .as_ref()
                 .is_some_and(|status| status.shutdown.is_some());
             ours == 3
                 && state.at(Kind::Node).is_some()
                 && phase == Some(Phase::Active)
-                && !is_leaving
-                && self.is_in_order(state)
+                && !has_to_leave
+                && self.is_in_order(&sm, state)
         }
     }
 
     /// Whether a machine in service bears what it should, and no trace of a leave-taking.
-    fn is_in_order(&self, state: &State) -> bool {
+    fn is_in_order(&self, sm: &ScheduledMachine, state: &State) -> bool {
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let node = self.get(state, Kind::Node).unwrap_or_default();
         let conditions = machine["status"]["conditions"].as_array();
@@ -168,15 +186,23 @@ impl World {
             !machine["metadata"]["annotations"][key::EXCLUDE_NODE_DRAINING].is_null();
         let is_cordoned = node["spec"]["unschedulable"] == true
             && node["metadata"]["annotations"][FOREIGN].is_null();
-        let is_tainted = node["spec"]["taints"]
-            .as_array()
-            .is_some_and(|all| all.iter().any(|taint| taint["key"] == OUR_TAINT));
+        let value = sm.spec.node_taints.first().map(|taint| &taint.value);
+        let is_tainted = node["spec"]["taints"].as_array().is_some_and(|all| {
+            all.iter().any(|taint| {
+                let there = taint["value"].as_str().unwrap_or_default();
+                let is_as_asked = value.is_some_and(|value| value == there);
+                taint["key"] == OUR_TAINT && (is_as_asked || there == THEIRS)
+            })
+        });
+        let drain = &machine["spec"]["deletion"]["nodeDrainTimeoutSeconds"];
+        let is_in_time = *drain == minutes(&sm.spec.node_drain_timeout).as_secs();
         let is_asked_for = !node["metadata"]["annotations"]
             [name::RECLAIM_REQUESTED_ANNOTATION]
             .is_null();
         let is_heard = state.is_reachable;
         !is_condemned
             && !is_excluded
+            && is_in_time
             && (!is_heard || !is_cordoned && is_tainted && !is_asked_for)
     }
 

@@ -21,10 +21,11 @@ pub(crate) enum Law {
     Reopened,
     Told,
     Patience,
+    Guarded,
 }
 
 impl Law {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::S1,
         Self::S2,
         Self::S4,
@@ -43,6 +44,7 @@ impl Law {
         Self::Reopened,
         Self::Told,
         Self::Patience,
+        Self::Guarded,
     ];
 
     /// The law in words.
@@ -74,6 +76,7 @@ impl Law {
             Self::Patience => {
                 "a machine is replaced ten minutes after it was made, not before"
             }
+            Self::Guarded => "every change is guarded by uid and version",
         }
     }
 }

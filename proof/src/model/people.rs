@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::cluster_api::has_controller;
 use super::state::{Kind, State, instant};
-use super::world::{FOREIGN, NAME, OUR_TAINT, World, is_deleting};
+use super::world::{FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_deleting};
 
 /// An edit of the ScheduledMachine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -232,7 +232,7 @@ impl World {
 
     fn taint(&self, state: &mut State, key: &str) {
         self.change(state, Kind::Node, |node| {
-            let taint = json!({ "key": key, "value": "theirs", "effect": "NoSchedule" });
+            let taint = json!({ "key": key, "value": THEIRS, "effect": "NoSchedule" });
             match node["spec"]["taints"].as_array_mut() {
                 Some(taints) if taints.iter().any(|found| found["key"] == key) => {}
                 Some(taints) => taints.push(taint),

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use super::law::Law;
 use super::operator::Flight;
 use super::state::{Kind, Pod, State, instant};
-use super::world::{FOREIGN, NAME, OUR_TAINT, World, is_named_ours, is_ours, kind_of};
+use super::world::{
+    FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_named_ours, is_ours, kind_of,
+};
 
 /// The uid of the one pod of a Node.
 pub(crate) fn pod_uid(node: &str) -> String {
@@ -131,6 +133,9 @@ impl World {
         let Some(id) = state.sm else {
             return Reply::NotFound;
         };
+        if !is_guarded(patch) {
+            state.broken = Some(Law::Guarded);
+        }
         if patch["metadata"]["resourceVersion"] != json!(id.version()) {
             return Reply::Conflict;
         }
@@ -160,6 +165,9 @@ impl World {
         let Some(mut object) = self.get(state, kind) else {
             return Reply::NotFound;
         };
+        if !is_guarded(patch) {
+            state.broken = Some(Law::Guarded);
+        }
         let guards = &patch["metadata"];
         for guard in ["uid", "resourceVersion"] {
             if guards[guard] != object["metadata"][guard] {
@@ -341,12 +349,18 @@ impl World {
     }
 
     /// The commitment on the server, if it is one for the Machine that is there.
-    fn commitment(&self, state: &State) -> Option<Shutdown> {
+    pub(crate) fn commitment(&self, state: &State) -> Option<Shutdown> {
         let machine = self.get(state, Kind::Machine)?;
         let sm = self.machines.of(state.sm?);
         let shutdown = sm.status.as_ref()?.shutdown.clone()?;
         (machine["metadata"]["uid"] == shutdown.machine_uid.as_str()).then_some(shutdown)
     }
+}
+
+/// Whether a change says what it was made from.
+fn is_guarded(patch: &Value) -> bool {
+    let guards = &patch["metadata"];
+    !guards["uid"].is_null() && !guards["resourceVersion"].is_null()
 }
 
 /// Whether a commitment is made that may not be.
@@ -397,10 +411,10 @@ fn seizes_taints(before: &Value, after: &Value) -> bool {
     };
     let is_lost = then
         .iter()
-        .any(|taint| taint["value"] == "theirs" && !now.contains(taint));
+        .any(|taint| taint["value"] == THEIRS && !now.contains(taint));
     let is_unrecorded = now.iter().any(|taint| {
         taint["key"] == OUR_TAINT
-            && taint["value"] != "theirs"
+            && taint["value"] != THEIRS
             && !record(after).contains(OUR_TAINT)
     });
     is_lost || is_unrecorded
@@ -431,7 +445,7 @@ fn goes_back(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) ->
 }
 
 /// Whole minutes, as all durations of the model are.
-fn minutes(text: &str) -> SignedDuration {
+pub(crate) fn minutes(text: &str) -> SignedDuration {
     let count = text.strip_suffix('m').and_then(|count| count.parse().ok());
     SignedDuration::from_mins(count.unwrap_or(0))
 }

@@ -19,6 +19,9 @@ pub(crate) const UID: &str = "sm-1";
 /// A finalizer and an annotation that belong to somebody else.
 pub(crate) const FOREIGN: &str = "example.com/keep";
 
+/// The value of a taint that somebody else has put on a Node.
+pub(crate) const THEIRS: &str = "theirs";
+
 /// The taint that the ScheduledMachine asks for.
 pub(crate) const OUR_TAINT: &str = "example.com/pool";
 

@@ -37,6 +37,17 @@ mutants! {
         "if case.subject.is_paused {" => "if false {";
     "pause-of-cluster-ignored", "acts in a Cluster that is paused", LADDER,
         "case.cluster().is_some_and(|cluster| cluster.is_paused)" => "false";
+    "error-is-terminal", "never leaves an error behind", LIB,
+        "let rung = ladder::climb(&case);"
+        => "let rung = if subject.status.phase == Some(fivespot_api::Phase::Error) { Rung::Invalid } else { ladder::climb(&case) };";
+    "terminated-is-terminal", "does not return to service when the kill switch is taken back", LIB,
+        "let rung = ladder::climb(&case);"
+        => "let rung = if subject.status.phase == Some(fivespot_api::Phase::Terminated) { Rung::Disabled } else { ladder::climb(&case) };";
+    "kill-switch-needs-machine", "creates under the kill switch what is not there yet", LADDER,
+        "if case.want.is_killed {" => "if case.want.is_killed && machine.is_some() {";
+    "half-made-outlives-kill-switch", "calls a machine terminated that was only half made", LEAVE,
+        "        None => clear_up(case),\n    }\n}\n\nfn leave_machine"
+        => "        None if removal.is_at_once() => Outcome::tell(State::Quiet),\n        None => clear_up(case),\n    }\n}\n\nfn leave_machine";
     "kill-switch-ignored", "keeps a machine whose kill switch is set", LADDER,
         "if case.want.is_killed {" => "if false {";
     "deletion-ignored", "keeps a machine whose object is deleted", LADDER,
@@ -74,6 +85,16 @@ mutants! {
     "leftovers-kept", "counts what is left over as gone", LEAVE,
         "if providers.is_empty() {\n        return Outcome::tell(State::Quiet);"
         => "if !providers.is_empty() || providers.is_empty() {\n        return Outcome::tell(State::Quiet);";
+    "commitment-not-stored", "says that it leaves and does not remember", STATUS,
+        "Commitment::Make(shutdown) => status.shutdown = Some(shutdown.clone())," => "Commitment::Make(_) => {}";
+    "commitment-not-hastened", "removes a machine at once that had been given time", LEAVE,
+        "if removal.is_at_once() && shutdown.reason != removal.reason {" => "if false {";
+    "commitment-inherited", "takes the commitment of an earlier machine for that of the next", CASE,
+        "stored.filter(|shutdown| shutdown.machine_uid == machine.meta.uid)" => "stored";
+    "transition-not-awaited", "sleeps over the edges of its windows", LIB,
+        "outcome.wakes.iter().copied().chain(after.next_transition);" => "outcome.wakes.iter().copied();";
+    "never-at-rest", "asks to be woken at once, again and again", LIB,
+        "let wake = wakes.filter(|due| *due > case.now).min();" => "let wake = wakes.chain([case.now]).min();";
     "children-first", "takes down bootstrap and infrastructure before the Machine", LEAVE,
         "match case.triple.our_machine() {\n        Some(machine) => leave_machine(case, machine, removal),"
         => "match case.triple.our_machine() {\n        Some(_) if !case.triple.providers().is_empty() => delete(case, &case.triple.providers()),\n        Some(machine) => leave_machine(case, machine, removal),";
@@ -84,6 +105,11 @@ mutants! {
         => "!pod.is_of_daemon_set && !pod.is_mirror && !pod.is_finished && !pod.is_deleting";
     "pods-ignored", "counts a Node with pods as empty", DRAIN,
         "if leaving.is_empty() && node.is_unschedulable {" => "if node.is_unschedulable {";
+    "refusal-forgotten", "evicts a pod again the moment it was refused", DRAIN,
+        ".filter(|pod| tried(case, pod).is_none_or(|due| due <= case.now));\n    actions.extend"
+        => ".filter(|_| true);\n    actions.extend";
+    "no-time-for-pods", "kills the pods of a reclaimed host without a moment's grace", WRITE,
+        "grace: 1," => "grace: 0,";
     "delete-instead-of-evict", "deletes pods that a disruption budget protects", WRITE,
         "Call::Evict {\n            uid: pod.uid.clone(),\n        }"
         => "Call::DeletePod {\n            uid: pod.uid.clone(),\n            grace: 30,\n        }";
@@ -117,6 +143,18 @@ mutants! {
     "uid-not-given", "deletes whatever bears the name", WRITE,
         "Step::DeleteMachine,\n        Call::Delete {\n            uid: machine.meta.uid.clone(),"
         => "Step::DeleteMachine,\n        Call::Delete {\n            uid: String::new(),";
+    "finalizers-unguarded", "writes finalizers over those that were added meanwhile", WRITE,
+        "\"resourceVersion\": subject.resource_version,\n        \"finalizers\": finalizers,"
+        => "\"finalizers\": finalizers,";
+    "schedule-unguarded", "switches a schedule off that was edited meanwhile", WRITE,
+        "            \"uid\": subject.uid,\n            \"resourceVersion\": subject.resource_version,"
+        => "            \"uid\": subject.uid,";
+    "node-unguarded", "writes to a Node over what was written meanwhile", WRITE,
+        "\"resourceVersion\": node.resource_version,\n        \"annotations\": annotations,"
+        => "\"annotations\": annotations,";
+    "foreign-annotations-dropped", "takes the annotations of others off the Machine", WRITE,
+        "for annotation in [key::EXCLUDE_NODE_DRAINING, key::EXCLUDE_VOLUME_DETACH] {\n        if machine\n            .meta\n            .annotations\n            .get(annotation)\n            .is_some_and(|value| value == OUR_MARK)\n        {"
+        => "for annotation in machine.meta.annotations.keys() {\n        if !annotation.starts_with(\"5spot\") {";
     "name-of-its-own", "names the Machine otherwise than it looks for it", WRITE,
         "name: subject.child().to_owned()," => "name: format!(\"{}-machine\", subject.child()),";
     "foreign-finalizers-dropped", "takes the finalizers of others off", WRITE,
@@ -124,6 +162,11 @@ mutants! {
     "owner-label-missing", "makes objects that it does not know again", WRITE,
         "\"labels\": name::child_labels(&subject.name, &subject.uid, &case.want.cluster),"
         => "\"labels\": {},";
+    "never-created", "makes nothing when a window opens", SERVE,
+        "let actions = providers.into_iter().flatten().chain(machine).collect();"
+        => "let actions = providers.into_iter().flatten().chain(machine).filter(|_| false).collect();";
+    "timeouts-not-passed", "leaves Cluster API with the drain timeout of an older spec", MACHINE,
+        "        drain_timeout: wanted," => "        drain_timeout: wanted.filter(|_| false),";
     "exclusions-stay", "leaves a machine that stays without drain for the next time", SERVE,
         "annotations: write::no_exclusions(machine).annotations,\n        ..machine::timeouts(case, machine)"
         => "..machine::timeouts(case, machine)";
@@ -159,6 +202,8 @@ mutants! {
     "taint-not-recorded", "puts taints on a Node that it does not know again", TAINT,
         "                    time_added: None,\n                });\n                next.record.push(want.clone());"
         => "                    time_added: None,\n                });";
+    "taint-value-kept", "leaves the old value on a taint that was edited", TAINT,
+        "there.value.clone_from(&want.value);" => "";
     "never-tainted", "leaves a Node without the taints asked for", TAINT,
         "(!is_settled).then(|| write::taint(node, &next))" => "(!is_settled && false).then(|| write::taint(node, &next))";
 }
