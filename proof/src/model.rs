@@ -152,7 +152,10 @@ impl stateright::Model for Model {
                 world.pass(&mut state);
             }
             Step::Send(fate) => {
-                world.send(&mut state, fate);
+                world.once(&mut state, step, |state| {
+                    world.send(state, fate);
+                    true
+                });
                 if fate != Fate::Answered {
                     state.left.errors -= 1;
                 }
@@ -164,7 +167,7 @@ impl stateright::Model for Model {
                 state.left.crashes -= 1;
             }
             Step::Reconcile => {
-                world.reconcile(&mut state);
+                world.once(&mut state, step, |state| world.reconcile(state));
             }
             Step::EndPod => {
                 World::end_pod(&mut state);
@@ -172,11 +175,15 @@ impl stateright::Model for Model {
             Step::Unguard => state.is_guarded = false,
             Step::Wait => state.now += 1,
             Step::Edit(edit) => {
-                world.edit(&mut state, edit);
+                world.once(&mut state, step, |state| {
+                    world.edit(state, edit);
+                    true
+                });
                 state.left.edits -= 1;
             }
             Step::Meddle(meddling) => {
-                if !world.meddle(&mut state, meddling) {
+                let meddle = |state: &mut State| world.meddle(state, meddling);
+                if !world.once(&mut state, step, meddle) {
                     return None;
                 }
                 state.left.meddling -= 1;

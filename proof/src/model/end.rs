@@ -8,6 +8,7 @@ use std::sync::PoisonError;
 use fivespot_api::{Phase, ScheduledMachine, name};
 use fivespot_capi::key;
 
+use super::Step;
 use super::cluster_api::PROVIDER_ID;
 use super::operator::Fate;
 use super::server::minutes;
@@ -93,7 +94,10 @@ impl World {
     fn follow(&self, state: &State) -> Option<State> {
         let mut next = state.clone();
         if next.flight.is_some() {
-            self.send(&mut next, Fate::Answered);
+            self.once(&mut next, Step::Send(Fate::Answered), |next| {
+                self.send(next, Fate::Answered);
+                true
+            });
             next.broken = None;
             return Some(next);
         }
@@ -105,7 +109,9 @@ impl World {
         if next != *state {
             return Some(next);
         }
-        (World::end_pod(&mut next) || self.reconcile(&mut next)).then_some(next)
+        let has_moved = World::end_pod(&mut next)
+            || self.once(&mut next, Step::Reconcile, |next| self.reconcile(next));
+        has_moved.then_some(next)
     }
 
     /// Whether the operator asks to be woken in time for what it does at the next instant of a

@@ -115,7 +115,48 @@ pub(crate) struct State {
     pub(crate) broken: Option<super::law::Law>,
 }
 
+/// What is there, apart from what the operator believes of it and from what may still go wrong:
+/// all that a deed depends on, and all that it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Core {
+    now: u8,
+    sm: Option<Id>,
+    objects: Objects,
+    pod: Pod,
+    is_guarded: bool,
+    is_reachable: bool,
+    born: [u8; 5],
+    memory: Id,
+    flight: Option<Id>,
+}
+
 impl State {
+    pub(crate) fn core(&self) -> Core {
+        Core {
+            now: self.now,
+            sm: self.sm,
+            objects: self.objects,
+            pod: self.pod,
+            is_guarded: self.is_guarded,
+            is_reachable: self.is_reachable,
+            born: self.born,
+            memory: self.memory,
+            flight: self.flight,
+        }
+    }
+
+    pub(crate) fn set_core(&mut self, core: Core) {
+        self.now = core.now;
+        self.sm = core.sm;
+        self.objects = core.objects;
+        self.pod = core.pod;
+        self.is_guarded = core.is_guarded;
+        self.is_reachable = core.is_reachable;
+        self.born = core.born;
+        self.memory = core.memory;
+        self.flight = core.flight;
+    }
+
     pub(crate) fn at(&self, kind: Kind) -> Option<Id> {
         self.objects[kind as usize]
     }

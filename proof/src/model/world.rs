@@ -1,16 +1,18 @@
 //! What all states share: the objects that any of them holds, and how writes change them.
 
 use std::collections::HashMap;
-use std::sync::RwLock;
+use std::sync::{PoisonError, RwLock};
 
 use fivespot_api::{ScheduledMachine, name};
 use fivespot_capi::Contract;
 use fivespot_plan::{Action, Memory};
 use serde_json::{Value, json};
 
+use super::Step;
+use super::law::Law;
 use super::operator::{Answer, Flight, Question};
 use super::pool::{Id, Pool};
-use super::state::{Kind, Left, Pod, State};
+use super::state::{Core, Kind, Left, Pod, State};
 
 /// The name of the ScheduledMachine and of everything made for it.
 pub(crate) const NAME: &str = "worker";
@@ -25,6 +27,15 @@ pub(crate) const THEIRS: &str = "theirs";
 /// The taint that the ScheduledMachine asks for.
 pub(crate) const OUR_TAINT: &str = "example.com/pool";
 
+/// What a deed came to.
+#[derive(Clone, Copy)]
+pub(crate) struct Deed {
+    core: Core,
+    owes: bool,
+    broken: Option<Law>,
+    has_moved: bool,
+}
+
 /// What all states share.
 #[derive(Default)]
 pub(crate) struct World {
@@ -34,6 +45,8 @@ pub(crate) struct World {
     pub(crate) flights: Pool<String, Flight>,
     /// What the planner answered: it is pure, so that it is asked once.
     pub(crate) answers: RwLock<HashMap<Question, Answer>>,
+    /// What became of each deed: most states differ in nothing that it depends on.
+    pub(crate) deeds: RwLock<HashMap<(Step, Core), Deed>>,
     /// Fingerprints of states from which everything comes to a good end.
     pub(crate) settled: RwLock<std::collections::HashSet<u64>>,
 }
@@ -60,6 +73,41 @@ impl World {
         state.put(Kind::Cluster, Some(self.keep(cluster())));
         state.catch_up();
         state
+    }
+
+    /// Lets somebody act, once for each world in which that is done: `act` says whether anything
+    /// moved.
+    pub(crate) fn once(
+        &self,
+        state: &mut State,
+        step: Step,
+        act: impl FnOnce(&mut State) -> bool,
+    ) -> bool {
+        let key = (step, state.core());
+        let deeds = self.deeds.read().unwrap_or_else(PoisonError::into_inner);
+        let known = deeds.get(&key).copied();
+        drop(deeds);
+        let deed = known.unwrap_or_else(|| {
+            let mut next = State {
+                owes: false,
+                broken: None,
+                ..state.clone()
+            };
+            let has_moved = act(&mut next);
+            let deed = Deed {
+                core: next.core(),
+                owes: next.owes,
+                broken: next.broken,
+                has_moved,
+            };
+            let mut deeds = self.deeds.write().unwrap_or_else(PoisonError::into_inner);
+            deeds.insert(key, deed);
+            deed
+        });
+        state.set_core(deed.core);
+        state.owes |= deed.owes;
+        state.broken = deed.broken.or(state.broken);
+        deed.has_moved
     }
 
     /// Keeps an object; its resourceVersion is its number.
