@@ -90,7 +90,6 @@ pub(crate) fn check(
         .map(|(at, text)| located(&chars, at, text))
         .collect();
     errors.sort_by_key(|error| (error.line, error.column));
-    errors.dedup();
     Err(CompileErrors {
         source: source.to_owned(),
         errors,
@@ -120,6 +119,20 @@ impl Checker<'_> {
 
     fn report(&mut self, at: usize, text: String) {
         self.errors.push((at, text));
+    }
+
+    /// Most types of Kubernetes' libraries are objects whose fields nobody knows.
+    fn without_fields(&mut self, at: usize, ty: &Type) -> Type {
+        let name = ty.to_string();
+        if name.starts_with("kubernetes.") {
+            self.report(at, format!("unexpected failed resolution of '{name}'"));
+            return Type::Error;
+        }
+        self.report(
+            at,
+            format!("type '{name}' does not support field selection"),
+        );
+        Type::Dyn
     }
 
     fn undeclared(&mut self, at: usize, name: &str) {
@@ -236,13 +249,7 @@ impl Checker<'_> {
                 Type::Dyn
             }
             Type::Dyn | Type::Error => Type::Dyn,
-            other => {
-                self.report(
-                    at,
-                    format!("type '{other}' does not support field selection"),
-                );
-                Type::Dyn
-            }
+            other => self.without_fields(at, other),
         };
         if was_optional || optional {
             Type::optional(ty)

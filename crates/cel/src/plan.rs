@@ -167,7 +167,13 @@ impl Planner<'_> {
             });
         }
         match <[Node; 2]>::try_from(nodes) {
-            Ok(sides) => self.binary(function, overloads, sides),
+            Ok(sides) => {
+                let [_, index] = &sides;
+                if is_lookup(function) && !args.last().is_some_and(is_dynamic) {
+                    refuse_qualifier(index)?;
+                }
+                self.binary(function, overloads, sides)
+            }
             Err(nodes) => self.function(function, overloads, nodes),
         }
     }
@@ -187,7 +193,7 @@ impl Planner<'_> {
                     negated,
                 }
             }
-            operator::INDEX | operator::OPTIONAL_INDEX | operator::OPTIONAL_SELECT => {
+            lookup if is_lookup(lookup) => {
                 let optional = function != operator::INDEX;
                 let [operand, index] = sides;
                 let key = match index {
@@ -317,4 +323,25 @@ fn way(function: &str, overloads: &[&'static Overload], args: &[Node]) -> Planne
         Some("optional_value") => Way::Value,
         _ => Way::Overload,
     })
+}
+
+fn is_lookup(function: &str) -> bool {
+    matches!(
+        function,
+        operator::INDEX | operator::OPTIONAL_INDEX | operator::OPTIONAL_SELECT
+    )
+}
+
+/// Whether the type is kept from the compiler, `dyn(x)`: the language's own tests want
+/// nothing refused before it runs then.
+fn is_dynamic(expr: &Expr) -> bool {
+    matches!(&expr.kind, Kind::Call { function, .. } if **function == *"dyn")
+}
+
+/// Refuses an index that is known and that nothing is looked up by.
+fn refuse_qualifier(index: &Node) -> Planned<()> {
+    match index {
+        Node::Const(value) => value.as_qualifier(),
+        _ => Ok(()),
+    }
 }

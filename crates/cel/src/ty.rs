@@ -60,7 +60,7 @@ pub enum Type {
 }
 
 /// The element type of a list and how two such lists compare.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Eq)]
 pub struct ListType {
     /// The type of every item.
     pub item: Type,
@@ -109,6 +109,25 @@ impl Type {
     /// A list compared in order.
     pub fn list(item: Type) -> Self {
         Self::list_of(item, ListKind::Atomic)
+    }
+
+    /// Whether it has no more parts than so many, each type in another one counted.
+    pub(crate) fn has_at_most(&self, parts: usize) -> bool {
+        let mut left = vec![self];
+        let mut seen = 0;
+        while let Some(ty) = left.pop() {
+            seen += 1;
+            if seen > parts {
+                return false;
+            }
+            match ty {
+                Self::List(list) => left.push(&list.item),
+                Self::Map(map) => left.extend([&map.key, &map.value]),
+                Self::Optional(inner) | Self::Type(inner) => left.push(inner),
+                _ => {}
+            }
+        }
+        true
     }
 
     /// A list of the given `x-kubernetes-list-type`.
@@ -231,6 +250,13 @@ impl ObjectType {
         self.fields
             .iter()
             .map(|(name, field)| (name.as_str(), field))
+    }
+}
+
+/// How the items compare says nothing about which lists are of one type.
+impl PartialEq for ListType {
+    fn eq(&self, other: &Self) -> bool {
+        self.item == other.item
     }
 }
 

@@ -143,6 +143,30 @@ impl<'v> Value<'v> {
         }
     }
 
+    /// Refuses what the API server does not look up in a list, map or object, in its words.
+    pub(crate) fn as_qualifier(&self) -> Result<(), RunError> {
+        let name = match self {
+            Self::Bool(_)
+            | Self::Int(_)
+            | Self::Uint(_)
+            | Self::Double(_)
+            | Self::String(_)
+            | Self::Abstract(_) => return Ok(()),
+            Self::Null => "types.Null",
+            Self::Bytes(_) => "types.Bytes",
+            Self::Timestamp(_) => "types.Timestamp",
+            Self::Duration(_) => "types.Duration",
+            Self::List(List::Json(..)) => "[]interface {}",
+            Self::List(_) => "*types.baseList",
+            Self::Map(Map::Json(..)) => "map[string]interface {}",
+            Self::Map(Map::Owned(_)) => "*types.baseMap",
+            Self::Optional(_) => "*types.Optional",
+            Self::Type(_) => "*types.Type",
+            Self::Library(value) => value.go_type(),
+        };
+        Err(RunError::text(format!("invalid qualifier type: {name}")))
+    }
+
     /// A list of these items.
     pub fn list(items: Vec<Value<'v>>) -> Self {
         Self::List(List::Owned(Arc::new(items)))

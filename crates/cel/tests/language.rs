@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fivespot_cel::{
-    Abstract, Binding, Budget, Dialect, Env, ObjectType, Program, RunError, Type, Value,
-    Variables,
+    Abstract, Binding, Budget, Dialect, Env, ListKind, ObjectType, Program, RunError,
+    Type, Value, Variables,
 };
 use serde_json::json;
 
@@ -416,7 +416,10 @@ fn errors_point_at_their_place() {
         ("has(self)", "invalid argument to has() macro"),
         ("namespace == 1", "reserved identifier: namespace"),
         ("duration('1x')", "invalid duration argument"),
-        ("{[1]: 2} == {}", "unsupported key type: list(int)"),
+        (
+            "{[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]: 2} == {}",
+            "unsupported key type: list(list(",
+        ),
         (
             "'%d'.format(['a'])",
             "decimal clause can only be used on integers, was given string",
@@ -435,7 +438,6 @@ fn errors_point_at_their_place() {
 
 #[test]
 fn lists_compare_by_their_kind() {
-    use fivespot_cel::ListKind;
     let keyed = ListKind::Map(vec!["k".to_owned()]);
     let item = ObjectType::new([("k", Type::String), ("v", Type::Int)]).named("item");
     let env = Env::new(Dialect::default())
@@ -901,4 +903,95 @@ fn lists_are_searched_beyond_items_of_another_type() {
         let found = found.map_err(|error| error.to_string());
         assert_eq!(found, wanted.map_err(str::to_owned), "{source}");
     }
+}
+
+#[test]
+fn lists_are_of_one_type_however_their_items_compare() {
+    let set = Type::list_of(Type::String, ListKind::Set);
+    let env = Env::new(Dialect::default()).variable("names", set);
+    let names = json!(["a"]);
+    for source in [
+        "[['b'], names].size() == 2",
+        "{'a': names, 'b': ['c']}.size() == 2",
+    ] {
+        let program = Program::compile(source, &env).expect(source);
+        let variables = Variables::new().json("names", &names);
+        let found = program.run(&variables, &mut Budget::default());
+        assert_eq!(found.unwrap().as_bool(), Some(true), "{source}");
+    }
+}
+
+#[test]
+fn only_plain_values_are_looked_up() {
+    let env = Env::new(Dialect::default());
+    let rows = [
+        (
+            "{dyn('a'): 1}[b'a'] == 1",
+            "program instantiation failed: invalid qualifier type: types.Bytes",
+        ),
+        (
+            "true || {dyn('a'): 1}[?null].hasValue()",
+            "program instantiation failed: invalid qualifier type: types.Null",
+        ),
+        (
+            "[b'a'].exists(x, {dyn('a'): 1}[x] == 1)",
+            "invalid qualifier type: types.Bytes",
+        ),
+        (
+            "{dyn('a'): 1}[ip('::1')] == 1",
+            "invalid qualifier type: cel.IP",
+        ),
+    ];
+    for (source, wanted) in rows {
+        assert_eq!(answer(source, &env), Err(wanted.to_owned()), "{source}");
+    }
+}
+
+#[test]
+fn keys_of_maps_may_be_instants_and_spans() {
+    let env = Env::new(Dialect::default());
+    let rows = [
+        "timestamp(0) in {timestamp(0): 1} && !(timestamp(1) in {timestamp(0): 1})",
+        "duration('1s') in {duration('1000ms'): 1}",
+        // What has parts is a key too, though one that nobody finds again.
+        "{[1]: 2}.size() == 1 && !([1] in {[1]: 2}) && {{'a': 1}: 2}.all(k, k.a == 1)",
+    ];
+    for source in rows {
+        assert_eq!(answer(source, &env), Ok(true), "{source}");
+    }
+}
+
+#[test]
+fn a_key_whose_value_cannot_be_read_is_not_simply_there() {
+    let ty = Type::map_of(Type::String, Type::String);
+    let env = Env::new(Dialect::default()).variable("labels", ty);
+    let labels = json!({"a": ["b"]});
+    let program = Program::compile("'a' in labels", &env).unwrap();
+    let variables = Variables::new().json("labels", &labels);
+    let found = program.run(&variables, &mut Budget::default());
+    let error = found.unwrap_err().to_string();
+    assert_eq!(error, "invalid data, expected string, got []interface {}");
+}
+
+#[test]
+fn errors_in_what_a_macro_writes_twice_are_told_twice() {
+    let env = Env::new(Dialect::default());
+    let errors = Program::compile("nope.optMap(i, i).hasValue()", &env).unwrap_err();
+    let texts: Vec<_> = errors
+        .errors()
+        .iter()
+        .map(|it| it.message.as_str())
+        .collect();
+    let wanted = "undeclared reference to 'nope' (in container '')";
+    assert_eq!(texts, [wanted, wanted]);
+    let errors = Program::compile("quantity('1').value", &env).unwrap_err();
+    let texts: Vec<_> = errors
+        .errors()
+        .iter()
+        .map(|it| it.message.as_str())
+        .collect();
+    assert_eq!(
+        texts,
+        ["unexpected failed resolution of 'kubernetes.Quantity'"]
+    );
 }

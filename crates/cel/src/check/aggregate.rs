@@ -7,6 +7,9 @@ use crate::Type;
 use crate::ast::{Entry, Expr, Fold, Item};
 use crate::unify::more_general;
 
+/// Most parts of the type of a key, each type in another one counted.
+const LARGEST_KEY: usize = 16;
+
 impl Checker<'_> {
     /// The type both have; that they agree is asked later, because formatting is exempt.
     fn join(&mut self, before: Option<Type>, next: Type) -> Type {
@@ -55,15 +58,11 @@ impl Checker<'_> {
         Type::map_of(key, values.unwrap_or_else(|| self.substitutions.fresh()))
     }
 
-    /// The type of a key. A key of several parts would fail in every run, and is refused
-    /// here so that types grow along one line only and cannot double with each nesting.
+    /// The type of a key. One of many parts is refused, so that types grow along one line
+    /// only and cannot double with each nesting.
     fn key(&mut self, key: &Expr) -> Type {
         let ty = self.substitutions.apply(&self.ty(key));
-        let composed = matches!(
-            ty,
-            Type::List(_) | Type::Map(_) | Type::Optional(_) | Type::Object(_)
-        );
-        if composed {
+        if !ty.has_at_most(LARGEST_KEY) {
             self.report(key.at, format!("unsupported key type: {ty}"));
             return Type::Error;
         }

@@ -43,6 +43,19 @@ impl LibraryValue {
         }
     }
 
+    /// What the API server's own language calls the type.
+    pub(crate) const fn go_type(&self) -> &'static str {
+        match self.0 {
+            Foreign::Cidr(_) => "cel.CIDR",
+            Foreign::Format(_) => "cel.Format",
+            Foreign::Lost(_) => "*types.Err",
+            Foreign::Ip(_) => "cel.IP",
+            Foreign::Quantity(_) => "cel.Quantity",
+            Foreign::Semver(_) => "cel.Semver",
+            Foreign::Url(_) => "cel.URL",
+        }
+    }
+
     /// Whether two values are equal; nothing if they are of different types, or of forms
     /// that the API server does not compare.
     pub(crate) fn same(&self, other: &Self) -> Option<bool> {

@@ -79,7 +79,10 @@ fn same<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 fn contained<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
         [wanted, Value::List(list)] => list.contains(wanted).map(Value::Bool),
-        [key, Value::Map(map)] => Ok(Value::Bool(map.get(key).is_some())),
+        [key, Value::Map(map)] => {
+            let found = map.get(key).transpose()?;
+            Ok(Value::Bool(found.is_some()))
+        }
         _ => no_such_overload(),
     }
 }

@@ -163,10 +163,17 @@ impl<'v> Run<'_, 'v> {
                 }
                 select(value, name, optional)
             }
-            Key::Const(key) => at(value, key.clone(), optional),
+            Key::Const(key) => {
+                let usable = key.as_qualifier();
+                usable.and_then(|()| at(value, key.clone(), optional))
+            }
             Key::Computed(node) => {
                 let key = carried_on(self.inner(node))?;
-                key.and_then(|key| at(value, key.wrapped(), optional))
+                key.and_then(|key| {
+                    let key = key.wrapped();
+                    key.as_qualifier()?;
+                    at(value, key, optional)
+                })
             }
         };
         if !optional || matches!(found, Ok(Found::Value(_))) {

@@ -75,6 +75,11 @@ impl Timestamp {
         self.seconds
     }
 
+    /// The nanoseconds since that second: 0 to 999,999,999.
+    pub(crate) fn subsecond_nanos(self) -> u32 {
+        self.nanos
+    }
+
     /// Reads RFC 3339 as Go does: `2026-03-08T09:00:00.5+01:00`.
     pub fn parse(text: &str) -> Option<Self> {
         let (date, clock) = (text.get(..10)?, text.get(11..)?);
