@@ -150,7 +150,10 @@ impl Rule {
         }
         let program =
             compile_to(&source.rule, env, &Type::Bool).map_err(|error| match error {
-                Refusal::Syntax(errors) => compilation_failed("", &errors),
+                Refusal::Syntax(errors) => {
+                    rule.uses_old = errors.uses("oldSelf");
+                    compilation_failed("", &errors)
+                }
                 Refusal::Output => "cel expression must evaluate to a bool".to_owned(),
             });
         if let Ok(program) = &program {
@@ -228,7 +231,13 @@ enum Refusal {
 }
 
 fn compile_to(source: &str, env: &Env, wanted: &Type) -> Result<Program, Refusal> {
-    let program = Program::compile(source, env).map_err(Refusal::Syntax)?;
+    let program = Program::compile(source, env).map_err(|errors| {
+        // The type of the result counts before whether a program can be made.
+        match errors.output_type() {
+            Some(found) if found != wanted => Refusal::Output,
+            _ => Refusal::Syntax(errors),
+        }
+    })?;
     if program.output_type() == wanted {
         Ok(program)
     } else {

@@ -539,3 +539,48 @@ fn a_default_of_an_integer_or_text_may_be_anything_as_in_kubernetes() {
     let said = said(&v1(&crd).create(&widget(json!({"a": [true]}))));
     assert!(said.contains("must be of type integer,string"), "{said}");
 }
+
+#[test]
+fn the_type_of_a_result_counts_before_whether_it_can_be_computed() {
+    let rule = |rule: Value| {
+        refused(definition(
+            json!({"type": "string", "x-kubernetes-validations": [rule]}),
+        ))
+    };
+    let found = rule(json!({"rule": "uint(-1)"}));
+    assert!(
+        found.ends_with("cel expression must evaluate to a bool"),
+        "{found}"
+    );
+    let found = rule(json!({"rule": "true", "messageExpression": "uint(-1)"}));
+    assert!(
+        found.ends_with("messageExpression must evaluate to a string"),
+        "{found}"
+    );
+    // That it uses what was there before is known too.
+    let found = rule(json!({"rule": "oldSelf.hasValue() && uint(-1) == 1u",
+        "optionalOldSelf": true}));
+    assert!(
+        found.ends_with("program instantiation failed: unsigned integer overflow"),
+        "{found}"
+    );
+}
+
+#[test]
+fn where_there_is_no_schema_no_field_is_missed() {
+    let found = refused(definition(json!({"type": "object", "$ref": "#/a",
+        "x-kubernetes-validations": [{"rule": "true", "fieldPath": ".nope"}]})));
+    insta::assert_snapshot!(found, @"spec.validation.openAPIV3Schema.properties[spec].$ref: Forbidden: $ref is not supported");
+}
+
+#[test]
+fn fields_of_one_version_are_selected_only_in_a_schema_of_its_own() {
+    let mut crd =
+        definition(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+    let mut other = crd["spec"]["versions"][0].clone();
+    other["name"] = json!("v2");
+    other["storage"] = json!(false);
+    other["selectableFields"] = json!([{"jsonPath": ".spec.a"}]);
+    crd["spec"]["versions"].as_array_mut().unwrap().push(other);
+    insta::assert_snapshot!(refused(crd), @r#"spec.versions[1].selectableFields: Invalid value: "": may only be set when `version.schema.openAPIV3Schema` is not included"#);
+}

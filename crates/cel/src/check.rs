@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ast::{Expr, Kind};
-use crate::error::{CompileError, CompileErrors};
+use crate::error::{Checked, CompileError, CompileErrors};
 use crate::library::Overload;
 use crate::parser::located;
 use crate::pattern::Pattern;
@@ -30,6 +30,19 @@ impl Tree {
     /// The type of the whole expression.
     pub(crate) fn output(&self) -> &Type {
         self.types.get(self.root.id).unwrap_or(&Type::Error)
+    }
+
+    /// What is left to know where no program can be made.
+    pub(crate) fn summary(&self) -> Checked {
+        let references = self.references.values();
+        let variables = references.filter_map(|reference| match reference {
+            Reference::Variable(name) => Some(Arc::clone(name)),
+            _ => None,
+        });
+        Checked {
+            output: self.output().clone(),
+            variables: variables.collect(),
+        }
     }
 }
 
@@ -93,6 +106,7 @@ pub(crate) fn check(
     Err(CompileErrors {
         source: source.to_owned(),
         errors,
+        checked: None,
     })
 }
 

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
+
+use crate::Type;
 
 /// Why an expression does not compile: every error found, in order of position.
 ///
@@ -16,6 +19,15 @@ use std::fmt;
 pub struct CompileErrors {
     pub(crate) source: String,
     pub(crate) errors: Vec<CompileError>,
+    /// What was found out before, where only making a program of it has failed.
+    pub(crate) checked: Option<Checked>,
+}
+
+/// What the type checker has found of an expression that no program can be made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Checked {
+    pub(crate) output: Type,
+    pub(crate) variables: Vec<Arc<str>>,
 }
 
 /// One error of compilation.
@@ -30,8 +42,9 @@ pub struct CompileError {
 }
 
 impl CompileErrors {
-    /// An error that belongs to no place in the source.
-    pub(crate) fn unplaced(error: &RunError) -> Self {
+    /// An error that belongs to no place in the source, of an expression that has been
+    /// checked.
+    pub(crate) fn unplaced(error: &RunError, checked: Checked) -> Self {
         let message = format!("program instantiation failed: {error}");
         let error = CompileError {
             line: 0,
@@ -41,6 +54,7 @@ impl CompileErrors {
         Self {
             source: String::new(),
             errors: vec![error],
+            checked: Some(checked),
         }
     }
 
@@ -51,6 +65,18 @@ impl CompileErrors {
             return self.to_string();
         }
         format!("compilation failed: {self}")
+    }
+
+    /// The type of the result, where it is known in spite of the errors.
+    pub fn output_type(&self) -> Option<&Type> {
+        self.checked.as_ref().map(|checked| &checked.output)
+    }
+
+    /// Whether the expression is known to refer to a variable.
+    pub fn uses(&self, variable: &str) -> bool {
+        let checked = self.checked.iter();
+        let mut names = checked.flat_map(|checked| &checked.variables);
+        names.any(|name| **name == *variable)
     }
 
     /// Every error found.

@@ -62,6 +62,7 @@ pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Parsed, CompileErr
         CompileErrors {
             source: source.to_owned(),
             errors: errors.collect(),
+            checked: None,
         }
     };
     if chars.len() > MOST_CODE_POINTS {

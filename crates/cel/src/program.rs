@@ -37,7 +37,8 @@ impl Program {
     pub fn compile(source: &str, env: &Env) -> Result<Self, CompileErrors> {
         let parsed = parser::parse(source, env.dialect())?;
         let tree = check::check(source, parsed.root, parsed.ids, env)?;
-        let plan = plan(&tree).map_err(|error| CompileErrors::unplaced(&error))?;
+        let plan = plan(&tree)
+            .map_err(|error| CompileErrors::unplaced(&error, tree.summary()))?;
         let declared = plan.variables.iter().map(|name| {
             let found = env.variables().iter().find(|known| *known.name == **name);
             let ty = found.map_or(Type::Dyn, |known| known.ty.clone());

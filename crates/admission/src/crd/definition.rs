@@ -215,7 +215,8 @@ impl<'a> Definition<'a> {
                 errors.extend(column::errors(columns, &path));
             }
             if !self.shares(SELECTABLE) {
-                let compiled = schemas.last().filter(|_| schema_of(json).is_some());
+                let has_own = schema_of(json).is_some() && !self.shares_schema;
+                let compiled = schemas.last().filter(|_| has_own);
                 let detail = "may only be set when `version.schema.openAPIV3Schema` is not \
                               included";
                 errors.extend(selectable_errors(json, compiled, (&path, detail)));

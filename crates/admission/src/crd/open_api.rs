@@ -66,7 +66,12 @@ fn node(node: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -> F
     list_type::check(node, path, &mut found.schema);
     for (at, source) in node.rules.iter().enumerate() {
         let rules = path.field("x-kubernetes-validations");
-        rule::words(source, node, &rules.index(at), &mut found.schema);
+        let path = rules.index(at);
+        rule::words(source, &path, &mut found.schema);
+        // Where no structural schema can be made, nobody knows which paths there are.
+        if !found.schema.iter().any(is_unsupported) {
+            rule::field_path(source, node, &path, &mut found.schema);
+        }
     }
     if let Some(rules) = rules
         && found.schema.is_empty()
@@ -85,6 +90,13 @@ fn node(node: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -> F
         }
     }
     found
+}
+
+/// Whether the error is about what a structural schema cannot have.
+fn is_unsupported(error: &FieldError) -> bool {
+    let detail = error.detail.as_str();
+    detail.ends_with(" is not supported")
+        || detail == "items must be a schema object and not an array"
 }
 
 fn keywords(node: &Node, path: &Path<'_>, place: &Place, errors: &mut Vec<FieldError>) {

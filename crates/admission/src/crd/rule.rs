@@ -16,12 +16,7 @@ const REASONS: [&str; 4] = [
 ];
 
 /// What can be said about a rule without compiling it.
-pub(super) fn words(
-    source: &RuleSource,
-    node: &Node,
-    path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn words(source: &RuleSource, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let has_lines = |text: &str| text.contains(['\n', '\r']);
     let message = source.message.trim();
     let given = |text: &str| Value::from(text);
@@ -65,8 +60,20 @@ pub(super) fn words(
     if has_lines(field) {
         invalid("must not contain line breaks");
     }
+}
+
+/// Whether there is a field where a rule says that its errors belong.
+pub(super) fn field_path(
+    source: &RuleSource,
+    node: &Node,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let field = source.field_path.as_str();
     if !field.is_empty() && field_path::parse(field, node).is_err() {
-        invalid("must be a valid path");
+        let at = path.field("fieldPath");
+        let detail = "must be a valid path";
+        errors.push(FieldError::invalid(at, field.into(), detail));
     }
 }
 

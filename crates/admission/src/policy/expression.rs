@@ -117,9 +117,23 @@ pub(super) enum Wanted {
 }
 
 fn compile(source: &str, env: &Env, wanted: Wanted) -> Compiled {
-    let program = Program::compile(source, env)
-        .map_err(|errors| compilation_failed("", &errors))?;
-    let found = program.output_type();
+    match Program::compile(source, env) {
+        Ok(program) => {
+            expect(program.output_type(), wanted)?;
+            Ok(program)
+        }
+        Err(errors) => {
+            // The type of the result counts before whether a program can be made.
+            if let Some(found) = errors.output_type() {
+                expect(found, wanted)?;
+            }
+            Err(compilation_failed("", &errors))
+        }
+    }
+}
+
+/// Refuses a result of another type than the one that is wanted.
+fn expect(found: &Type, wanted: Wanted) -> Result<(), String> {
     let (fits, words) = match wanted {
         Wanted::Bool => (*found == Type::Bool, "bool"),
         Wanted::Text => (*found == Type::String, "string"),
@@ -130,14 +144,13 @@ fn compile(source: &str, env: &Env, wanted: Wanted) -> Compiled {
         Wanted::Anything => (true, ""),
     };
     if fits {
-        Ok(program)
-    } else {
-        let found = found
-            .to_string()
-            .replace("timestamp", "google.protobuf.Timestamp")
-            .replace("duration", "google.protobuf.Duration");
-        Err(format!("must evaluate to {words} but got {found}"))
+        return Ok(());
     }
+    let found = found
+        .to_string()
+        .replace("timestamp", "google.protobuf.Timestamp")
+        .replace("duration", "google.protobuf.Duration");
+    Err(format!("must evaluate to {words} but got {found}"))
 }
 
 fn object(name: &str, fields: &[(&str, Type)]) -> Type {
