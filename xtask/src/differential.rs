@@ -6,6 +6,7 @@
 
 mod compare;
 mod definition;
+mod explain;
 mod expression;
 mod kind;
 mod literal;
@@ -21,13 +22,13 @@ mod table;
 mod value;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -46,6 +47,8 @@ pub(crate) struct Plan {
     cases: u64,
     seed: u64,
     only: Option<u64>,
+    /// A file with the cases to look at again, as a run tells them on standard error.
+    among: Option<PathBuf>,
     /// A file with one question, in place of those that are made.
     question: Option<PathBuf>,
     jobs: usize,
@@ -66,6 +69,7 @@ impl Plan {
             cases: 1000,
             seed: 1,
             only: None,
+            among: None,
             question: None,
             jobs,
             record: false,
@@ -84,8 +88,13 @@ impl Plan {
             let [flag, number] = pair else {
                 return Err(format!("{} needs a number", pair.join(" ")).into());
             };
-            if *flag == "--question" {
-                plan.question = Some(PathBuf::from(number));
+            let file = match *flag {
+                "--question" => Some(&mut plan.question),
+                "--among" => Some(&mut plan.among),
+                _ => None,
+            };
+            if let Some(file) = file {
+                *file = Some(PathBuf::from(number));
                 continue;
             }
             let number: u64 = number
@@ -127,13 +136,18 @@ pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     if let Some(case) = plan.only {
         return replay(&program, &question::question(plan.seed, case));
     }
-    let next = AtomicU64::new(0);
+    let cases = match &plan.among {
+        Some(file) => named(&fs::read_to_string(file)?),
+        None => (0..plan.cases).collect(),
+    };
+    let next = AtomicUsize::new(0);
     let total = Mutex::new(Total::default());
     let failures: Vec<String> = thread::scope(|scope| {
         let workers: Vec<_> = (0..plan.jobs)
             .map(|_| {
                 scope.spawn(|| {
-                    work(&program, &plan, &next, &total).map_err(|it| it.to_string())
+                    work(&program, (plan.seed, &cases), &next, &total)
+                        .map_err(|it| it.to_string())
                 })
             })
             .collect();
@@ -151,7 +165,12 @@ pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     let total = total.into_inner().unwrap_or_default();
     print!("{}", total.table(plan.seed));
     if plan.record {
-        crate::conformance::engine::keep_differential(root, total.result(plan.seed))?;
+        let result = if plan.among.is_some() {
+            json!({"explained": explain::explained(total.found.iter())})
+        } else {
+            total.result(plan.seed)
+        };
+        crate::conformance::engine::keep_differential(root, result)?;
     }
     let mut oracle = Oracle::start(&program)?;
     for (case, differences) in total.worst(plan.show) {
@@ -160,20 +179,27 @@ pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     Ok(total.faults())
 }
 
+/// The numbers of the cases that a run has told, each once.
+fn named(told: &str) -> Vec<u64> {
+    let lines = told.lines().filter_map(|line| line.strip_prefix("case "));
+    let numbers = lines.filter_map(|line| line.split(':').next()?.parse().ok());
+    let numbers: BTreeSet<u64> = numbers.collect();
+    numbers.into_iter().collect()
+}
+
 /// Takes cases until none is left.
 fn work(
     program: &Path,
-    plan: &Plan,
-    next: &AtomicU64,
+    (seed, cases): (u64, &[u64]),
+    next: &AtomicUsize,
     total: &Mutex<Total>,
 ) -> Result<(), Box<dyn Error>> {
     let mut oracle = Oracle::start(program)?;
     loop {
-        let case = next.fetch_add(1, Ordering::Relaxed);
-        if case >= plan.cases {
+        let Some(&case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) else {
             return Ok(());
-        }
-        let question = question::question(plan.seed, case);
+        };
+        let question = question::question(seed, case);
         let comparison = judge(&mut oracle, &question)
             .map_err(|error| format!("case {case}: {error}"))?;
         if let Ok(mut total) = total.lock() {
@@ -229,7 +255,8 @@ impl Total {
             json!({"aspect": aspect.name(), "answers": count(&self.compared, aspect),
                 "differing": count(&self.differing, aspect)})
         };
-        json!({"cases": self.cases, "seed": seed, "rows": Aspect::ALL.map(row)})
+        json!({"cases": self.cases, "seed": seed, "rows": Aspect::ALL.map(row),
+            "explained": explain::explained(self.found.iter())})
     }
 
     fn table(&self, seed: u64) -> String {
@@ -323,4 +350,16 @@ fn replay(program: &Path, question: &Value) -> Result<Faults, Box<dyn Error>> {
         )
     });
     Ok(faults.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_named_by_what_a_run_has_told() {
+        let told = "case 7: text of definition\nnoise\ncase 7: run-time cost of writes[1]\n\
+                    case 3: verdict of policies[0]\ncase x: y\n";
+        assert_eq!(named(told), [3, 7]);
+    }
 }

@@ -27,6 +27,9 @@ usage: cargo xtask <task>
   differential [--cases N] [--seed S] [--jobs J] [--show K] [--case I] [--record]
                  put generated cases to Kubernetes' own libraries and to our engine, and
                  compare (needs Go), printing K of those that differ; with --case, print that one
+  differential --among FILE
+                 the same with the cases alone that a run has told on standard error; with
+                 --record, only what explains them is kept
   differential --question FILE
                  the same with one question (JSON, as --case prints it)
   cluster up [--kubernetes 1.30] [--cluster-api 1.8]

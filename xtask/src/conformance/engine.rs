@@ -41,7 +41,10 @@ pub(crate) fn measure(root: &Path, data: &Path) -> Result<(), Box<dyn Error>> {
 /// Keeps what a run beside Kubernetes' libraries came to.
 pub(crate) fn keep_differential(root: &Path, found: Value) -> Result<(), Box<dyn Error>> {
     keep(root, |result| {
-        result.insert("differential".to_owned(), found);
+        let kept = result.entry("differential").or_insert_with(|| json!({}));
+        if let (Some(kept), Value::Object(found)) = (kept.as_object_mut(), found) {
+            kept.extend(found);
+        }
     })
 }
 
@@ -160,13 +163,39 @@ fn differential(text: &mut String, found: &Value) {
         let (answers, differing) = (&row["answers"], &row["differing"]);
         let _ = writeln!(text, "| {aspect} | {answers} | {differing} |");
     }
+    explained(text, &found["explained"]);
+}
+
+/// What the differences are about.
+fn explained(text: &mut String, explained: &Value) {
+    let matters = explained["matters"].as_array();
+    if matters.is_some_and(|matters| !matters.is_empty()) {
+        text.push_str(
+            "\nWhat differs in text or cost is about:\n\n\
+             | what | answers | why |\n|---|---:|---|\n",
+        );
+    }
+    for matter in matters.into_iter().flatten() {
+        let word = |field: &str| matter[field].as_str().unwrap_or_default();
+        let (what, why) = (word("what"), word("why"));
+        let _ = writeln!(text, "| {what} | {} | {why} |", matter["answers"]);
+    }
+    let unexplained = explained["unexplained"].as_array();
+    let cases: Vec<_> = unexplained
+        .into_iter()
+        .flatten()
+        .map(Value::to_string)
+        .collect();
+    if !cases.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nNot explained yet are {} cases: {}.",
+            cases.len(),
+            cases.join(", ")
+        );
+    }
     text.push_str(
-        "\nWhat still differs is about few things. Of expressions with several syntax errors the
-engine tells fewer, because Kubernetes' parser goes on where the engine's stops. Where a default
-breaks a rule of a node that has no type, Kubernetes names the node and the engine the default.
-An error of a function that exists for several types ends in the types of its arguments at
-Kubernetes. Nesting ends at 120 levels instead of 250. Type checks of stored policies, which
-Kubernetes writes into their status, are not made by the engine.\n",
+        "\n`--case N` shows one of them. What no case meets: nesting ends at 120 levels instead of 250.\n",
     );
 }
 

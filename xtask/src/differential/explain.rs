@@ -1,0 +1,173 @@
+//! What the differences are about that are known, and why they are there.
+
+use serde_json::{Value, json};
+
+use super::compare::{Aspect, Difference};
+
+/// What a difference is about: its name, why it is there, and how it is known by the texts
+/// that only Kubernetes and only the engine has.
+struct Matter {
+    what: &'static str,
+    why: &'static str,
+    fits: fn(theirs: &str, ours: &str) -> bool,
+}
+
+/// The first that fits counts.
+const MATTERS: &[Matter] = &[
+    Matter {
+        what: "several syntax errors",
+        why: "Kubernetes' parser goes on behind an error where the engine's stops, and tells more",
+        fits: |theirs, _| theirs.contains("Syntax error"),
+    },
+    Matter {
+        what: "rules of a node without a type that has a default",
+        why: "Kubernetes names the node, or nothing, where the engine names the default",
+        fits: |theirs, ours| {
+            theirs.contains("failed to construct type information")
+                || ours.contains("failed to convert to declType")
+        },
+    },
+    Matter {
+        what: "a key that is a fraction or null",
+        why: "Kubernetes takes it, but the conformance tests of the language refuse it",
+        fits: |_, ours| ours.contains("unsupported key type"),
+    },
+    Matter {
+        what: "how `spec.versions` is printed",
+        why: "an empty schema shows in Kubernetes' own form of a definition, and not in the \
+              engine's",
+        fits: |theirs, _| theirs.contains("spec.versions: Invalid value: [{"),
+    },
+    Matter {
+        what: "`selectableFields` where versions differ",
+        why: "Kubernetes moves what all versions have alike out of them before it looks",
+        fits: |theirs, ours| format!("{theirs}{ours}").contains("electableFields"),
+    },
+    Matter {
+        what: "`fieldPath` in a schema that is no schema",
+        why: "Kubernetes looks for the field only where the rest of the schema makes sense",
+        fits: |_, ours| ours.contains("must be a valid path"),
+    },
+    Matter {
+        what: "names that begin with a dot",
+        why: "Kubernetes tells the dot with the name",
+        fits: |theirs, _| {
+            theirs.contains("undeclared reference to '.")
+                || theirs.contains("reserved identifier")
+        },
+    },
+    Matter {
+        what: "limits below zero",
+        why: "Kubernetes does not tell how many items there may be then",
+        fits: |theirs, _| theirs.contains("has too many items"),
+    },
+    Matter {
+        what: "what expressions may cost together",
+        why: "where some do not compile, the shares of the others are told, or not",
+        fits: |theirs, ours| {
+            format!("{theirs}{ours}").contains("contributed to estimated rule cost total")
+        },
+    },
+    Matter {
+        what: "warnings of type checks of stored policies",
+        why: "the published schema of an odd definition is not what the engine makes of it",
+        fits: |theirs, ours| format!("{theirs}{ours}").contains("Kind="),
+    },
+    Matter {
+        what: "which of several errors an expression ends with",
+        why: "Kubernetes computes constants of an expression before it runs",
+        fits: |theirs, ours| {
+            theirs.contains("evaluating rule") && ours.contains("evaluating rule")
+        },
+    },
+    Matter {
+        what: "which errors a default has",
+        why: "Kubernetes stops looking at a default at another place than the engine",
+        fits: |theirs, ours| format!("{theirs}{ours}").contains(".default"),
+    },
+    Matter {
+        what: "where an error of a macro is told",
+        why: "Kubernetes places some errors of macros at the macro, the engine at what is in it",
+        fits: |theirs, ours| {
+            theirs.contains("ERROR: <input>") && ours.contains("ERROR: <input>")
+        },
+    },
+];
+
+/// How many differences in text or cost are about what, and the cases that nothing explains.
+pub(super) fn explained<'d>(
+    found: impl Iterator<Item = (&'d u64, &'d Vec<Difference>)>,
+) -> Value {
+    let mut counts = vec![0_usize; MATTERS.len()];
+    let mut unexplained: Vec<u64> = Vec::new();
+    for (case, differences) in found {
+        // A cost differs for the reason that a text beside it does.
+        let known = differences.iter().find_map(matter);
+        for difference in differences {
+            match matter(difference).or(known) {
+                Some(at) if difference.aspect != Aspect::Verdict => {
+                    if let Some(count) = counts.get_mut(at) {
+                        *count += 1;
+                    }
+                }
+                _ if unexplained.last() == Some(case) => {}
+                _ => unexplained.push(*case),
+            }
+        }
+    }
+    let rows = MATTERS.iter().zip(counts).filter(|(_, count)| *count > 0);
+    let rows: Vec<_> = rows
+        .map(|(matter, count)| json!({"what": matter.what, "why": matter.why, "answers": count}))
+        .collect();
+    json!({"matters": rows, "unexplained": unexplained})
+}
+
+fn matter(difference: &Difference) -> Option<usize> {
+    let texts = |value: &Value| -> Vec<String> {
+        match value {
+            Value::Array(items) => items.iter().map(Value::to_string).collect(),
+            other => vec![other.to_string()],
+        }
+    };
+    let (theirs, ours) = (texts(&difference.theirs), texts(&difference.ours));
+    let only = |some: &[String], others: &[String]| -> String {
+        let own = some.iter().filter(|it| !others.contains(it));
+        own.cloned().collect::<Vec<_>>().join("\n")
+    };
+    let (theirs_only, ours_only) = (only(&theirs, &ours), only(&ours, &theirs));
+    MATTERS
+        .iter()
+        .position(|it| (it.fits)(&theirs_only, &ours_only))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(aspect: Aspect, theirs: Value, ours: Value) -> Difference {
+        Difference {
+            aspect,
+            place: "definition".to_owned(),
+            theirs,
+            ours,
+        }
+    }
+
+    #[test]
+    fn a_difference_is_counted_with_its_matter_and_a_verdict_never_is() {
+        let same = "a: Required value";
+        let text = difference(
+            Aspect::Text,
+            json!([same, "b: Syntax error\nSyntax error"]),
+            json!([same, "b: Syntax error"]),
+        );
+        let odd = difference(Aspect::Text, json!(["c"]), json!(["d"]));
+        let verdict = difference(Aspect::Verdict, json!(true), json!(false));
+        let cost = difference(Aspect::Cost, json!(1), json!(2));
+        let found = [(1, vec![text, cost]), (2, vec![odd]), (3, vec![verdict])];
+        let explained = explained(found.iter().map(|(case, found)| (case, found)));
+        assert_eq!(explained["matters"][0]["answers"], 2);
+        assert_eq!(explained["matters"][1], Value::Null);
+        assert_eq!(explained["unexplained"], json!([2, 3]));
+    }
+}
