@@ -4,12 +4,12 @@ mod aggregate;
 mod call;
 mod literals;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ast::{Expr, Kind};
 use crate::error::{Checked, CompileError, CompileErrors};
 use crate::library::Overload;
+use crate::own_keys::OwnKeys;
 use crate::parser::located;
 use crate::pattern::Pattern;
 use crate::unify::Substitutions;
@@ -20,7 +20,7 @@ use crate::{Env, Type, Value};
 pub(crate) struct Tree {
     pub(crate) root: Expr,
     pub(crate) types: Vec<Type>,
-    pub(crate) references: HashMap<usize, Reference>,
+    pub(crate) references: OwnKeys<usize, Reference>,
     /// The patterns that have been looked at, kept so that planning finds them.
     #[expect(dead_code, reason = "they live as long as this does")]
     patterns: Vec<Pattern>,
@@ -75,7 +75,7 @@ pub(crate) fn check(
         env,
         scopes: Vec::new(),
         types: vec![Type::Error; ids],
-        references: HashMap::new(),
+        references: OwnKeys::default(),
         substitutions: Substitutions::default(),
         errors: Vec::new(),
     };
@@ -115,7 +115,7 @@ struct Checker<'e> {
     /// Variables of folds, innermost last.
     scopes: Vec<(Arc<str>, Type)>,
     types: Vec<Type>,
-    references: HashMap<usize, Reference>,
+    references: OwnKeys<usize, Reference>,
     substitutions: Substitutions,
     errors: Vec<(usize, String)>,
 }

@@ -31,7 +31,14 @@ pub(crate) struct Unrecognized {
     pub(crate) text: String,
 }
 
-const SIGNS_OF_TWO: [&str; 6] = ["==", "!=", "<=", ">=", "&&", "||"];
+const SIGNS_OF_TWO: [[char; 2]; 6] = [
+    ['=', '='],
+    ['!', '='],
+    ['<', '='],
+    ['>', '='],
+    ['&', '&'],
+    ['|', '|'],
+];
 const SIGNS: &str = "<>+-*/%!?:.,()[]{}";
 const WORDS: [&str; 4] = ["in", "true", "false", "null"];
 
@@ -48,7 +55,9 @@ pub(crate) fn tokens(source: &[char]) -> (Vec<Token>, Vec<Unrecognized>) {
         let at = lexer.at;
         let Some(kind) = lexer.token() else { continue };
         let end = lexer.at.min(source.len());
-        let text = source.get(at..end).unwrap_or_default().iter().collect();
+        let written = source.get(at..end).unwrap_or_default();
+        let mut text = String::with_capacity(written.len());
+        text.extend(written);
         tokens.push(Token { kind, at, text });
         if kind == TokenKind::End {
             break;
@@ -105,9 +114,10 @@ impl Lexer<'_> {
     }
 
     fn sign(&mut self, first: char) -> Option<TokenKind> {
-        let two = [Some(first), self.peek(1)];
-        let is = |sign: &&str| two.iter().flatten().copied().eq(sign.chars());
-        if SIGNS_OF_TWO.iter().any(is) {
+        if self
+            .peek(1)
+            .is_some_and(|second| SIGNS_OF_TWO.contains(&[first, second]))
+        {
             self.at += 2;
             return Some(TokenKind::Sign);
         }
@@ -168,13 +178,9 @@ impl Lexer<'_> {
     fn word(&mut self) -> TokenKind {
         let start = self.at;
         self.skip_while(|char| char.is_ascii_alphanumeric() || char == '_');
-        let word: String = self
-            .source
-            .get(start..self.at)
-            .unwrap_or_default()
-            .iter()
-            .collect();
-        if WORDS.contains(&word.as_str()) {
+        let word = self.source.get(start..self.at).unwrap_or_default();
+        let is = |known: &&str| word.iter().copied().eq(known.chars());
+        if word.len() <= 5 && WORDS.iter().any(is) {
             TokenKind::Sign
         } else {
             TokenKind::Ident

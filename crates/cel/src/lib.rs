@@ -39,6 +39,7 @@ mod lexer;
 mod library;
 mod literal;
 mod macros;
+mod own_keys;
 mod parser;
 mod pattern;
 mod plan;

@@ -25,11 +25,11 @@ mod strings;
 mod time;
 mod url;
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub use foreign::LibraryValue;
 
+use crate::own_keys::OwnKeys;
 use crate::ty::signature;
 use crate::{Dialect, RunError, Type, Value};
 
@@ -234,8 +234,8 @@ impl Overload {
     }
 }
 
-static FUNCTIONS: LazyLock<HashMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
-    let mut functions: HashMap<&'static str, Vec<Overload>> = HashMap::new();
+static FUNCTIONS: LazyLock<OwnKeys<&'static str, Vec<Overload>>> = LazyLock::new(|| {
+    let mut functions: OwnKeys<&'static str, Vec<Overload>> = OwnKeys::default();
     for library in LIBRARIES {
         for row in library.rows {
             let (params, result) = signature(row.signature);

@@ -20,7 +20,7 @@ pub struct Program {
 }
 
 /// As many variables of folds as nearly all expressions have.
-const FEW: usize = 4;
+const FEW: usize = 2;
 
 /// A variable that the expression reads, with its declared type.
 #[derive(Debug)]

@@ -178,6 +178,10 @@ impl<'v> Run<'_, 'v> {
             return self.accumulate(call, slot);
         }
         match (&call.way, &*call.args) {
+            (Way::Pattern { .. }, [text, Node::Const(source)]) => {
+                let args = [self.eval(text)?, source.borrowed()];
+                self.finish(call, &args, Ok(()))
+            }
             (_, []) => self.finish(call, &[], Ok(())),
             (Way::Some, [value]) => self.some(call, value).map(Value::some),
             (Way::HasValue, [optional]) => self.has_value(call, optional),

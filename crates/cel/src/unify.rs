@@ -1,16 +1,16 @@
 //! Decides whether a type may stand where another is wanted, and what the type parameters
 //! are then.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::Type;
+use crate::own_keys::OwnKeys;
 use crate::ty::{ListType, MapType};
 
 /// What the type parameters seen so far stand for.
 #[derive(Debug, Default)]
 pub(crate) struct Substitutions {
-    bound: HashMap<Arc<str>, Type>,
+    bound: OwnKeys<Arc<str>, Type>,
     /// What was bound before, newest last, so that an attempt can be taken back.
     undo: Vec<(Arc<str>, Option<Type>)>,
     fresh: usize,
@@ -30,7 +30,10 @@ impl Substitutions {
         params: &[Type],
         result: &Type,
     ) -> (Vec<Type>, Type) {
-        let mut renamed = HashMap::new();
+        if !result.has_params() && !params.iter().any(Type::has_params) {
+            return (params.to_vec(), result.clone());
+        }
+        let mut renamed = OwnKeys::default();
         let params = params
             .iter()
             .map(|param| self.rename(param, &mut renamed))
@@ -38,7 +41,7 @@ impl Substitutions {
         (params, self.rename(result, &mut renamed))
     }
 
-    fn rename(&mut self, ty: &Type, renamed: &mut HashMap<Arc<str>, Type>) -> Type {
+    fn rename(&mut self, ty: &Type, renamed: &mut OwnKeys<Arc<str>, Type>) -> Type {
         match ty {
             Type::Param(name) => {
                 if let Some(known) = renamed.get(name) {
@@ -83,6 +86,7 @@ impl Substitutions {
     /// The type with every bound parameter replaced.
     pub(crate) fn apply(&self, ty: &Type) -> Type {
         match ty {
+            whole if !whole.has_params() => whole.clone(),
             Type::Param(name) => match self.bound.get(name) {
                 Some(bound) => self.apply(bound),
                 None => ty.clone(),
@@ -94,6 +98,7 @@ impl Substitutions {
     /// [`Substitutions::apply`], with unbound parameters as dynamic.
     pub(crate) fn finish(&self, ty: &Type) -> Type {
         match self.apply(ty) {
+            whole if !whole.has_params() => whole,
             Type::Param(_) => Type::Dyn,
             other => other.map_inner(&mut |inner| self.finish(inner)),
         }
@@ -213,6 +218,17 @@ fn says_no_more(left: &Type, right: &Type) -> bool {
 }
 
 impl Type {
+    /// Whether there are type parameters in it.
+    fn has_params(&self) -> bool {
+        match self {
+            Self::Param(_) => true,
+            Self::List(list) => list.item.has_params(),
+            Self::Map(map) => map.key.has_params() || map.value.has_params(),
+            Self::Optional(inner) | Self::Type(inner) => inner.has_params(),
+            _ => false,
+        }
+    }
+
     /// The same type around other inner types.
     fn map_inner(&self, change: &mut impl FnMut(&Type) -> Type) -> Type {
         match self {

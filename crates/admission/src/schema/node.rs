@@ -1,5 +1,6 @@
 //! One node of a schema, read from JSON.
 
+use fivespot_cel::json_field;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
@@ -306,7 +307,7 @@ impl<'a> Part<'a> {
 
     /// A field that is there and not null, which stands for absence.
     fn present(&self, name: &str) -> Option<&'a Value> {
-        self.fields.get(name).filter(|value| !value.is_null())
+        json_field(self.fields, name).filter(|value| !value.is_null())
     }
 
     fn expect<T>(
@@ -359,7 +360,7 @@ impl<'a> Part<'a> {
         let texts: Vec<_> = list.iter().filter_map(Value::as_str).collect();
         if texts.len() != list.len() {
             let path = self.path.field(name);
-            let value = self.fields.get(name).unwrap_or(&Value::Null);
+            let value = json_field(self.fields, name).unwrap_or(&Value::Null);
             self.reader
                 .wrong(&path, value, "must be an array of strings");
         }

@@ -3,13 +3,13 @@
 mod call;
 mod fold;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::path::{Path, Step};
 use super::{Bounds, Range};
 use crate::ast::{Expr, Kind};
 use crate::check::{Reference, Tree};
+use crate::own_keys::OwnKeys;
 use crate::{Type, cost};
 
 use fold::is_binding;
@@ -19,9 +19,9 @@ pub(super) fn cost(tree: &Tree, bounds: &Bounds) -> Range {
     let mut walk = Walk {
         tree,
         bounds,
-        paths: HashMap::new(),
-        sizes: HashMap::new(),
-        entries: HashMap::new(),
+        paths: OwnKeys::default(),
+        sizes: OwnKeys::default(),
+        entries: OwnKeys::default(),
         locals: Vec::new(),
     };
     walk.cost(&tree.root)
@@ -31,9 +31,9 @@ struct Walk<'t> {
     tree: &'t Tree,
     bounds: &'t Bounds,
     /// What is known of expressions, by id.
-    paths: HashMap<usize, Path>,
-    sizes: HashMap<usize, Range>,
-    entries: HashMap<usize, Entry>,
+    paths: OwnKeys<usize, Path>,
+    sizes: OwnKeys<usize, Range>,
+    entries: OwnKeys<usize, Entry>,
     /// Variables of folds, innermost last.
     locals: Vec<Local>,
 }

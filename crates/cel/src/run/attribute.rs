@@ -1,5 +1,7 @@
 //! Values and the fields and indexes read from them.
 
+use std::sync::Arc;
+
 use serde_json::{Map as JsonMap, Value as Json};
 
 use super::maybe::Maybe;
@@ -23,7 +25,25 @@ impl<'v> Run<'_, 'v> {
     /// begin with, but for conditionals and presence tests. A presence test takes off what
     /// the name would cost, also from a conditional, which has none.
     pub(super) fn attribute(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
-        self.attribute_or_none(attribute).map(Maybe::wrapped)
+        let value = match &attribute.root {
+            _ if attribute.test || !attribute.qualifiers.is_empty() => None,
+            Root::Local(slot) => Some(self.local(*slot)),
+            Root::Variable(variable) => {
+                Some(self.variable(*variable, &mut [].as_slice()))
+            }
+            _ => None,
+        };
+        let Some(value) = value else {
+            return self.attribute_or_none(attribute).map(Maybe::wrapped);
+        };
+        let value = carried_on(value)?;
+        self.budget.charge(cost::SELECT)?;
+        match value {
+            Ok(Value::Optional(Some(inner))) => {
+                Ok(Value::some(Arc::unwrap_or_clone(inner).read_back()))
+            }
+            value => value,
+        }
     }
 
     /// [`Run::attribute`], where an optional value is looked into at once.
