@@ -1,0 +1,127 @@
+//! How long `5spot validate` takes for a fleet: the program as a whole, from its start to its
+//! end, as whoever waits for it sees it.
+//!
+//! ```console
+//! $ cargo build --release -p fivespot-cli
+//! $ cargo run --release -p benches --bin validate -- --manifests 1000
+//! ```
+//!
+//! Writes so many manifests of ScheduledMachines, one a file, into a folder of its own; runs
+//! the program on it again and again; and prints the quickest, the middle and the slowest of
+//! the runs. Ends with 1 if a manifest was refused, because then something else was measured.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, process};
+
+use clap::Parser;
+
+/// Measures `5spot validate` as a whole.
+#[derive(Debug, Parser)]
+struct Args {
+    /// How many manifests
+    #[arg(long, default_value_t = 1_000)]
+    manifests: usize,
+    /// How often the program is run
+    #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u16).range(1..))]
+    runs: u16,
+    /// The program to run
+    #[arg(long, default_value = "target/release/5spot")]
+    program: PathBuf,
+}
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let args = Args::parse();
+    let folder = env::temp_dir().join(format!("5spot-validate-{}", process::id()));
+    fs::create_dir(&folder)?;
+    let times = measure(&args, &folder);
+    fs::remove_dir_all(&folder)?;
+    let Some(mut times) = times? else {
+        eprintln!("a manifest was refused: run the program on one to see why");
+        return Ok(ExitCode::FAILURE);
+    };
+    times.sort_unstable();
+    let millis =
+        |time: Option<&Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1_000.0);
+    println!(
+        "{} manifests, {} runs: quickest {:.0} ms, middle {:.0} ms, slowest {:.0} ms",
+        args.manifests,
+        times.len(),
+        millis(times.first()),
+        millis(times.get(times.len() / 2)),
+        millis(times.last()),
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How long each run took; none if one refused a manifest. A first run, which finds nothing
+/// in the caches of the system, is not counted.
+fn measure(args: &Args, folder: &Path) -> Result<Option<Vec<Duration>>, Box<dyn Error>> {
+    for number in 0..args.manifests {
+        fs::write(folder.join(format!("{number}.yaml")), manifest(number)?)?;
+    }
+    let mut times = Vec::new();
+    for _ in 0..=args.runs {
+        let begun = Instant::now();
+        let ended = Command::new(&args.program)
+            .arg("validate")
+            .arg("--file")
+            .arg(folder)
+            .stdout(Stdio::null())
+            .status()?;
+        times.push(begun.elapsed());
+        if !ended.success() {
+            return Ok(None);
+        }
+    }
+    times.remove(0);
+    Ok(Some(times))
+}
+
+/// A manifest as people write them. There are a dozen schedules in all.
+fn manifest(number: usize) -> Result<String, std::fmt::Error> {
+    let (hour, group) = (number % 12, number / 100);
+    let mut text = String::new();
+    write!(
+        text,
+        "apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachine
+metadata:
+  name: worker-{number}
+  namespace: machines
+  labels:
+    team: team-{group}
+spec:
+  clusterName: cluster-{group}
+  schedule:
+    daysOfWeek: [mon-fri, sat]
+    hoursOfDay: [\"{hour}-20\"]
+    timezone: Europe/Amsterdam
+  bootstrapSpec:
+    apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
+    kind: K0sWorkerConfig
+    spec:
+      version: v1.30.0+k0s.0
+  infrastructureSpec:
+    apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+    kind: RemoteMachine
+    spec:
+      address: worker-{number}.example.com
+      port: 22
+      user: root
+  machineTemplate:
+    labels:
+      example.com/role: worker
+  priority: 50
+  gracefulShutdownTimeout: 5m
+  nodeDrainTimeout: 10m
+  nodeTaints:
+  - key: example.com/spot
+    effect: NoSchedule
+"
+    )?;
+    Ok(text)
+}
