@@ -1,17 +1,22 @@
 //! The least that is possible: a client that knows already what to create, and does nothing
 //! else.
 
+use std::time::Duration;
+
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use crate::Args;
 use crate::world::{Failure, World, now};
 
-/// Creates the three objects of each machine, so many machines at a time.
-pub(crate) async fn measure(
-    world: &World,
-    in_flight: usize,
-) -> Result<SignedDuration, Failure> {
+/// How long Cluster API may take to see that a Cluster is paused.
+const CALM: Duration = Duration::from_secs(30);
+
+/// Creates the three objects of each machine, so many machines at a time, in a namespace that
+/// is left to itself afterwards: emptied, or paused where nothing is measured after the opening.
+pub(crate) async fn measure(args: &Args) -> Result<SignedDuration, Failure> {
+    let world = World::make(args.machines).await?;
     let begun = now();
     let made = stream::iter(0..world.machines).map(async |number| {
         for object in triple(&world.name(number)) {
@@ -19,14 +24,21 @@ pub(crate) async fn measure(
         }
         Ok::<_, Failure>(())
     });
-    made.buffer_unordered(in_flight)
+    made.buffer_unordered(args.in_flight)
         .try_for_each(async |()| Ok(()))
         .await?;
     let took = now().duration_since(begun);
     let namespace = world.stage.namespace();
-    let machines =
-        format!("/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace}/machines");
-    world.delete_all(&machines, 1_200).await?;
+    let core = format!("/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace}");
+    if args.opening_alone {
+        let cluster = format!("{core}/clusters/production-cluster");
+        let paused = json!({"spec": {"paused": true}});
+        world.stage.merge(&cluster, &paused).await?;
+        tokio::time::sleep(CALM).await;
+    } else {
+        let machines = format!("{core}/machines");
+        world.delete_all(&machines, 1_200).await?;
+    }
     Ok(took)
 }
 

@@ -10,8 +10,9 @@
 //! Measures first the floor: a bare client that creates just the three objects of so many
 //! machines, with so many machines in flight. Then makes so many ScheduledMachines whose windows
 //! open at one instant; counts and times from the API server's audit log what the operator does
-//! about it until each serves, until each is gone again, in an idle span, after a restart, and
-//! when all are deleted. On the embedded server:
+//! about it until each serves, until each is gone again, in an idle span, when their windows open
+//! once more after it, after a restart, and when all are deleted. With many machines that takes
+//! long; `--opening-alone` ends it when all objects have been created. On the embedded server:
 //!
 //! ```console
 //! $ 5spot dev --no-controller --audit-log audit.json --apply empty/
@@ -30,6 +31,7 @@
 //! whole week, and are switched on and off.
 
 mod floor;
+mod news;
 mod operator;
 mod play;
 mod report;
@@ -53,6 +55,10 @@ struct Args {
     /// For how many minutes to count when nothing happens
     #[arg(long, default_value_t = 1)]
     idle_minutes: u32,
+    /// For how many seconds the machines are there before their window opens; by default what
+    /// making so many takes
+    #[arg(long)]
+    lead_seconds: Option<u32>,
     /// How many machines the bare client makes at a time
     #[arg(long, default_value_t = 32)]
     in_flight: usize,
@@ -62,6 +68,15 @@ struct Args {
     /// The audit log of the API server
     #[arg(long, default_value = "target/cluster/run/audit.log")]
     audit_log: PathBuf,
+    /// Ends when all objects have been created, and measures nothing after that
+    #[arg(long)]
+    opening_alone: bool,
+    /// Keeps the numbers in this file as well, as JSON
+    #[arg(long)]
+    record: Option<PathBuf>,
+    /// Which API server this is, for the record
+    #[arg(long, default_value = "Kubernetes 1.36, Cluster API 1.14")]
+    server: String,
     /// What to print
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
@@ -82,7 +97,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let played = match runtime {
-        Ok(runtime) => runtime.block_on(play::play(&args)),
+        Ok(runtime) => runtime.block_on(news::beside(play::play(&args))),
         Err(error) => Err(error.into()),
     };
     let report = match played {
@@ -92,15 +107,23 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match args.output {
-        Output::Text => print!("{report}"),
-        Output::Json => match serde_json::to_string_pretty(&report) {
-            Ok(text) => println!("{text}"),
-            Err(error) => {
-                eprintln!("error: {error}");
-                return ExitCode::from(2);
-            }
-        },
+    if let Err(error) = tell(&args, &report) {
+        eprintln!("error: {error}");
+        return ExitCode::from(2);
     }
     ExitCode::SUCCESS
+}
+
+/// Prints the report, and keeps it where that is asked for.
+fn tell(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
+    let text = serde_json::to_string_pretty(report)?;
+    if let Some(file) = &args.record {
+        std::fs::write(file, format!("{text}\n"))
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    match args.output {
+        Output::Text => print!("{report}"),
+        Output::Json => println!("{text}"),
+    }
+    Ok(())
 }

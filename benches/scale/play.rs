@@ -6,13 +6,14 @@ use benches::Log;
 use jiff::{SignedDuration, Timestamp, Unit};
 
 use crate::Args;
+use crate::news::News;
 use crate::operator::{Description, Edge, Operator};
 use crate::report::{Report, Restart};
-use crate::span::{Span, latenesses};
+use crate::span::{Span, latenesses, quantiles};
 use crate::world::{Failure, Window, World, now};
 
 /// How long creating a machine and looking at it for the first time may take.
-const A_MACHINE: SignedDuration = SignedDuration::from_millis(60);
+const A_MACHINE: SignedDuration = SignedDuration::from_millis(25);
 
 /// How long anything may take beside that.
 const AT_LEAST: SignedDuration = SignedDuration::from_secs(30);
@@ -26,77 +27,168 @@ const SILENCES: usize = 120;
 /// Plays everything and counts.
 pub(crate) async fn play(args: &Args) -> Result<Report, Failure> {
     let description = Description::read(args.controller.as_deref())?;
+    let edge = description.edge;
     let log = Log::at(&args.audit_log);
-    let world = World::make(args.machines).await?;
-    let seconds = seconds_for(args.machines);
     eprintln!("the floor: {} bare machines", args.machines);
-    let floor = crate::floor::measure(&world, args.in_flight).await?;
+    let floor = crate::floor::measure(args).await?;
     eprintln!("  {:.1} s", floor.as_secs_f64());
 
-    let edge = description.edge;
-    let mut operator = Operator::new(description, world.stage.namespace(), log.folder());
-    operator.start()?;
+    let world = World::make(args.machines).await?;
+    let news = News::follow(&world.stage);
+    let operator = Operator::new(description, world.stage.namespace(), log.folder());
+    let mut play = Play {
+        args,
+        edge,
+        log,
+        world,
+        news,
+        operator,
+        report: Report::new(args, floor),
+    };
+    play.operator.start()?;
     let window = window(args)?;
     eprintln!(
         "{} machines whose windows open at {}",
         args.machines, window.opens
     );
-    world.populate(edge, window).await?;
-    let asleep = if edge == Edge::Cron {
-        "Inactive"
-    } else {
-        "Disabled"
-    };
-    world.settle(asleep, seconds).await?;
-    if edge == Edge::Cron && now() >= window.opens {
-        return Err("the machines had not settled when the window opened".into());
+    play.world.populate(edge, window).await?;
+    play.settled(window).await?;
+    play.report.settled = Some(play.operator.taken()?);
+    play.report.lateness_seconds = play.open(window).await?;
+    if !args.opening_alone {
+        play.rest_of_a_cycle(window).await?;
+        play.another_edge().await?;
+        play.end().await?;
     }
-    quiet(&log).await?;
-    let mut report = Report::new(args, floor);
-    report.settled = Some(operator.taken()?);
+    play.operator.kill().await?;
+    Ok(play.report)
+}
 
-    let from = log.length()?;
-    let opened = world.turn(edge, window.opens, true).await?;
-    eprintln!("open");
-    world.settle("Active", seconds).await?;
-    let all = now().duration_since(opened);
-    eprintln!("  all serve after {:.1} s", all.as_secs_f64());
-    quiet(&log).await?;
-    let opening = log.since(from)?;
-    report.latenesses(&latenesses(&opening, opened));
-    report.opening = Span::of(&opening);
-    report.open = Some(operator.taken()?);
+/// One measurement that is under way.
+struct Play<'a> {
+    args: &'a Args,
+    edge: Edge,
+    log: Log,
+    world: World,
+    news: News,
+    operator: Operator,
+    report: Report,
+}
 
-    let from = log.length()?;
-    world.turn(edge, window.closes, false).await?;
-    eprintln!("closed");
-    world.settle(asleep, seconds).await?;
-    quiet(&log).await?;
-    report.closing = Span::of(&log.since(from)?);
-    report.closed = Some(operator.taken()?);
+impl Play<'_> {
+    /// Waits until no machine is wanted and nothing more is asked.
+    async fn settled(&self, window: Window) -> Result<(), Failure> {
+        self.world.settle(self.asleep(), self.seconds()).await?;
+        if self.edge == Edge::Cron && now() >= window.opens {
+            return Err("the machines had not settled when the window opened".into());
+        }
+        Ok(())
+    }
 
-    eprintln!("idle");
-    let from = log.length()?;
-    tokio::time::sleep(Duration::from_mins(1) * args.idle_minutes).await;
-    report.idle = Span::of(&log.since(from)?);
+    /// The phase of machines that are not wanted.
+    fn asleep(&self) -> &'static str {
+        match self.edge {
+            Edge::Cron => "Inactive",
+            Edge::Switch => "Disabled",
+        }
+    }
 
-    eprintln!("restart");
-    operator.kill().await?;
-    let from = log.length()?;
-    let begun = now();
-    operator.start()?;
-    quiet(&log).await?;
-    report.restart = Some(restart(&log, from, begun)?);
+    fn seconds(&self) -> u64 {
+        seconds_for(self.args.machines)
+    }
 
-    eprintln!("deletion");
-    let from = log.length()?;
-    let took = world
-        .delete_all(&world.stage.machines_path(), seconds)
-        .await?;
-    report.deletion_seconds = took.as_secs_f64();
-    report.deletion = Span::of(&log.since(from)?);
-    operator.kill().await?;
-    Ok(report)
+    /// Waits for the edge, and until all objects are there. How late they were: half of the
+    /// machines, of a hundred 99, all.
+    async fn open(&mut self, window: Window) -> Result<[f64; 3], Failure> {
+        let mut at = self.log.length()?;
+        let opened = self.world.turn(self.edge, window.opens, true).await?;
+        eprintln!("open");
+        let mut entries = Vec::new();
+        let mut late = Vec::new();
+        for _ in 0..self.seconds() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            entries.extend(self.log.follow(&mut at)?);
+            late = latenesses(&entries, opened);
+            if late.len() >= self.args.machines {
+                break;
+            }
+        }
+        self.report.created = late.len();
+        self.report.opening = Span::of(&entries);
+        self.report.opened = Some(self.operator.taken()?);
+        let parts = quantiles(&late);
+        eprintln!("  {} made after {:.1} s", late.len(), parts[2]);
+        Ok(parts)
+    }
+
+    /// Until all serve, and then until all are gone, and idle.
+    async fn rest_of_a_cycle(&mut self, window: Window) -> Result<(), Failure> {
+        let opening = self.news.count();
+        let from = self.log.length()?;
+        self.world.settle("Active", self.seconds()).await?;
+        self.quiet().await?;
+        self.report.opening.add(&Span::of(&self.log.since(from)?));
+        self.report.open = Some(self.operator.taken()?);
+
+        let from = self.log.length()?;
+        self.world.turn(self.edge, window.closes, false).await?;
+        eprintln!("closed");
+        self.world.settle(self.asleep(), self.seconds()).await?;
+        self.quiet().await?;
+        self.report.closing = Span::of(&self.log.since(from)?);
+        self.report.closed = Some(self.operator.taken()?);
+        self.report.news = self.news.count().saturating_sub(opening);
+
+        eprintln!("idle");
+        let from = self.log.length()?;
+        tokio::time::sleep(Duration::from_mins(1) * self.args.idle_minutes).await;
+        self.report.idle = Span::of(&self.log.since(from)?);
+        Ok(())
+    }
+
+    /// Once more after having been idle.
+    async fn another_edge(&mut self) -> Result<(), Failure> {
+        let window = window(self.args)?;
+        self.world.reschedule(self.edge, window).await?;
+        self.settled(window).await?;
+        let opening = std::mem::take(&mut self.report.opening);
+        self.report.again_seconds = Some(self.open(window).await?);
+        self.report.opening = opening;
+        self.world.turn(self.edge, window.closes, false).await?;
+        self.world.settle(self.asleep(), self.seconds()).await?;
+        self.quiet().await
+    }
+
+    /// A restart, and the end of all.
+    async fn end(&mut self) -> Result<(), Failure> {
+        eprintln!("restart");
+        self.operator.kill().await?;
+        let from = self.log.length()?;
+        let begun = now();
+        self.operator.start()?;
+        self.quiet().await?;
+        self.report.restart = Some(restart(&self.log, from, begun)?);
+
+        eprintln!("deletion");
+        let from = self.log.length()?;
+        let machines = self.world.stage.machines_path();
+        let took = self.world.delete_all(&machines, self.seconds()).await?;
+        self.report.deletion_seconds = took.as_secs_f64();
+        self.report.deletion = Span::of(&self.log.since(from)?);
+        Ok(())
+    }
+
+    /// Waits until the operator has asked nothing for a while, renewals and watches aside.
+    async fn quiet(&self) -> Result<(), Failure> {
+        for _ in 0..SILENCES {
+            let from = self.log.length()?;
+            tokio::time::sleep(SILENCE).await;
+            if Span::of(&self.log.since(from)?).beyond_idling() == 0 {
+                return Ok(());
+            }
+        }
+        Err("the operator does not come to rest".into())
+    }
 }
 
 fn restart(log: &Log, from: u64, begun: Timestamp) -> Result<Restart, Failure> {
@@ -120,20 +212,13 @@ fn seconds_for(machines: usize) -> u64 {
 /// A window that opens when all machines have been made, on a full minute.
 fn window(args: &Args) -> Result<Window, Failure> {
     let machines = i32::try_from(args.machines)?;
-    let soon = now() + A_MACHINE * machines + AT_LEAST;
+    let lead = args
+        .lead_seconds
+        .map_or(A_MACHINE * machines + AT_LEAST, |seconds| {
+            SignedDuration::from_secs(i64::from(seconds))
+        });
+    let soon = now() + lead;
     let opens = soon.round(Unit::Minute)? + SignedDuration::from_mins(1);
     let closes = opens + SignedDuration::from_mins(i64::from(args.open_minutes));
     Ok(Window { opens, closes })
-}
-
-/// Waits until the operator has asked nothing for a while, renewals and watches aside.
-async fn quiet(log: &Log) -> Result<(), Failure> {
-    for _ in 0..SILENCES {
-        let from = log.length()?;
-        tokio::time::sleep(SILENCE).await;
-        if Span::of(&log.since(from)?).beyond_idling() == 0 {
-            return Ok(());
-        }
-    }
-    Err("the operator does not come to rest".into())
 }

@@ -7,23 +7,33 @@ use serde::Serialize;
 
 use crate::Args;
 use crate::operator::Taken;
-use crate::span::{Span, per_mille};
+use crate::span::Span;
 
 /// What was measured. Requests are the operator's alone.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Report {
+    /// The API server.
+    server: String,
+    /// How long the windows were, or that only the opening was looked at.
+    open_minutes: u32,
+    opening_alone: bool,
     machines: usize,
     /// What a bare client takes to create the objects of all machines.
     floor_seconds: f64,
     /// When the objects of half, of 99 in 100 and of all machines were there, after the edge.
-    lateness_seconds: [f64; 3],
+    pub(crate) lateness_seconds: [f64; 3],
+    /// The same at another edge, after having been idle.
+    pub(crate) again_seconds: Option<[f64; 3]>,
     /// Of how many machines that is known.
-    created: usize,
+    pub(crate) created: usize,
     /// From the edge until all serve and nothing more is asked.
     pub(crate) opening: Span,
     /// From the closing edge until all are gone.
     pub(crate) closing: Span,
+    /// How many status writes of both merely repeat what Cluster API and the workload cluster
+    /// report.
+    pub(crate) news: usize,
     /// While nothing happens.
     pub(crate) idle: Span,
     idle_minutes: u32,
@@ -34,6 +44,8 @@ pub(crate) struct Report {
     pub(crate) deletion_seconds: f64,
     /// What the process had taken when all machines were known.
     pub(crate) settled: Option<Taken>,
+    /// The same when all objects had been created.
+    pub(crate) opened: Option<Taken>,
     /// The same when all served.
     pub(crate) open: Option<Taken>,
     /// The same when all were gone.
@@ -52,10 +64,15 @@ impl Report {
     /// Of these machines, with nothing but the floor known.
     pub(crate) fn new(args: &Args, floor: SignedDuration) -> Self {
         Self {
+            server: args.server.clone(),
+            open_minutes: args.open_minutes,
+            opening_alone: args.opening_alone,
             machines: args.machines,
             floor_seconds: floor.as_secs_f64(),
             lateness_seconds: [0.0; 3],
+            again_seconds: None,
             created: 0,
+            news: 0,
             opening: Span::default(),
             closing: Span::default(),
             idle: Span::default(),
@@ -64,15 +81,10 @@ impl Report {
             deletion: Span::default(),
             deletion_seconds: 0.0,
             settled: None,
+            opened: None,
             open: None,
             closed: None,
         }
-    }
-
-    /// Puts on record when the machines were there, seconds after the edge, ascending.
-    pub(crate) fn latenesses(&mut self, ascending: &[f64]) {
-        self.created = ascending.len();
-        self.lateness_seconds = [500, 990, 1_000].map(|part| per_mille(ascending, part));
     }
 
     fn each(&self, count: usize) -> f64 {
@@ -100,14 +112,53 @@ impl fmt::Display for Report {
             self.created,
             all / self.floor_seconds,
         )?;
+        if !self.opening_alone {
+            self.fmt_cycle(f)?;
+        }
+        for (when, taken) in [
+            ("all known", self.settled),
+            ("all made", self.opened),
+            ("all in service", self.open),
+            ("all gone", self.closed),
+        ] {
+            if let Some(taken) = taken {
+                writeln!(
+                    f,
+                    "process, {when:<22} {:.1} s of a core, {} KiB resident",
+                    taken.cpu_seconds, taken.resident_kib,
+                )?;
+            }
+        }
+        for (what, span) in [("open", &self.opening), ("close", &self.closing)] {
+            writeln!(f, "\nto {what}, per machine")?;
+            for (kind, count) in span.kinds() {
+                writeln!(f, "  {kind:<44} {:>8.2}", self.each(count))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    /// What a whole cycle comes to, an idle span, a restart and a deletion.
+    fn fmt_cycle(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let writes = self.opening.writes() + self.closing.writes();
         writeln!(
             f,
-            "writes per machine and cycle    {:.2} ({:.2} to open, {:.2} to close), Events and Leases aside",
+            "writes per machine and cycle    {:.2} ({:.2} to open, {:.2} to close), Events and Leases aside;\n\
+             {:32}of those {:.2} merely repeat MachineReady or NodeAccess",
             self.each(writes),
             self.each(self.opening.writes()),
             self.each(self.closing.writes()),
+            "",
+            self.each(self.news),
         )?;
+        if let Some([half, most, all]) = self.again_seconds {
+            writeln!(
+                f,
+                "edge to all objects, once more  {all:.2} s (p50 {half:.2} s, p99 {most:.2} s)"
+            )?;
+        }
         let idle = self.idle.beyond_idling();
         writeln!(
             f,
@@ -129,27 +180,6 @@ impl fmt::Display for Report {
             "deletion of all                 {:.1} s, {:.2} writes per machine",
             self.deletion_seconds,
             self.each(self.deletion.writes()),
-        )?;
-        for (when, taken) in [
-            ("closed", self.settled),
-            ("in service", self.open),
-            ("closed again", self.closed),
-        ] {
-            if let Some(taken) = taken {
-                writeln!(
-                    f,
-                    "process, {when:<22} {:.1} s of a core, {} MiB resident",
-                    taken.cpu_seconds,
-                    taken.resident_kib / 1_024,
-                )?;
-            }
-        }
-        for (what, span) in [("open", &self.opening), ("close", &self.closing)] {
-            writeln!(f, "\nto {what}, per machine")?;
-            for (kind, count) in span.kinds() {
-                writeln!(f, "  {kind:<44} {:>8.2}", self.each(count))?;
-            }
-        }
-        Ok(())
+        )
     }
 }

@@ -33,6 +33,14 @@ impl Span {
         span
     }
 
+    /// Counts those of another span as well.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (kind, count) in &other.requests {
+            *self.requests.entry(kind.clone()).or_default() += count;
+        }
+        self.refused += other.refused;
+    }
+
     /// How many there were.
     pub(crate) fn total(&self) -> usize {
         self.requests.values().sum()
@@ -89,8 +97,13 @@ pub(crate) fn latenesses(entries: &[Entry], edge: Timestamp) -> Vec<f64> {
     late
 }
 
+/// What half of them, 99 in 100 and all are below.
+pub(crate) fn quantiles(ascending: &[f64]) -> [f64; 3] {
+    [500, 990, 1_000].map(|part| per_mille(ascending, part))
+}
+
 /// The value below which so many of a thousand lie; 0 of nothing.
-pub(crate) fn per_mille(ascending: &[f64], part: usize) -> f64 {
+fn per_mille(ascending: &[f64], part: usize) -> f64 {
     let last = ascending.len().saturating_sub(1);
     let at = (ascending.len() * part / 1_000).min(last);
     ascending.get(at).copied().unwrap_or_default()

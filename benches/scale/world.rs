@@ -66,23 +66,40 @@ impl World {
         edge: Edge,
         window: Window,
     ) -> Result<(), Failure> {
-        let schedule = match edge {
-            Edge::Cron => {
-                let minutes = window.closes.duration_since(window.opens).as_mins();
-                let at = window.opens.strftime("%-M %-H %-d %-m *");
-                json!({"cron": at.to_string(), "duration": format!("{minutes}m"), "timezone": "UTC"})
-            }
-            Edge::Switch => json!({
-                "daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"], "timezone": "UTC",
-                "enabled": false,
-            }),
-        };
+        let schedule = schedule(edge, window);
         let created = stream::iter(0..self.machines).map(|number| {
             let mut machine = scheduled_machine(&self.name(number));
             machine["spec"]["schedule"] = schedule.clone();
             self.stage.create(machine)
         });
         created
+            .buffer_unordered(AT_A_TIME)
+            .try_for_each(async |_| Ok(()))
+            .await
+    }
+
+    /// Gives them all another window; where a person makes the edges, none is needed.
+    pub(crate) async fn reschedule(
+        &self,
+        edge: Edge,
+        window: Window,
+    ) -> Result<(), Failure> {
+        if edge == Edge::Switch {
+            return Ok(());
+        }
+        self.edit(&schedule(edge, window)).await
+    }
+
+    /// Changes the schedule of all.
+    async fn edit(&self, schedule: &Value) -> Result<(), Failure> {
+        let patch = json!({"spec": {"schedule": schedule}});
+        let patched = stream::iter(0..self.machines).map(async |number| {
+            let path = machine_path(&self.name(number));
+            let home = format!("/namespaces/{}/", self.stage.namespace());
+            let path = path.replace("/namespaces/default/", &home);
+            self.stage.merge(&path, &patch).await
+        });
+        patched
             .buffer_unordered(AT_A_TIME)
             .try_for_each(async |_| Ok(()))
             .await
@@ -101,17 +118,7 @@ impl World {
             return Ok(at);
         }
         let turned = now();
-        let patch = json!({"spec": {"schedule": {"enabled": enabled}}});
-        let patched = stream::iter(0..self.machines).map(async |number| {
-            let path = machine_path(&self.name(number));
-            let home = format!("/namespaces/{}/", self.stage.namespace());
-            let path = path.replace("/namespaces/default/", &home);
-            self.stage.merge(&path, &patch).await
-        });
-        patched
-            .buffer_unordered(AT_A_TIME)
-            .try_for_each(async |_| Ok(()))
-            .await?;
+        self.edit(&json!({"enabled": enabled})).await?;
         Ok(turned)
     }
 
@@ -155,6 +162,21 @@ impl World {
             tokio::time::sleep(LOOK).await;
         }
         Err(format!("{what}: waited {seconds} s in vain").into())
+    }
+}
+
+/// What makes machines wanted in that window, and only then.
+fn schedule(edge: Edge, window: Window) -> Value {
+    match edge {
+        Edge::Cron => {
+            let minutes = window.closes.duration_since(window.opens).as_mins();
+            let at = window.opens.strftime("%-M %-H %-d %-m *");
+            json!({"cron": at.to_string(), "duration": format!("{minutes}m"), "timezone": "UTC"})
+        }
+        Edge::Switch => json!({
+            "daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"], "timezone": "UTC",
+            "enabled": false,
+        }),
     }
 }
 

@@ -101,14 +101,25 @@ impl Log {
     ///
     /// # Errors
     /// The file cannot be read; the text names it.
-    pub fn since(&self, from: u64) -> Result<Vec<Entry>, String> {
+    pub fn since(&self, mut from: u64) -> Result<Vec<Entry>, String> {
+        self.follow(&mut from)
+    }
+
+    /// The same, and moves on to the first byte that has not been read.
+    ///
+    /// # Errors
+    /// The file cannot be read; the text names it.
+    pub fn follow(&self, from: &mut u64) -> Result<Vec<Entry>, String> {
         let mut bytes = Vec::new();
         File::open(&self.0)
             .and_then(|mut file| {
-                file.seek(SeekFrom::Start(from))?;
+                file.seek(SeekFrom::Start(*from))?;
                 file.read_to_end(&mut bytes)
             })
             .map_err(|error| self.telling(&error))?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n');
+        bytes.truncate(whole.map_or(0, |last| last + 1));
+        *from += u64::try_from(bytes.len()).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         Ok(text.lines().filter_map(Entry::read).collect())
     }

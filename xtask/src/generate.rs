@@ -10,7 +10,7 @@ use fivespot_api::manifest::{GeneratedFile, Group};
 use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
-use crate::{Faults, builtin_schema, conformance, how_we_test, protobuf};
+use crate::{Faults, builtin_schema, conformance, how_we_test, protobuf, scale};
 
 /// Writes every generated file that is not as it should be.
 pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
@@ -77,6 +77,11 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
         text: how_we_test::page(root)?,
     };
     all.push((PathBuf::new(), tests));
+    let scale = GeneratedFile {
+        path: scale::PATH.to_owned(),
+        text: scale::page(root)?,
+    };
+    all.push((PathBuf::new(), scale));
     Ok(all)
 }
 

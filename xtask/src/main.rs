@@ -10,6 +10,7 @@ mod how_we_test;
 mod promises;
 mod protobuf;
 mod record;
+mod scale;
 mod size;
 mod source;
 

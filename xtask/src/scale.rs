@@ -1,0 +1,190 @@
+//! `docs/scale.md`: what many machines cost, from the numbers that `benches/scale` has kept.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Where the page is, below the root.
+pub(crate) const PATH: &str = "docs/scale.md";
+
+/// Where the measurements keep their numbers.
+const RESULTS: &str = "benches/results";
+
+const HEAD: &str = "\
+# What many machines cost
+
+Measured by `benches/scale`, for the operator as it is built for release, on one machine that runs
+the API server, Cluster API, the operator and the measurement side by side. The numbers are those
+that its runs have kept in `benches/results`; `cargo xtask gen` writes the page from them.
+
+The floor is what a bare client takes that does nothing but create the three objects of so many
+machines, 32 machines at a time, against the same server. The other times are from the edge, the
+instant at which all windows open, until the objects of half of the machines, of 99 in 100 and of
+all are there.
+
+On a real cluster:
+
+```console
+$ cargo xtask cluster up                       # and export what it prints
+$ cargo build --release -p fivespot-cli
+$ cargo run --release -p benches --bin scale -- --machines 1000 --opening-alone \\
+    --record benches/results/kubernetes-1000.json
+```
+
+Without `--opening-alone` a whole cycle is measured, which takes Cluster API long with many
+machines. On the embedded server, `5spot dev --no-controller --audit-log audit.json` runs in
+place of the cluster, and `--audit-log audit.json --server embedded` is added.
+";
+
+/// The whole page.
+///
+/// # Errors
+/// A result cannot be read.
+pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
+    let results = results(&root.join(RESULTS))?;
+    let mut page = HEAD.to_owned();
+    page.push_str(
+        "\n## From the edge to all objects\n\n\
+         | server | machines | floor | half | 99 in 100 | all | times the floor | per machine |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|\n",
+    );
+    for of in &results {
+        let late = |at: usize| of["latenessSeconds"][at].as_f64().unwrap_or_default();
+        let (floor, all) = (number(&of["floorSeconds"]), late(2));
+        let _ = writeln!(
+            page,
+            "| {} | {} | {floor:.2} s | {:.2} s | {:.2} s | {all:.2} s | {:.2} | {:.2} ms |",
+            name(of),
+            of["machines"],
+            late(0),
+            late(1),
+            all / floor,
+            1_000.0 * all / number(&of["machines"]),
+        );
+    }
+    page.push_str(
+        "\n## The process\n\n\
+         | server | machines | resident, all known | resident, all made | per machine | of a core |\n\
+         |---|---:|---:|---:|---:|---:|\n",
+    );
+    for of in &results {
+        let (known, made) = (&of["settled"]["residentKib"], &of["opened"]["residentKib"]);
+        let beyond = number(made) - 25.0 * 1_024.0;
+        let _ = writeln!(
+            page,
+            "| {} | {} | {:.1} MiB | {:.1} MiB | {} | {:.2} s |",
+            name(of),
+            of["machines"],
+            number(known) / 1_024.0,
+            number(made) / 1_024.0,
+            if beyond > 0.0 {
+                format!("25 MiB + {:.1} KiB", beyond / number(&of["machines"]))
+            } else {
+                "less than 25 MiB in all".to_owned()
+            },
+            number(&of["opened"]["cpuSeconds"]),
+        );
+    }
+    let cycles: Vec<&Value> = results
+        .iter()
+        .filter(|of| of["openingAlone"] == false)
+        .collect();
+    if !cycles.is_empty() {
+        page.push_str(&whole(&cycles));
+    }
+    Ok(page)
+}
+
+/// What whole cycles come to.
+fn whole(cycles: &[&Value]) -> String {
+    let mut text = "\n## A whole cycle\n\n\
+         Writes per machine are those from the opening to the end of the closing, Events and Leases\n\
+         aside; in parentheses those that merely repeat what Cluster API and the workload cluster\n\
+         report. Requests while idle are those that are neither watches nor renewals of Leases.\n\n\
+         | server | machines | writes | while idle | another edge after it | restart | answered 429 | deletion of all |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|\n"
+        .to_owned();
+    for of in cycles {
+        let machines = number(&of["machines"]);
+        let writes = writes(&of["opening"]) + writes(&of["closing"]);
+        let _ = writeln!(
+            text,
+            "| {} | {machines} | {:.2} ({:.2}) | {} in {} min | {:.2} s | {:.2} s | {} | {:.1} s |",
+            name(of),
+            writes / machines,
+            number(&of["news"]) / machines,
+            beyond_idling(&of["idle"]),
+            of["idleMinutes"],
+            number(&of["againSeconds"][2]),
+            number(&of["restart"]["seconds"]),
+            of["restart"]["requests"]["refused"],
+            number(&of["deletionSeconds"]),
+        );
+    }
+    text
+}
+
+/// Every result, by server and number of machines.
+fn results(folder: &Path) -> Result<Vec<Value>, Box<dyn Error>> {
+    let mut all: Vec<Value> = Vec::new();
+    if folder.is_dir() {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|end| end == "json") {
+                all.push(serde_json::from_str(&fs::read_to_string(path)?)?);
+            }
+        }
+    }
+    all.sort_by_key(|of| (name(of).to_owned(), of["machines"].as_u64()));
+    Ok(all)
+}
+
+fn name(of: &Value) -> &str {
+    of["server"].as_str().unwrap_or_default()
+}
+
+fn number(of: &Value) -> f64 {
+    of.as_f64().unwrap_or_default()
+}
+
+/// How many requests of a span are of a kind that `counts`.
+fn sum(span: &Value, counts: impl Fn(&str) -> bool) -> f64 {
+    let requests = span["requests"].as_object().into_iter().flatten();
+    let those = requests.filter(|(kind, _)| counts(kind));
+    those.map(|(_, count)| number(count)).sum()
+}
+
+fn writes(span: &Value) -> f64 {
+    sum(span, |kind| {
+        let is_read = ["get ", "list ", "watch "]
+            .iter()
+            .any(|verb| kind.starts_with(verb));
+        !is_read && !kind.ends_with(" events") && !kind.ends_with(" leases")
+    })
+}
+
+fn beyond_idling(span: &Value) -> f64 {
+    sum(span, |kind| {
+        !kind.starts_with("watch ") && !kind.ends_with(" leases")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn reads_events_and_leases_are_no_writes() {
+        let span = json!({"requests": {
+            "get machines": 7, "create machines": 2, "create events": 3, "update leases": 1,
+            "patch scheduledmachines/status": 4, "watch nodes": 1,
+        }});
+        assert!((writes(&span) - 6.0).abs() < f64::EPSILON);
+        assert!((beyond_idling(&span) - 16.0).abs() < f64::EPSILON);
+    }
+}
