@@ -192,7 +192,7 @@ async fn an_operator_of_the_same_name_waits_for_the_first_to_end() {
     cluster.pass_until(at("13:57:00")).await;
     let writes = cluster.writes_of(&["a"]).len();
     let _second = cluster.candidate("a");
-    cluster.pass_until(at("13:59:00")).await;
+    cluster.pass_until(at("13:58:30")).await;
     assert_eq!(cluster.writes_of(&["a"]).len(), writes);
     drop(first);
     cluster.pass_until(at("14:04:00")).await;

@@ -69,7 +69,13 @@ pub(crate) async fn gather(
         freshness,
         memo,
     };
-    match source.scheduled_machine().await {
+    let found = match freshness {
+        Freshness::Intent => {
+            futures::join!(source.scheduled_machine(), expect_cluster(&source)).0
+        }
+        Freshness::Cached | Freshness::Live => source.scheduled_machine().await,
+    };
+    match found {
         Ok(Fact::Known(Some(value))) => match read(&source, value).await {
             Ok(gathered) => gathered,
             Err(NotYet) => Gathered::Waiting,
@@ -77,6 +83,15 @@ pub(crate) async fn gather(
         Ok(Fact::Known(None)) => Gathered::Gone,
         Ok(Fact::Unknown(unknown)) => Gathered::Failed(words(unknown)),
         Err(NotYet) => Gathered::Waiting,
+    }
+}
+
+/// Reads the Cluster that is most probably asked for, so that `memo` knows it already.
+async fn expect_cluster(source: &Source<'_>) {
+    if let Some(name) = source.asked_for() {
+        let contract = contract(source).await;
+        // Whatever went wrong is met again where it is asked for.
+        let _ = cluster(source, &contract, &name).await;
     }
 }
 

@@ -21,6 +21,9 @@ const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 /// How often an object is looked at that no watch shows.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
 
+/// How long ago a live look may be for a machine to be made without another one.
+const RECENT: SignedDuration = SignedDuration::from_mins(2);
+
 /// How often one pass may look again because the world has moved or a step has failed.
 const ROUNDS: usize = 8;
 
@@ -111,11 +114,20 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
                 continue;
             }
         };
-        shell.desk(key, |desk| desk.waiting_since = None);
+        shell.desk(key, |desk| {
+            desk.waiting_since = None;
+            if freshness == Freshness::Live {
+                desk.looked_at = Some(view.now);
+            }
+        });
         match round(shell, key, &view, &memo).await {
             Round::Ended(outcome) => return outcome,
             Round::GoOn => {}
             Round::LookAgain => memo.clear(),
+            Round::Begin => {
+                freshness = Freshness::Intent;
+                continue;
+            }
         }
         freshness = Freshness::Live;
     }
@@ -134,6 +146,8 @@ enum Round {
     GoOn,
     /// Everything is to be read again, live.
     LookAgain,
+    /// What is wanted is to be read live.
+    Begin,
 }
 
 async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round {
@@ -144,10 +158,7 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
         .iter()
         .any(|action| action.step.is_destructive());
     if plan.confirm {
-        return match view.seen.freshness {
-            Freshness::Cached => Round::LookAgain,
-            Freshness::Live => Round::Ended(Outcome::Failed { wake: plan.wake }),
-        };
+        return confirm(shell, key, view, &plan);
     }
     if destroys && !memo.is_fresh() {
         return Round::LookAgain;
@@ -169,6 +180,10 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
         }
     };
     note_success(shell, key, &plan);
+    if is_made(&plan) {
+        // What became of it is told when others have been made that are due.
+        return Round::Ended(await_effect(shell, key, view, &plan));
+    }
     let version = version.or_else(|| view.object.metadata.resource_version.clone());
     if let Some(status) = &plan.status {
         let version = version.unwrap_or_default();
@@ -260,7 +275,29 @@ fn planned(shell: &Shell, key: &Key, view: &View) -> Plan {
     fivespot_plan::plan(&view.object, &view.seen, &memory, view.now)
 }
 
-/// What was taken away shows through the watches, and wakes the key.
+/// How to look once more at what caches do not suffice for.
+fn confirm(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Round {
+    match view.seen.freshness {
+        Freshness::Cached if plan.begins && has_looked(shell, key, view) => Round::Begin,
+        Freshness::Cached | Freshness::Intent => Round::LookAgain,
+        Freshness::Live => Round::Ended(Outcome::Failed { wake: plan.wake }),
+    }
+}
+
+/// Whether everything has been looked at live a short while ago: caches do not show the objects
+/// of others, of which one may have our name.
+fn has_looked(shell: &Shell, key: &Key, view: &View) -> bool {
+    let looked = shell.desk(key, |desk| desk.looked_at);
+    looked.is_some_and(|looked| after(looked, RECENT) >= view.now)
+}
+
+/// Whether the plan has made a machine.
+fn is_made(plan: &Plan) -> bool {
+    let mut steps = plan.actions.iter().map(|action| action.step);
+    steps.any(|step| step == Step::CreateMachine)
+}
+
+/// What was made or taken away shows through the watches, and wakes the key.
 fn await_effect(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Outcome {
     shell.desk(key, |desk| desk.waiting_since = Some(view.now));
     let until = after(view.now, PATIENCE);

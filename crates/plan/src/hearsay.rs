@@ -3,13 +3,15 @@
 //! A status tells what was true a moment ago, is guarded by the ScheduledMachine's version, and
 //! is corrected by the next event. That bears a cache's delay. What others are built on does not:
 //! an action, a commitment made or ended, what goes on record before a creation, and the end of
-//! anything.
+//! anything. One thing more may be done while caches say what is there, if what is wanted was read
+//! live: creating what is on record. Each creation is guarded by its name, and one that is refused
+//! brings a live look.
 
 use fivespot_api::ScheduledMachineStatus;
 
 use crate::case::Case;
 use crate::outcome::{Commitment, Outcome};
-use crate::{Fact, Seen};
+use crate::{Fact, Freshness, Seen, Step};
 
 /// Whether the change of the status may be written without reading anything live.
 pub(crate) fn suffices(
@@ -17,12 +19,27 @@ pub(crate) fn suffices(
     outcome: &Outcome,
     (before, after): (&ScheduledMachineStatus, Option<&ScheduledMachineStatus>),
 ) -> bool {
+    if begins(outcome) {
+        return case.seen.freshness == Freshness::Intent && is_complete(case.seen);
+    }
     let keeps = outcome.shutdown == Commitment::Keep || before.shutdown.is_none();
     outcome.actions.is_empty()
         && outcome.record.is_none()
         && keeps
         && after.is_none_or(|after| ends_nothing(before, after))
         && is_complete(case.seen)
+}
+
+/// Whether all there is to do is to create the three objects, none of which is there; that they
+/// are on record comes before that.
+pub(crate) fn begins(outcome: &Outcome) -> bool {
+    let steps = outcome.actions.iter().map(|action| action.step);
+    let all = [
+        Step::CreateBootstrap,
+        Step::CreateInfrastructure,
+        Step::CreateMachine,
+    ];
+    outcome.shutdown == Commitment::Keep && steps.eq(all)
 }
 
 /// Whether whatever was on record still is.

@@ -11,6 +11,7 @@
 //! 2. [`Memory::observe`], then [`plan`].
 //! 3. If the plan says [`confirm`](Plan::confirm), gather again, live (quorum reads), and plan
 //!    again. From caches alone a plan never acts, and ends nothing: it only tells what it sees.
+//!    Where the plan also says [`begins`](Plan::begins), [`Freshness::Intent`] may do.
 //! 4. Send the [`actions`](Plan::actions) in order and stop at the first that fails. A conflict
 //!    (409, of whatever kind) is no failure: the world has moved, start over with live facts.
 //!    A 404 of a deletion, an eviction or a patch is likewise an invitation to look again. An
@@ -31,6 +32,7 @@
 //! - `ladder`: which rung decides; `triple`: whose the objects are and what state they are in
 //! - `serve`, `leave`, `reclaim`, `drain`, `machine`, `taint`, `agent`, `write`: one decision each;
 //!   `hold`: what waits after a failure
+//! - `ahead`: what is done before a window opens
 //! - `status`, `finding`, `phase`: what is told to people, from the same facts
 //! - `hearsay`: what may be told on the word of caches; `talk`: what may be told a little later
 
@@ -45,6 +47,7 @@ pub mod place;
 pub mod seen;
 
 mod agent;
+mod ahead;
 mod case;
 mod drain;
 mod finding;
@@ -106,6 +109,9 @@ pub struct Plan {
     /// again.
     /// Actions, status and events are empty then.
     pub confirm: bool,
+    /// Beside `confirm`: all there is to do is to create what is on record, so that facts of
+    /// [`Freshness::Intent`] are enough.
+    pub begins: bool,
 }
 
 impl Plan {
@@ -158,7 +164,7 @@ fn decide(case: &Case<'_>, rung: Rung<'_>) -> Outcome {
     match rung {
         Rung::Paused(what) => Outcome::tell(State::Paused(what)),
         Rung::Blind(unknown) => blind(case, unknown),
-        Rung::Leave(removal) => leave::leave(case, removal),
+        Rung::Leave(removal) => ahead::prepare(case, leave::leave(case, removal)),
         Rung::Disabled | Rung::Invalid => serve::tend(case),
         Rung::Serve => serve::serve(case),
     }
@@ -235,12 +241,13 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
     let wakes = wakes.chain(later);
     let wake = wakes.filter(|due| *due > case.now).min();
     let is_idle = status.is_none() && outcome.actions.is_empty();
-    if case.seen.freshness == Freshness::Cached
+    if case.seen.freshness != Freshness::Live
         && !is_idle
         && !hearsay::suffices(case, &outcome, (before, status.as_ref()))
     {
         return Plan {
             confirm: true,
+            begins: hearsay::begins(&outcome),
             wake,
             ..Plan::default()
         };
@@ -255,5 +262,6 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
         status,
         wake,
         confirm: false,
+        begins: false,
     }
 }

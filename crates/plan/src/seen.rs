@@ -44,10 +44,14 @@ impl Default for Seen {
 }
 
 /// How facts were read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Freshness {
     /// From a watch cache, which may be behind.
     Cached,
+    /// What is wanted, that is the ScheduledMachine and its Cluster, by quorum reads; what is
+    /// there, from watch caches. Enough to create what is on record and to do nothing else: the
+    /// server itself sees to it that a name is free.
+    Intent,
     /// By quorum reads (no resourceVersion), all of them, the ScheduledMachine included.
     Live,
 }

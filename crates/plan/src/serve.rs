@@ -209,22 +209,7 @@ fn create(
     let told = format!("creating Machine {}", case.subject.child());
     let outcome = Outcome::tell(State::Coming(told));
     let hash = infrastructure.and_then(hash_of).unwrap_or(&case.want.hash);
-    let status = &case.subject.status;
-    let record = Record {
-        bootstrap: place(
-            case,
-            bootstrap,
-            &case.want.bootstrap,
-            status.bootstrap_ref.as_ref(),
-        ),
-        infrastructure: place(
-            case,
-            infrastructure,
-            &case.want.infrastructure,
-            status.infrastructure_ref.as_ref(),
-        ),
-        hash: hash.clone(),
-    };
+    let record = record(case, (bootstrap, infrastructure), hash.clone());
     if !is_recorded(case, &record) {
         return Outcome {
             record: Some(record),
@@ -253,6 +238,29 @@ fn create(
     Outcome {
         record: Some(record),
         ..outcome.with(actions)
+    }
+}
+
+/// What is to be on record before anything is created, given what is there already.
+pub(crate) fn record(
+    case: &Case<'_>,
+    (bootstrap, infrastructure): (Option<&Provider>, Option<&Provider>),
+    hash: String,
+) -> Record {
+    let status = &case.subject.status;
+    let (of_bootstrap, of_infrastructure) = (
+        status.bootstrap_ref.as_ref(),
+        status.infrastructure_ref.as_ref(),
+    );
+    Record {
+        bootstrap: place(case, bootstrap, &case.want.bootstrap, of_bootstrap),
+        infrastructure: place(
+            case,
+            infrastructure,
+            &case.want.infrastructure,
+            of_infrastructure,
+        ),
+        hash,
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Question {
     is_reachable: bool,
     memory: Id,
     now: u8,
-    freshness: bool,
+    freshness: Freshness,
 }
 
 /// What the planner makes of it.
@@ -43,6 +43,8 @@ pub(crate) enum Next {
     Rest,
     /// The same question with facts that are read live.
     Confirm,
+    /// The same question with what is wanted read live.
+    Begin,
     /// These writes.
     Send(Id),
 }
@@ -98,17 +100,28 @@ impl World {
             is_reachable: state.is_reachable,
             memory: state.memory,
             now: state.now,
-            freshness: true,
+            freshness: Freshness::Live,
         };
         let mut answer = None;
         if !state.owes {
             let cached = Question {
                 sm: state.cached_sm?,
                 objects: state.cached,
-                freshness: false,
+                freshness: Freshness::Cached,
                 ..live
             };
-            answer = Some(self.ask(cached)).filter(|told| told.next != Next::Confirm);
+            let mut told = self.ask(cached);
+            if told.next == Next::Begin {
+                let [machine, bootstrap, infrastructure, _] = state.cached;
+                let cluster = state.at(Kind::Cluster);
+                told = self.ask(Question {
+                    objects: [machine, bootstrap, infrastructure, cluster],
+                    freshness: Freshness::Intent,
+                    ..live
+                });
+            }
+            answer = Some(told)
+                .filter(|told| !matches!(told.next, Next::Confirm | Next::Begin));
         }
         let answer = answer.unwrap_or_else(|| self.ask(live));
         state.memory = answer.memory;
@@ -226,9 +239,12 @@ impl World {
             status,
             wake,
             confirm,
+            begins,
             ..
         } = plan(&sm, &seen, &memory, now);
-        let next = if confirm {
+        let next = if confirm && begins {
+            Next::Begin
+        } else if confirm {
             Next::Confirm
         } else if actions.is_empty() && status.is_none() {
             Next::Rest
@@ -273,13 +289,8 @@ impl World {
                 })
                 .collect()
         };
-        let freshness = if question.freshness {
-            Freshness::Live
-        } else {
-            Freshness::Cached
-        };
         Seen {
-            freshness,
+            freshness: question.freshness,
             releases_stuck: false,
             contract: Fact::Known(Contract::V1Beta2),
             cluster: Fact::Known(

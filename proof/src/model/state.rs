@@ -7,7 +7,7 @@ use super::pool::Id;
 /// The instants between which the clock steps: a Friday on which the window opens at 9 and closes
 /// at 18, and the Monday after it. Wake-ups between two of them happen at the later one.
 pub(crate) const INSTANTS: [&str; 10] = [
-    "2026-03-06T08:00:00Z",
+    "2026-03-06T08:59:30Z",
     "2026-03-06T09:00:00Z",
     "2026-03-06T09:12:00Z",
     "2026-03-06T18:00:00Z",

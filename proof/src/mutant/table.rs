@@ -131,7 +131,7 @@ mutants! {
         "let action = if outcome.state == State::Quiet && subject.is_deleting {"
         => "let action = if false {";
     "stale-cache-acted-on", "acts on what a cache says", LIB,
-        "if case.seen.freshness == Freshness::Cached\n        && !is_idle" => "if false\n        && !is_idle";
+        "if case.seen.freshness != Freshness::Live\n        && !is_idle" => "if false\n        && !is_idle";
     "always-writes", "writes its status on every pass", LIB,
         "(!is_finalizing && after != *before).then_some(after)" => "(!is_finalizing).then_some({ let mut after = after; after.in_schedule = !before.in_schedule; after })";
     "status-before-finalizer", "takes the version that guards the status from under it", LIB,

@@ -40,10 +40,10 @@ pub(super) async fn workload(
         wants_agent: places.wants_agent,
     };
     match (workload.link(), source.freshness) {
-        (Link::Up(port), Freshness::Cached) => near.cached(&port),
+        (Link::Up(port), Freshness::Cached | Freshness::Intent) => near.cached(&port),
         (Link::Up(port), Freshness::Live) => Ok(near.live(&port).await),
         (Link::Down(access), _) => Ok(only(access)),
-        (Link::Connecting, Freshness::Cached) => Err(NotYet),
+        (Link::Connecting, Freshness::Cached | Freshness::Intent) => Err(NotYet),
         (Link::Connecting, Freshness::Live) => Ok(only(Access::Unreachable {
             message: "the workload cluster has not answered yet".to_owned(),
         })),

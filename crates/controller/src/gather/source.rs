@@ -48,12 +48,25 @@ impl Source<'_> {
         feed: &Feed,
         name: &str,
     ) -> Result<Fact<Option<Value>>, NotYet> {
-        match self.freshness {
-            Freshness::Live => Ok(self.live(feed, name).await),
-            Freshness::Cached => {
-                self.cached(feed, &Key::new(self.key.namespace.clone(), name))
-            }
+        let says_what_is_wanted =
+            matches!(feed.shape, Shape::ScheduledMachine | Shape::Cluster);
+        let is_live = match self.freshness {
+            Freshness::Live => true,
+            Freshness::Intent => says_what_is_wanted,
+            Freshness::Cached => false,
+        };
+        if is_live {
+            Ok(self.live(feed, name).await)
+        } else {
+            self.cached(feed, &Key::new(self.key.namespace.clone(), name))
         }
+    }
+
+    /// The Cluster that the cache says is asked for.
+    pub(super) fn asked_for(&self) -> Option<String> {
+        let shown = self.shell.scheduled_machines.store.get(self.key)?;
+        let name = shown.value()["spec"]["clusterName"].take();
+        name.as_str().map(str::to_owned)
     }
 
     async fn live(&self, feed: &Feed, name: &str) -> Fact<Option<Value>> {

@@ -47,6 +47,23 @@ proptest! {
     }
 
     #[test]
+    fn who_knows_live_only_what_is_wanted_creates_what_is_on_record_and_does_nothing_else(
+        object in object(), seen in seen(Freshness::Intent), memory in memory(), now in now(),
+    ) {
+        let next = plan(&object, &seen, &memory, now);
+        let steps = [Step::CreateBootstrap, Step::CreateInfrastructure, Step::CreateMachine];
+        if !next.actions.is_empty() {
+            let status = object.status.clone().unwrap_or_default();
+            prop_assert_eq!(next.steps(), steps);
+            prop_assert!(status.spec_hash.is_some() && status.machine_ref.is_none());
+        }
+        if !next.confirm {
+            let live = plan(&object, &Seen { freshness: Freshness::Live, ..seen }, &memory, now);
+            prop_assert_eq!(&next, &live);
+        }
+    }
+
+    #[test]
     fn nothing_begins_or_ends_on_the_word_of_a_cache(
         object in object(), seen in seen(Freshness::Cached), memory in memory(), now in now(),
     ) {

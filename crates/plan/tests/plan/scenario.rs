@@ -57,6 +57,46 @@ fn a_window_opens_and_closes_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_minute_before_the_window_opens_what_will_be_created_is_on_record() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    world.run_until(&mut memory, "2026-03-06T08:58:59Z");
+    assert_eq!(world.status().spec_hash, None);
+    world.run_until(&mut memory, "2026-03-06T08:59:30Z");
+    let status = world.status();
+    let name = |of: Option<fivespot_api::ObjectRef>| of.map(|of| (of.name, of.uid));
+    assert_eq!(name(status.bootstrap_ref), Some((NAME.to_owned(), None)));
+    assert_eq!(
+        name(status.infrastructure_ref),
+        Some((NAME.to_owned(), None))
+    );
+    assert!(status.spec_hash.is_some());
+    assert_eq!(status.phase, Some(Phase::Inactive));
+    assert!(world.kinds().is_empty(), "{:?}", world.kinds());
+    let before = world.log.len();
+    world.run_until(&mut memory, OPENS);
+    let steps = world.log[before..].iter().map(|(_, step)| step.as_str());
+    let expected = ["CreateBootstrap", "CreateInfrastructure", "CreateMachine"];
+    assert!(steps.take(3).eq(expected), "{:?}", world.log);
+}
+
+#[test]
+fn an_opening_that_is_called_off_leaves_nothing_on_record() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    world.run_until(&mut memory, "2026-03-06T08:59:30Z");
+    assert!(world.status().spec_hash.is_some());
+    world.edit(|sm| sm.spec.schedule.enabled = false);
+    world.settle(&mut memory);
+    let status = world.status();
+    assert_eq!(
+        (status.bootstrap_ref, status.infrastructure_ref),
+        (None, None)
+    );
+    assert_eq!(status.spec_hash, None);
+}
+
+#[test]
 fn a_machine_is_created_once_with_what_cluster_api_needs() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, OPENS), Memory::default());
