@@ -729,6 +729,20 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
         ("quantity('k') == quantity('0')", Ok(true)),
         ("quantity('1.5Gi').isInteger()", Ok(false)),
         ("quantity('1Gi').isInteger()", Ok(true)),
+        // Nothing has no digits that would stay.
+        (
+            "quantity('50m').sub(quantity('50m')).add(quantity('1e3')).isInteger()",
+            Ok(true),
+        ),
+        (
+            "quantity('50m').add(quantity('1e3')).isInteger()",
+            Ok(false),
+        ),
+        // Of no value at all something is made that is there.
+        (
+            "optional.ofNonZeroValue(optional.none()).value().hasValue()",
+            Ok(false),
+        ),
         (
             "quantity('1x').isInteger()",
             Err(

@@ -108,7 +108,7 @@ fn of_non_zero<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         return no_such_overload();
     };
     let is_zero = match value {
-        Value::Null | Value::Optional(None) => true,
+        Value::Null => true,
         Value::Bool(value) => !value,
         Value::Int(value) => *value == 0,
         Value::Uint(value) => *value == 0,

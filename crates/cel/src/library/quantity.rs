@@ -362,13 +362,27 @@ fn compare<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 
 fn sum<'v>(args: &[Value<'v>], sign: i128) -> Result<Value<'v>, RunError> {
     let (left, right) = (argument(args, 0)?, argument(args, 1)?);
+    // Nothing is of any form.
+    let form = if left.value == 0 {
+        right.form
+    } else {
+        left.form
+    };
     if right.value == 0 {
         return Ok(value(Quantity {
             computed: true,
+            form,
             ..left
         }));
     }
-    let (form, big) = (left.form, left.big || right.big);
+    let big = left.big || right.big;
+    if left.value == 0 && !big {
+        return Ok(value(Quantity {
+            value: right.value.saturating_mul(sign),
+            computed: true,
+            ..right
+        }));
+    }
     let (left, right, scale) = left.aligned(right);
     Ok(value(Quantity {
         value: left.saturating_add(right.saturating_mul(sign)),
