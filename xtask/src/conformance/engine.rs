@@ -171,7 +171,8 @@ fn explained(text: &mut String, explained: &Value) {
     let matters = explained["matters"].as_array();
     if matters.is_some_and(|matters| !matters.is_empty()) {
         text.push_str(
-            "\nWhat differs in text or cost is about:\n\n\
+            "\nWhat still differed in text or cost when these cases were last looked at \
+             (`--among`) is about:\n\n\
              | what | answers | why |\n|---|---:|---|\n",
         );
     }

@@ -70,19 +70,29 @@ const MATTERS: &[Matter] = &[
     },
     Matter {
         what: "warnings of type checks of stored policies",
-        why: "the published schema of an odd definition is not what the engine makes of it",
+        why: "mostly the definition is one that is refused, and nothing is checked against it",
         fits: |theirs, ours| format!("{theirs}{ours}").contains("Kind="),
     },
     Matter {
+        what: "`multipleOf: 0`",
+        why: "Kubernetes tells the field and the value, the engine neither",
+        fits: |theirs, _| theirs.contains("factor MultipleOf"),
+    },
+    Matter {
+        what: "the size, sum or order of what has none",
+        why: "Kubernetes names the function or operator, the engine only says that it is none",
+        fits: |theirs, _| theirs.contains("no such overload: "),
+    },
+    Matter {
         what: "which of several errors an expression ends with",
-        why: "Kubernetes computes constants of an expression before it runs",
+        why: "not looked into: both fail, with the error of another part of the expression",
         fits: |theirs, ours| {
             theirs.contains("evaluating rule") && ours.contains("evaluating rule")
         },
     },
     Matter {
         what: "which errors a default has",
-        why: "Kubernetes stops looking at a default at another place than the engine",
+        why: "not looked into: both refuse the default, with other words",
         fits: |theirs, ours| format!("{theirs}{ours}").contains(".default"),
     },
     Matter {
