@@ -738,6 +738,14 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
             "quantity('50m').add(quantity('1e3')).isInteger()",
             Ok(false),
         ),
+        (
+            "'%s'.format([[b'\\xff']]) == ''",
+            Err(
+                "error during formatting: could not convert argument \"invalid UTF-8 in bytes, \
+                 cannot convert to string\" to string",
+            ),
+        ),
+        ("format.byte().validate('').hasValue()", Ok(true)),
         // Of no value at all something is made that is there.
         (
             "optional.ofNonZeroValue(optional.none()).value().hasValue()",

@@ -126,6 +126,12 @@ fn formatted(
     argument: &Value<'_>,
 ) -> Result<String, RunError> {
     let text = match (verb, argument) {
+        ('s', value) if !is_text(value) => {
+            return Err(RunError::text(
+                "error during formatting: could not convert argument \"invalid UTF-8 in \
+                 bytes, cannot convert to string\" to string",
+            ));
+        }
         ('s', value) => shown(value),
         ('d' | 'o' | 'x' | 'X' | 'b', Value::Int(value)) => {
             let magnitude = integer(verb, value.unsigned_abs());
@@ -230,6 +236,20 @@ fn scientific(value: f64, precision: usize) -> String {
             .nth(usize::try_from(digit.to_digit(10)?).ok()?)
     });
     format!("{mantissa}×10{sign}{}", raised.collect::<String>())
+}
+
+/// Whether all bytes in a value are text.
+fn is_text(value: &Value<'_>) -> bool {
+    match value {
+        Value::Bytes(bytes) => std::str::from_utf8(bytes).is_ok(),
+        Value::List(list) => list.iter().flatten().all(|item| is_text(&item)),
+        Value::Map(map) => map
+            .entries()
+            .into_iter()
+            .flatten()
+            .all(|(key, value)| is_text(&key) && is_text(&value)),
+        _ => true,
+    }
 }
 
 /// What `%s` makes of a value.
