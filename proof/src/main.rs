@@ -3,9 +3,10 @@
 mod model;
 mod mutant;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
@@ -32,6 +33,12 @@ const HEADING: &str =
 /// Where a part of the deep search ends that nobody has limited otherwise, in states counted each
 /// time they are reached: what a machine with 16 GiB has room for.
 const LARGEST: usize = 40_000_000;
+
+/// How many of the usual parts, from the smallest, are searched whole before the others are begun.
+const SMALL: usize = 6;
+
+/// How many mistakes are looked for at a time.
+const AT_A_TIME: usize = 4;
 
 #[derive(Subcommand)]
 enum What {
@@ -121,10 +128,12 @@ fn search(
 /// Searches until the first law is broken: a little of every part, then more, then all.
 fn search_first() -> ExitCode {
     println!("{HEADING}");
-    let glimpse = USUAL.iter().chain(DEEP);
+    let (small, large) = USUAL.split_at(SMALL);
+    let large = large.iter().chain(DEEP);
     let rounds = [
-        (Some(30_000), glimpse.clone()),
-        (Some(300_000), glimpse),
+        (None, small.iter().chain(&[])),
+        (Some(100_000), large.clone()),
+        (Some(1_000_000), large),
         (None, USUAL.iter().chain(&[])),
     ];
     for (limit, parts) in rounds {
@@ -166,28 +175,39 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
         .join("..")
         .canonicalize()?;
     let copy = Copy::of(&root)?;
-    let (mut caught, mut tried) = (0, 0);
     let is_asked_for = |mutant: &&Mutant| {
         names.is_empty() || names.iter().any(|name| mutant.id.contains(name))
     };
-    for mutant in MUTANTS.iter().filter(is_asked_for) {
-        print!("{:<32} ", mutant.id);
-        std::io::stdout().flush()?;
-        tried += 1;
-        let fate = copy.run(mutant)?;
-        let told = match &fate {
-            Fate::Caught(law) => {
-                caught += 1;
-                format!("caught  {}: {law}", mutant.fault)
+    let asked_for: Vec<&Mutant> = MUTANTS.iter().filter(is_asked_for).collect();
+    let (next, caught) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let keeping = Mutex::new(());
+    let one_after_the_other = || -> std::io::Result<()> {
+        while let Some(mutant) = asked_for.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let fate = copy.run(mutant)?;
+            let told = match &fate {
+                Fate::Caught(law) => {
+                    caught.fetch_add(1, Ordering::Relaxed);
+                    format!("caught  {}: {law}", mutant.fault)
+                }
+                Fate::Missed => format!("MISSED  {}", mutant.fault),
+                Fate::Broken(why) => format!("BROKEN  {why}"),
+            };
+            println!("{:<32} {told}", mutant.id);
+            if let Some(path) = record {
+                let _keeping = keeping.lock().unwrap_or_else(PoisonError::into_inner);
+                keep(path, mutant, &fate)?;
             }
-            Fate::Missed => format!("MISSED  {}", mutant.fault),
-            Fate::Broken(why) => format!("BROKEN  {why}"),
-        };
-        println!("{told}");
-        if let Some(path) = record {
-            keep(path, mutant, &fate)?;
         }
-    }
+        Ok(())
+    };
+    // While one is searched, the next is built.
+    std::thread::scope(|scope| {
+        let threads = [(); AT_A_TIME].map(|()| scope.spawn(one_after_the_other));
+        let died = || std::io::Error::other("a search panicked");
+        let ended = threads.map(|thread| thread.join().unwrap_or_else(|_| Err(died())));
+        ended.into_iter().collect::<std::io::Result<()>>()
+    })?;
+    let (tried, caught) = (asked_for.len(), caught.into_inner());
     println!("mutants {tried}, caught {caught}");
     Ok(ExitCode::from(u8::from(caught < tried)))
 }

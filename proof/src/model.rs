@@ -84,7 +84,7 @@ impl Part {
         match self {
             Self::Opening => (0, 1),
             Self::Serving => (1, 2),
-            Self::Closing => (2, 6),
+            Self::Closing => (4, 8),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// A deliberate mistake.
 pub(crate) struct Mutant {
@@ -40,6 +41,9 @@ const CRATES: [&str; 5] = [
 /// would take one for the other, and the model would search a planner with a mistake in it.
 const VERSION: &str = r#"version = "0.0.0-mistaken""#;
 
+/// Compiles the planner quickly rather than well: it is asked each question once.
+const QUICK: &str = "\n[profile.release.package.fivespot-plan]\nopt-level = 0\n";
+
 /// What became of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -68,6 +72,8 @@ impl Mutant {
 pub(crate) struct Copy {
     root: PathBuf,
     tree: PathBuf,
+    /// One mistake is made and built at a time.
+    building: Mutex<()>,
 }
 
 impl Copy {
@@ -102,15 +108,20 @@ impl Copy {
             })
             .filter(|line| !line.starts_with("exclude ="))
             .collect();
-        fs::write(tree.join("Cargo.toml"), manifest.join("\n"))?;
+        let manifest = manifest.join("\n") + QUICK;
+        fs::write(tree.join("Cargo.toml"), manifest)?;
         Ok(Self {
             root: root.to_owned(),
             tree,
+            building: Mutex::default(),
         })
     }
 
-    /// Makes the mistake, builds, searches, and takes the mistake back.
+    /// Makes the mistake, builds, takes the mistake back, and searches. While one is searched, the
+    /// next may be built.
     pub(crate) fn run(&self, mutant: &Mutant) -> io::Result<Fate> {
+        let search = self.tree.join(mutant.id);
+        let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let file = self.tree.join(mutant.file);
         let source = fs::read_to_string(&file)?;
         let changed = match mutant.apply(&source) {
@@ -118,35 +129,43 @@ impl Copy {
             Err(why) => return Ok(Fate::Broken(why)),
         };
         fs::write(&file, changed)?;
-        let fate = self.search();
+        let built = self.build(&search);
         fs::write(&file, source)?;
-        fate
-    }
-
-    /// Everything but what changes is built already where the shipped model is.
-    fn search(&self) -> io::Result<Fate> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let target = std::env::var_os("CARGO_TARGET_DIR");
-        let target = target.unwrap_or_else(|| self.root.join("target").into());
-        let output = Command::new(cargo)
-            .args(["run", "--quiet", "--release", "--offline", "-p", "proof"])
-            .args(["--", "model", "--first"])
-            .current_dir(&self.tree)
-            .env("CARGO_TARGET_DIR", target)
-            // Of one mistake to the next hardly anything has to be compiled again.
-            .env("CARGO_INCREMENTAL", "1")
-            .output()?;
+        drop(building);
+        if let Some(why) = built? {
+            return Ok(Fate::Broken(why));
+        }
+        let output = Command::new(&search).args(["model", "--first"]).output()?;
+        fs::remove_file(&search)?;
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         let broken = told.lines().find_map(|line| line.strip_prefix("broken: "));
         Ok(match (output.status.code(), broken) {
             (Some(0), None) => Fate::Missed,
             (Some(1), Some(law)) => Fate::Caught(law.to_owned()),
-            _ => {
-                let words = String::from_utf8_lossy(&output.stderr);
-                let line = words.lines().find(|line| line.starts_with("error"));
-                Fate::Broken(line.unwrap_or("the search died").to_owned())
-            }
+            _ => Fate::Broken("the search died".to_owned()),
         })
+    }
+
+    /// Builds the search and puts it at `path`; why that cannot be, where it cannot. Everything but
+    /// what changes is built already where the shipped model is.
+    fn build(&self, path: &Path) -> io::Result<Option<String>> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let target = std::env::var_os("CARGO_TARGET_DIR");
+        let target = target.map_or_else(|| self.root.join("target"), PathBuf::from);
+        let output = Command::new(cargo)
+            .args(["build", "--quiet", "--release", "--offline", "-p", "proof"])
+            .current_dir(&self.tree)
+            .env("CARGO_TARGET_DIR", &target)
+            // From one mistake to the next hardly anything has to be compiled again.
+            .env("CARGO_INCREMENTAL", "1")
+            .output()?;
+        if output.status.success() {
+            fs::copy(target.join("release/proof"), path)?;
+            return Ok(None);
+        }
+        let words = String::from_utf8_lossy(&output.stderr);
+        let line = words.lines().find(|line| line.starts_with("error"));
+        Ok(Some(line.unwrap_or("it cannot be built").to_owned()))
     }
 }
 

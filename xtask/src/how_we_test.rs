@@ -64,6 +64,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let mut page = LAYERS.to_owned();
     let texts = [
         ("The model", "model.json", model as fn(&Value) -> String),
+        ("The model, deeper", "deep.json", deep),
         ("The mistakes", "mutants.json", mutants),
         ("The simulation", "simulation.json", simulation),
         ("The agent", "reclaim.json", agent),
@@ -84,11 +85,30 @@ fn model(result: &Value) -> String {
     let mut text = format!(
         "{} unique states, each held against {} laws; {} violations. The world holds one\n\
          ScheduledMachine, what is made for it, and its Node with a pod; a part is a part of a day, and\n\
-         the numbers before the states are how much of each may go wrong in it.\n\n\
-         | part | failed requests | crashes | edits | meddling | states | generated | depth |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|\n",
+         the numbers before the states are how much of each may go wrong in it.\n\n",
         result["unique"], result["laws"], result["violations"]
     );
+    text.push_str(&parts(result));
+    text
+}
+
+fn deep(result: &Value) -> String {
+    let mut text = format!(
+        "{} unique states, {} violations: `cargo run --release -p proof -- model --deep`. What it has\n\
+         beyond the parts above ends, where it is that large, at forty million states generated;\n\
+         `--limit` sets another bound.\n\n",
+        result["unique"], result["violations"]
+    );
+    text.push_str(&parts(result));
+    text
+}
+
+/// The parts of a search, as a table.
+fn parts(result: &Value) -> String {
+    let mut text = "\
+        | part | failed requests | crashes | edits | meddling | states | generated | depth |\n\
+        |---|---:|---:|---:|---:|---:|---:|---:|\n"
+        .to_owned();
     for part in result["parts"].as_array().into_iter().flatten() {
         let name = part["part"].as_str().unwrap_or_default();
         let numbers = [
@@ -102,10 +122,6 @@ fn model(result: &Value) -> String {
         let numbers = numbers.map(|field| part[field].to_string()).join(" | ");
         let _ = writeln!(text, "| {name} | {numbers} | {} |", part["depth"]);
     }
-    text.push_str(
-        "\n`--deep` searches larger parts too, which takes hours and much memory; `--limit` ends each\n\
-         part after so many states.\n",
-    );
     text
 }
 

@@ -12,7 +12,7 @@ use super::Step;
 use super::cluster_api::PROVIDER_ID;
 use super::operator::Fate;
 use super::server::minutes;
-use super::state::{INSTANTS, Kind, Left, State, instant};
+use super::state::{INSTANTS, Kind, Left, SETTLED, State, instant};
 use super::world::{FOREIGN, OUR_TAINT, THEIRS, World, is_deleting, is_ours};
 
 /// How many steps it may take from any state to the end of the last day.
@@ -33,13 +33,13 @@ impl World {
             match self.follow(&state) {
                 Some(next) => state = next,
                 None if !self.is_awake(&state) => return false,
+                None if SETTLED.contains(&state.now) && !self.is_as_wanted(&state) => {
+                    return false;
+                }
                 None if usize::from(state.now) + 1 < INSTANTS.len() => state.now += 1,
                 None => {
-                    let is_good = self.is_as_wanted(&state);
-                    if is_good {
-                        self.settle(passed);
-                    }
-                    return is_good;
+                    self.settle(passed);
+                    return true;
                 }
             }
         }
@@ -70,7 +70,7 @@ impl World {
             match self.follow(&state) {
                 Some(next) => state = next,
                 None if usize::from(state.now) + 1 < INSTANTS.len() => {
-                    if !self.is_as_wanted(&state) {
+                    if SETTLED.contains(&state.now) && !self.is_as_wanted(&state) {
                         break;
                     }
                     state.now += 1;
@@ -171,9 +171,11 @@ impl World {
                 .status
                 .as_ref()
                 .is_some_and(|status| status.shutdown.is_some());
+            // Nobody calls a Node ready that cannot be asked.
+            let is_unseen = phase == Some(Phase::Pending) && !state.is_reachable;
             ours == 3
                 && state.at(Kind::Node).is_some()
-                && phase == Some(Phase::Active)
+                && (phase == Some(Phase::Active) || is_unseen)
                 && !has_to_leave
                 && self.is_in_order(&sm, state)
         }

@@ -89,8 +89,6 @@ mutants! {
         "Commitment::Make(shutdown) => status.shutdown = Some(shutdown.clone())," => "Commitment::Make(_) => {}";
     "commitment-not-hastened", "removes a machine at once that had been given time", LEAVE,
         "if removal.is_at_once() && shutdown.reason != removal.reason {" => "if false {";
-    "commitment-inherited", "takes the commitment of an earlier machine for that of the next", CASE,
-        "stored.filter(|shutdown| shutdown.machine_uid == machine.meta.uid)" => "stored";
     "transition-not-awaited", "sleeps over the edges of its windows", LIB,
         "outcome.wakes.iter().copied().chain(after.next_transition);" => "outcome.wakes.iter().copied();";
     "never-at-rest", "asks to be woken at once, again and again", LIB,
