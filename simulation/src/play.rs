@@ -18,6 +18,10 @@ use crate::story::{Story, Trouble, next_edge};
 /// any retry, drain and the pause between two replacements.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(45);
 
+/// How long before an edge a machine is still at rest: a little longer than openings are prepared
+/// ahead.
+const PREPARING: SignedDuration = SignedDuration::from_secs(61);
+
 /// How long tokio's own clock, which moves only when nothing else can, may run.
 const STUCK: Duration = Duration::from_hours(24);
 
@@ -134,7 +138,7 @@ impl Theatre {
     }
 
     /// Holds every machine against what its user wants, twice: some time after the last of its
-    /// edges, and after the next. In between nothing may be written.
+    /// edges, and after the next. In between nothing may be written before the next is prepared.
     async fn end(&mut self, story: &Story, places: &[Places]) {
         let mut looks: Vec<(Timestamp, usize, bool)> = Vec::new();
         let begin = story.calm + PATIENCE;
@@ -148,7 +152,8 @@ impl Theatre {
                 // Nobody waits for the thirtieth of February.
                 let is_soon = edge < begin + SignedDuration::from_hours(72);
                 if is_soon {
-                    looks.push((edge - SignedDuration::from_secs(1), at, true));
+                    let idle = edge - PREPARING;
+                    looks.extend((idle > first).then_some((idle, at, true)));
                     looks.push((edge + PATIENCE, at, false));
                 }
             }
