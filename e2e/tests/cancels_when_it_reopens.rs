@@ -75,15 +75,15 @@ async fn an_edited_schedule_ends_the_drain() {
 
 async fn a_window_that_opens_again_ends_the_drain_on_the_second() {
     let mut worker = scheduled_machine("worker");
-    worker["spec"]["schedule"] = json!({"cron": "50-59/2 22 * * *", "duration": "1m"});
+    worker["spec"]["schedule"] = json!({"cron": "50-59/5 22 * * *", "duration": "3m"});
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&worker).await;
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
-    cluster.pass_to("2026-03-06T22:51:59Z").await;
+    cluster.pass_to("2026-03-06T22:54:59Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
-    cluster.pass_to("2026-03-06T22:52:00Z").await;
+    cluster.pass_to("2026-03-06T22:55:00Z").await;
     assert_in_service(&cluster, &active["status"]["machineRef"]["uid"]).await;
     let node = cluster.get(&node_path("worker")).await.unwrap();
     assert_eq!(node["spec"].get("unschedulable"), None);
