@@ -84,7 +84,7 @@ impl Part {
         match self {
             Self::Opening => (0, 1),
             Self::Serving => (1, 2),
-            Self::Closing => (4, 8),
+            Self::Closing => (5, 9),
         }
     }
 }
@@ -296,7 +296,6 @@ pub(crate) const DEEP: &[Campaign] = &[
     campaign(Part::Closing, [1, 1, 0, 0]),
     campaign(Part::Closing, [1, 0, 0, 1]),
     campaign(Part::Closing, [0, 1, 1, 0]),
-    campaign(Part::Closing, [0, 0, 1, 1]),
 ];
 
 /// Searches every state that can be reached in a campaign, or as many as `limit`; only until a

@@ -207,7 +207,7 @@ fn agent(result: &Value) -> String {
     let mut text = format!(
         "From the start of a listed program to the annotation on its Node, {} starts beside {} other\n\
          processes, with the real agent over TLS, and what the agent costs while nothing starts:\n\
-         `cargo bench -p fivespot-agent`.\n\n\
+         `cargo bench -p fivespot-agent --bench reclaim`.\n\n\
          | by | p50 | p99 | most | idle, of one core | resident memory |\n|---|---:|---:|---:|---:|---:|\n",
         result["starts"], result["processes"],
     );

@@ -1,6 +1,6 @@
 //! From the start of a listed program to the annotation on its Node, and what the agent costs
-//! while nothing starts: `cargo bench -p fivespot-agent`. With `-- --record FILE` the numbers are
-//! kept in that file, below the directory of the workspace.
+//! while nothing starts: `cargo bench -p fivespot-agent --bench reclaim`. With `-- --record FILE`
+//! the numbers are kept in that file, below the directory of the workspace.
 //!
 //! The agent is the real binary, in a process of its own, over TLS; the API server is the
 //! embedded one; the programs are copies of `sleep`.

@@ -13,7 +13,7 @@ use super::law::Law;
 use super::operator::Flight;
 use super::state::{Kind, Pod, State, instant};
 use super::world::{
-    FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_named_ours, is_ours, kind_of,
+    FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_deleting, is_named_ours, is_ours, kind_of,
 };
 
 /// The uid of the one pod of a Node.
@@ -198,7 +198,14 @@ impl World {
         {
             return Some(Law::Paused);
         }
-        if action.step.is_destructive() && is_driven_out(&from, flight.planned) {
+        // A Machine that is being deleted goes, and what was its goes after it, whoever wants them.
+        let is_going = self
+            .get(state, Kind::Machine)
+            .is_none_or(|machine| is_deleting(&machine));
+        if action.step.is_destructive()
+            && !is_going
+            && is_driven_out(&from, flight.planned)
+        {
             return Some(Law::Reopened);
         }
         match (&action.request.call, action.step) {

@@ -6,12 +6,13 @@ use super::pool::Id;
 
 /// The instants between which the clock steps: a Friday on which the window opens at 9 and closes
 /// at 18, and the Monday after it. Wake-ups between two of them happen at the later one.
-pub(crate) const INSTANTS: [&str; 13] = [
+pub(crate) const INSTANTS: [&str; 14] = [
     "2026-03-06T08:59:30Z",
     "2026-03-06T09:00:00Z",
     "2026-03-06T09:12:00Z",
     "2026-03-06T11:00:00Z",
     "2026-03-06T12:00:00Z",
+    "2026-03-06T17:00:00Z",
     "2026-03-06T18:00:00Z",
     "2026-03-06T18:01:30Z",
     "2026-03-06T18:07:00Z",
@@ -23,7 +24,7 @@ pub(crate) const INSTANTS: [&str; 13] = [
 ];
 
 /// The instants by which everything has to be as it is wanted: hours after an edge, or the last.
-pub(crate) const SETTLED: [u8; 3] = [4, 10, 12];
+pub(crate) const SETTLED: [u8; 3] = [4, 11, 13];
 
 /// The instant of this number; past the end, the last.
 pub(crate) fn instant(number: u8) -> Timestamp {
