@@ -296,6 +296,7 @@ pub(crate) const DEEP: &[Campaign] = &[
     campaign(Part::Closing, [1, 1, 0, 0]),
     campaign(Part::Closing, [1, 0, 0, 1]),
     campaign(Part::Closing, [0, 1, 1, 0]),
+    campaign(Part::Closing, [0, 0, 1, 1]),
 ];
 
 /// Searches every state that can be reached in a campaign, or as many as `limit`; only until a

@@ -11,7 +11,7 @@ use fivespot_capi::key;
 use super::Step;
 use super::cluster_api::PROVIDER_ID;
 use super::operator::Fate;
-use super::server::minutes;
+use super::server::{is_condemned, minutes};
 use super::state::{INSTANTS, Kind, Left, SETTLED, State, instant};
 use super::world::{FOREIGN, OUR_TAINT, THEIRS, World, is_deleting, is_ours};
 
@@ -185,11 +185,6 @@ impl World {
     fn is_in_order(&self, sm: &ScheduledMachine, state: &State) -> bool {
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let node = self.get(state, Kind::Node).unwrap_or_default();
-        let conditions = machine["status"]["conditions"].as_array();
-        let is_condemned = conditions.is_some_and(|all| {
-            all.iter()
-                .any(|condition| condition["type"] == key::OWNER_REMEDIATED)
-        });
         let is_excluded =
             !machine["metadata"]["annotations"][key::EXCLUDE_NODE_DRAINING].is_null();
         let is_cordoned = node["spec"]["unschedulable"] == true
@@ -208,7 +203,7 @@ impl World {
             [name::RECLAIM_REQUESTED_ANNOTATION]
             .is_null();
         let is_heard = state.is_reachable;
-        !is_condemned
+        !is_condemned(&machine)
             && !is_excluded
             && is_in_time
             && (!is_heard || !is_cordoned && is_tainted && !is_asked_for)

@@ -198,10 +198,11 @@ impl World {
         {
             return Some(Law::Paused);
         }
-        // A Machine that is being deleted goes, and what was its goes after it, whoever wants them.
+        // A Machine that is being deleted, or that a health check has condemned, goes, and what was
+        // its goes after it, whoever wants them.
         let is_going = self
             .get(state, Kind::Machine)
-            .is_none_or(|machine| is_deleting(&machine));
+            .is_none_or(|machine| is_deleting(&machine) || is_condemned(&machine));
         if action.step.is_destructive()
             && !is_going
             && is_driven_out(&from, flight.planned)
@@ -234,7 +235,14 @@ impl World {
             }
             (Call::Evict { .. }, _) | (_, Step::CordonNode) => self.drains_wrongly(state),
             (_, Step::UncordonNode) => {
-                let marker = found.map(|node| {
+                // Another Node of that name is guarded by its uid.
+                let is_it = |node: &&Value| match &action.request.call {
+                    Call::Patch(patch) => {
+                        node["metadata"]["uid"] == patch["metadata"]["uid"]
+                    }
+                    _ => true,
+                };
+                let marker = found.as_ref().filter(is_it).map(|node| {
                     node["metadata"]["annotations"][name::CORDONED_ANNOTATION].clone()
                 });
                 marker
@@ -388,6 +396,15 @@ fn commits_wrongly(sm: &ScheduledMachine, shutdown: &Shutdown) -> Option<Law> {
         }
         _ => None,
     }
+}
+
+/// Whether a health check wants this Machine replaced.
+pub(super) fn is_condemned(machine: &Value) -> bool {
+    let conditions = machine["status"]["conditions"].as_array();
+    conditions.is_some_and(|all| {
+        all.iter()
+            .any(|condition| condition["type"] == key::OWNER_REMEDIATED)
+    })
 }
 
 /// Whether a machine was wanted when something was planned to drive it out, only because its
