@@ -217,14 +217,20 @@ mod tests {
     use crate::detect::told;
     use crate::event::Event;
 
+    /// A connector, where the kernel tells of processes; says that nothing is tested elsewhere.
+    async fn subscribed() -> Option<Connector> {
+        let connector = Connector::subscribe().await;
+        connector
+            .inspect_err(|refused| {
+                eprintln!("NOT TESTED, needs process events: {refused}");
+            })
+            .ok()
+    }
+
     #[tokio::test]
     async fn events_that_found_no_room_are_told_as_an_overrun() {
-        let mut connector = match Connector::subscribe().await {
-            Ok(connector) => connector,
-            Err(refused) => {
-                eprintln!("NOT TESTED, needs process events: {refused}");
-                return;
-            }
+        let Some(mut connector) = subscribed().await else {
+            return;
         };
         // The kernel rounds this up to room for a few events.
         set_socket_recv_buffer_size(&connector.socket, 1).unwrap();
@@ -245,12 +251,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_kernel_that_can_keeps_the_ends_of_processes_to_itself() {
-        let mut connector = match Connector::subscribe().await {
-            Ok(connector) => connector,
-            Err(refused) => {
-                eprintln!("NOT TESTED, needs process events: {refused}");
-                return;
-            }
+        let Some(mut connector) = subscribed().await else {
+            return;
         };
         let run = || {
             let mut process = Command::new("true").spawn().unwrap();

@@ -9,6 +9,15 @@ use crate::world::{
     CLOSES, CONTRACTS, EVENING, MONDAY, NOON, OPENS, World, at, in_service, pod,
 };
 
+/// A machine a minute after its window closed, held by a pod whose budget never allows to evict it.
+fn held_back(memory: &mut Memory) -> World {
+    let mut world = in_service(Contract::V1Beta2, memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(memory, "2026-03-06T18:01:00Z");
+    world
+}
+
 #[test]
 fn a_refused_eviction_is_tried_again_until_it_succeeds_and_then_the_machine_goes() {
     for contract in CONTRACTS {
@@ -201,10 +210,7 @@ fn a_node_of_another_machine_is_never_touched() {
 #[test]
 fn the_kill_switch_overtakes_a_leaving_that_is_under_way() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
-    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    let mut world = held_back(&mut memory);
     world.edit(|sm| sm.spec.kill_switch = true);
     world.is_moving = false;
     world.settle(&mut memory);
@@ -220,10 +226,7 @@ fn the_kill_switch_overtakes_a_leaving_that_is_under_way() {
 #[test]
 fn an_exclusion_that_somebody_else_made_outlives_a_cancelled_leaving() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
-    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    let mut world = held_back(&mut memory);
     let annotations = &mut world.get_mut("Machine").unwrap()["metadata"]["annotations"];
     annotations[key::EXCLUDE_NODE_DRAINING] = json!("by an admin");
     world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
@@ -236,10 +239,7 @@ fn an_exclusion_that_somebody_else_made_outlives_a_cancelled_leaving() {
 #[test]
 fn a_commitment_outlives_what_was_done_for_it() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
-    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    let mut world = held_back(&mut memory);
     world.failing = Some((Step::UncordonNode, Cause::Unavailable));
     world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
     world.settle(&mut memory);
@@ -286,10 +286,7 @@ fn access_that_is_lost_during_the_drain_is_waited_for_until_the_deadline() {
     };
     // Lost a minute later: the drain may go on when it is back.
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
-    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    let mut world = held_back(&mut memory);
     world.access = missing();
     world.run_until(&mut memory, "2026-03-06T18:04:00Z");
     assert_eq!(world.count("DeleteMachine"), 0);
@@ -333,10 +330,7 @@ fn a_refused_exclusion_does_not_hold_up_the_deletion_and_is_told() {
 #[test]
 fn a_deadline_that_has_passed_is_no_next_transition() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
-    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    let mut world = held_back(&mut memory);
     let deadline = Some(at("2026-03-06T18:05:00Z"));
     assert_eq!(world.status().next_transition, deadline);
     world.is_moving = false;
@@ -389,10 +383,7 @@ fn while_paused_what_is_left_of_a_machine_is_not_told_as_gone() {
 #[test]
 fn a_deadline_that_passes_while_paused_is_not_told_as_still_to_come() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
-    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    let mut world = held_back(&mut memory);
     let deadline = Some(at("2026-03-06T18:05:00Z"));
     assert_eq!(world.status().next_transition, deadline);
     world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
