@@ -2,12 +2,17 @@
 //! happened, under names and labels of which there are so many and no more.
 
 use std::collections::BTreeSet;
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fivespot_api::Phase;
 use fivespot_controller::metrics::METRICS;
 use fivespot_controller::{Detail, Instruments};
 use fivespot_testkit::{
-    BEFORE_CLOSING, Cluster, instant, machine_path, scheduled_machine,
+    Asked, BEFORE_CLOSING, Cluster, Delivery, Fate, Opening, Proxy, instant,
+    machine_path, scheduled_machine,
 };
 use jiff::SignedDuration;
 use serde_json::json;
@@ -19,6 +24,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(nobody_is_ready_before_all_is_listed),
     promise!(nobody_is_ready_without_the_definition)
         .on_embedded_alone("takes the definition, and all that is of it, from everybody"),
+    promise!(nobody_is_ready_while_the_server_is_away),
     promise!(the_metrics_that_dashboards_know_are_there_and_bounded),
 ];
 
@@ -77,6 +83,77 @@ async fn nobody_is_ready_without_the_definition() {
     let limit = cluster.within(SignedDuration::from_mins(6));
     cluster.wait_for_phase("worker", "Active", limit).await;
     assert_eq!(readiness(operator.instruments()).0, 200);
+}
+
+/// A way to the server that can be shut: nothing arrives, and what is under way breaks off.
+#[derive(Default)]
+struct Gate {
+    is_shut: AtomicBool,
+}
+
+impl Gate {
+    fn is_shut(&self) -> bool {
+        self.is_shut.load(Ordering::Relaxed)
+    }
+}
+
+impl Proxy for Gate {
+    fn request<'a>(
+        &'a self,
+        _: &'a Asked,
+    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
+        let shut = self.is_shut();
+        Box::pin(ready(if shut { Fate::Reset } else { Fate::Pass }))
+    }
+
+    fn opening(&self, _: &Asked) -> Opening {
+        if self.is_shut() {
+            Opening::Refuse(503)
+        } else {
+            Opening::Pass
+        }
+    }
+
+    fn event(&self, _: &Asked, _: &[u8]) -> Delivery {
+        if self.is_shut() {
+            Delivery::Break
+        } else {
+            Delivery::Pass
+        }
+    }
+}
+
+async fn nobody_is_ready_while_the_server_is_away() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let gate = Arc::new(Gate::default());
+    let operator = cluster.operator_behind(gate.clone(), |_| {});
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let instruments = operator.instruments();
+    assert_eq!(readiness(instruments).0, 200);
+
+    gate.is_shut.store(true, Ordering::Relaxed);
+    // Whoever waits for news hears of the end when there is some.
+    let priority = json!({"spec": {"priority": 7}});
+    cluster.patch(&machine_path("worker"), &priority).await;
+    let is_away = async || readiness(instruments).0 == 503;
+    cluster.eventually(is_away).await;
+    let (_, told) = readiness(instruments);
+    assert!(told.contains("[-]api-server failed: "), "{told}");
+    let told = |path| instruments.on_health_port(path, Detail::Brief);
+    let status = told("/health/status").body;
+    assert!(status.contains("\"k8s_connected\":false"), "{status}");
+    // To start it anew would mend nothing.
+    assert_eq!(told("/healthz").code, 200);
+
+    gate.is_shut.store(false, Ordering::Relaxed);
+    let limit = cluster.within(SignedDuration::from_mins(2));
+    cluster.pass_until(limit).await;
+    assert_eq!(
+        readiness(instruments).0,
+        200,
+        "{}",
+        readiness(instruments).1
+    );
 }
 
 /// The names that dashboards and alerts were written for.

@@ -63,6 +63,11 @@ impl Mortal {
         &self.life
     }
 
+    /// What it says on its ports.
+    pub fn instruments(&self) -> &Instruments {
+        &self.operator.instruments
+    }
+
     /// Whether it has ended by itself, which it must not.
     pub fn has_ended(&self) -> bool {
         self.operator.running.is_finished()
