@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod readme;
+
 use std::process::Command;
 use std::sync::Arc;
 
@@ -17,21 +19,21 @@ use serde_json::Value;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// What `5spot <words>` prints in the root of the source tree.
-fn printed(words: &str) -> String {
+/// What `5spot <words>` prints in the root of the source tree, and how it ends.
+fn run(words: &str) -> (String, Option<i32>) {
     let output = Command::new(env!("CARGO_BIN_EXE_5spot"))
         .args(words.split_whitespace())
         .current_dir(ROOT)
         .output()
         .unwrap();
     let printed = [output.stdout, output.stderr].concat();
-    String::from_utf8(printed).unwrap()
+    (String::from_utf8(printed).unwrap(), output.status.code())
 }
 
 #[tokio::test]
 async fn the_page_about_admission_shows_what_is_printed() {
     let page = Page::open("admission.md");
-    page.play("5spot", async |words| printed(words)).await;
+    page.play("5spot", async |words| run(words).0).await;
 }
 
 #[test]

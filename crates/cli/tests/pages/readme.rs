@@ -1,0 +1,108 @@
+//! What the README shows of `5spot`, it prints.
+
+use std::fs;
+
+use super::{ROOT, run};
+
+/// Stands for any number of lines that are not shown.
+const GAP: &str = "…";
+
+/// A command of the README, in one line, and the lines that it shows of what is printed.
+struct Shown {
+    command: String,
+    lines: Vec<String>,
+}
+
+/// Every command of the README, in its order.
+fn shown() -> Vec<Shown> {
+    let page = fs::read_to_string(format!("{ROOT}/README.md")).unwrap();
+    // A command goes on where its line ends so.
+    let page = page.replace(" \\\n   ", "");
+    let mut all: Vec<Shown> = Vec::new();
+    let mut is_console = false;
+    for line in page.lines() {
+        if line.starts_with("```") {
+            is_console = line == "```console";
+        } else if let (true, Some(command)) = (is_console, line.strip_prefix("$ ")) {
+            let command = command.split("  #").next().unwrap_or(command);
+            all.push(Shown {
+                command: command.trim().to_owned(),
+                lines: Vec::new(),
+            });
+        } else if let (true, Some(last)) = (is_console, all.last_mut()) {
+            last.lines.push(line.to_owned());
+        }
+    }
+    all
+}
+
+/// The README's only command that begins so.
+fn the_one(start: &str) -> Shown {
+    let mut found = shown()
+        .into_iter()
+        .filter(|it| it.command.starts_with(start));
+    let one = found.next().unwrap_or_else(|| panic!("no {start}"));
+    assert!(found.next().is_none(), "{start} stands there twice");
+    one
+}
+
+/// The shown lines follow each other, but for gaps.
+fn assert_shows(printed: &str, shown: &Shown) {
+    let mut rest = printed.lines();
+    let mut may_skip = false;
+    for line in &shown.lines {
+        if line == GAP {
+            may_skip = true;
+            continue;
+        }
+        let is_there = if may_skip {
+            rest.any(|it| it == line)
+        } else {
+            rest.next() == Some(line)
+        };
+        assert!(
+            is_there,
+            "{}: `{line}` is not where it should be in\n{printed}",
+            shown.command
+        );
+        may_skip = false;
+    }
+    assert!(
+        may_skip || rest.next().is_none(),
+        "more is printed:\n{printed}"
+    );
+}
+
+#[test]
+fn the_evening_goes_as_shown() {
+    let evening = the_one("cargo run --release -- dev --start");
+    let (_, words) = evening.command.split_once("-- ").unwrap();
+    let place = std::env::temp_dir().join(format!("5spot-readme-{}", std::process::id()));
+    let kubeconfig = place.join("kubeconfig");
+    // What happens does not depend on how fast it does.
+    let words = words.replace("--speed 600", "--speed 100000");
+    let words = format!("{words} --kubeconfig {}", kubeconfig.display());
+    let (printed, code) = run(&words);
+    let _ = fs::remove_dir_all(place);
+    assert_eq!(code, Some(0), "{printed}");
+    assert_shows(&printed, &evening);
+}
+
+#[test]
+fn the_preview_looks_as_shown() {
+    let preview = the_one("5spot preview");
+    let words = preview.command.strip_prefix("5spot ").unwrap();
+    let (printed, code) = run(words);
+    assert_eq!(code, Some(0), "{printed}");
+    assert_shows(&printed, &preview);
+}
+
+#[test]
+fn the_refusal_is_the_one_that_validate_prints_too() {
+    let refused = the_one("kubectl apply -f examples/");
+    let file = refused.command.strip_prefix("kubectl apply").unwrap();
+    let (printed, code) = run(&format!("validate{file}"));
+    assert_eq!(code, Some(1), "{printed}");
+    let (_, why) = refused.lines[0].split_once("is invalid: ").unwrap();
+    assert!(printed.contains(why), "{why} is not in\n{printed}");
+}
