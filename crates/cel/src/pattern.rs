@@ -6,6 +6,7 @@
 //! expression or schema that holds them is compiled.
 
 mod compiled;
+mod plain;
 
 pub use compiled::Pattern;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use super::{go_words, translate};
+use super::{go_words, plain, translate};
 
 /// A regular expression whose syntax is known to be right. Its automaton is built when it is
 /// first used, because most of the patterns of a schema or policy meet no text at all.
@@ -29,7 +29,7 @@ struct Compiled {
 const SURELY_SMALL: usize = 100_000;
 /// Parts of an automaton for one range of characters, if those are not all ASCII: at most
 /// 20 sequences of up to four bytes.
-const PARTS_OF_RANGE: usize = 80;
+pub(super) const PARTS_OF_RANGE: usize = 80;
 
 impl Pattern {
     /// Compiles `pattern`, written as Go's `regexp` (RE2) understands it, unless it is in use
@@ -54,13 +54,15 @@ impl Pattern {
     pub(crate) fn alone(pattern: &str) -> Result<Self, String> {
         let refused = |error: String| go_words(pattern, &error);
         let translated = translate(pattern)?;
-        let parsed = regex_syntax::parse(&translated)
-            .map_err(|error| refused(error.to_string()))?;
         let automaton = OnceLock::new();
-        if parts(&parsed) > SURELY_SMALL {
-            let built =
-                Regex::new(&translated).map_err(|error| refused(error.to_string()))?;
-            let _ = automaton.set(Some(built));
+        if plain::parts(&translated).is_none_or(|parts| parts > SURELY_SMALL) {
+            let parsed = regex_syntax::parse(&translated)
+                .map_err(|error| refused(error.to_string()))?;
+            if parts(&parsed) > SURELY_SMALL {
+                let built = Regex::new(&translated)
+                    .map_err(|error| refused(error.to_string()))?;
+                let _ = automaton.set(Some(built));
+            }
         }
         Ok(Self(Arc::new(Compiled {
             translated,
@@ -114,7 +116,7 @@ fn lookup(pattern: &str) -> Option<Pattern> {
 }
 
 /// The most parts that the automaton of a pattern may have.
-fn parts(pattern: &Hir) -> usize {
+pub(super) fn parts(pattern: &Hir) -> usize {
     let all = |parts: &[Hir]| {
         let each = parts.iter().map(|part| self::parts(part).saturating_add(1));
         each.fold(1, usize::saturating_add)

@@ -1,0 +1,257 @@
+//! Patterns that are seen to be right at a glance. Most are, and parsing them as the `regex`
+//! crate does takes longer than compiling the expression around them.
+
+use super::compiled::PARTS_OF_RANGE;
+
+/// Groups inside one another; the parser of the `regex` crate goes to 250 levels, of which
+/// each takes four at most.
+const MOST_GROUPS: usize = 32;
+/// Parts of a list of alternatives or of what follows one another, without what is in it.
+const LIST: usize = 4;
+
+/// The most parts that the automaton of a translated pattern may have, if there is nothing in
+/// it but ASCII characters, simple classes, groups, repetitions and anchors, all well formed;
+/// nothing if only a parser can tell.
+pub(super) fn parts(translated: &str) -> Option<usize> {
+    let either_case = translated.strip_prefix("(?i)");
+    let mut scan = Scan {
+        rest: either_case.unwrap_or(translated).as_bytes(),
+        either_case: either_case.is_some(),
+        groups: Vec::new(),
+        parts: LIST,
+        last: None,
+    };
+    while let Some(byte) = scan.next() {
+        scan.step(byte)?;
+    }
+    scan.groups.is_empty().then_some(scan.parts)
+}
+
+struct Scan<'p> {
+    rest: &'p [u8],
+    /// Whether letters stand for their other case too.
+    either_case: bool,
+    /// Parts of what is before each open group.
+    groups: Vec<usize>,
+    /// Parts of what has been read since the innermost group was opened.
+    parts: usize,
+    /// Parts of what a repetition would repeat.
+    last: Option<usize>,
+}
+
+impl Scan<'_> {
+    fn next(&mut self) -> Option<u8> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
+    fn eat(&mut self, wanted: u8) -> bool {
+        let is_next = self.rest.first() == Some(&wanted);
+        if is_next {
+            self.next();
+        }
+        is_next
+    }
+
+    fn step(&mut self, byte: u8) -> Option<()> {
+        match byte {
+            b'^' | b'$' => {
+                self.add(1);
+                self.last = None;
+            }
+            b'|' => {
+                self.add(LIST);
+                self.last = None;
+            }
+            b'.' => self.add(2 * PARTS_OF_RANGE + 1),
+            b'[' => self.class()?,
+            b'(' => self.open()?,
+            b')' => self.close()?,
+            b'*' | b'?' => self.repeat(1)?,
+            b'+' => self.repeat(2)?,
+            b'{' => self.counted()?,
+            b'\\' => {
+                self.escaped()?;
+                self.add(1);
+            }
+            _ if byte == b'-' || is_itself(byte) => {
+                let one = self.ranges(1);
+                self.add(one);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn add(&mut self, parts: usize) {
+        self.parts = self.parts.saturating_add(parts).saturating_add(1);
+        self.last = Some(parts);
+    }
+
+    /// Repeats what has just been read, so often at most.
+    fn repeat(&mut self, most: usize) -> Option<()> {
+        let once = self.last.take()?;
+        let all = once.saturating_add(2).saturating_mul(most);
+        self.parts = self.parts.saturating_add(all);
+        // As few as possible.
+        self.eat(b'?');
+        Some(())
+    }
+
+    /// `{n}`, `{n,}` and `{n,m}`, whose bounds have been looked at when it was translated.
+    fn counted(&mut self) -> Option<()> {
+        let least = self.number()?;
+        let most = if self.eat(b',') && self.rest.first() != Some(&b'}') {
+            self.number()?
+        } else {
+            least.checked_add(1)?
+        };
+        if !self.eat(b'}') || least > most {
+            return None;
+        }
+        self.repeat(most)
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        let digits = self.rest.iter().take_while(|byte| byte.is_ascii_digit());
+        let (digits, rest) = self.rest.split_at_checked(digits.count())?;
+        self.rest = rest;
+        std::str::from_utf8(digits).ok()?.parse().ok()
+    }
+
+    fn open(&mut self) -> Option<()> {
+        if self.groups.len() == MOST_GROUPS || (self.eat(b'?') && !self.eat(b':')) {
+            return None;
+        }
+        self.groups.push(self.parts);
+        self.parts = LIST;
+        self.last = None;
+        Some(())
+    }
+
+    fn close(&mut self) -> Option<()> {
+        let inside = self.parts;
+        self.parts = self.groups.pop()?;
+        self.add(inside.saturating_add(LIST));
+        Some(())
+    }
+
+    /// A sign behind a backslash that then stands for itself.
+    fn escaped(&mut self) -> Option<u8> {
+        self.next()
+            .filter(|byte| b".+*?()|[]{}^$\\-/".contains(byte))
+    }
+
+    /// A class of single characters and of ranges.
+    fn class(&mut self) -> Option<()> {
+        let is_negated = self.eat(b'^');
+        let mut ranges = 0;
+        while !self.eat(b']') {
+            let first = self.member()?;
+            if self.rest.first() == Some(&b'-') {
+                self.next();
+                let last = self.member()?;
+                if first > last {
+                    return None;
+                }
+            }
+            ranges += 1;
+        }
+        if ranges == 0 {
+            return None;
+        }
+        let parts = if is_negated {
+            (2 * ranges + 4) * PARTS_OF_RANGE
+        } else {
+            self.ranges(ranges)
+        };
+        self.add(parts);
+        Some(())
+    }
+
+    fn member(&mut self) -> Option<u8> {
+        match self.next()? {
+            b'\\' => self.escaped(),
+            byte if is_itself(byte) || b".*+?".contains(&byte) => Some(byte),
+            _ => None,
+        }
+    }
+
+    /// Parts of so many ranges of ASCII characters. In either case there are twice as many,
+    /// and two characters that are not ASCII, cases of `k` and `s`.
+    fn ranges(&self, ranges: usize) -> usize {
+        if self.either_case {
+            (2 * ranges + 3) * PARTS_OF_RANGE
+        } else {
+            ranges + 1
+        }
+    }
+}
+
+/// Whether the character means nothing but itself, in a class or not.
+const fn is_itself(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b' ' | b'_' | b'/' | b':' | b',' | b'@' | b'=' | b'%')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::pattern::compiled;
+
+    #[test]
+    fn patterns_that_people_write_are_plain() {
+        let rows = [
+            "^[0-9]+[smh]$",
+            "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+            r"^([a-z]+\.)*[a-z]{2,63}$",
+            "^(?:mon|tue)(-(?:mon|tue))?$",
+            "(?i)^[*](/0*[1-9][0-9]*)? [^ ]+$",
+        ];
+        for row in rows {
+            let translated = crate::pattern::translate(row).expect(row);
+            assert!(parts(&translated).is_some(), "{row}");
+        }
+    }
+
+    #[test]
+    fn what_only_a_parser_can_tell_is_left_to_it() {
+        let rows = [
+            "(",
+            ")",
+            "[z-a]",
+            "[]",
+            "a**",
+            "*",
+            "a(?i)b",
+            "[[:alpha:]]",
+            "é",
+            r"\pL",
+        ];
+        for row in rows {
+            assert_eq!(parts(row), None, "{row}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        #[test]
+        fn what_is_plain_is_parsed_and_no_larger_than_said(
+            pattern in r"(\(\?i\))?([aks0.^$|*+?(){},\[\]\\-]|\(\?:|\{[0-9],?[0-9]?\}|\[\^?[ik*]-?[js+]\]){0,12}"
+        ) {
+            if let Ok(translated) = crate::pattern::translate(&pattern)
+                && let Some(most) = parts(&translated)
+            {
+                let parsed = regex_syntax::parse(&translated);
+                prop_assert!(parsed.is_ok(), "{translated}");
+                if let Ok(parsed) = parsed {
+                    prop_assert!(compiled::parts(&parsed) <= most);
+                }
+            }
+        }
+    }
+}
