@@ -1,8 +1,9 @@
 //! Expressions as parsed, macros already expanded.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::Value;
+use crate::{Value, library};
 
 /// One node. `id` numbers the nodes of one source without gaps.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ pub(crate) enum Kind {
     },
     Call {
         target: Option<Box<Expr>>,
-        function: Arc<str>,
+        function: Function,
         args: Vec<Expr>,
     },
     List(Vec<Item>),
@@ -41,6 +42,42 @@ pub(crate) enum Kind {
         fields: Vec<Expr>,
     },
     Fold(Box<Fold>),
+}
+
+/// The name of a function.
+#[derive(Clone, Debug)]
+pub(crate) enum Function {
+    /// One that there is, in whatever version.
+    Known(&'static str),
+    /// Any other.
+    Written(Arc<str>),
+}
+
+impl Function {
+    /// A function as it is called in the source.
+    pub(crate) fn of(name: &str) -> Self {
+        match library::known(name) {
+            Some(known) => Self::Known(known),
+            None => Self::Written(Arc::from(name)),
+        }
+    }
+}
+
+impl Deref for Function {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Known(name) => name,
+            Self::Written(name) => name,
+        }
+    }
+}
+
+impl From<&'static str> for Function {
+    fn from(name: &'static str) -> Self {
+        Self::Known(name)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -124,6 +161,19 @@ impl Expr {
     /// Visits every direct child.
     pub(crate) fn for_children(&self, each: &mut impl FnMut(&Expr)) {
         self.kind.for_children(each);
+    }
+
+    /// `a` if the expression is `a.b.c`, nothing but names and dots.
+    pub(crate) fn first_name(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Ident(name) => Some(name),
+            Kind::Select {
+                operand,
+                test: false,
+                ..
+            } => operand.first_name(),
+            _ => None,
+        }
     }
 
     /// `a.b.c` if the expression is nothing but names and dots.

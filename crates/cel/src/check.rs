@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::ast::{Expr, Kind};
 use crate::error::{Checked, CompileError, CompileErrors};
 use crate::library::Overload;
-use crate::own_keys::OwnKeys;
 use crate::parser::located;
 use crate::pattern::Pattern;
 use crate::unify::Substitutions;
@@ -20,7 +19,7 @@ use crate::{Env, Type, Value};
 pub(crate) struct Tree {
     pub(crate) root: Expr,
     pub(crate) types: Vec<Type>,
-    pub(crate) references: OwnKeys<usize, Reference>,
+    pub(crate) references: References,
     /// The patterns that have been looked at, kept so that planning finds them.
     #[expect(dead_code, reason = "they live as long as this does")]
     patterns: Vec<Pattern>,
@@ -61,6 +60,32 @@ pub(crate) enum Reference {
     },
 }
 
+/// What expressions refer to, by their ids.
+#[derive(Debug)]
+pub(crate) struct References(Vec<Option<Reference>>);
+
+impl References {
+    fn of(ids: usize) -> Self {
+        let mut all = Vec::new();
+        all.resize_with(ids, || None);
+        Self(all)
+    }
+
+    pub(crate) fn get(&self, id: usize) -> Option<&Reference> {
+        self.0.get(id)?.as_ref()
+    }
+
+    fn insert(&mut self, id: usize, reference: Reference) {
+        if let Some(place) = self.0.get_mut(id) {
+            *place = Some(reference);
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = &Reference> {
+        self.0.iter().flatten()
+    }
+}
+
 /// Checks `root` against `env`.
 ///
 /// # Errors
@@ -75,17 +100,14 @@ pub(crate) fn check(
         env,
         scopes: Vec::new(),
         types: vec![Type::Error; ids],
-        references: OwnKeys::default(),
+        references: References::of(ids),
         substitutions: Substitutions::default(),
         errors: Vec::new(),
     };
     checker.check(&root);
     if checker.errors.is_empty() {
-        let types = checker
-            .types
-            .iter()
-            .map(|ty| checker.substitutions.finish(ty));
-        let types: Vec<Type> = types.collect();
+        let mut types = checker.types;
+        checker.substitutions.finish_all(&mut types);
         let patterns = literals::check(&root, &types, env.dialect(), &mut checker.errors);
         if checker.errors.is_empty() {
             return Ok(Tree {
@@ -96,11 +118,10 @@ pub(crate) fn check(
             });
         }
     }
-    let chars: Vec<char> = source.chars().collect();
     let mut errors: Vec<CompileError> = checker
         .errors
         .into_iter()
-        .map(|(at, text)| located(&chars, at, text))
+        .map(|(at, text)| located(source, at, text))
         .collect();
     errors.sort_by_key(|error| (error.line, error.column));
     Err(CompileErrors {
@@ -115,7 +136,7 @@ struct Checker<'e> {
     /// Variables of folds, innermost last.
     scopes: Vec<(Arc<str>, Type)>,
     types: Vec<Type>,
-    references: OwnKeys<usize, Reference>,
+    references: References,
     substitutions: Substitutions,
     errors: Vec<(usize, String)>,
 }
@@ -209,9 +230,9 @@ impl Checker<'_> {
     /// A declared variable, or a type's name.
     fn declared(&mut self, expr: &Expr, name: &str) -> Option<Type> {
         let variables = self.env.variables();
-        if let Some(known) = variables.iter().find(|known| known.name == name) {
-            self.references
-                .insert(expr.id, Reference::Variable(Arc::from(known.name.as_str())));
+        if let Some(known) = variables.iter().find(|known| *known.name == *name) {
+            let reference = Reference::Variable(Arc::clone(&known.name));
+            self.references.insert(expr.id, reference);
             return Some(known.plain.clone());
         }
         let (name, ty) = named_type(name)?;
@@ -233,11 +254,18 @@ impl Checker<'_> {
 
     /// A variable or type whose name has dots in it.
     fn qualified(&mut self, expr: &Expr) -> Option<Type> {
-        let name = expr.qualified_name()?;
-        let root = name.split('.').next()?;
-        if self.scopes.iter().any(|(known, _)| **known == *root) {
+        let root = expr.first_name()?;
+        let variables = self.env.variables().iter();
+        let mut namespaces = variables
+            .filter_map(|known| known.name.split_once('.'))
+            .map(|(first, _)| first)
+            .chain(TYPE_NAMESPACES);
+        if !namespaces.any(|known| known == root)
+            || self.scopes.iter().any(|(known, _)| **known == *root)
+        {
             return None;
         }
+        let name = expr.qualified_name()?;
         self.declared(expr, &name)
     }
 
@@ -285,6 +313,9 @@ fn literal_type(value: &Value<'_>) -> Type {
         _ => Type::Dyn,
     }
 }
+
+/// What the names of types that have dots in them begin with.
+const TYPE_NAMESPACES: [&str; 3] = ["google", "net", "kubernetes"];
 
 /// A type that expressions can name, and its name at run time.
 fn named_type(name: &str) -> Option<(&'static str, Type)> {

@@ -1,5 +1,7 @@
 //! What an expression may refer to.
 
+use std::sync::Arc;
+
 use crate::{Dialect, Type};
 
 /// The dialect and the variables that expressions are compiled against.
@@ -12,7 +14,7 @@ pub struct Env {
 /// A declared variable.
 #[derive(Clone, Debug)]
 pub(crate) struct Variable {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     /// How its JSON is read.
     pub(crate) ty: Type,
     /// What the checker takes it for.
@@ -30,7 +32,7 @@ impl Env {
 
     /// Declares a variable; a second declaration of a name replaces the first.
     #[must_use]
-    pub fn variable(mut self, name: impl Into<String>, ty: Type) -> Self {
+    pub fn variable(mut self, name: impl Into<Arc<str>>, ty: Type) -> Self {
         let name = name.into();
         self.variables.retain(|known| known.name != name);
         self.variables.push(Variable {

@@ -2,9 +2,6 @@
 
 use crate::parser;
 
-/// Words of the language itself.
-const WORDS: [&str; 4] = ["true", "false", "null", "in"];
-
 /// Whether `name` is a word of the language or kept for other languages, and so names nothing.
 ///
 /// ```
@@ -13,7 +10,7 @@ const WORDS: [&str; 4] = ["true", "false", "null", "in"];
 /// assert!(!is_reserved("inner"));
 /// ```
 pub fn is_reserved(name: &str) -> bool {
-    WORDS.contains(&name) || parser::RESERVED.contains(&name)
+    matches!(name, "true" | "false" | "null" | "in") || parser::is_reserved(name)
 }
 
 /// The name under which a rule sees the property `name`, or `None` if it cannot.

@@ -1,12 +1,12 @@
 //! Splits source text into tokens.
 
 /// A token and where it stands, in code points.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Token {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Token<'s> {
     pub(crate) kind: TokenKind,
     pub(crate) at: usize,
     /// As written; empty at the end.
-    pub(crate) text: String,
+    pub(crate) text: &'s str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,33 +31,23 @@ pub(crate) struct Unrecognized {
     pub(crate) text: String,
 }
 
-const SIGNS_OF_TWO: [[char; 2]; 6] = [
-    ['=', '='],
-    ['!', '='],
-    ['<', '='],
-    ['>', '='],
-    ['&', '&'],
-    ['|', '|'],
-];
-const SIGNS: &str = "<>+-*/%!?:.,()[]{}";
-const WORDS: [&str; 4] = ["in", "true", "false", "null"];
-
 /// All tokens, the last of kind [`TokenKind::End`], and every place that starts none.
-pub(crate) fn tokens(source: &[char]) -> (Vec<Token>, Vec<Unrecognized>) {
+pub(crate) fn tokens(source: &str) -> (Vec<Token<'_>>, Vec<Unrecognized>) {
     let mut lexer = Lexer {
         source,
+        bytes: source.as_bytes(),
         at: 0,
+        place: Place::of(source),
         wrong: Vec::new(),
     };
-    let mut tokens = Vec::new();
+    // Few tokens are shorter than three characters with what is between them.
+    let mut tokens = Vec::with_capacity(source.len() / 3 + 2);
     loop {
         lexer.skip_blank();
-        let at = lexer.at;
+        let start = lexer.at;
+        let at = lexer.place.at(source, start);
         let Some(kind) = lexer.token() else { continue };
-        let end = lexer.at.min(source.len());
-        let written = source.get(at..end).unwrap_or_default();
-        let mut text = String::with_capacity(written.len());
-        text.extend(written);
+        let text = source.get(start..lexer.at).unwrap_or_default();
         tokens.push(Token { kind, at, text });
         if kind == TokenKind::End {
             break;
@@ -66,33 +56,63 @@ pub(crate) fn tokens(source: &[char]) -> (Vec<Token>, Vec<Unrecognized>) {
     (tokens, lexer.wrong)
 }
 
+/// How many code points are before a place, for places from left to right.
+struct Place {
+    is_ascii: bool,
+    byte: usize,
+    points: usize,
+}
+
+impl Place {
+    fn of(source: &str) -> Self {
+        Self {
+            is_ascii: source.is_ascii(),
+            byte: 0,
+            points: 0,
+        }
+    }
+
+    fn at(&mut self, source: &str, byte: usize) -> usize {
+        if self.is_ascii {
+            return byte;
+        }
+        let passed = source.get(self.byte..byte).unwrap_or_default();
+        self.points += passed.chars().count();
+        self.byte = byte;
+        self.points
+    }
+}
+
+/// Goes through the bytes: all that means something to it is ASCII.
 struct Lexer<'s> {
-    source: &'s [char],
+    source: &'s str,
+    bytes: &'s [u8],
     at: usize,
+    place: Place,
     wrong: Vec<Unrecognized>,
 }
 
 impl Lexer<'_> {
-    fn peek(&self, ahead: usize) -> Option<char> {
-        self.source.get(self.at + ahead).copied()
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.bytes.get(self.at + ahead).copied()
     }
 
     fn skip_blank(&mut self) {
-        while let Some(char) = self.peek(0) {
-            match char {
-                ' ' | '\t' | '\r' | '\n' | '\u{c}' => self.at += 1,
-                '/' if self.peek(1) == Some('/') => {
-                    self.skip_while(|char| char != '\n');
+        while let Some(byte) = self.peek(0) {
+            match byte {
+                b' ' | b'\t' | b'\r' | b'\n' | 0xc => self.at += 1,
+                b'/' if self.peek(1) == Some(b'/') => {
+                    self.skip_while(|byte| byte != b'\n');
                 }
                 _ => break,
             }
         }
     }
 
-    fn skip_while(&mut self, wanted: impl Fn(char) -> bool) {
-        while self.peek(0).is_some_and(&wanted) {
-            self.at += 1;
-        }
+    fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let end = rest.iter().position(|byte| !wanted(*byte));
+        self.at += end.unwrap_or(rest.len());
     }
 
     /// Moves past one token; `None` if there is none here, which is noted.
@@ -104,62 +124,70 @@ impl Lexer<'_> {
             return Some(kind);
         }
         match first {
-            'a'..='z' | 'A'..='Z' | '_' => Some(self.word()),
-            '0'..='9' => Some(self.number()),
-            '.' if self.peek(1).is_some_and(|char| char.is_ascii_digit()) => {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => Some(self.word()),
+            b'0'..=b'9' => Some(self.number()),
+            b'.' if self.peek(1).is_some_and(|byte| byte.is_ascii_digit()) => {
                 Some(self.number())
             }
             _ => self.sign(first),
         }
     }
 
-    fn sign(&mut self, first: char) -> Option<TokenKind> {
-        if self
-            .peek(1)
-            .is_some_and(|second| SIGNS_OF_TWO.contains(&[first, second]))
-        {
+    fn sign(&mut self, first: u8) -> Option<TokenKind> {
+        let second = self.peek(1);
+        let is_two = match first {
+            b'=' | b'!' | b'<' | b'>' => second == Some(b'='),
+            b'&' | b'|' => second == Some(first),
+            _ => false,
+        };
+        if is_two {
             self.at += 2;
             return Some(TokenKind::Sign);
         }
-        if SIGNS.contains(first) {
+        if is_sign(first) {
             self.at += 1;
             return Some(TokenKind::Sign);
         }
         let read = match first {
-            '`' => match self.backticks() {
+            b'`' => match self.backticks() {
                 Ok(()) => return Some(TokenKind::Backticks),
                 Err(read) => read,
             },
-            '=' | '&' | '|' => 1,
-            '"' | '\'' => self.open(first),
+            b'=' | b'&' | b'|' => 1,
+            b'"' | b'\'' => self.open(first),
             _ => 0,
         };
         self.unrecognized(read);
         None
     }
 
-    /// Notes what starts no token: so many characters might have, and the next one shows
-    /// that they do not. The API server's lexer goes on behind that one.
+    /// Notes what starts no token: so many bytes might have, and the character behind them
+    /// shows that they do not. The API server's lexer goes on behind that one.
     fn unrecognized(&mut self, read: usize) {
-        let end = (self.at + read + 1).min(self.source.len());
+        let mut end = self.at + read + 1;
+        while end < self.source.len() && !self.source.is_char_boundary(end) {
+            end += 1;
+        }
+        let end = end.min(self.source.len());
         let text = self.source.get(self.at..end).unwrap_or_default();
         self.wrong.push(Unrecognized {
-            at: self.at,
-            text: text.iter().collect(),
+            at: self.place.at(self.source, self.at),
+            text: text.to_owned(),
         });
         self.at = end;
     }
 
     /// Moves past a name in backticks, or says how much of one there is.
     fn backticks(&mut self) -> Result<(), usize> {
-        let is_part = |char: char| {
-            char.is_ascii_alphanumeric() || matches!(char, '_' | '.' | '-' | '/' | ' ')
+        let is_part = |byte: u8| {
+            byte.is_ascii_alphanumeric()
+                || matches!(byte, b'_' | b'.' | b'-' | b'/' | b' ')
         };
         let mut ahead = 1;
         while self.peek(ahead).is_some_and(is_part) {
             ahead += 1;
         }
-        if ahead > 1 && self.peek(ahead) == Some('`') {
+        if ahead > 1 && self.peek(ahead) == Some(b'`') {
             self.at += ahead + 1;
             return Ok(());
         }
@@ -167,7 +195,7 @@ impl Lexer<'_> {
     }
 
     /// How much of a literal there is that is opened here and does not end as it should.
-    fn open(&self, quote: char) -> usize {
+    fn open(&self, quote: u8) -> usize {
         let is_open = |ahead: usize| self.peek(ahead) == Some(quote);
         let length = if is_open(1) && is_open(2) { 3 } else { 1 };
         match self.closing(length, quote, length, false) {
@@ -177,41 +205,40 @@ impl Lexer<'_> {
 
     fn word(&mut self) -> TokenKind {
         let start = self.at;
-        self.skip_while(|char| char.is_ascii_alphanumeric() || char == '_');
-        let word = self.source.get(start..self.at).unwrap_or_default();
-        let is = |known: &&str| word.iter().copied().eq(known.chars());
-        if word.len() <= 5 && WORDS.iter().any(is) {
-            TokenKind::Sign
-        } else {
-            TokenKind::Ident
+        self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        match self.bytes.get(start..self.at) {
+            Some(b"in" | b"true" | b"false" | b"null") => TokenKind::Sign,
+            _ => TokenKind::Ident,
         }
     }
 
     fn number(&mut self) -> TokenKind {
-        let is_hex = self.peek(0) == Some('0')
-            && self.peek(1) == Some('x')
-            && self.peek(2).is_some_and(|char| char.is_ascii_hexdigit());
+        let is_hex = self.peek(0) == Some(b'0')
+            && self.peek(1) == Some(b'x')
+            && self.peek(2).is_some_and(|byte| byte.is_ascii_hexdigit());
         if is_hex {
             self.at += 2;
-            self.skip_while(|char| char.is_ascii_hexdigit());
+            self.skip_while(|byte| byte.is_ascii_hexdigit());
             return self.unsigned_suffix();
         }
-        self.skip_while(|char| char.is_ascii_digit());
+        self.skip_while(|byte| byte.is_ascii_digit());
         let mut is_double = false;
-        if self.peek(0) == Some('.') && self.peek(1).is_some_and(|c| c.is_ascii_digit()) {
+        if self.peek(0) == Some(b'.')
+            && self.peek(1).is_some_and(|byte| byte.is_ascii_digit())
+        {
             is_double = true;
             self.at += 1;
-            self.skip_while(|char| char.is_ascii_digit());
+            self.skip_while(|byte| byte.is_ascii_digit());
         }
-        if matches!(self.peek(0), Some('e' | 'E')) {
-            let signed = usize::from(matches!(self.peek(1), Some('+' | '-')));
+        if matches!(self.peek(0), Some(b'e' | b'E')) {
+            let signed = usize::from(matches!(self.peek(1), Some(b'+' | b'-')));
             if self
                 .peek(1 + signed)
-                .is_some_and(|char| char.is_ascii_digit())
+                .is_some_and(|byte| byte.is_ascii_digit())
             {
                 is_double = true;
                 self.at += 1 + signed;
-                self.skip_while(|char| char.is_ascii_digit());
+                self.skip_while(|byte| byte.is_ascii_digit());
             }
         }
         if is_double {
@@ -222,7 +249,7 @@ impl Lexer<'_> {
     }
 
     fn unsigned_suffix(&mut self) -> TokenKind {
-        if matches!(self.peek(0), Some('u' | 'U')) {
+        if matches!(self.peek(0), Some(b'u' | b'U')) {
             self.at += 1;
             return TokenKind::Uint;
         }
@@ -235,9 +262,9 @@ impl Lexer<'_> {
         let (mut bytes, mut raw) = (false, false);
         loop {
             match self.peek(ahead)? {
-                'b' | 'B' if !bytes && !raw => bytes = true,
-                'r' | 'R' if !raw => raw = true,
-                '"' | '\'' => break,
+                b'b' | b'B' if !bytes && !raw => bytes = true,
+                b'r' | b'R' if !raw => raw = true,
+                b'"' | b'\'' => break,
                 _ => return None,
             }
             ahead += 1;
@@ -262,19 +289,19 @@ impl Lexer<'_> {
     fn closing(
         &self,
         mut ahead: usize,
-        quote: char,
+        quote: u8,
         length: usize,
         raw: bool,
     ) -> Result<usize, usize> {
         loop {
-            let char = self.peek(ahead).ok_or(ahead)?;
-            if char == quote && (0..length).all(|n| self.peek(ahead + n) == Some(quote)) {
+            let byte = self.peek(ahead).ok_or(ahead)?;
+            if byte == quote && (0..length).all(|n| self.peek(ahead + n) == Some(quote)) {
                 return Ok(ahead + length);
             }
-            if length == 1 && matches!(char, '\n' | '\r') {
+            if length == 1 && matches!(byte, b'\n' | b'\r') {
                 return Err(ahead);
             }
-            ahead = if char == '\\' && !raw {
+            ahead = if byte == b'\\' && !raw {
                 self.escape(ahead + 1)?
             } else {
                 ahead + 1
@@ -284,21 +311,44 @@ impl Lexer<'_> {
 
     /// Where the escape ends whose backslash is before `ahead`, or else where it breaks off.
     fn escape(&self, ahead: usize) -> Result<usize, usize> {
-        let digits = |from: usize, count: usize, is_digit: fn(char) -> bool| {
+        let digits = |from: usize, count: usize, is_digit: fn(u8) -> bool| {
             let wrong =
                 (from..from + count).find(|at| !self.peek(*at).is_some_and(is_digit));
             wrong.map_or(Ok(from + count), Err)
         };
-        let is_hex = |char: char| char.is_ascii_hexdigit();
+        let is_hex = |byte: u8| byte.is_ascii_hexdigit();
         match self.peek(ahead).ok_or(ahead)? {
-            'a' | 'b' | 'f' | 'n' | 'r' | 't' | 'v' | '"' | '\'' | '\\' | '?' | '`' => {
-                Ok(ahead + 1)
-            }
-            'x' | 'X' => digits(ahead + 1, 2, is_hex),
-            'u' => digits(ahead + 1, 4, is_hex),
-            'U' => digits(ahead + 1, 8, is_hex),
-            '0'..='3' => digits(ahead + 1, 2, |char| matches!(char, '0'..='7')),
+            b'a' | b'b' | b'f' | b'n' | b'r' | b't' | b'v' | b'"' | b'\'' | b'\\'
+            | b'?' | b'`' => Ok(ahead + 1),
+            b'x' | b'X' => digits(ahead + 1, 2, is_hex),
+            b'u' => digits(ahead + 1, 4, is_hex),
+            b'U' => digits(ahead + 1, 8, is_hex),
+            b'0'..=b'3' => digits(ahead + 1, 2, |byte| matches!(byte, b'0'..=b'7')),
             _ => Err(ahead),
         }
     }
+}
+
+/// Whether the byte is an operator or bracket of its own.
+const fn is_sign(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'<' | b'>'
+            | b'+'
+            | b'-'
+            | b'*'
+            | b'/'
+            | b'%'
+            | b'!'
+            | b'?'
+            | b':'
+            | b'.'
+            | b','
+            | b'('
+            | b')'
+            | b'['
+            | b']'
+            | b'{'
+            | b'}'
+    )
 }

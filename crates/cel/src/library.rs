@@ -193,6 +193,8 @@ pub(crate) struct Overload {
     /// A method's receiver comes first.
     pub(crate) params: Vec<Type>,
     pub(crate) result: Type,
+    /// How many type parameters there are.
+    pub(crate) type_params: usize,
     since: u32,
     pub(crate) run: Run,
 }
@@ -239,12 +241,18 @@ static FUNCTIONS: LazyLock<OwnKeys<&'static str, Vec<Overload>>> = LazyLock::new
     for library in LIBRARIES {
         for row in library.rows {
             let (params, result) = signature(row.signature);
+            let mut names = Vec::new();
+            for ty in params.iter().chain([&result]) {
+                ty.name_params(&mut names);
+            }
+            let type_params = names.len();
             functions.entry(row.function).or_default().push(Overload {
                 function: row.function,
                 id: row.id,
                 member: row.member,
                 params,
                 result,
+                type_params,
                 since: library.since,
                 run: row.run,
             });
@@ -264,6 +272,25 @@ pub(crate) fn overloads(
         .unwrap_or_default();
     all.iter()
         .filter(move |overload| overload.since <= dialect.minor())
+}
+
+/// The name of a function that some version has.
+pub(crate) fn known(function: &str) -> Option<&'static str> {
+    FUNCTIONS.get_key_value(function).map(|(name, _)| *name)
+}
+
+/// The first parts of the names of functions that have dots in them.
+static NAMESPACES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let names = FUNCTIONS.keys().filter_map(|name| name.split_once('.'));
+    let mut names: Vec<&str> = names.map(|(first, _)| first).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+});
+
+/// Whether names of functions begin with this one and a dot.
+pub(crate) fn is_namespace(name: &str) -> bool {
+    NAMESPACES.binary_search(&name).is_ok()
 }
 
 /// Calls the first overload that takes the arguments.

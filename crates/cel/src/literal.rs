@@ -1,5 +1,7 @@
 //! Reads the literals: numbers, strings and bytes.
 
+use std::sync::Arc;
+
 /// Why a literal has no value.
 pub(crate) type Reason = &'static str;
 
@@ -32,11 +34,14 @@ fn magnitude(text: &str) -> Option<u64> {
 }
 
 /// The text of a string literal, prefixes and quotes included in `literal`.
-pub(crate) fn string(literal: &str) -> Result<String, Reason> {
+pub(crate) fn string(literal: &str) -> Result<Arc<str>, Reason> {
     let (body, raw) = body(literal);
+    if !body.bytes().any(|byte| matches!(byte, b'\\' | b'\r')) {
+        return Ok(Arc::from(body));
+    }
     let body = body.replace("\r\n", "\n").replace('\r', "\n");
     if raw {
-        return Ok(body);
+        return Ok(Arc::from(body));
     }
     let mut text = String::with_capacity(body.len());
     unescape(&body, |unit| match unit {
@@ -49,7 +54,7 @@ pub(crate) fn string(literal: &str) -> Result<String, Reason> {
             Ok(())
         }
     })?;
-    Ok(text)
+    Ok(Arc::from(text))
 }
 
 /// The bytes of a bytes literal.

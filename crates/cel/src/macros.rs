@@ -1,14 +1,14 @@
 //! Macros: calls that stand for a larger expression.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use crate::ast::{Expr, Fold, Kind, UNUSED, operator};
+use crate::ast::{Expr, Fold, Function, Kind, UNUSED, operator};
 use crate::library::list_ext;
 use crate::parser::{Builder, Parse, SyntaxError};
 use crate::{Dialect, Value};
 
 /// The accumulator of every fold; no source can name it.
-const ACCUMULATOR: &str = "@result";
+static ACCUMULATOR: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("@result"));
 
 /// Optional values and their syntax came with Kubernetes 1.28.
 pub(crate) fn has_optionals(dialect: Dialect) -> bool {
@@ -33,7 +33,7 @@ pub(crate) fn global(
     mut args: Vec<Expr>,
 ) -> Parse<Expr> {
     if name != "has" || args.len() != 1 {
-        return builder.call(at, name, args);
+        return builder.call(at, Function::of(name), args);
     }
     let argument = args.pop();
     let argument_at = argument.as_ref().map_or(at, |it| it.at);
@@ -61,7 +61,7 @@ pub(crate) fn global(
 pub(crate) struct MemberCall<'m> {
     pub(crate) at: usize,
     pub(crate) target: Expr,
-    pub(crate) name: &'m Arc<str>,
+    pub(crate) name: &'m str,
     pub(crate) args: Vec<Expr>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr>
         args,
     } = call;
     let Some(count) = variables(builder.dialect, name, args.len()) else {
-        let (target, function) = (Some(Box::new(target)), Arc::clone(name));
+        let (target, function) = (Some(Box::new(target)), Function::of(name));
         return builder.node(
             at,
             Kind::Call {
@@ -94,7 +94,7 @@ pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr>
         var,
         var2,
     };
-    match name.as_ref() {
+    match name {
         "optMap" | "optFlatMap" => macro_call.optional(builder, args),
         "sortBy" => macro_call.sort_by(builder, args),
         "map" | "filter" | "transformList" => macro_call.list(builder, args),
@@ -153,7 +153,7 @@ struct MacroCall<'m> {
 
 impl MacroCall<'_> {
     fn accumulator(&self, builder: &mut Builder) -> Parse<Expr> {
-        builder.ident(self.at, ACCUMULATOR)
+        builder.ident(self.at, &ACCUMULATOR)
     }
 
     fn fold(
@@ -169,7 +169,7 @@ impl MacroCall<'_> {
             var2,
             ..
         } = self;
-        let accu = Arc::from(ACCUMULATOR);
+        let accu = Arc::clone(&ACCUMULATOR);
         builder.fold(
             at,
             Fold {
@@ -296,7 +296,8 @@ impl MacroCall<'_> {
         let Self {
             at, target, var, ..
         } = self;
-        let input = builder.ident(at, INPUT)?;
+        let name: Arc<str> = Arc::from(INPUT);
+        let input = builder.ident(at, &name)?;
         let mapped = MacroCall {
             at,
             name: "map",
@@ -305,8 +306,8 @@ impl MacroCall<'_> {
             var2: None,
         };
         let keys = mapped.list(builder, args)?;
-        let input = Some(Box::new(builder.ident(at, INPUT)?));
-        let function = Arc::from(list_ext::SORT_BY_KEYS);
+        let input = Some(Box::new(builder.ident(at, &name)?));
+        let function = list_ext::SORT_BY_KEYS.into();
         let sorted = builder.node(
             at,
             Kind::Call {
@@ -315,7 +316,7 @@ impl MacroCall<'_> {
                 args: vec![keys],
             },
         )?;
-        bind(builder, at, (Arc::from(INPUT), target), sorted)
+        bind(builder, at, (name, target), sorted)
     }
 
     /// `target.optMap(var, expr)`: `target.hasValue() ? optional.of(expr) : optional.none()`
@@ -325,13 +326,13 @@ impl MacroCall<'_> {
             return Ok(self.target);
         };
         let at = self.at;
-        let method = |builder: &mut Builder, target: Expr, name: &str| {
+        let method = |builder: &mut Builder, target: Expr, name: &'static str| {
             let target = Some(Box::new(target));
             builder.node(
                 at,
                 Kind::Call {
                     target,
-                    function: Arc::from(name),
+                    function: name.into(),
                     args: Vec::new(),
                 },
             )

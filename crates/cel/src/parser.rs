@@ -21,26 +21,28 @@ const MOST_CODE_POINTS: usize = 100_000;
 const EXPRESSION_STARTS: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', \
      NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
-/// Words that are kept for other languages and cannot name a variable.
-pub(crate) const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
+/// Whether the word is kept for other languages and cannot name a variable.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    matches!(
+        word,
+        "as" | "break"
+            | "const"
+            | "continue"
+            | "else"
+            | "for"
+            | "function"
+            | "if"
+            | "import"
+            | "let"
+            | "loop"
+            | "package"
+            | "namespace"
+            | "return"
+            | "var"
+            | "void"
+            | "while"
+    )
+}
 
 /// A parsed source.
 pub(crate) struct Parsed {
@@ -54,29 +56,30 @@ pub(crate) struct Parsed {
 /// # Errors
 /// The syntax errors.
 pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Parsed, CompileErrors> {
-    let chars: Vec<char> = source.chars().collect();
     let failed = |errors: Vec<(usize, String)>| {
         let errors = errors
             .into_iter()
-            .map(|(at, message)| located(&chars, at, message));
+            .map(|(at, message)| located(source, at, message));
         CompileErrors {
             source: source.to_owned(),
             errors: errors.collect(),
             checked: None,
         }
     };
-    if chars.len() > MOST_CODE_POINTS {
-        return Err(failed(vec![(
-            0,
-            format!(
-                "expression code point size exceeds limit: size: {}, limit {MOST_CODE_POINTS}",
-                chars.len()
-            ),
-        )]));
+    // There are never more code points than bytes.
+    if source.len() > MOST_CODE_POINTS {
+        let size = source.chars().count();
+        if size > MOST_CODE_POINTS {
+            let message = format!(
+                "expression code point size exceeds limit: size: {size}, limit \
+                 {MOST_CODE_POINTS}"
+            );
+            return Err(failed(vec![(0, message)]));
+        }
     }
-    let (tokens, wrong) = lexer::tokens(&chars);
+    let (tokens, wrong) = lexer::tokens(source);
     let mut parser = Parser {
-        source: chars.clone(),
+        source,
         tokens,
         next: 0,
         nesting: 0,
@@ -92,24 +95,25 @@ pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Parsed, CompileErr
             None
         }
     };
+    if let Some(root) = root
+        && wrong.is_empty()
+        && parser.errors.is_empty()
+    {
+        let ids = parser.builder.ids();
+        return Ok(Parsed { root, ids });
+    }
     let word = |text| format!("Syntax error: token recognition error at: '{text}'");
     let wrong = wrong.into_iter().map(|wrong| (wrong.at, word(wrong.text)));
     let errors = parser.errors.into_iter();
     let errors = errors.map(|error| (error.at, error.message));
     let mut errors: Vec<_> = wrong.chain(errors).collect();
     errors.sort_by_key(|(at, _)| *at);
-    match root {
-        Some(root) if errors.is_empty() => Ok(Parsed {
-            root,
-            ids: parser.builder.ids(),
-        }),
-        _ => Err(failed(errors)),
-    }
+    Err(failed(errors))
 }
 
-struct Parser {
-    source: Vec<char>,
-    tokens: Vec<Token>,
+struct Parser<'s> {
+    source: &'s str,
+    tokens: Vec<Token<'s>>,
     next: usize,
     nesting: usize,
     /// What may end the expressions that are open; the end of the source where none is.
@@ -121,28 +125,28 @@ struct Parser {
     builder: Builder,
 }
 
-/// Binary operators by how tightly they bind, loosest first.
-const LEVELS: [&[(&str, &str)]; 5] = [
-    &[("||", operator::OR)],
-    &[("&&", operator::AND)],
-    &[
-        ("==", operator::EQUALS),
-        ("!=", operator::NOT_EQUALS),
-        ("<", operator::LESS),
-        ("<=", operator::LESS_EQUALS),
-        (">", operator::GREATER),
-        (">=", operator::GREATER_EQUALS),
-        ("in", operator::IN),
-    ],
-    &[("+", operator::ADD), ("-", operator::SUBTRACT)],
-    &[
-        ("*", operator::MULTIPLY),
-        ("/", operator::DIVIDE),
-        ("%", operator::MODULO),
-    ],
-];
+/// The function behind a binary operator, and how tightly it binds, 0 being loosest.
+fn binary_operator(sign: &str) -> Option<(usize, &'static str)> {
+    Some(match sign {
+        "||" => (0, operator::OR),
+        "&&" => (1, operator::AND),
+        "==" => (2, operator::EQUALS),
+        "!=" => (2, operator::NOT_EQUALS),
+        "<" => (2, operator::LESS),
+        "<=" => (2, operator::LESS_EQUALS),
+        ">" => (2, operator::GREATER),
+        ">=" => (2, operator::GREATER_EQUALS),
+        "in" => (2, operator::IN),
+        "+" => (3, operator::ADD),
+        "-" => (3, operator::SUBTRACT),
+        "*" => (4, operator::MULTIPLY),
+        "/" => (4, operator::DIVIDE),
+        "%" => (4, operator::MODULO),
+        _ => return None,
+    })
+}
 
-impl Parser {
+impl<'s> Parser<'s> {
     fn whole(&mut self) -> Parse<Expr> {
         let root = self.expression()?;
         if self.kind() == TokenKind::End {
@@ -156,8 +160,8 @@ impl Parser {
 
     // --- tokens
 
-    fn token(&self) -> Option<&Token> {
-        self.tokens.get(self.next).or(self.tokens.last())
+    fn token(&self) -> Option<Token<'s>> {
+        self.tokens.get(self.next).or(self.tokens.last()).copied()
     }
 
     fn kind(&self) -> TokenKind {
@@ -200,9 +204,9 @@ impl Parser {
     }
 
     /// The token as errors name it.
-    fn found(&self) -> &str {
+    fn found(&self) -> &'s str {
         match self.token() {
-            Some(token) if token.kind != TokenKind::End => token.text.as_str(),
+            Some(token) if token.kind != TokenKind::End => token.text,
             _ => "<EOF>",
         }
     }
@@ -278,15 +282,7 @@ impl Parser {
     /// The operator that comes next, if it binds at least as tightly as `level`.
     fn operator(&self, level: usize) -> Option<(usize, &'static str)> {
         let token = self.token().filter(|token| token.kind == TokenKind::Sign)?;
-        LEVELS
-            .iter()
-            .enumerate()
-            .skip(level)
-            .find_map(|(found, operators)| {
-                let (_, function) =
-                    operators.iter().find(|(sign, _)| *sign == token.text)?;
-                Some((found, *function))
-            })
+        binary_operator(token.text).filter(|(found, _)| *found >= level)
     }
 
     fn unary(&mut self) -> Parse<Expr> {
@@ -378,7 +374,7 @@ impl Parser {
         let field = self.name();
         if optional {
             let field_at = at + 1;
-            let name = Value::String(field.to_string().into());
+            let name = Value::String(Arc::<str>::from(field).into());
             let field = self.builder.literal(field_at, name)?;
             return self.builder.call(
                 at,
@@ -387,7 +383,7 @@ impl Parser {
             );
         }
         let Some(open) = self.eat("(") else {
-            let operand = Box::new(operand);
+            let (operand, field) = (Box::new(operand), Arc::from(field));
             return self.builder.node(
                 at,
                 Kind::Select {
@@ -401,16 +397,15 @@ impl Parser {
         let call = macros::MemberCall {
             at: open,
             target: operand,
-            name: &field,
+            name: field,
             args,
         };
         macros::member(&mut self.builder, call)
     }
 
-    fn name(&mut self) -> Arc<str> {
-        let name = self
-            .token()
-            .map_or_else(|| Arc::from(""), |token| Arc::from(&*token.text));
+    /// The token as it is written, and moves past it.
+    fn name(&mut self) -> &'s str {
+        let name = self.token().map_or("", |token| token.text);
         self.advance();
         name
     }

@@ -65,7 +65,7 @@ impl Planner<'_> {
                 test,
             } => {
                 if let Some(Reference::Variable(_) | Reference::Type(_)) =
-                    self.tree.references.get(&expr.id)
+                    self.tree.references.get(expr.id)
                 {
                     return Ok(self.ident(expr, field));
                 }
@@ -109,7 +109,7 @@ impl Planner<'_> {
 
     fn ident(&mut self, expr: &Expr, name: &str) -> Node {
         let local = self.scopes.iter().rev().find(|(known, _)| **known == *name);
-        let reference = self.tree.references.get(&expr.id);
+        let reference = self.tree.references.get(expr.id);
         let root = match (reference, local) {
             (Some(Reference::Type(name)), _) => {
                 return Node::Const(Value::Type(Arc::from(*name)));
@@ -140,7 +140,7 @@ impl Planner<'_> {
         function: &str,
         args: &[Expr],
     ) -> Planned<Node> {
-        let (overloads, receiver) = match self.tree.references.get(&expr.id) {
+        let (overloads, receiver) = match self.tree.references.get(expr.id) {
             Some(Reference::Call {
                 overloads,
                 receiver,

@@ -40,7 +40,7 @@ impl Program {
         let plan = plan(&tree)
             .map_err(|error| CompileErrors::unplaced(&error, tree.summary()))?;
         let declared = plan.variables.iter().map(|name| {
-            let found = env.variables().iter().find(|known| *known.name == **name);
+            let found = env.variables().iter().find(|known| known.name == *name);
             let ty = found.map_or(Type::Dyn, |known| known.ty.clone());
             Declared {
                 name: Arc::clone(name),

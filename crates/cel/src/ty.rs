@@ -295,8 +295,29 @@ impl fmt::Display for Type {
 }
 
 impl Type {
+    /// Whether the checker sees the type as it is.
+    fn is_plain(&self) -> bool {
+        match self {
+            Self::IntOrString | Self::Date | Self::Nullable(_) => false,
+            Self::List(list) => list.item.is_plain(),
+            Self::Map(map) => map.value.is_plain(),
+            Self::Optional(inner) => inner.is_plain(),
+            Self::Object(object) => {
+                object.fields.values().all(|field| field.ty.is_plain())
+            }
+            _ => true,
+        }
+    }
+
     /// The type as the checker sees it, without what only says how JSON is read.
     pub(crate) fn plain(&self) -> Self {
+        if self.is_plain() {
+            return self.clone();
+        }
+        self.changed_to_plain()
+    }
+
+    fn changed_to_plain(&self) -> Self {
         match self {
             Self::IntOrString => Self::Dyn,
             Self::Date => Self::Timestamp,

@@ -1,9 +1,11 @@
 //! Decides whether a type may stand where another is wanted, and what the type parameters
 //! are then.
 
-use std::sync::Arc;
+use std::mem::discriminant;
+use std::sync::{Arc, LazyLock};
 
 use crate::Type;
+use crate::library::Overload;
 use crate::own_keys::OwnKeys;
 use crate::ty::{ListType, MapType};
 
@@ -16,39 +18,73 @@ pub(crate) struct Substitutions {
     fresh: usize,
 }
 
+/// The names of the first parameters, which nearly all expressions make do with.
+static NAMES: LazyLock<Vec<Arc<str>>> = LazyLock::new(|| (0..32).map(name_of).collect());
+
+fn name_of(number: usize) -> Arc<str> {
+    Arc::from(format!("_var{number}"))
+}
+
 impl Substitutions {
     /// A type parameter that nothing is known of.
     pub(crate) fn fresh(&mut self) -> Type {
-        let name = Arc::from(format!("_var{}", self.fresh));
+        let name = NAMES.get(self.fresh).cloned();
+        let name = name.unwrap_or_else(|| name_of(self.fresh));
         self.fresh += 1;
         Type::Param(name)
     }
 
-    /// Signature types with fresh parameters in place of their own.
-    pub(crate) fn instantiate(
-        &mut self,
-        params: &[Type],
-        result: &Type,
-    ) -> (Vec<Type>, Type) {
-        if !result.has_params() && !params.iter().any(Type::has_params) {
-            return (params.to_vec(), result.clone());
+    /// The type of a call of `overload` with arguments of the types `given`; nothing if they
+    /// cannot be passed, and then nothing that was learned in the attempt is kept.
+    pub(crate) fn called(&mut self, overload: &Overload, given: &[Type]) -> Option<Type> {
+        let Overload { params, result, .. } = overload;
+        let mut pairs = given.iter().zip(params);
+        if pairs.any(|(given, wanted)| differ(given, wanted)) {
+            // The names of parameters are counted, and errors show them.
+            self.fresh += overload.type_params;
+            return None;
         }
-        let mut renamed = OwnKeys::default();
-        let params = params
+        if overload.type_params == 0 {
+            return self.all_assignable(given, params).then(|| result.clone());
+        }
+        let mut renamed = Vec::with_capacity(overload.type_params);
+        let params: Vec<Type> = params
             .iter()
             .map(|param| self.rename(param, &mut renamed))
             .collect();
-        (params, self.rename(result, &mut renamed))
+        let result = self.rename(result, &mut renamed);
+        self.all_assignable(given, &params)
+            .then(|| self.apply(&result))
     }
 
-    fn rename(&mut self, ty: &Type, renamed: &mut OwnKeys<Arc<str>, Type>) -> Type {
+    /// The one type that values of both types have, if they may have one.
+    pub(crate) fn common(&mut self, first: &Type, second: &Type) -> Option<Type> {
+        if first.has_params() || second.has_params() {
+            let of_any = self.fresh();
+            let given = [first.clone(), second.clone()];
+            let wanted = [of_any.clone(), of_any.clone()];
+            return self
+                .all_assignable(&given, &wanted)
+                .then(|| self.apply(&of_any));
+        }
+        // A parameter that stands for nothing else need not be bound.
+        self.fresh += 1;
+        if first == second {
+            return Some(first.clone());
+        }
+        self.unify(second, first)
+            .then(|| more_general(second, first))
+    }
+
+    fn rename(&mut self, ty: &Type, renamed: &mut Vec<(Arc<str>, Type)>) -> Type {
         match ty {
             Type::Param(name) => {
-                if let Some(known) = renamed.get(name) {
+                if let Some((_, known)) = renamed.iter().find(|(known, _)| known == name)
+                {
                     known.clone()
                 } else {
                     let fresh = self.fresh();
-                    renamed.insert(Arc::clone(name), fresh.clone());
+                    renamed.push((Arc::clone(name), fresh.clone()));
                     fresh
                 }
             }
@@ -81,6 +117,15 @@ impl Substitutions {
     /// [`Substitutions::all_assignable`] for one pair.
     pub(crate) fn assignable(&mut self, given: &Type, wanted: &Type) -> bool {
         self.all_assignable(std::slice::from_ref(given), std::slice::from_ref(wanted))
+    }
+
+    /// The type with every bound parameter replaced, unbound ones as dynamic, in place.
+    pub(crate) fn finish_all(&self, types: &mut [Type]) {
+        for ty in types {
+            if ty.has_params() {
+                *ty = self.finish(ty);
+            }
+        }
     }
 
     /// The type with every bound parameter replaced.
@@ -195,6 +240,13 @@ enum Substitution {
     Recursive,
 }
 
+/// Whether the types are so different that neither may stand for the other.
+fn differ(given: &Type, wanted: &Type) -> bool {
+    let is_open =
+        |ty: &Type| matches!(ty, Type::Dyn | Type::Error | Type::Param(_) | Type::Null);
+    discriminant(given) != discriminant(wanted) && !is_open(given) && !is_open(wanted)
+}
+
 /// Of two types that unify, the one that says less.
 pub(crate) fn more_general(left: &Type, right: &Type) -> Type {
     if says_no_more(left, right) {
@@ -218,6 +270,20 @@ fn says_no_more(left: &Type, right: &Type) -> bool {
 }
 
 impl Type {
+    /// Adds the names of the type parameters in it to `known`, each once.
+    pub(crate) fn name_params<'t>(&'t self, known: &mut Vec<&'t str>) {
+        match self {
+            Self::Param(name) if !known.contains(&&**name) => known.push(name),
+            Self::List(list) => list.item.name_params(known),
+            Self::Map(map) => {
+                map.key.name_params(known);
+                map.value.name_params(known);
+            }
+            Self::Optional(inner) | Self::Type(inner) => inner.name_params(known),
+            _ => {}
+        }
+    }
+
     /// Whether there are type parameters in it.
     fn has_params(&self) -> bool {
         match self {

@@ -1,5 +1,8 @@
 //! What the expressions of a policy may refer to, and their compiled forms.
 
+use std::cell::OnceCell;
+use std::sync::LazyLock;
+
 use fivespot_cel::{Dialect, Env, ObjectType, Program, Type};
 
 use crate::crd_rules::compilation_failed;
@@ -13,6 +16,15 @@ pub(super) struct Environments {
     base: Env,
     /// Absent for what sees no variables, which then cannot even be named.
     variables: Option<Vec<(String, Type)>>,
+    made: Made,
+}
+
+/// What has been made of the base and the variables, until another variable is declared.
+#[derive(Debug, Default)]
+struct Made {
+    plain: OnceCell<Env>,
+    with_authorizer: OnceCell<Env>,
+    with_resource_check: OnceCell<Env>,
 }
 
 impl Environments {
@@ -35,12 +47,16 @@ impl Environments {
         Self {
             base,
             variables: None,
+            made: Made::default(),
         }
     }
 
     /// Makes `variables` known to what is compiled from here on.
     pub(super) fn compose(&mut self) {
-        self.variables.get_or_insert_default();
+        if self.variables.is_none() {
+            self.variables = Some(Vec::new());
+            self.made = Made::default();
+        }
     }
 
     /// Makes `variables.<name>` known too.
@@ -52,39 +68,47 @@ impl Environments {
         let variables = self.variables.get_or_insert_default();
         variables.retain(|(known, _)| known != name);
         variables.push((name.to_owned(), ty));
+        self.made = Made::default();
     }
 
     /// Compiles an expression that may ask the authorizer, as all may but messages.
     pub(super) fn compile(&self, source: &str, wanted: Wanted) -> Compiled {
-        let check = Type::named_abstract("kubernetes.authorization.ResourceCheck");
-        let env = self.with_authorizer();
-        let env = env.variable("authorizer.requestResource", check);
-        compile(source, &env, wanted)
+        let env = self.made.with_resource_check.get_or_init(|| {
+            let check = Type::named_abstract("kubernetes.authorization.ResourceCheck");
+            let env = self.with_authorizer().clone();
+            env.variable("authorizer.requestResource", check)
+        });
+        compile(source, env, wanted)
     }
 
     /// Compiles an expression of any type, as the type check does.
     pub(super) fn compile_any(&self, source: &str) -> Compiled {
-        compile(source, &self.with_authorizer(), Wanted::Anything)
+        compile(source, self.with_authorizer(), Wanted::Anything)
     }
 
-    pub(super) fn with_authorizer(&self) -> Env {
-        let authorizer = Type::named_abstract("kubernetes.authorization.Authorizer");
-        self.env().variable("authorizer", authorizer)
+    pub(super) fn with_authorizer(&self) -> &Env {
+        self.made.with_authorizer.get_or_init(|| {
+            let authorizer = Type::named_abstract("kubernetes.authorization.Authorizer");
+            self.env().clone().variable("authorizer", authorizer)
+        })
     }
 
     /// Compiles the expression of a message.
     pub(super) fn compile_message(&self, source: &str) -> Compiled {
-        compile(source, &self.env(), Wanted::Text)
+        compile(source, self.env(), Wanted::Text)
     }
 
-    fn env(&self) -> Env {
+    fn env(&self) -> &Env {
         let Some(variables) = &self.variables else {
-            return self.base.clone();
+            return &self.base;
         };
-        let variables = ObjectType::new(variables.clone()).named("kubernetes.variables");
-        self.base
-            .clone()
-            .variable("variables", Type::object(variables))
+        self.made.plain.get_or_init(|| {
+            let variables =
+                ObjectType::new(variables.clone()).named("kubernetes.variables");
+            self.base
+                .clone()
+                .variable("variables", Type::object(variables))
+        })
     }
 }
 
@@ -160,6 +184,11 @@ fn object(name: &str, fields: &[(&str, Type)]) -> Type {
 
 /// The type of `request`.
 fn request() -> Type {
+    static REQUEST: LazyLock<Type> = LazyLock::new(declared_request);
+    REQUEST.clone()
+}
+
+fn declared_request() -> Type {
     let text = || Type::String;
     let kind = object(
         "kubernetes.GroupVersionKind",
@@ -199,6 +228,11 @@ fn request() -> Type {
 
 /// The type of `namespaceObject`; not every field of a namespace can be seen.
 fn namespace() -> Type {
+    static NAMESPACE: LazyLock<Type> = LazyLock::new(declared_namespace);
+    NAMESPACE.clone()
+}
+
+fn declared_namespace() -> Type {
     let text = || Type::String;
     let spec = object(
         "kubernetes.NamespaceSpec",

@@ -92,7 +92,7 @@ pub(super) fn check(
 impl Environments {
     /// Whether an expression can be compiled, to whatever type.
     fn check(&self, source: &str) -> Result<(), CompileErrors> {
-        Program::compile(source, &self.with_authorizer()).map(|_| ())
+        Program::compile(source, self.with_authorizer()).map(|_| ())
     }
 }
 

@@ -25,7 +25,9 @@ impl Checker<'_> {
         let Some(target) = target else {
             return self.resolve(expr, function, None, args);
         };
-        if let Some(prefix) = target.qualified_name() {
+        if target.first_name().is_some_and(library::is_namespace)
+            && let Some(prefix) = target.qualified_name()
+        {
             let qualified = format!("{prefix}.{function}");
             if self.exists(&qualified) {
                 return self.resolve(expr, &qualified, None, args);
@@ -49,45 +51,54 @@ impl Checker<'_> {
         target: Option<&Expr>,
         args: &[Expr],
     ) -> Type {
-        if !self.exists(function) {
-            self.undeclared(expr.at, function);
-            return Type::Error;
-        }
-        let given: Vec<Type> = target
-            .into_iter()
-            .chain(args)
-            .map(|arg| self.ty(arg))
-            .collect();
         match function {
             operator::AND | operator::OR => self.logical(args),
-            operator::EQUALS | operator::NOT_EQUALS | operator::CONDITIONAL => {
-                self.built_in(expr, function, &given)
+            operator::EQUALS | operator::NOT_EQUALS => {
+                let given = self.given(target, args);
+                let [left, right] = &*given else {
+                    return self.no_overload(expr, function, &given, false);
+                };
+                match self.substitutions.common(left, right) {
+                    Some(_) => Type::Bool,
+                    None => self.no_overload(expr, function, &given, false),
+                }
             }
-            _ => self.overloaded(expr, function, target.is_some(), &given),
+            operator::CONDITIONAL => {
+                let given = self.given(target, args);
+                self.conditional(expr, function, &given)
+            }
+            _ => {
+                let given = self.given(target, args);
+                self.overloaded(expr, function, target.is_some(), &given)
+            }
         }
+    }
+
+    fn given(&self, target: Option<&Expr>, args: &[Expr]) -> Vec<Type> {
+        let operands = target.into_iter().chain(args);
+        operands.map(|operand| self.ty(operand)).collect()
     }
 
     fn logical(&mut self, args: &[Expr]) -> Type {
         for arg in args {
             let ty = self.ty(arg);
-            if !self.substitutions.assignable(&ty, &Type::Bool) {
+            if ty != Type::Bool && !self.substitutions.assignable(&ty, &Type::Bool) {
                 self.mismatch(arg.at, &Type::Bool, &ty);
             }
         }
         Type::Bool
     }
 
-    /// The functions that take any type and that the evaluator answers itself.
-    fn built_in(&mut self, expr: &Expr, function: &str, given: &[Type]) -> Type {
+    fn conditional(&mut self, expr: &Expr, function: &str, given: &[Type]) -> Type {
+        if let [Type::Bool, yes, no] = given {
+            let common = self.substitutions.common(yes, no);
+            return common
+                .unwrap_or_else(|| self.no_overload(expr, function, given, false));
+        }
         let of_any = self.substitutions.fresh();
-        let (wanted, result) = match function {
-            operator::CONDITIONAL => {
-                (vec![Type::Bool, of_any.clone(), of_any.clone()], of_any)
-            }
-            _ => (vec![of_any.clone(), of_any], Type::Bool),
-        };
+        let wanted = [Type::Bool, of_any.clone(), of_any.clone()];
         if self.substitutions.all_assignable(given, &wanted) {
-            return self.substitutions.apply(&result);
+            return self.substitutions.apply(&of_any);
         }
         self.no_overload(expr, function, given, false)
     }
@@ -99,20 +110,21 @@ impl Checker<'_> {
         receiver: bool,
         given: &[Type],
     ) -> Type {
+        let mut known = library::overloads(function, self.env.dialect()).peekable();
+        if known.peek().is_none() {
+            self.undeclared(expr.at, function);
+            return Type::Error;
+        }
         let mut found: Option<Type> = None;
         let mut overloads = Vec::new();
-        for overload in library::overloads(function, self.env.dialect()) {
+        for overload in known {
             if overload.member != receiver || overload.params.len() != given.len() {
                 continue;
             }
-            let (params, result) = self
-                .substitutions
-                .instantiate(&overload.params, &overload.result);
-            if !self.substitutions.all_assignable(given, &params) {
+            let Some(result) = self.substitutions.called(overload, given) else {
                 continue;
-            }
+            };
             overloads.push(overload);
-            let result = self.substitutions.apply(&result);
             found = Some(match found {
                 None => result,
                 Some(before) if before == result => before,
@@ -121,13 +133,11 @@ impl Checker<'_> {
         }
         match found {
             Some(ty) => {
-                self.references.insert(
-                    expr.id,
-                    Reference::Call {
-                        overloads,
-                        receiver,
-                    },
-                );
+                let reference = Reference::Call {
+                    overloads,
+                    receiver,
+                };
+                self.references.insert(expr.id, reference);
                 ty
             }
             None => self.no_overload(expr, function, given, receiver),

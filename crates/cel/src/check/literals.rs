@@ -64,16 +64,16 @@ impl Validator<'_> {
 
     /// Reports the first of `values` whose type is not that of the first.
     fn same<'e>(&mut self, values: impl Iterator<Item = (&'e Expr, bool)>) {
-        let mut first: Option<Type> = None;
+        let mut first: Option<&Type> = None;
         for (value, optional) in values {
             let ty = match self.types.get(value.id) {
-                Some(Type::Optional(inner)) if optional => (**inner).clone(),
-                Some(ty) => ty.clone(),
+                Some(Type::Optional(inner)) if optional => inner,
+                Some(ty) => ty,
                 None => continue,
             };
-            match &first {
+            match first {
                 None => first = Some(ty),
-                Some(first) if *first == ty => {}
+                Some(first) if first == ty => {}
                 Some(first) => {
                     let text = format!("expected type '{first}' but found '{ty}'");
                     self.errors.push((value.at, text));

@@ -136,7 +136,7 @@ impl<'t> Walk<'t> {
         test: bool,
     ) -> Range {
         if let Some(Reference::Variable(_) | Reference::Type(_)) =
-            self.tree.references.get(&expr.id)
+            self.tree.references.get(expr.id)
         {
             let name = expr.qualified_name().unwrap_or_default();
             self.paths.insert(expr.id, Path::of(&Arc::from(name)));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ast::{Expr, Fold, Item, Kind};
+use crate::ast::{Expr, Fold, Function, Item, Kind};
 use crate::error::CompileError;
 use crate::{Dialect, Value};
 
@@ -13,14 +13,15 @@ pub(super) const MOST_NESTING: usize = 120;
 const MOST_NODES: usize = 200_000;
 
 /// Turns an offset into line and column.
-pub(crate) fn located(source: &[char], at: usize, message: String) -> CompileError {
-    let before = source.get(..at.min(source.len())).unwrap_or_default();
-    let line = 1 + before.iter().filter(|char| **char == '\n').count();
-    let column = 1 + before
-        .iter()
-        .rev()
-        .take_while(|char| **char != '\n')
-        .count();
+pub(crate) fn located(source: &str, at: usize, message: String) -> CompileError {
+    let (mut line, mut column) = (1, 1);
+    for char in source.chars().take(at) {
+        if char == '\n' {
+            (line, column) = (line + 1, 1);
+        } else {
+            column += 1;
+        }
+    }
     CompileError {
         line,
         column,
@@ -75,8 +76,8 @@ impl Builder {
         })
     }
 
-    pub(crate) fn ident(&mut self, at: usize, name: &str) -> Parse<Expr> {
-        self.node(at, Kind::Ident(Arc::from(name)))
+    pub(crate) fn ident(&mut self, at: usize, name: &Arc<str>) -> Parse<Expr> {
+        self.node(at, Kind::Ident(Arc::clone(name)))
     }
 
     pub(crate) fn literal(&mut self, at: usize, value: Value<'static>) -> Parse<Expr> {
@@ -86,14 +87,14 @@ impl Builder {
     pub(crate) fn call(
         &mut self,
         at: usize,
-        function: &str,
+        function: impl Into<Function>,
         args: Vec<Expr>,
     ) -> Parse<Expr> {
         self.node(
             at,
             Kind::Call {
                 target: None,
-                function: Arc::from(function),
+                function: function.into(),
                 args,
             },
         )

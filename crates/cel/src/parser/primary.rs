@@ -1,11 +1,13 @@
 //! What an expression is made of: names, literals, lists and maps.
 
-use super::{EXPRESSION_STARTS, Parse, Parser, RESERVED, SyntaxError, recovery};
+use std::sync::Arc;
+
+use super::{EXPRESSION_STARTS, Parse, Parser, SyntaxError, is_reserved, recovery};
 use crate::ast::{Entry, Expr, Item, Kind};
 use crate::lexer::TokenKind;
 use crate::{Value, literal, macros};
 
-impl Parser {
+impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Parse<Expr> {
         let at = self.at();
         match self.kind() {
@@ -19,10 +21,8 @@ impl Parser {
     }
 
     fn signed_primary(&mut self, at: usize) -> Parse<Expr> {
-        let text = self
-            .token()
-            .map_or_else(String::new, |token| token.text.clone());
-        match text.as_str() {
+        let text = self.token().map_or("", |token| token.text);
+        match text {
             "(" => {
                 self.advance();
                 let inner = self.inside(&[")"])?;
@@ -55,18 +55,16 @@ impl Parser {
     }
 
     fn number_or_text(&mut self, at: usize, negative: bool) -> Parse<Expr> {
-        let text = self
-            .token()
-            .map_or_else(String::new, |token| token.text.clone());
+        let text = self.token().map_or("", |token| token.text);
         let value = match self.kind() {
-            TokenKind::Int => literal::int(&text, negative).map(Value::Int),
-            TokenKind::Uint if !negative => literal::uint(&text).map(Value::Uint),
-            TokenKind::Double => literal::double(&text, negative).map(Value::Double),
+            TokenKind::Int => literal::int(text, negative).map(Value::Int),
+            TokenKind::Uint if !negative => literal::uint(text).map(Value::Uint),
+            TokenKind::Double => literal::double(text, negative).map(Value::Double),
             TokenKind::String => {
-                literal::string(&text).map(|text| Value::String(text.into()))
+                literal::string(text).map(|text| Value::String(text.into()))
             }
             TokenKind::Bytes => {
-                literal::bytes(&text).map(|bytes| Value::Bytes(bytes.into()))
+                literal::bytes(text).map(|bytes| Value::Bytes(bytes.into()))
             }
             _ => return Err(self.unexpected(EXPRESSION_STARTS, false)),
         };
@@ -82,17 +80,17 @@ impl Parser {
     fn ident(&mut self) -> Parse<Expr> {
         let at = self.at();
         let name = self.name();
-        if RESERVED.contains(&&*name) {
+        if is_reserved(name) {
             return Err(SyntaxError {
                 at,
                 message: format!("reserved identifier: {name}"),
             });
         }
         let Some(open) = self.eat("(") else {
-            return self.builder.node(at, Kind::Ident(name));
+            return self.builder.node(at, Kind::Ident(Arc::from(name)));
         };
         let args = self.arguments()?;
-        macros::global(&mut self.builder, open, &name, args)
+        macros::global(&mut self.builder, open, name, args)
     }
 
     fn list(&mut self) -> Parse<Expr> {

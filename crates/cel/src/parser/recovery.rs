@@ -5,8 +5,14 @@
 use super::{EXPRESSION_STARTS, Parse, Parser, SyntaxError};
 use crate::lexer::{Token, TokenKind};
 
-/// Signs that begin an expression.
-const STARTS: [&str; 9] = ["[", "{", "(", ".", "-", "!", "true", "false", "null"];
+/// Whether the sign begins an expression.
+fn starts(sign: &str) -> bool {
+    matches!(
+        sign,
+        "[" | "{" | "(" | "." | "-" | "!" | "true" | "false" | "null"
+    )
+}
+
 /// Signs that go on with one.
 const CONTINUES: [&str; 18] = [
     "*", "/", "%", "+", "-", "<", "<=", ">", ">=", "==", "!=", "in", "&&", "||", "?",
@@ -46,22 +52,25 @@ const EXPRESSION: Opening = Opening {
     listed: EXPRESSION_STARTS,
 };
 
-impl Parser {
-    fn token_at(&self, ahead: usize) -> Option<&Token> {
-        self.tokens.get(self.next + ahead)
+impl<'s> Parser<'s> {
+    fn token_at(&self, ahead: usize) -> Option<Token<'s>> {
+        self.tokens.get(self.next + ahead).copied()
     }
 
     fn is_sign_at(&self, ahead: usize, signs: &[&str]) -> bool {
         self.token_at(ahead).is_some_and(|token| {
-            token.kind == TokenKind::Sign && signs.contains(&&*token.text)
+            token.kind == TokenKind::Sign && signs.contains(&token.text)
         })
     }
 
     fn starts_at(&self, ahead: usize) -> bool {
-        match self.token_at(ahead).map(|token| token.kind) {
-            None | Some(TokenKind::End | TokenKind::Backticks) => false,
-            Some(TokenKind::Sign) => self.is_sign_at(ahead, &STARTS),
-            Some(_) => true,
+        let Some(token) = self.token_at(ahead) else {
+            return false;
+        };
+        match token.kind {
+            TokenKind::End | TokenKind::Backticks => false,
+            TokenKind::Sign => starts(token.text),
+            _ => true,
         }
     }
 
@@ -115,10 +124,10 @@ impl Parser {
 
     /// Moves past a sign and returns where it stood, or should have stood.
     pub(super) fn expect(&mut self, sign: &str) -> Parse<usize> {
-        let wanted = format!("'{sign}'");
         if self.is(sign) {
             return Ok(self.advance());
         }
+        let wanted = format!("'{sign}'");
         if self.is_sign_at(1, &[sign]) {
             self.leave_out(&wanted, true)?;
             return Ok(self.advance());
@@ -170,15 +179,9 @@ impl Parser {
     pub(super) fn no_name(&self, dot: usize) -> SyntaxError {
         let token = self.token();
         let end = token.filter(|token| token.kind != TokenKind::End);
-        let end = end.map_or(self.source.len(), |token| {
-            token.at + token.text.chars().count()
-        });
-        let text: String = self
-            .source
-            .get(dot..end)
-            .unwrap_or_default()
-            .iter()
-            .collect();
+        let end = end.map_or(usize::MAX, |token| token.at + token.text.chars().count());
+        let rest = self.source.chars().skip(dot);
+        let text: String = rest.take(end.saturating_sub(dot)).collect();
         SyntaxError {
             at: self.at(),
             message: format!("Syntax error: no viable alternative at input '{text}'"),

@@ -33,7 +33,7 @@ impl<'t> Walk<'t> {
             _ => {}
         }
         let mut cost = costs.into_iter().fold(Range::ZERO, Range::plus);
-        let reference = self.tree.references.get(&expr.id);
+        let reference = self.tree.references.get(expr.id);
         let (overloads, receiver) = match reference {
             Some(Reference::Call {
                 overloads,
