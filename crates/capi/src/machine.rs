@@ -48,6 +48,42 @@ pub struct NodeLink {
     pub uid: Option<String>,
 }
 
+/// What is read of a Machine's `spec`, in either version.
+pub const SPEC: [&str; 7] = [
+    "bootstrap",
+    "clusterName",
+    "deletion",
+    "infrastructureRef",
+    "nodeDrainTimeout",
+    "nodeVolumeDetachTimeout",
+    "providerID",
+];
+
+/// What is read of its `status`.
+pub const STATUS: [&str; 6] = [
+    "bootstrapReady",
+    "conditions",
+    "infrastructureReady",
+    "initialization",
+    "nodeRef",
+    "phase",
+];
+
+/// The conditions that are read.
+pub const CONDITIONS: [&str; 11] = [
+    key::OWNER_REMEDIATED,
+    "BootstrapReady",
+    "Deleting",
+    "DrainingSucceeded",
+    "InfrastructureReady",
+    "NodeHealthy",
+    "NodeReady",
+    "PreDrainDeleteHookSucceeded",
+    "PreTerminateDeleteHookSucceeded",
+    "Ready",
+    "VolumeDetachSucceeded",
+];
+
 impl Machine {
     /// Reads a stored Machine of either version.
     ///
@@ -81,7 +117,10 @@ impl Machine {
             had_infrastructure: *had_infrastructure == Value::Bool(true),
             drain_timeout: timeout(spec, contract, "nodeDrainTimeout"),
             volume_detach_timeout: timeout(spec, contract, "nodeVolumeDetachTimeout"),
-            conditions: condition::read_all(object),
+            conditions: condition::read_all(object)
+                .into_iter()
+                .filter(|found| CONDITIONS.contains(&found.kind.as_str()))
+                .collect(),
         })
     }
 

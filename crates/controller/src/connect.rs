@@ -1,5 +1,7 @@
 //! Making a client of a kubeconfig that has been accepted.
 
+mod lines;
+
 use std::time::Duration;
 
 use kube::Client;
@@ -56,10 +58,13 @@ fn within(mut config: kube::Config, limit: Duration) -> Result<Client, kube::Err
     // An eviction that a disruption budget refuses is answered 429; the planner decides when
     // to ask again.
     config.default_retry = false;
-    let client = ClientBuilder::try_from(config)?
+    let client = ClientBuilder::try_from(config.clone())?
         .with_layer(&TimeoutLayer::new(limit))
         .build();
-    Ok(client)
+    if config.proxy_url.is_some() {
+        return Ok(client);
+    }
+    lines::share(client, &config, limit)
 }
 
 #[cfg(test)]

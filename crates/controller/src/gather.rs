@@ -13,6 +13,7 @@ use fivespot_plan::{Fact, Freshness, Places, Seen, Sighting, Unknown};
 use futures::future::join_all;
 use jiff::Timestamp;
 use kube::api::ApiResource;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::Key;
@@ -20,6 +21,7 @@ use crate::failure;
 use crate::memo::Memo;
 use crate::shape::Shape;
 use crate::shell::{Shell, cluster_api};
+pub(crate) use source::Answer;
 use source::Source;
 
 /// What a pass decides from.
@@ -97,7 +99,7 @@ async fn expect_cluster(source: &Source<'_>) {
 
 async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, NotYet> {
     let status = value["status"].clone();
-    let object: ScheduledMachine = match serde_json::from_value(value.clone()) {
+    let object = match ScheduledMachine::deserialize(&value) {
         Ok(object) => object,
         Err(error) => {
             let message = error.to_string();

@@ -45,6 +45,7 @@ mod run;
 mod serve;
 mod served;
 mod shape;
+mod shared;
 mod shell;
 mod start;
 mod store;

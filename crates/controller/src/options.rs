@@ -13,8 +13,9 @@ use crate::instrument::Instruments;
 use crate::lease::Terms;
 use crate::observe::{Observe, Silent};
 
-/// How many passes may be under way at a time unless told otherwise.
-const DEFAULT_MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(32).unwrap();
+/// How many passes may be under way at a time unless told otherwise: so many that an edge has its
+/// share of a server on which Cluster API is at work as well.
+const DEFAULT_MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 /// Where ScheduledMachines are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,7 +97,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// All namespaces, no other instance, workload access through [`Dial`], 32 passes at a time, no observer.
+    /// All namespaces, no other instance, workload access through [`Dial`], 64 passes at a
+    /// time, no observer.
     pub fn new(client: Client, clock: Clock) -> Self {
         Self {
             client,

@@ -216,8 +216,17 @@ impl Port {
             request = request.header(http::header::CONTENT_TYPE, content);
         }
         let request = request.body(body).map_err(kube::Error::HttpError)?;
-        self.0.request(request).await
+        self.0.request(request).await.map(without_bookkeeping)
     }
+}
+
+/// An answer without the list of who has written what: often half of it, and nobody here reads
+/// it. Many answers are held at a time at an edge.
+fn without_bookkeeping(mut answer: Value) -> Value {
+    if let Some(Value::Object(meta)) = answer.get_mut("metadata") {
+        meta.shift_remove("managedFields");
+    }
+    answer
 }
 
 /// Whether a text that somebody else has written can stand in a path, as one part of it.

@@ -1,6 +1,7 @@
 //! What is kept of an object in a cache, who is woken by it, and how it is found again.
 
 use fivespot_api::name;
+use fivespot_capi::machine;
 use kube::api::ApiResource;
 use serde_json::{Map, Value};
 
@@ -48,17 +49,28 @@ impl Shape {
         let meta = &object["metadata"];
         let own = Key::new(text(&meta["namespace"]), text(&meta["name"]));
         let (wakes, terms) = self.links(&object, &own);
-        strip_metadata(&mut object);
+        self.cut(&mut object);
+        Object::new(object, wakes, terms)
+    }
+
+    /// Cuts `object` down to what is read of it.
+    pub(crate) fn cut(&self, object: &mut Value) {
+        strip_metadata(object);
         match self {
-            Self::ScheduledMachine | Self::Machine => {}
+            Self::ScheduledMachine => {}
+            Self::Machine => {
+                keep_only(&mut object["spec"], &machine::SPEC);
+                keep_only(&mut object["status"], &machine::STATUS);
+                keep_conditions(object, &machine::CONDITIONS);
+            }
             Self::Cluster => {
                 keep_only(&mut object["spec"], &["paused"]);
                 let kept = ["infrastructureReady", "initialization", "conditions"];
                 keep_only(&mut object["status"], &kept);
-                keep_conditions(&mut object, &["ControlPlaneInitialized"]);
+                keep_conditions(object, &["ControlPlaneInitialized"]);
             }
             Self::Provider => {
-                keep_only(&mut object, &["apiVersion", "kind", "metadata", "status"]);
+                keep_only(object, &["apiVersion", "kind", "metadata", "status"]);
                 let kept = ["ready", "initialization", "conditions"];
                 keep_only(&mut object["status"], &kept);
             }
@@ -66,10 +78,10 @@ impl Shape {
                 let kept = ["providerID", "unschedulable", "taints"];
                 keep_only(&mut object["spec"], &kept);
                 keep_only(&mut object["status"], &["conditions"]);
-                keep_conditions(&mut object, &["Ready"]);
+                keep_conditions(object, &["Ready"]);
             }
             Self::AgentConfig(_) => {
-                keep_only(&mut object, &["apiVersion", "kind", "metadata", "data"]);
+                keep_only(object, &["apiVersion", "kind", "metadata", "data"]);
                 keep_only(&mut object["data"], &[name::RECLAIM_CONFIG_KEY]);
             }
             Self::Pod(_) => {
@@ -77,7 +89,6 @@ impl Shape {
                 keep_only(&mut object["status"], &["phase"]);
             }
         }
-        Object::new(object, wakes, terms)
     }
 
     /// Whether the watches of this shape show `object`.

@@ -19,11 +19,13 @@ use fivespot_api::{Phase, name};
 use crate::definitions::follow_definitions;
 use crate::desk::Desk;
 use crate::feed::{Feed, Health, Task};
+use crate::gather::Answer;
 use crate::metrics::{Counted, Metrics};
 use crate::port::Port;
 use crate::queue::Backoff;
 use crate::served::Served;
 use crate::shape::{Shape, cluster_term};
+use crate::shared::Shared;
 use crate::start::Starts;
 use crate::store::Target;
 use crate::tenure::{Claim, Tenure};
@@ -31,6 +33,9 @@ use crate::watch::{Course, follow};
 use crate::work::Work;
 use crate::workload::{Workload, pods_of};
 use crate::{Coordination, Key, Namespaces, Options, Standing};
+
+/// How many objects a list brings at a time.
+const PAGE: u32 = 100;
 
 /// The options, the queue, the caches and what is remembered of each ScheduledMachine.
 pub(crate) struct Shell {
@@ -44,6 +49,8 @@ pub(crate) struct Shell {
     pub(crate) tenure: Tenure,
     starts: Mutex<Starts>,
     pub(crate) served: Served,
+    /// Live reads of what many ScheduledMachines have in common.
+    pub(crate) shared: Shared<Answer>,
     pub(crate) scheduled_machines: Arc<Feed>,
     standing: Mutex<Standing>,
     tables: Mutex<Tables>,
@@ -90,6 +97,7 @@ impl Shell {
             work: Work::new(options.clock.clone(), backoff),
             tenure: Tenure::new(options.clock.clone(), claim),
             served: Served::new(port.clone()),
+            shared: Shared::default(),
             port,
             scheduled_machines: feed,
             starts: Mutex::new(Starts::at_most(options.max_starts_per_minute)),
@@ -177,7 +185,7 @@ impl Shell {
     /// Begins to watch the ScheduledMachines and the kinds that are served.
     pub(crate) fn start(self: &Arc<Self>) {
         let feed = self.scheduled_machines.clone();
-        self.watch(&feed, &watcher::Config::default());
+        self.watch(&feed, &everything());
         self.spawn_detached(follow_definitions(self.clone()));
     }
 
@@ -214,9 +222,9 @@ impl Shell {
     ) -> Arc<Feed> {
         let config = match shape {
             Shape::Machine | Shape::Provider => {
-                watcher::Config::default().labels(name::SCHEDULED_MACHINE_LABEL)
+                everything().labels(name::SCHEDULED_MACHINE_LABEL)
             }
-            _ => watcher::Config::default(),
+            _ => everything(),
         };
         let cache = cache_name(resource);
         let (feed, is_new) = self.ensure(cache, resource.clone(), shape);
@@ -443,6 +451,11 @@ impl Shell {
             .flat_map(|feed| feed.store.found_by(term))
             .collect()
     }
+}
+
+/// What most watches ask for. A list comes in pieces that are small beside what is kept of it.
+fn everything() -> watcher::Config {
+    watcher::Config::default().page_size(PAGE)
 }
 
 /// The name of the cache of a kind of the management cluster.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::Key;
@@ -69,6 +70,14 @@ impl Object {
             meta.insert("resourceVersion".to_owned(), Value::String(version));
         }
         value
+    }
+
+    /// As much of it as `T` is made of, its version left out.
+    ///
+    /// # Errors
+    /// `T` is made of something that it lacks.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_str(&self.text)
     }
 
     fn is_same_but_for_its_version(&self, other: &Self) -> bool {

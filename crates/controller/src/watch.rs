@@ -8,6 +8,7 @@ use fivespot_plan::Unknown;
 use futures::StreamExt as _;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::watcher::{self, Event, watcher};
+use serde_json::{Map, Value};
 
 use crate::Key;
 use crate::failure;
@@ -81,7 +82,7 @@ fn take(shell: &Shell, feed: &Feed, part: &Part, event: Event<DynamicObject>) ->
             false
         }
         Event::InitApply(object) => {
-            if let Some((key, object)) = kept(feed, &object) {
+            if let Some((key, object)) = kept(feed, object) {
                 feed.store.list(part, key, object);
             }
             false
@@ -92,7 +93,7 @@ fn take(shell: &Shell, feed: &Feed, part: &Part, event: Event<DynamicObject>) ->
             true
         }
         Event::Apply(object) => {
-            if let Some((key, object)) = kept(feed, &object) {
+            if let Some((key, object)) = kept(feed, object) {
                 shell.wake(feed.store.put(part, &key, object));
             }
             false
@@ -107,10 +108,33 @@ fn take(shell: &Shell, feed: &Feed, part: &Part, event: Event<DynamicObject>) ->
     }
 }
 
-fn kept(feed: &Feed, object: &DynamicObject) -> Option<(Key, Object)> {
-    // An object that was read as JSON can be written as JSON.
-    let value = serde_json::to_value(object).ok()?;
-    Some((key_of(object), feed.shape.keep(value, &feed.resource)))
+fn kept(feed: &Feed, object: DynamicObject) -> Option<(Key, Object)> {
+    let key = key_of(&object);
+    let value = json(object)?;
+    Some((key, feed.shape.keep(value, &feed.resource)))
+}
+
+/// The object as it was sent, but for the bookkeeping of who has written what: half of it, which
+/// nobody here reads.
+fn json(object: DynamicObject) -> Option<Value> {
+    let DynamicObject {
+        types,
+        mut metadata,
+        data,
+    } = object;
+    metadata.managed_fields = None;
+    let mut fields = match data {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    if let Some(types) = types {
+        fields.insert("apiVersion".to_owned(), Value::String(types.api_version));
+        fields.insert("kind".to_owned(), Value::String(types.kind));
+    }
+    // What was read as JSON can be written as JSON.
+    let metadata = serde_json::to_value(metadata).ok()?;
+    fields.insert("metadata".to_owned(), metadata);
+    Some(Value::Object(fields))
 }
 
 fn key_of(object: &DynamicObject) -> Key {

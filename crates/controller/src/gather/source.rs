@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use fivespot_capi::{Contract, Reference, version};
-use fivespot_plan::{Fact, Freshness};
+use fivespot_plan::{Fact, Freshness, Unknown};
 use kube::api::ApiResource;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::NotYet;
@@ -16,6 +17,34 @@ use crate::memo::Memo;
 use crate::port::Address;
 use crate::shape::Shape;
 use crate::shell::Shell;
+
+/// What a live read came to.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    found: Result<Option<Value>, Refused>,
+    /// How many lists the cache had begun before it was sent.
+    lists_begun: u64,
+}
+
+/// Why it has found nothing out.
+#[derive(Clone, Debug)]
+struct Refused {
+    /// The HTTP status; none where no answer came.
+    code: Option<u16>,
+    unknown: Unknown,
+}
+
+/// As much of a ScheduledMachine as names its Cluster.
+#[derive(Deserialize)]
+struct Asking {
+    spec: AskingSpec,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AskingSpec {
+    cluster_name: String,
+}
 
 /// For whom is gathered, and how.
 pub(super) struct Source<'a> {
@@ -65,8 +94,8 @@ impl Source<'_> {
     /// The Cluster that the cache says is asked for.
     pub(super) fn asked_for(&self) -> Option<String> {
         let shown = self.shell.scheduled_machines.store.get(self.key)?;
-        let name = shown.value()["spec"]["clusterName"].take();
-        name.as_str().map(str::to_owned)
+        let shown: Asking = shown.read().ok()?;
+        Some(shown.spec.cluster_name)
     }
 
     async fn live(&self, feed: &Feed, name: &str) -> Fact<Option<Value>> {
@@ -75,24 +104,47 @@ impl Source<'_> {
         if let Fact::Known(known) = self.memo.get(&feed.name, &at) {
             return Fact::Known(known);
         }
+        // Many machines open together in one Cluster.
+        let answer = if feed.shape == Shape::Cluster {
+            let ask = self.ask(feed, name);
+            self.shell.shared.read(&feed.name, &at, ask).await
+        } else {
+            self.ask(feed, name).await
+        };
+        match answer.found {
+            Ok(found) => {
+                self.memo.read(&feed.name, &at, found.clone());
+                self.outrun(feed, (&at, found.as_ref()), answer.lists_begun);
+                Fact::Known(found)
+            }
+            Err(Refused { code, unknown }) => {
+                if code == Some(404) {
+                    self.shell.has_moved(feed).await;
+                }
+                Fact::Unknown(unknown)
+            }
+        }
+    }
+
+    async fn ask(&self, feed: &Feed, name: &str) -> Answer {
+        let namespace = &self.key.namespace;
         let address = Address {
             resource: &feed.resource,
             namespace: Some(namespace),
             name,
         };
         let lists_begun = feed.store.lists_begun(namespace);
-        match self.shell.port.get(&address).await {
-            Ok(found) => {
-                self.memo.read(&feed.name, &at, found.clone());
-                self.outrun(feed, (&at, found.as_ref()), lists_begun);
-                Fact::Known(found)
-            }
-            Err(error) => {
-                if failure::code(&error) == Some(404) {
-                    self.shell.has_moved(feed).await;
-                }
-                Fact::Unknown(failure::unknown(&error))
-            }
+        let mut found = self.shell.port.get(&address).await;
+        // Many are held at a time, and only this is read.
+        if let Ok(Some(found)) = &mut found {
+            feed.shape.cut(found);
+        }
+        Answer {
+            found: found.map_err(|error| Refused {
+                code: failure::code(&error),
+                unknown: failure::unknown(&error),
+            }),
+            lists_begun,
         }
     }
 

@@ -63,6 +63,14 @@ impl Service<Request<Body>> for Counted {
     }
 }
 
+/// Whether the answer is a stream that goes on until somebody ends it.
+pub(crate) fn is_watch(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    query
+        .split('&')
+        .any(|pair| pair == "watch=true" || pair == "watch=1")
+}
+
 /// The verb, as Kubernetes' authorizers call it, and the resource, with its subresource; what
 /// is no resource is `discovery`.
 fn asked(method: &Method, uri: &Uri) -> (&'static str, String) {
@@ -81,12 +89,8 @@ fn asked(method: &Method, uri: &Uri) -> (&'static str, String) {
         [resource, _] => ((*resource).to_owned(), true),
         [resource, _, subresource, ..] => (format!("{resource}/{subresource}"), true),
     };
-    let query = uri.query().unwrap_or_default();
-    let is_watch = query
-        .split('&')
-        .any(|pair| pair == "watch=true" || pair == "watch=1");
     let verb = match (method, is_named) {
-        (&Method::GET, _) if is_watch => "watch",
+        (&Method::GET, _) if is_watch(uri) => "watch",
         (&Method::GET, true) => "get",
         (&Method::GET, false) => "list",
         (&Method::POST, _) => "create",

@@ -37,6 +37,59 @@ fn node(heartbeat: &str, ready: &str) -> Value {
     })
 }
 
+/// Machines with everything that is read, and more.
+fn whole_machines() -> [Value; 2] {
+    let conditions: Vec<Value> = machine::CONDITIONS
+        .into_iter()
+        .chain(["Updating"])
+        .map(|kind| json!({"type": kind, "status": "True", "reason": "R", "message": kind}))
+        .collect();
+    let reference = json!({"apiGroup": "g", "kind": "K", "name": "worker"});
+    let old = json!({"apiVersion": "g/v1", "kind": "K", "name": "worker"});
+    let mut new = machine();
+    new["spec"]["bootstrap"] = json!({"configRef": reference});
+    new["spec"]["infrastructureRef"] = reference;
+    new["spec"]["version"] = json!("v1.36.0");
+    new["spec"]["deletion"] =
+        json!({"nodeDrainTimeoutSeconds": 7, "nodeVolumeDetachTimeoutSeconds": 8});
+    new["status"] = json!({
+        "phase": "Running", "nodeRef": {"name": "node-1"}, "conditions": conditions,
+        "initialization":
+            {"bootstrapDataSecretCreated": true, "infrastructureProvisioned": true},
+        "deprecated": {"v1beta1": {"conditions": conditions}}, "addresses": ["10.0.0.1"],
+    });
+    let mut older = new.clone();
+    older["apiVersion"] = json!("cluster.x-k8s.io/v1beta1");
+    older["spec"]["bootstrap"] = json!({"configRef": old});
+    older["spec"]["infrastructureRef"] = old;
+    older["spec"]["nodeDrainTimeout"] = json!("7s");
+    older["spec"]["nodeVolumeDetachTimeout"] = json!("8s");
+    older["status"]["nodeRef"] = json!({"name": "node-1", "uid": "n"});
+    older["status"]["bootstrapReady"] = json!(true);
+    older["status"]["infrastructureReady"] = json!(true);
+    [new, older]
+}
+
+#[test]
+fn what_is_kept_of_a_machine_reads_like_all_of_it() {
+    for whole in whole_machines() {
+        let read = fivespot_capi::Machine::read(&whole).unwrap();
+        let kept = Shape::Machine.keep(whole, &resource("Machine")).value();
+        assert_eq!(fivespot_capi::Machine::read(&kept).unwrap(), read);
+        let has_all = read.bootstrap.is_some()
+            && read.infrastructure.is_some()
+            && read.had_bootstrap
+            && read.had_infrastructure
+            && read.drain_timeout.is_some()
+            && read.volume_detach_timeout.is_some();
+        assert!(has_all, "{read:?}");
+        for dropped in ["deprecated", "addresses"] {
+            assert!(kept["status"].get(dropped).is_none(), "{dropped}");
+        }
+        assert!(!kept.to_string().contains("Updating"));
+    }
+}
+
 #[test]
 fn a_machine_wakes_the_scheduled_machine_that_its_label_names() {
     let kept = Shape::Machine.keep(machine(), &resource("Machine"));
