@@ -9,6 +9,7 @@ mod list_type;
 pub(crate) mod node;
 mod number;
 mod prune;
+mod quick;
 mod structure;
 
 use serde_json::Value;

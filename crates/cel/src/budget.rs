@@ -81,6 +81,18 @@ impl Budget {
         Ok(())
     }
 
+    /// Adds so many steps of 1 to the running call, and stops at the first that is one too
+    /// many.
+    pub(crate) fn charge_steps(&mut self, steps: u64) -> Result<(), RunError> {
+        let sum = self.call.saturating_add(steps);
+        if steps > 0 && sum > self.per_call {
+            self.call = self.call.max(self.per_call).saturating_add(1);
+            return Err(RunError::CallLimit);
+        }
+        self.call = sum;
+        Ok(())
+    }
+
     /// What the running call was charged so far.
     pub(crate) fn in_call(&self) -> u64 {
         self.call

@@ -222,6 +222,14 @@ pub(crate) fn of_call(
     }
 }
 
+/// How often looking for a known part costs what traversing the text does.
+pub(crate) fn search_times(formula: Formula, part: &str) -> u64 {
+    match formula {
+        Formula::TextSearch => tenths(part.chars().count() as u64),
+        _ => 1,
+    }
+}
+
 /// Flattening a list of this size by this many levels, one if none are given.
 fn flatten(size: u64, levels: Option<&Value<'_>>) -> u64 {
     let levels = match levels {
@@ -255,11 +263,13 @@ fn self_compare(list: Option<&Value<'_>>, size: u64) -> u64 {
     clippy::cast_sign_loss,
     reason = "sizes are far below 2^52"
 )]
-fn tenths(size: u64) -> u64 {
+pub(crate) fn tenths(size: u64) -> u64 {
     if size <= 10 {
         return size.min(1);
     }
-    (size as f64 * 0.1).ceil() as u64
+    let tenth = size as f64 * 0.1;
+    let whole = tenth as u64;
+    whole + u64::from((whole as f64) < tenth)
 }
 
 /// A size times a factor, rounded down.
@@ -274,7 +284,7 @@ fn scaled(size: u64, factor: f64) -> u64 {
 }
 
 /// Text is one longer than it is, so that an expensive pattern costs on empty text too.
-fn pattern(text: u64, pattern: u64) -> u64 {
+pub(crate) fn pattern(text: u64, pattern: u64) -> u64 {
     tenths(text.saturating_add(1)).saturating_mul(pattern.div_ceil(4))
 }
 

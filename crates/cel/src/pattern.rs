@@ -7,6 +7,7 @@
 
 mod compiled;
 mod plain;
+mod table;
 
 pub use compiled::Pattern;
 

@@ -1,6 +1,7 @@
 //! Turns checked expressions into what the evaluator walks.
 
 mod constant;
+mod name;
 mod node;
 
 use std::sync::Arc;
@@ -11,12 +12,15 @@ use crate::cost::Formula;
 use crate::library::regex::compiled;
 use crate::library::{self, Overload};
 use crate::pattern::Pattern;
-use crate::{RunError, Value};
+use crate::{RunError, Value, cost};
 
 use constant::{
     constant_list, constant_map, is_conversion, is_dispatched, member, qualified, single,
 };
-pub(crate) use node::{Attribute, Bind, Call, FoldNode, Key, Node, Qualifier, Root, Way};
+pub(crate) use name::Name;
+pub(crate) use node::{
+    Attribute, Bind, Call, FoldNode, Key, Node, Qualifier, Root, TextTest, Way,
+};
 
 /// A plan with the variables it reads and the slots it needs.
 #[derive(Debug)]
@@ -70,7 +74,7 @@ impl Planner<'_> {
                     return Ok(self.ident(expr, field));
                 }
                 let operand = self.node(operand)?;
-                let key = Key::Const(Value::String(Arc::clone(field).into()));
+                let key = Key::Name(Name::new(Arc::clone(field)));
                 let mut attribute = qualified(
                     operand,
                     Qualifier {
@@ -197,6 +201,7 @@ impl Planner<'_> {
                 let optional = function != operator::INDEX;
                 let [operand, index] = sides;
                 let key = match index {
+                    Node::Const(Value::String(name)) => Key::Name(Name::new(name)),
                     Node::Const(value) => Key::Const(value),
                     other => Key::Computed(other),
                 };
@@ -234,7 +239,7 @@ impl Planner<'_> {
             .first()
             .map_or(function, |overload| overload.function);
         let formula = Formula::of(name, single(&overloads));
-        let way = way(name, &overloads, &args)?;
+        let way = way((name, formula), &overloads, &args)?;
         let adds = matches!(function, operator::ADD | operator::MAP_INSERT);
         let accumulator = match args.first() {
             Some(Node::Attribute(Attribute {
@@ -247,7 +252,7 @@ impl Planner<'_> {
             _ => None,
         };
         let in_order = args.len() > 2
-            || matches!(way, Way::Pattern { .. })
+            || matches!(way, Way::Pattern { .. } | Way::Matches { .. })
             || is_dispatched(name, &overloads);
         Ok(Node::Call(Call {
             overloads,
@@ -307,22 +312,45 @@ impl Planner<'_> {
 }
 
 /// How a call of these overloads comes to its result.
-fn way(function: &str, overloads: &[&'static Overload], args: &[Node]) -> Planned<Way> {
+fn way(
+    (function, formula): (&str, Formula),
+    overloads: &[&'static Overload],
+    args: &[Node],
+) -> Planned<Way> {
     if let (Some(run), Some(Node::Const(source @ Value::String(text)))) =
         (compiled(function), args.get(1))
     {
-        return Ok(Way::Pattern {
-            run,
-            pattern: Pattern::new(text).map_err(RunError::text)?,
-            size: source.cost_size(),
+        let pattern = Pattern::new(text).map_err(RunError::text)?;
+        let size = source.cost_size();
+        return Ok(match (function, formula, args) {
+            ("matches", Formula::Pattern, [_, _]) => Way::Matches { pattern, size },
+            _ => Way::Pattern { run, pattern, size },
         });
     }
+    if let [_, Node::Const(Value::String(part))] = args
+        && let Some(test) = text_test(single(overloads))
+    {
+        let times = cost::search_times(formula, part);
+        return Ok(Way::Text { test, times });
+    }
     Ok(match single(overloads) {
+        Some("logical_not") if args.len() == 1 => Way::Not,
         Some("optional_of") => Way::Some,
         Some("optional_hasValue") => Way::HasValue,
         Some("optional_value") => Way::Value,
         _ => Way::Overload,
     })
+}
+
+/// The test of text for a known part that an overload is.
+fn text_test(overload: Option<&str>) -> Option<TextTest> {
+    let test: TextTest = match overload? {
+        "contains_string" => |text, part| text.contains(part),
+        "starts_with_string" => |text, part| text.starts_with(part),
+        "ends_with_string" => |text, part| text.ends_with(part),
+        _ => return None,
+    };
+    Some(test)
 }
 
 fn is_lookup(function: &str) -> bool {

@@ -20,7 +20,7 @@ pub struct Program {
 }
 
 /// As many variables of folds as nearly all expressions have.
-const FEW: usize = 2;
+const FEW: usize = 4;
 
 /// A variable that the expression reads, with its declared type.
 #[derive(Debug)]
@@ -88,19 +88,33 @@ impl Program {
         activation: &dyn Activation<'v>,
         budget: &mut Budget,
     ) -> Result<Value<'v>, RunError> {
+        match self.plan.slots {
+            0 => self.run_in(&mut [], activation, budget),
+            1 => self.run_in(&mut [Slot::Unset], activation, budget),
+            slots if slots <= FEW => {
+                self.run_in(&mut [const { Slot::Unset }; FEW], activation, budget)
+            }
+            slots => {
+                let mut many = Vec::new();
+                many.resize_with(slots, || Slot::Unset);
+                self.run_in(&mut many, activation, budget)
+            }
+        }
+    }
+
+    fn run_in<'v>(
+        &'v self,
+        slots: &mut [Slot<'v>],
+        activation: &dyn Activation<'v>,
+        budget: &mut Budget,
+    ) -> Result<Value<'v>, RunError> {
         budget.begin_call();
-        let (mut few, mut many) = ([const { Slot::Unset }; FEW], Vec::new());
-        let slots = if let Some(few) = few.get_mut(..self.plan.slots) {
-            few
-        } else {
-            many.resize_with(self.plan.slots, || Slot::Unset);
-            many.as_mut_slice()
-        };
         let mut run = Run {
             declared: &self.declared,
             activation,
             budget,
             slots,
+            failed: None,
         };
         let result = run.eval(&self.plan.root);
         match (result, budget.end_call()) {

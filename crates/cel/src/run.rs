@@ -3,11 +3,13 @@
 mod attribute;
 mod fold;
 mod maybe;
+mod path;
+mod truth;
 
-use crate::library::{self, no_such_overload};
+use crate::library;
 use crate::plan::{Call, Node, Way};
 use crate::program::Declared;
-use crate::value::{Entries, Map, same};
+use crate::value::{Entries, Map};
 use crate::{Activation, Budget, RunError, Value, cost};
 
 pub(crate) use fold::Slot;
@@ -22,6 +24,8 @@ pub(crate) struct Run<'r, 'v> {
     pub(crate) budget: &'r mut Budget,
     /// The variables of folds; each has a slot of its own.
     pub(crate) slots: &'r mut [Slot<'v>],
+    /// The error that [`truth::Truth::Failed`] stands for, and nothing at other times.
+    pub(crate) failed: Option<RunError>,
 }
 
 impl<'v> Run<'_, 'v> {
@@ -30,15 +34,12 @@ impl<'v> Run<'_, 'v> {
         match node {
             Node::Const(value) => Ok(value.borrowed()),
             Node::Attribute(attribute) => self.attribute(attribute),
-            Node::And(terms) => self.logical(terms, false),
-            Node::Or(terms) => self.logical(terms, true),
-            Node::Equal { sides, negated } => self.equal(sides, *negated),
-            Node::Member { wanted, set } => {
-                let wanted = self.eval(wanted)?;
-                Ok(Value::Bool(set.contains(&wanted)))
-            }
             Node::Call(call) => self.call(call),
-            Node::NotFalse { argument } => self.not_false(argument),
+            Node::And(_)
+            | Node::Or(_)
+            | Node::Equal { .. }
+            | Node::Member { .. }
+            | Node::NotFalse { .. } => self.truth_as_value(node),
             Node::Alternative { sides, unwrap } => self.alternative(sides, *unwrap),
             Node::List(items) => self.list(items),
             Node::Map(entries) => self.map(entries),
@@ -47,60 +48,14 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// `&&` and `||`: any term that decides does so whatever the others are.
-    fn logical(&mut self, terms: &'v [Node], decisive: bool) -> Outcome<'v> {
-        let mut failed = None;
-        for term in terms {
-            let error = match self.eval(term) {
-                Ok(Value::Bool(value)) if value == decisive => {
-                    return Ok(Value::Bool(decisive));
-                }
-                Ok(Value::Bool(_)) => continue,
-                Ok(_) => RunError::NO_SUCH_OVERLOAD,
-                Err(error) if error.ends_run() => return Err(error),
-                Err(error) => error,
-            };
-            failed.get_or_insert(error);
-        }
-        failed.map_or(Ok(Value::Bool(!decisive)), Err)
+    fn truth_as_value(&mut self, node: &'v Node) -> Outcome<'v> {
+        let truth = self.truth(node);
+        self.outcome(truth).map(Value::Bool)
     }
 
     /// Evaluates without giving up on an error that only this value has.
     fn attempt(&mut self, node: &'v Node) -> Result<Outcome<'v>, RunError> {
         carried_on(self.eval(node))
-    }
-
-    fn equal(&mut self, sides: &'v [Node; 2], negated: bool) -> Outcome<'v> {
-        let [left, right] = sides;
-        if let Node::Const(Value::Null) = right {
-            return self.null(left, negated);
-        }
-        let (left, right) = (self.attempt(left)?, self.attempt(right)?);
-        let sides = [&left, &right].map(|side| side.as_ref().unwrap_or(&Value::Null));
-        self.budget.charge(cost::comparison(sides))?;
-        match same(&left?, &right?) {
-            Some(equal) => Ok(Value::Bool(equal != negated)),
-            // What cannot be compared is at any rate not equal.
-            None if negated => Ok(Value::Bool(true)),
-            None => no_such_overload(),
-        }
-    }
-
-    /// `x == null` and `x != null`
-    fn null(&mut self, value: &'v Node, negated: bool) -> Outcome<'v> {
-        let value = self.attempt(value)?;
-        let sides = [value.as_ref().unwrap_or(&Value::Null), &Value::Null];
-        self.budget.charge(cost::comparison(sides))?;
-        Ok(Value::Bool(value?.is_null() != negated))
-    }
-
-    fn not_false(&mut self, argument: &'v Node) -> Outcome<'v> {
-        let value = self.attempt(argument)?;
-        self.budget.charge(1)?;
-        Ok(match value {
-            Ok(Value::Bool(value)) => Value::Bool(value),
-            _ => Value::Bool(true),
-        })
     }
 
     fn alternative(&mut self, sides: &'v [Node; 2], unwrap: bool) -> Outcome<'v> {
@@ -176,6 +131,10 @@ impl<'v> Run<'_, 'v> {
     fn call(&mut self, call: &'v Call) -> Outcome<'v> {
         if let Some(slot) = call.accumulator {
             return self.accumulate(call, slot);
+        }
+        if call.way.is_test() {
+            let truth = self.predicate(call);
+            return self.outcome(truth).map(Value::Bool);
         }
         match (&call.way, &*call.args) {
             (Way::Pattern { .. }, [text, Node::Const(source)]) => {

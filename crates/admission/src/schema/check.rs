@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::found::{Found, Outcome, Spot};
 use super::node::{Additional, Checks, Node};
 use super::number;
+use super::quick;
 use super::ratchets;
 use crate::correlate::Old;
 use crate::field::Path;
@@ -54,6 +55,9 @@ impl Checker {
         old: Option<&Value>,
         prefix: &str,
     ) -> Vec<FieldError> {
+        if !self.of_default && quick::is_surely_valid(node, value, self.version) {
+            return Vec::new();
+        }
         let spot = Spot {
             path: &Path::Root,
             prefix,

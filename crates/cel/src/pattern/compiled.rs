@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+use super::table::Table;
 use super::{go_words, plain, translate};
 
 /// A regular expression whose syntax is known to be right. Its automaton is built when it is
@@ -19,6 +20,8 @@ pub struct Pattern(Arc<Compiled>);
 struct Compiled {
     /// In the syntax of the `regex` crate.
     translated: String,
+    /// Nothing in it where a table would get too large, or is not worth trying.
+    table: OnceLock<Option<Table>>,
     /// Nothing where there is no automaton, which then matches nothing: not to be had, as
     /// what could grow too large is built at once.
     automaton: OnceLock<Option<Regex>>,
@@ -66,14 +69,22 @@ impl Pattern {
         }
         Ok(Self(Arc::new(Compiled {
             translated,
+            table: OnceLock::new(),
             automaton,
         })))
     }
 
     /// Whether the pattern matches somewhere in `text`.
     pub fn is_match(&self, text: &str) -> bool {
-        self.automaton()
-            .is_some_and(|automaton| automaton.is_match(text))
+        let Compiled {
+            translated, table, ..
+        } = &*self.0;
+        match table.get_or_init(|| Table::of(translated)) {
+            Some(table) => table.is_match(text),
+            None => self
+                .automaton()
+                .is_some_and(|automaton| automaton.is_match(text)),
+        }
     }
 
     /// The pattern in the syntax of the `regex` crate.
@@ -93,6 +104,7 @@ impl Pattern {
         let Compiled {
             translated,
             automaton,
+            ..
         } = &*self.0;
         automaton
             .get_or_init(|| Regex::new(translated).ok())

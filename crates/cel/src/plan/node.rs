@@ -7,6 +7,8 @@ use crate::library::Overload;
 use crate::library::regex::RunCompiled;
 use crate::pattern::Pattern;
 
+use super::name::Name;
+
 /// One step of an evaluation.
 #[derive(Debug)]
 pub(crate) enum Node {
@@ -81,12 +83,25 @@ impl Node {
         }
     }
 
+    /// Whether it is true, false or an error, and never another value.
+    pub(crate) fn is_test(&self) -> bool {
+        match self {
+            Node::And(_)
+            | Node::Or(_)
+            | Node::Equal { .. }
+            | Node::Member { .. }
+            | Node::NotFalse { .. } => true,
+            Node::Call(call) => call.way.is_test(),
+            _ => false,
+        }
+    }
+
     /// Whether it is a variable and fields of known names, which cost the same every time.
     fn is_path(&self) -> bool {
         let Node::Attribute(attribute) = self else {
             return false;
         };
-        let is_name = |it: &Qualifier| matches!(it.key, Key::Const(Value::String(_)));
+        let is_name = |it: &Qualifier| matches!(it.key, Key::Name(_));
         matches!(attribute.root, Root::Variable(_) | Root::Local(_))
             && !attribute.test
             && attribute.qualifiers.iter().all(is_name)
@@ -148,6 +163,9 @@ pub(crate) struct Qualifier {
 
 #[derive(Debug)]
 pub(crate) enum Key {
+    /// A field, or an index that is a known text.
+    Name(Name),
+    /// An index that is known and no text.
     Const(Value<'static>),
     Computed(Node),
 }
@@ -178,13 +196,37 @@ pub(crate) enum Way {
     HasValue,
     /// `x.value()`
     Value,
-    /// With a pattern that is a constant.
+    /// `!x`
+    Not,
+    /// `x.matches('…')`
+    Matches {
+        pattern: Pattern,
+        /// Of the source, as costs count it.
+        size: u64,
+    },
+    /// `x.contains('…')` and the like.
+    Text {
+        test: TextTest,
+        /// How often the cost of traversing the text is paid.
+        times: u64,
+    },
+    /// Another function with a pattern that is a constant.
     Pattern {
         run: RunCompiled,
         pattern: Pattern,
         /// Of the source, as costs count it.
         size: u64,
     },
+}
+
+/// Looks for a part, the second, in a text.
+pub(crate) type TextTest = fn(&str, &str) -> bool;
+
+impl Way {
+    /// Whether the result is a boolean that needs no other value on the way.
+    pub(crate) fn is_test(&self) -> bool {
+        matches!(self, Self::Not | Self::Matches { .. } | Self::Text { .. })
+    }
 }
 
 /// A name for a value, which is computed when it is first read.

@@ -9,7 +9,7 @@ use super::{Outcome, Run, carried_on};
 use crate::activation::Binding;
 use crate::library::no_such_overload;
 use crate::library::standard::index;
-use crate::plan::{Attribute, Key, Node, Qualifier, Root};
+use crate::plan::{Attribute, Key, Name, Node, Qualifier, Root};
 use crate::value::Map;
 use crate::{RunError, Type, Value, cost};
 
@@ -18,6 +18,21 @@ enum Found<'v> {
     Value(Value<'v>),
     /// Nothing, which is only allowed after `?`.
     Nothing,
+}
+
+/// A variable as it is given: JSON is not read before it is known how much of it is wanted.
+enum Read<'v> {
+    Json(&'v Json, &'v Type),
+    Value(Value<'v>),
+}
+
+impl<'v> Read<'v> {
+    fn value(self) -> Outcome<'v> {
+        match self {
+            Self::Json(json, ty) => bound(Binding::Json(json), ty),
+            Self::Value(value) => Ok(value),
+        }
+    }
 }
 
 impl<'v> Run<'_, 'v> {
@@ -29,7 +44,8 @@ impl<'v> Run<'_, 'v> {
             _ if attribute.test || !attribute.qualifiers.is_empty() => None,
             Root::Local(slot) => Some(self.local(*slot)),
             Root::Variable(variable) => {
-                Some(self.variable(*variable, &mut [].as_slice()))
+                let read = self.variable(*variable, &mut [].as_slice());
+                Some(read.and_then(Read::value))
             }
             _ => None,
         };
@@ -75,16 +91,22 @@ impl<'v> Run<'_, 'v> {
         let mut qualifiers = &*attribute.qualifiers;
         let root = match &attribute.root {
             Root::Variable(variable) => {
-                Maybe::of(self.variable(*variable, &mut qualifiers)?)
+                match self.variable(*variable, &mut qualifiers)? {
+                    Read::Json(json, ty) => {
+                        return self.walk((json, ty), qualifiers, attribute.test);
+                    }
+                    Read::Value(value) => Maybe::of(value),
+                }
             }
             Root::Local(slot) => Maybe::of(self.local(*slot)?),
             Root::Value(node) => self.maybe(node)?,
             Root::Conditional(parts) => {
                 let [condition, yes, no] = &**parts;
-                match self.eval(condition)? {
-                    Value::Bool(true) => self.inner(yes)?,
-                    Value::Bool(false) => self.inner(no)?,
-                    _ => return no_such_overload(),
+                let truth = self.truth(condition);
+                if self.outcome(truth)? {
+                    self.inner(yes)?
+                } else {
+                    self.inner(no)?
                 }
             }
             Root::OptMap(parts) => self.opt_map(parts)?,
@@ -93,7 +115,11 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// A variable's value. A lazy one takes its first qualifier with it.
-    fn variable(&mut self, variable: usize, rest: &mut &'v [Qualifier]) -> Outcome<'v> {
+    fn variable(
+        &mut self,
+        variable: usize,
+        rest: &mut &'v [Qualifier],
+    ) -> Result<Read<'v>, RunError> {
         let Some(declared) = self.declared.get(variable) else {
             return Err(RunError::text("no such attribute"));
         };
@@ -102,16 +128,18 @@ impl<'v> Run<'_, 'v> {
         let Some(binding) = self.activation.variable(name) else {
             return missing();
         };
-        let binding = binding?;
-        if !matches!(binding, Binding::Lazy) {
-            return bound(binding, &declared.ty);
+        match binding? {
+            Binding::Json(json) => return Ok(Read::Json(json, &declared.ty)),
+            Binding::Lazy => {}
+            other => return bound(other, &declared.ty).map(Read::Value),
         }
         let [first, others @ ..] = rest else {
             return missing();
         };
-        let Key::Const(Value::String(field)) = &first.key else {
+        let Key::Name(field) = &first.key else {
             return missing();
         };
+        let field = field.text();
         self.budget.charge(cost::SELECT)?;
         *rest = others;
         let ty = match &declared.ty {
@@ -119,40 +147,44 @@ impl<'v> Run<'_, 'v> {
             _ => &DYN,
         };
         match self.activation.field(name, field) {
-            Some(binding) => bound(binding?, ty),
+            Some(binding) => bound(binding?, ty).map(Read::Value),
             None => Err(RunError::text(format!("no such key: {field}"))),
         }
     }
 
-    fn qualify(
+    pub(super) fn qualify(
         &mut self,
         root: Maybe<'v>,
         qualifiers: &'v [Qualifier],
         test: bool,
     ) -> Result<Maybe<'v>, RunError> {
-        let Some((last, before)) = qualifiers.split_last() else {
-            return Ok(match root {
-                Maybe::Present(value) => Maybe::Present(value.read_back()),
-                root => root,
-            });
-        };
-        let nothing = || {
-            if test {
-                Maybe::Plain(Value::Bool(false))
-            } else {
-                Maybe::Absent
+        match root {
+            Maybe::Present(value) if qualifiers.is_empty() => {
+                Ok(Maybe::Present(value.read_back()))
             }
-        };
-        let (mut value, mut optional) = match root {
-            Maybe::Plain(value) => (value, false),
-            Maybe::Present(value) => (value, true),
-            Maybe::Absent => return Ok(nothing()),
+            root if qualifiers.is_empty() => Ok(root),
+            Maybe::Plain(value) => self.qualify_value(value, false, qualifiers, test),
+            Maybe::Present(value) => self.qualify_value(value, true, qualifiers, test),
+            Maybe::Absent => Ok(nothing(test)),
+        }
+    }
+
+    /// [`Run::qualify`] from a value on, `optional` if there was a `?` before.
+    pub(super) fn qualify_value(
+        &mut self,
+        mut value: Value<'v>,
+        mut optional: bool,
+        qualifiers: &'v [Qualifier],
+        test: bool,
+    ) -> Result<Maybe<'v>, RunError> {
+        let Some((last, before)) = qualifiers.split_last() else {
+            return Ok(Maybe::Plain(value));
         };
         for qualifier in before {
             optional |= qualifier.optional;
             match self.step(&value, qualifier, optional)? {
                 Found::Value(found) => value = found,
-                Found::Nothing => return Ok(nothing()),
+                Found::Nothing => return Ok(nothing(test)),
             }
         }
         optional |= last.optional;
@@ -177,11 +209,11 @@ impl<'v> Run<'_, 'v> {
         optional: bool,
     ) -> Result<Found<'v>, RunError> {
         let found = match &qualifier.key {
-            Key::Const(Value::String(name)) => {
+            Key::Name(name) => {
                 if let Value::Map(Map::Json(fields, ty)) = value {
                     return self.field((fields, ty), name, optional);
                 }
-                select(value, name, optional)
+                select(value, name.text(), optional)
             }
             Key::Const(key) => {
                 let usable = key.as_qualifier();
@@ -206,7 +238,7 @@ impl<'v> Run<'_, 'v> {
     fn field(
         &mut self,
         (fields, ty): (&'v JsonMap<String, Json>, &'v Type),
-        name: &str,
+        name: &Name,
         optional: bool,
     ) -> Result<Found<'v>, RunError> {
         match Map::declared(fields, ty, name) {
@@ -220,7 +252,7 @@ impl<'v> Run<'_, 'v> {
             None if optional => Ok(Found::Nothing),
             None => {
                 self.budget.charge(cost::SELECT)?;
-                Err(RunError::text(format!("no such key: {name}")))
+                Err(RunError::text(format!("no such key: {}", name.text())))
             }
         }
     }
@@ -244,10 +276,20 @@ impl<'v> Run<'_, 'v> {
     }
 }
 
+/// What an attribute is that ends before it comes to its last qualifier.
+fn nothing<'v>(test: bool) -> Maybe<'v> {
+    if test {
+        Maybe::Plain(Value::Bool(false))
+    } else {
+        Maybe::Absent
+    }
+}
+
 fn has<'v>(value: &Value<'v>, qualifier: &Qualifier) -> Outcome<'v> {
-    let Key::Const(Value::String(field)) = &qualifier.key else {
+    let Key::Name(name) = &qualifier.key else {
         return no_such_overload();
     };
+    let field = name.text();
     match value {
         Value::Map(map) => match map.field(field) {
             Some(value) => value.map(|_| Value::Bool(true)),
@@ -264,7 +306,7 @@ const NAMED_ITEM: &str = "unsupported index type 'string' in list";
 
 static DYN: Type = Type::Dyn;
 
-fn bound<'v>(binding: Binding<'v>, ty: &'v Type) -> Outcome<'v> {
+pub(super) fn bound<'v>(binding: Binding<'v>, ty: &'v Type) -> Outcome<'v> {
     match (binding, ty) {
         // Whatever is declared, a variable may be null.
         (Binding::Json(json), _) if json.is_null() => Ok(Value::Null),

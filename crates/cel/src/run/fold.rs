@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::maybe::Maybe;
-use super::{Outcome, Run, known};
+use super::truth::Truth;
+use super::{Outcome, Run, carried_on, known};
 use crate::library::{self, no_such_overload};
 use crate::plan::{Bind, Call, FoldNode, Node};
 use crate::value::{List, Map};
@@ -35,9 +36,7 @@ impl<'v> Run<'_, 'v> {
             }
             Some(Slot::Known(value, cost)) => {
                 let (value, cost) = (value.clone(), *cost);
-                for _ in 0..cost {
-                    self.budget.charge(1)?;
-                }
+                self.budget.charge_steps(cost)?;
                 self.set(slot, value.clone());
                 value
             }
@@ -131,9 +130,10 @@ impl<'v> Run<'_, 'v> {
 
     /// One item; whether to go on.
     fn turn(&mut self, fold: &'v FoldNode) -> Result<bool, RunError> {
-        match self.attempt(&fold.condition)? {
-            Ok(Value::Bool(true)) | Err(_) => {}
-            Ok(_) => return Ok(false),
+        match self.truth(&fold.condition) {
+            Truth::Yes => {}
+            Truth::No | Truth::Other => return Ok(false),
+            Truth::Failed => drop(carried_on(self.outcome(Truth::Failed))?),
         }
         let step = self.attempt(&fold.step)?;
         self.set(fold.accu, step);

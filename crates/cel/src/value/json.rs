@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value as Json};
 
 use super::{List, Map, Text, Value};
+use crate::plan::Name;
 use crate::time::{Duration, Timestamp};
 use crate::{ListKind, ListType, RunError, Type};
 
@@ -28,6 +29,25 @@ pub fn field<'v>(
     }
     let mut fields = object.iter();
     fields.find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// [`field`], which first looks where the name was found before.
+pub(super) fn named<'v>(
+    object: &'v serde_json::Map<String, Json>,
+    name: &Name,
+) -> Option<&'v Json> {
+    if object.len() > SEARCHED {
+        return object.get(name.text());
+    }
+    if let Some((key, value)) = object.iter().nth(name.guess())
+        && key == name.text()
+    {
+        return Some(value);
+    }
+    let mut fields = object.iter().enumerate();
+    let (at, (_, value)) = fields.find(|(_, (key, _))| *key == name.text())?;
+    name.found_at(at);
+    Some(value)
 }
 
 /// Reads `json` by `ty`.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map as JsonMap, Value as Json};
 
 use super::{Value, json};
-use crate::{RunError, Type};
+use crate::plan::Name;
+use crate::{ObjectType, RunError, Type};
 
 /// A map, or an object with declared fields.
 #[derive(Clone, Debug)]
@@ -135,7 +136,11 @@ impl<'v> Map<'v> {
     pub fn field(&self, name: &str) -> Option<Result<Value<'v>, RunError>> {
         match self {
             Self::Json(fields, ty) => {
-                let (json, ty) = Self::declared(fields, ty, name)?;
+                let (json, ty) = match ty {
+                    Type::Object(object) => Self::field_of(fields, object, name)?,
+                    Type::Map(map) => (json::field(fields, name)?, &map.value),
+                    _ => (json::field(fields, name)?, &json::DYN),
+                };
                 Some(json::read(json, ty))
             }
             Self::Owned(entries) => {
@@ -148,18 +153,24 @@ impl<'v> Map<'v> {
     pub(crate) fn declared(
         fields: &'v JsonMap<String, Json>,
         ty: &'v Type,
-        name: &str,
+        name: &Name,
     ) -> Option<(&'v Json, &'v Type)> {
         match ty {
-            Type::Object(object) => {
-                let field = object.field(name)?;
-                let json = json::field(fields, &field.json)?;
-                // A field that is null is as good as absent.
-                (!json.is_null()).then_some((json, &field.ty))
-            }
-            Type::Map(map) => Some((json::field(fields, name)?, &map.value)),
-            _ => Some((json::field(fields, name)?, &json::DYN)),
+            Type::Object(object) => Self::field_of(fields, object, name.text()),
+            Type::Map(map) => Some((json::named(fields, name)?, &map.value)),
+            _ => Some((json::named(fields, name)?, &json::DYN)),
         }
+    }
+
+    fn field_of(
+        fields: &'v JsonMap<String, Json>,
+        object: &'v ObjectType,
+        name: &str,
+    ) -> Option<(&'v Json, &'v Type)> {
+        let field = object.field(name)?;
+        let json = json::field(fields, &field.json)?;
+        // A field that is null is as good as absent.
+        (!json.is_null()).then_some((json, &field.ty))
     }
 
     /// All keys, in the order of the input.

@@ -1,0 +1,74 @@
+//! Patterns as tables of what each character leads to.
+
+use regex_automata::dfa::Automaton;
+use regex_automata::dfa::dense::{self, DFA};
+use regex_automata::nfa::thompson::{self, WhichCaptures};
+use regex_automata::util::primitives::StateID;
+use regex_automata::util::start;
+use regex_automata::{Anchored, MatchKind};
+
+use super::compiled::parts;
+
+/// Bytes of the largest table, and of what building it may take.
+const LARGEST: usize = 64 << 10;
+const LARGEST_IN_MAKING: usize = 512 << 10;
+/// Patterns of more parts than this are not tried, because making a table of them would
+/// most likely end at the limit.
+const MOST_PARTS: usize = 4_000;
+
+/// A pattern that is looked for a byte at a time, with nothing to be prepared for a text.
+pub(super) struct Table {
+    states: DFA<Vec<u32>>,
+    start: StateID,
+}
+
+impl Table {
+    /// The table of a pattern in the syntax of the `regex` crate; nothing if it would get
+    /// too large. What looks for ends of words gets none either: it would also have to know
+    /// where a character of several bytes begins.
+    pub(super) fn of(pattern: &str) -> Option<Self> {
+        let pattern = regex_syntax::parse(pattern).ok()?;
+        if parts(&pattern) > MOST_PARTS || pattern.properties().look_set().contains_word()
+        {
+            return None;
+        }
+        let steps = thompson::Config::new()
+            .which_captures(WhichCaptures::None)
+            .nfa_size_limit(Some(LARGEST_IN_MAKING));
+        let steps = thompson::Compiler::new()
+            .configure(steps)
+            .build_from_hir(&pattern)
+            .ok()?;
+        // That something matches is enough, so that not all of it has to be known.
+        let limits = dense::Config::new()
+            .match_kind(MatchKind::All)
+            .accelerate(false)
+            .dfa_size_limit(Some(LARGEST))
+            .determinize_size_limit(Some(LARGEST_IN_MAKING));
+        let states = dense::Builder::new()
+            .configure(limits)
+            .build_from_nfa(&steps)
+            .ok()?;
+        let anywhere = start::Config::new().anchored(Anchored::No);
+        let start = states.start_state(&anywhere).ok()?;
+        Some(Self { states, start })
+    }
+
+    /// Whether the pattern matches somewhere in `text`.
+    pub(super) fn is_match(&self, text: &str) -> bool {
+        let mut state = self.start;
+        for byte in text.bytes() {
+            state = self.states.next_state(state, byte);
+            if self.states.is_special_state(state) {
+                if self.states.is_match_state(state) {
+                    return true;
+                }
+                if self.states.is_dead_state(state) {
+                    return false;
+                }
+            }
+        }
+        self.states
+            .is_match_state(self.states.next_eoi_state(state))
+    }
+}

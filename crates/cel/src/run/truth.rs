@@ -1,0 +1,405 @@
+//! What is true or false: most of a rule, and cheaper to pass on than a value.
+
+use serde_json::Value as Json;
+
+use super::fold::Slot;
+use super::maybe::Maybe;
+use super::{Outcome, Run};
+use crate::activation::Binding;
+use crate::library::{self, no_such_overload};
+use crate::plan::{Attribute, Call, Node, Root, Way};
+use crate::value::{Text, same};
+use crate::{RunError, Type, Value, cost};
+
+/// Whether something is so. An error is kept by the run meanwhile, which makes this a byte
+/// where the outcome of a step is four words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Truth {
+    No,
+    Yes,
+    /// A value of another type.
+    Other,
+    /// An error: [`Run::failed`].
+    Failed,
+}
+
+impl Truth {
+    const fn of(value: bool) -> Self {
+        if value { Self::Yes } else { Self::No }
+    }
+
+    const fn negated(self) -> Self {
+        match self {
+            Self::No => Self::Yes,
+            Self::Yes => Self::No,
+            other => other,
+        }
+    }
+}
+
+impl<'v> Run<'_, 'v> {
+    /// [`Run::eval`], where only `true` and `false` matter.
+    pub(super) fn truth(&mut self, node: &'v Node) -> Truth {
+        match node {
+            Node::And(terms) => self.logical(terms, Truth::No),
+            Node::Or(terms) => self.logical(terms, Truth::Yes),
+            Node::Equal { sides, negated } => {
+                let [left, right] = &**sides;
+                let equal = match right {
+                    Node::Const(Value::Null) => self.null(left, *negated),
+                    right => self.equal([left, right], *negated),
+                };
+                self.known_truth(equal)
+            }
+            Node::Member { wanted, set } => {
+                let found = self.eval(wanted).map(|wanted| set.contains(&wanted));
+                self.known_truth(found)
+            }
+            Node::NotFalse { argument } => self.not_false(argument),
+            Node::Call(call) if call.way.is_test() => self.predicate(call),
+            Node::Const(Value::Bool(value)) => Truth::of(*value),
+            Node::Alternative { sides, unwrap } => {
+                match self.alternative_truth(sides, *unwrap) {
+                    Some(truth) => truth,
+                    None => self.truth_of_value(node),
+                }
+            }
+            node => self.truth_of_value(node),
+        }
+    }
+
+    /// [`Run::truth`] of what has to become a value first.
+    fn truth_of_value(&mut self, node: &'v Node) -> Truth {
+        if let Some(slot) = local(node)
+            && let Some(Slot::Set(Ok(Value::Bool(value)))) = self.slots.get(slot)
+        {
+            let truth = Truth::of(*value);
+            return if self.pay(cost::SELECT) {
+                truth
+            } else {
+                Truth::Failed
+            };
+        }
+        let value = self.eval(node);
+        self.truth_of(value)
+    }
+
+    fn truth_of(&mut self, value: Outcome<'v>) -> Truth {
+        match value {
+            Ok(Value::Bool(value)) => Truth::of(value),
+            Ok(_) => Truth::Other,
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn known_truth(&mut self, value: Result<bool, RunError>) -> Truth {
+        match value {
+            Ok(value) => Truth::of(value),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// A truth as others see it.
+    pub(super) fn outcome(&mut self, truth: Truth) -> Result<bool, RunError> {
+        match truth {
+            Truth::Yes => Ok(true),
+            Truth::No => Ok(false),
+            Truth::Other | Truth::Failed => Err(self.error()),
+        }
+    }
+
+    /// The error of what failed, or that of a value of another type.
+    #[cold]
+    fn error(&mut self) -> RunError {
+        self.failed.take().unwrap_or(RunError::NO_SUCH_OVERLOAD)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, error: RunError) -> Truth {
+        self.failed = Some(error);
+        Truth::Failed
+    }
+
+    /// Charges; `false` if that ends the run.
+    fn pay(&mut self, cost: u64) -> bool {
+        let paid = self.budget.charge(cost);
+        if let Err(error) = paid {
+            self.fail(error);
+            return false;
+        }
+        true
+    }
+
+    /// Whether the run goes on behind what has this truth.
+    fn goes_on(&self, truth: Truth) -> bool {
+        truth != Truth::Failed || !self.failed.as_ref().is_some_and(RunError::ends_run)
+    }
+
+    /// `&&` and `||`: any term that decides does so whatever the others are.
+    fn logical(&mut self, terms: &'v [Node], decisive: Truth) -> Truth {
+        for (at, term) in terms.iter().enumerate() {
+            let truth = self.truth(term);
+            if truth == decisive {
+                return decisive;
+            }
+            if matches!(truth, Truth::Other | Truth::Failed) {
+                let others = terms.get(at + 1..).unwrap_or_default();
+                return self.undecided(others, decisive);
+            }
+        }
+        decisive.negated()
+    }
+
+    /// The rest of the terms behind one that is an error: it is the first that counts, if
+    /// nothing decides.
+    #[cold]
+    #[inline(never)]
+    fn undecided(&mut self, others: &'v [Node], decisive: Truth) -> Truth {
+        let first = self.error();
+        if first.ends_run() {
+            return self.fail(first);
+        }
+        for term in others {
+            let truth = self.truth(term);
+            if !self.goes_on(truth) {
+                return truth;
+            }
+            self.failed = None;
+            if truth == decisive {
+                return decisive;
+            }
+        }
+        self.fail(first)
+    }
+
+    /// `x.optMap(name, body).orValue(other)` with a body that is true or false; nothing for
+    /// anything else.
+    fn alternative_truth(&mut self, sides: &'v [Node; 2], unwrap: bool) -> Option<Truth> {
+        let [Node::Attribute(first), second] = sides else {
+            return None;
+        };
+        let Root::OptMap(parts) = &first.root else {
+            return None;
+        };
+        let [Node::Call(test), present @ Node::Call(some), absent] = &**parts else {
+            return None;
+        };
+        let bind = present
+            .bound_optional()
+            .filter(|bind| bind.body.is_test())?;
+        let plain = unwrap && first.qualifiers.is_empty() && !first.test;
+        let [target] = test.args.first_chunk().filter(|_| plain)?;
+        let before = self.budget.in_call();
+        let value = match self.looked_into(test, target) {
+            Ok(Maybe::Present(value)) => value.found(),
+            Ok(Maybe::Absent) => return Some(self.absent_truth(absent, second)),
+            Ok(Maybe::Plain(other)) => {
+                let value = library::call(&test.overloads, &[other]);
+                return Some(self.truth_of(value));
+            }
+            Err(error) => return Some(self.fail(error)),
+        };
+        let cost = self.budget.in_call().saturating_sub(before);
+        if let Some(place) = self.slots.get_mut(bind.slot) {
+            *place = Slot::Known(value, cost);
+        }
+        let truth = self.truth(&bind.body);
+        Some(
+            if self.goes_on(truth) && !self.pay(some.formula.cost(&[], None)) {
+                Truth::Failed
+            } else {
+                truth
+            },
+        )
+    }
+
+    /// What is instead of an optional value that is not there.
+    fn absent_truth(&mut self, absent: &'v Node, second: &'v Node) -> Truth {
+        let value = match self.inner(absent) {
+            Ok(Maybe::Absent) => return self.truth(second),
+            Ok(Maybe::Present(value)) => value.read_back().found(),
+            Ok(Maybe::Plain(value)) => Ok(value),
+            Err(error) => Err(error),
+        };
+        self.truth_of(value)
+    }
+
+    fn equal(
+        &mut self,
+        [left, right]: [&'v Node; 2],
+        negated: bool,
+    ) -> Result<bool, RunError> {
+        let (left, right) = (self.attempt(left)?, self.attempt(right)?);
+        let sides = [&left, &right].map(|side| side.as_ref().unwrap_or(&Value::Null));
+        self.budget.charge(cost::comparison(sides))?;
+        match same(&left?, &right?) {
+            Some(equal) => Ok(equal != negated),
+            // What cannot be compared is at any rate not equal.
+            None if negated => Ok(true),
+            None => no_such_overload(),
+        }
+    }
+
+    /// `x == null` and `x != null`
+    fn null(&mut self, value: &'v Node, negated: bool) -> Result<bool, RunError> {
+        if let Some((json, Type::Dyn)) = self.json(value) {
+            self.budget.charge(cost::SELECT)?;
+            self.budget.charge(u64::from(!is_empty(json)))?;
+            return Ok(json.is_null() != negated);
+        }
+        let value = self.attempt(value)?;
+        let sides = [value.as_ref().unwrap_or(&Value::Null), &Value::Null];
+        self.budget.charge(cost::comparison(sides))?;
+        Ok(value?.is_null() != negated)
+    }
+
+    fn not_false(&mut self, argument: &'v Node) -> Truth {
+        let truth = self.truth(argument);
+        if !self.goes_on(truth) || !self.pay(1) {
+            return Truth::Failed;
+        }
+        self.failed = None;
+        Truth::of(truth != Truth::No)
+    }
+
+    /// A call whose result is a boolean that needs no other value on the way.
+    pub(super) fn predicate(&mut self, call: &'v Call) -> Truth {
+        match (&call.way, &*call.args) {
+            (Way::Not, [argument]) => {
+                let truth = self.truth(argument);
+                if self.goes_on(truth) && !self.pay(1) {
+                    return Truth::Failed;
+                }
+                match truth {
+                    Truth::Other => self.fail(RunError::NO_SUCH_OVERLOAD),
+                    truth => truth.negated(),
+                }
+            }
+            (Way::Matches { pattern, size }, [text, _]) => {
+                let text = match self.words(text) {
+                    Ok(text) => text,
+                    Err(error) => return self.fail(error),
+                };
+                if !self.pay(cost::pattern(text.size(), *size)) {
+                    return Truth::Failed;
+                }
+                let found = text.test(|text| pattern.is_match(text));
+                self.known_truth(found)
+            }
+            (Way::Text { test, times }, [text, Node::Const(Value::String(part))]) => {
+                let text = match self.words(text) {
+                    Err(error) if error.ends_run() => return self.fail(error),
+                    text => text,
+                };
+                let size = text.as_ref().map_or(1, Words::size);
+                if !self.pay(cost::tenths(size).saturating_mul(*times)) {
+                    return Truth::Failed;
+                }
+                let found = text.and_then(|text| text.test(|text| test(text, part)));
+                self.known_truth(found)
+            }
+            _ => self.fail(RunError::NO_SUCH_OVERLOAD),
+        }
+    }
+
+    /// [`Run::eval`], where only text matters.
+    fn words(&mut self, node: &'v Node) -> Result<Words<'v>, RunError> {
+        if let Some(slot) = local(node) {
+            if let Some(text) = self.local_text(slot)? {
+                self.budget.charge(cost::SELECT)?;
+                return Ok(Words::Text(Text::Borrowed(text)));
+            }
+        } else if let Some((Json::String(text), Type::String | Type::Dyn)) =
+            self.json(node)
+        {
+            self.budget.charge(cost::SELECT)?;
+            return Ok(Words::Text(Text::Borrowed(text)));
+        }
+        Ok(match self.eval(node)? {
+            Value::String(text) => Words::Text(text),
+            other => Words::Other(other.cost_size()),
+        })
+    }
+
+    /// The text that a variable of a fold is, if it is borrowed.
+    fn local_text(&mut self, slot: usize) -> Result<Option<&'v str>, RunError> {
+        let Some(place) = self.slots.get_mut(slot) else {
+            return Ok(None);
+        };
+        match place {
+            Slot::Set(Ok(Value::String(Text::Borrowed(text)))) => Ok(Some(*text)),
+            Slot::Known(Ok(Value::String(Text::Borrowed(text))), cost) => {
+                let (text, cost) = (*text, *cost);
+                *place = Slot::Set(Ok(Value::String(Text::Borrowed(text))));
+                self.budget.charge_steps(cost)?;
+                Ok(Some(text))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The JSON that a variable of the activation is, and the type that it is read by.
+    fn json(&self, node: &'v Node) -> Option<(&'v Json, &'v Type)> {
+        let Node::Attribute(Attribute {
+            root: Root::Variable(variable),
+            qualifiers,
+            test: false,
+        }) = node
+        else {
+            return None;
+        };
+        let declared = self
+            .declared
+            .get(*variable)
+            .filter(|_| qualifiers.is_empty())?;
+        match self.activation.variable(&declared.name)? {
+            Ok(Binding::Json(json)) => Some((json, &declared.ty)),
+            _ => None,
+        }
+    }
+}
+
+/// The slot of a variable of a fold that stands alone.
+fn local(node: &Node) -> Option<usize> {
+    match node {
+        Node::Attribute(Attribute {
+            root: Root::Local(slot),
+            qualifiers,
+            test: false,
+        }) if qualifiers.is_empty() => Some(*slot),
+        _ => None,
+    }
+}
+
+/// Whether JSON of no declared type has size 0 for costs.
+fn is_empty(json: &Json) -> bool {
+    match json {
+        Json::String(text) => text.is_empty(),
+        Json::Array(items) => items.is_empty(),
+        Json::Object(fields) => fields.is_empty(),
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
+    }
+}
+
+/// Text, or how large what stands in its place is for costs.
+enum Words<'v> {
+    Text(Text<'v>),
+    Other(u64),
+}
+
+impl Words<'_> {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Text(text) => text.chars().count() as u64,
+            Self::Other(size) => *size,
+        }
+    }
+
+    fn test(&self, test: impl FnOnce(&str) -> bool) -> Result<bool, RunError> {
+        match self {
+            Self::Text(text) => Ok(test(text)),
+            Self::Other(_) => no_such_overload(),
+        }
+    }
+}
