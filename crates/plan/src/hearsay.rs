@@ -2,8 +2,9 @@
 //!
 //! A status tells what was true a moment ago, is guarded by the ScheduledMachine's version, and
 //! is corrected by the next event. That bears a cache's delay. What others are built on does not:
-//! an action, a commitment made or ended, what goes on record before a creation, and the end of
-//! anything. One thing more may be done while caches say what is there, if what is wanted was read
+//! an action, a commitment made or ended, what goes on record before a creation, the end of
+//! anything, and that a Machine is there which another process has made: it may be gone, and what
+//! was made since would count as its leftovers. One thing more may be done while caches say what is there, if what is wanted was read
 //! live: creating what is on record. Each creation is guarded by its name, and one that is refused
 //! brings a live look.
 
@@ -27,6 +28,8 @@ pub(crate) fn suffices(
         && outcome.record.is_none()
         && keeps
         && after.is_none_or(|after| ends_nothing(before, after))
+        && (case.memory.has_made()
+            || after.is_none_or(|after| is_same_machine(before, after)))
         && is_complete(case.seen)
 }
 
@@ -56,6 +59,18 @@ fn ends_nothing(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus)
             after.infrastructure_ref.as_ref(),
         )
         && lasts(before.node_ref.as_ref(), after.node_ref.as_ref())
+}
+
+/// Whether no other Machine goes on record.
+fn is_same_machine(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+) -> bool {
+    let uid = |status: &ScheduledMachineStatus| {
+        let machine = status.machine_ref.as_ref();
+        machine.and_then(|machine| machine.uid.clone())
+    };
+    uid(before) == uid(after)
 }
 
 /// Whether everything in the management cluster could be found out. That it could not may be

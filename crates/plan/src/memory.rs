@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use fivespot_capi::Meta;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{Action, Seen, Step};
+use crate::{Action, Freshness, Seen, Step};
 
 /// The first pause before an eviction that was refused is tried again; it doubles.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(5);
@@ -29,6 +29,7 @@ pub struct Memory {
     /// The agent's configuration, and since when it has been there.
     projected: Option<(String, Timestamp)>,
     told_at: Option<Timestamp>,
+    has_made: bool,
 }
 
 /// An eviction that was refused.
@@ -82,6 +83,9 @@ impl Memory {
             self.changed_at = Some(now);
         }
         self.observe_agent(seen, now);
+        if seen.freshness == Freshness::Live && seen.machine.known() == Some(&None) {
+            self.has_made = false;
+        }
         let is_edited = self.generation != generation;
         self.generation = generation;
         self.failures
@@ -126,7 +130,14 @@ impl Memory {
     pub fn succeeded(&mut self, actions: &[Action]) {
         for action in actions {
             self.failures.remove(&action.step);
+            self.has_made |= action.step == Step::CreateMachine;
         }
+    }
+
+    /// Whether the Machine that caches show can be none of an earlier time: this process has made
+    /// one, and a cache is asked only once it shows that.
+    pub(crate) fn has_made(&self) -> bool {
+        self.has_made
     }
 
     /// A status was written.

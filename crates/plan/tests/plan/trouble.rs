@@ -2,7 +2,7 @@
 
 use fivespot_api::{Phase, ShutdownReason, name};
 use fivespot_capi::Contract;
-use fivespot_plan::{Cause, Fact, Memory, Step, Unknown, plan};
+use fivespot_plan::{Cause, Fact, Freshness, Memory, Seen, Step, Unknown, plan};
 use serde_json::json;
 
 use crate::world::{
@@ -272,4 +272,23 @@ fn a_kind_that_is_not_served_for_a_while_gets_no_machine_replaced() {
         assert_eq!(next.steps(), [], "{contract}");
         assert!(next.status.is_none_or(|status| status.shutdown.is_none()));
     }
+}
+
+#[test]
+fn a_machine_that_another_process_has_made_is_looked_at_before_it_goes_on_record() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    // As before the creation: the caches of one that takes over may show a Machine that is gone.
+    world.edit(|object| object.status.as_mut().unwrap().machine_ref = None);
+    let asked = |memory: &Memory, freshness: Freshness| {
+        let seen = Seen {
+            freshness,
+            ..world.seen()
+        };
+        plan(world.sm(), &seen, memory, world.now)
+    };
+    assert!(asked(&Memory::default(), Freshness::Cached).confirm);
+    let looked = asked(&Memory::default(), Freshness::Live);
+    assert!(looked.status.unwrap().machine_ref.is_some());
+    assert!(!asked(&memory, Freshness::Cached).confirm);
 }
