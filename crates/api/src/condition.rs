@@ -321,12 +321,16 @@ pub fn set(
     observed_generation: Option<i64>,
     now: Timestamp,
 ) {
-    let since = find(conditions, next.kind)
-        .filter(|before| before.status == next.status.as_str())
-        .map_or_else(
-            || whole_seconds(now),
-            |before| before.last_transition_time.0,
-        );
+    let now = whole_seconds(now);
+    let since = find(conditions, next.kind).map_or(now, |before| {
+        let then = before.last_transition_time.0;
+        if before.status == next.status.as_str() {
+            then
+        } else {
+            // A clock may have been set back meanwhile.
+            now.max(then)
+        }
+    });
     remove(conditions, next.kind);
     conditions.push(Condition {
         last_transition_time: Time(since),
@@ -406,6 +410,15 @@ mod tests {
             at(30),
         );
         assert_eq!(since(&all), 30);
+    }
+
+    #[test]
+    fn a_transition_is_not_told_to_be_earlier_than_the_one_before_it() {
+        let mut all = Vec::new();
+        let ready = |status| ready(status, Reason::Inactive);
+        set(&mut all, ready(ConditionStatus::False), None, at(100));
+        set(&mut all, ready(ConditionStatus::True), None, at(40));
+        assert_eq!(all[0].last_transition_time.0, at(100));
     }
 
     #[test]

@@ -28,8 +28,8 @@
 mod timer;
 mod virtual_time;
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -43,7 +43,27 @@ pub struct Clock(Source);
 #[derive(Clone, Debug)]
 enum Source {
     System,
+    /// From an instant at which the system's clock was read.
+    Steady(Timestamp, Instant),
     Virtual(Arc<Virtual>),
+    Wrong(Arc<Virtual>, Offset),
+}
+
+/// By how much a clock is wrong: what it shows less what is so. Clones are about one clock.
+#[derive(Clone, Debug, Default)]
+pub struct Offset(Arc<Mutex<SignedDuration>>);
+
+impl Offset {
+    /// Sets the clock: from now on it is wrong by `span`. What sleeps sleeps on as long as it would
+    /// have, as on a machine whose clock is set.
+    pub fn set(&self, span: SignedDuration) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = span;
+    }
+
+    /// By how much the clock is wrong now.
+    pub fn get(&self) -> SignedDuration {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Clock {
@@ -60,14 +80,48 @@ impl Clock {
 
     /// Whether this clock is a virtual one.
     pub fn is_virtual(&self) -> bool {
-        matches!(self.0, Source::Virtual(_))
+        self.in_process().is_some()
     }
 
-    /// The present instant. Never goes back on a virtual clock.
+    /// A clock on this virtual one that is wrong by `offset`. It is moved by moving this one; on
+    /// the system's clock it is that.
+    #[must_use]
+    pub fn wrong_by(&self, offset: Offset) -> Self {
+        match self.in_process() {
+            Some(clock) => Self(Source::Wrong(clock.clone(), offset)),
+            None => self.clone(),
+        }
+    }
+
+    /// A clock that shows the same now, and from now on what has passed since, however this one
+    /// is set meanwhile: to measure spans by, not to tell the time.
+    #[must_use]
+    pub fn steady(&self) -> Self {
+        match &self.0 {
+            Source::System => Self(Source::Steady(system_now(), Instant::now())),
+            Source::Steady(..) | Source::Virtual(_) => self.clone(),
+            Source::Wrong(clock, _) => Self(Source::Virtual(clock.clone())),
+        }
+    }
+
+    fn in_process(&self) -> Option<&Arc<Virtual>> {
+        match &self.0 {
+            Source::System | Source::Steady(..) => None,
+            Source::Virtual(clock) | Source::Wrong(clock, _) => Some(clock),
+        }
+    }
+
+    /// The present instant. Goes back only where the system's clock is set back, or one that is
+    /// [wrong](Self::wrong_by).
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System => system_now(),
+            Source::Steady(then, since) => {
+                let passed = SignedDuration::try_from(since.elapsed());
+                later(*then, passed.unwrap_or(SignedDuration::MAX))
+            }
             Source::Virtual(clock) => clock.now(),
+            Source::Wrong(clock, offset) => later(clock.now(), offset.get()),
         }
     }
 
@@ -77,29 +131,30 @@ impl Clock {
     /// counts it as busy until it has been polled.
     pub fn sleep_until(&self, due: Timestamp) -> Sleep {
         match &self.0 {
-            Source::System => Sleep::system(until(system_now(), due)),
+            Source::System | Source::Steady(..) => Sleep::system(until(self.now(), due)),
             Source::Virtual(clock) => Sleep::on(clock.clone(), due),
+            Source::Wrong(clock, _) => {
+                let span = self.now().duration_until(due);
+                Sleep::on(clock.clone(), later(clock.now(), span))
+            }
         }
     }
 
     /// Waits for `span` from now on.
     pub fn sleep(&self, span: SignedDuration) -> Sleep {
-        let due = self.now().saturating_add(span).unwrap_or(Timestamp::MAX);
-        self.sleep_until(due)
+        self.sleep_until(later(self.now(), span))
     }
 
     /// Says that work is pending: a virtual clock stands still until the guard and all
     /// its clones are dropped. Free on the system's clock.
     pub fn busy(&self) -> Busy {
-        match &self.0 {
-            Source::System => Busy(None),
-            Source::Virtual(clock) => Busy(Some(virtual_time::Hold::on(clock.clone()))),
-        }
+        let hold = |clock: &Arc<Virtual>| virtual_time::Hold::on(clock.clone());
+        Busy(self.in_process().map(hold))
     }
 
     /// Waits until nobody is busy. At once on the system's clock.
     pub async fn quiet(&self) {
-        if let Source::Virtual(clock) = &self.0 {
+        if let Some(clock) = self.in_process() {
             clock.quiet().await;
         }
     }
@@ -108,7 +163,7 @@ impl Clock {
     /// until the process is quiet again. Does nothing but wait for quiet when `to` is
     /// not in the future, and nothing at all on the system's clock.
     pub async fn advance_to(&self, to: Timestamp) {
-        if let Source::Virtual(clock) = &self.0 {
+        if let Some(clock) = self.in_process() {
             clock.advance_to(to).await;
         }
     }
@@ -117,10 +172,7 @@ impl Clock {
     /// waits for quiet. Returns the new instant, or `None` when nobody is due by then
     /// (the clock then stays where it is), and always `None` on the system's clock.
     pub async fn advance_to_next(&self, limit: Timestamp) -> Option<Timestamp> {
-        match &self.0 {
-            Source::System => None,
-            Source::Virtual(clock) => clock.advance_to_next(limit).await,
-        }
+        self.in_process()?.advance_to_next(limit).await
     }
 
     /// Drives a virtual clock at `speed` virtual seconds a second, for ever: it runs
@@ -129,9 +181,9 @@ impl Clock {
     ///
     /// `speed` is taken as at least 1.
     pub async fn run(&self, speed: u32) {
-        match &self.0 {
-            Source::System => std::future::pending().await,
-            Source::Virtual(clock) => clock.run(speed.max(1)).await,
+        match self.in_process() {
+            None => std::future::pending().await,
+            Some(clock) => clock.run(speed.max(1)).await,
         }
     }
 }
@@ -150,7 +202,65 @@ fn system_now() -> Timestamp {
     Timestamp::now()
 }
 
+/// `span` after `now`, or as late as there is a time.
+fn later(now: Timestamp, span: SignedDuration) -> Timestamp {
+    now.saturating_add(span).unwrap_or(Timestamp::MAX)
+}
+
 /// How long `due` is ahead of `now`; zero when it is not.
 fn until(now: Timestamp, due: Timestamp) -> Duration {
     Duration::try_from(now.duration_until(due)).unwrap_or(Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start() -> Timestamp {
+        "2026-03-06T21:30:00Z".parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_set_back_shows_an_earlier_instant_and_ends_no_sleep_later() {
+        let clock = Clock::stopped_at(start());
+        let offset = Offset::default();
+        let wrong = clock.wrong_by(offset.clone());
+        let minute = SignedDuration::from_mins(1);
+        let sleeper = tokio::spawn(wrong.sleep(minute * 2));
+        offset.set(-minute);
+        assert_eq!(wrong.now(), start() - minute);
+        clock.advance_to(start() + minute * 2).await;
+        sleeper.await.unwrap();
+        assert_eq!(wrong.now(), start() + minute);
+    }
+
+    #[tokio::test]
+    async fn a_sleep_begun_on_a_wrong_clock_ends_when_that_clock_shows_it() {
+        let clock = Clock::stopped_at(start());
+        let offset = Offset::default();
+        let wrong = clock.wrong_by(offset.clone());
+        let minute = SignedDuration::from_mins(1);
+        offset.set(-minute);
+        let sleeper = tokio::spawn(wrong.sleep_until(start() + minute));
+        tokio::task::yield_now().await;
+        let woke = clock.advance_to_next(start() + minute * 9).await;
+        assert_eq!(woke, Some(start() + minute * 2));
+        sleeper.await.unwrap();
+    }
+
+    #[test]
+    fn a_steady_clock_does_not_care_how_the_other_is_set() {
+        let clock = Clock::stopped_at(start());
+        let offset = Offset::default();
+        let steady = clock.wrong_by(offset.clone()).steady();
+        offset.set(SignedDuration::from_hours(-1));
+        assert_eq!(steady.now(), start());
+    }
+
+    #[test]
+    fn a_steady_clock_begins_at_the_time_that_the_system_shows() {
+        let steady = Clock::system().steady();
+        let first = steady.now();
+        assert!(steady.now() >= first && !steady.is_virtual());
+    }
 }

@@ -158,7 +158,7 @@ impl Desk<'_> {
         &self,
         request: impl Future<Output = kube::Result<T>>,
     ) -> Answer<T> {
-        let limit = self.shell.clock.sleep(self.terms.patience());
+        let limit = self.shell.tenure.clock().sleep(self.terms.patience());
         match select(pin!(request), limit).await {
             Either::Left((Ok(answer), _)) => Answer::Done(answer),
             Either::Left((Err(error), _)) => match failure::code(&error) {
@@ -197,7 +197,7 @@ impl Desk<'_> {
         let resource = leases();
         let at = self.address(&resource, name);
         let request = self.shell.port.delete_version(&at, which);
-        let limit = self.shell.clock.sleep(self.terms.patience());
+        let limit = self.shell.tenure.clock().sleep(self.terms.patience());
         match select(pin!(request), limit).await {
             Either::Left((answer, _)) => answer.map(|_| ()),
             Either::Right(_) => Err(kube::Error::Api(Box::new(
@@ -233,7 +233,7 @@ impl<T> Answer<T> {
 /// Waits for `until`, if there is such an instant.
 async fn alarm(shell: &Shell, until: Option<jiff::Timestamp>) {
     match until {
-        Some(until) => shell.clock.sleep_until(until).await,
+        Some(until) => shell.tenure.clock().sleep_until(until).await,
         None => std::future::pending().await,
     }
 }

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::Key;
 use crate::failure;
+use crate::latest::not_before;
 use crate::memo::Memo;
 use crate::shape::Shape;
 use crate::shell::{Shell, cluster_api};
@@ -128,12 +129,20 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, NotYet> {
         releases_stuck: source.shell.options.force_finalizer_on_timeout,
     };
     Ok(Gathered::View(Box::new(View {
-        now: source.shell.clock.now(),
+        now: not_before(source.shell.work.now(), on_record(&object)),
         object,
         status,
         seen,
         is_unwatched,
     })))
+}
+
+/// The latest instant that an operator is known to have acted at: it may have died since, and its
+/// clock may have been set back.
+fn on_record(object: &ScheduledMachine) -> Option<Timestamp> {
+    let status = object.status.as_ref()?;
+    let left = status.shutdown.as_ref().map(|shutdown| shutdown.started_at);
+    status.last_scheduled_time.max(left)
 }
 
 async fn contract(source: &Source<'_>) -> Fact<Contract> {

@@ -28,6 +28,7 @@ mod health;
 mod instrument;
 mod key;
 pub mod kubeconfig;
+mod latest;
 mod lease;
 mod ledger;
 mod look;

@@ -93,7 +93,7 @@ pub(crate) async fn unreadable(
     let (kind, reason) = (ConditionType::Ready, Reason::InvalidSpec);
     let found = Finding::new(kind, false, reason, message.clone());
     let generation = value["metadata"]["generation"].as_i64();
-    condition::set(&mut status.conditions, found, generation, shell.clock.now());
+    condition::set(&mut status.conditions, found, generation, shell.work.now());
     status.phase = Some(Phase::Error);
     status.message = Some(message.chars().take(1_024).collect());
     status.observed_generation = generation;

@@ -95,7 +95,7 @@ impl Shell {
             metrics,
             backoff,
             work: Work::new(options.clock.clone(), backoff),
-            tenure: Tenure::new(options.clock.clone(), claim),
+            tenure: Tenure::new(options.clock.steady(), claim),
             served: Served::new(port.clone()),
             shared: Shared::default(),
             port,

@@ -97,6 +97,11 @@ impl Tenure {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What Leases are reckoned by: nobody sets it.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// A pass of `key` begins. Says whether it may act.
     pub(crate) fn begin(&self, key: &Key) -> bool {
         let mut state = self.state();

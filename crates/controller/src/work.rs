@@ -3,9 +3,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fivespot_clock::{Busy, Clock};
+use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use crate::Key;
+use crate::latest::Latest;
 use crate::queue::{Backoff, Outcome, Queue};
 
 /// The one queue that everything which happens ends in.
@@ -14,6 +16,7 @@ use crate::queue::{Backoff, Outcome, Queue};
 #[derive(Debug)]
 pub(crate) struct Work {
     clock: Clock,
+    latest: Latest,
     queue: Mutex<Queue<Busy>>,
     changed: Notify,
 }
@@ -23,6 +26,7 @@ impl Work {
     pub(crate) fn new(clock: Clock, backoff: Backoff) -> Self {
         Self {
             clock,
+            latest: Latest::default(),
             queue: Mutex::new(Queue::new(backoff)),
             changed: Notify::new(),
         }
@@ -30,6 +34,11 @@ impl Work {
 
     fn queue(&self) -> MutexGuard<'_, Queue<Busy>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The instant that a pass goes by.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.latest.at(self.clock.now())
     }
 
     /// Something happened to `key`.
@@ -89,7 +98,7 @@ impl Work {
 mod tests {
     use std::sync::Arc;
 
-    use jiff::{SignedDuration, Timestamp};
+    use jiff::SignedDuration;
 
     use super::*;
 

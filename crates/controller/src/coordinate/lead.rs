@@ -33,7 +33,7 @@ pub(super) async fn lead(
     let mut election = Election::new(shell.options.identity.clone(), lease.terms);
     loop {
         take_up(shell, &election);
-        match election.next(shell.clock.now()) {
+        match election.next(shell.tenure.clock().now()) {
             Move::Wait(until) => tokio::select! {
                 biased;
                 _ = &mut leave => break,
@@ -41,7 +41,7 @@ pub(super) async fn lead(
                 () = alarm(shell, until) => {}
             },
             step => {
-                let asked = shell.clock.now();
+                let asked = shell.tenure.clock().now();
                 let mut request = pin!(carry_out(&desk, step));
                 // What is shown meanwhile is heard: an answer may be long in coming.
                 let ended = loop {
@@ -56,7 +56,7 @@ pub(super) async fn lead(
         }
     }
     shell.tenure.replace(Claim::Nothing);
-    if let Some((record, version)) = election.release(shell.clock.now()) {
+    if let Some((record, version)) = election.release(shell.tenure.clock().now()) {
         match desk.replace(&record, &version).await {
             Answer::Done(_) => tracing::info!(lease = lease.name, "Lease released"),
             // It lapses by itself.
@@ -68,7 +68,7 @@ pub(super) async fn lead(
 }
 
 fn hear(shell: &Shell, election: &mut Election, news: News) {
-    let now = shell.clock.now();
+    let now = shell.tenure.clock().now();
     match news {
         // The selector leaves one at most.
         News::Listed(all) => election.shown(all.into_iter().next(), now),
@@ -101,7 +101,7 @@ async fn carry_out(desk: &Desk<'_>, step: Move) -> Ended {
 
 fn note(shell: &Shell, election: &mut Election, ended: Ended, asked: Timestamp) {
     match ended {
-        Ended::Read(found) => election.read(found, shell.clock.now()),
+        Ended::Read(found) => election.read(found, shell.tenure.clock().now()),
         Ended::Written(Answer::Done(stored)) => election.wrote(stored, asked),
         Ended::Written(Answer::Overtaken) => election.was_overtaken(),
         Ended::Written(Answer::Failed(error)) => {

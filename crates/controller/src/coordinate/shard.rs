@@ -35,7 +35,7 @@ pub(super) async fn share(
     loop {
         take_up(shell, &membership);
         let is_settled = shell.tenure.is_settled();
-        match membership.next(shell.clock.now(), is_settled) {
+        match membership.next(shell.tenure.clock().now(), is_settled) {
             Move::Wait(until) => tokio::select! {
                 biased;
                 _ = &mut leave => break,
@@ -44,7 +44,7 @@ pub(super) async fn share(
                 () = alarm(shell, until) => {}
             },
             step => {
-                let asked = shell.clock.now();
+                let asked = shell.tenure.clock().now();
                 let mut request = pin!(carry_out(&desk, step));
                 // What is shown meanwhile is heard: an answer may be long in coming.
                 let ended = loop {
@@ -67,7 +67,8 @@ pub(super) async fn share(
 
 /// Says first that nothing is claimed any more, so that others need not wait.
 async fn leave_ring(desk: &Desk<'_>, membership: &mut Membership) {
-    let Some((record, version)) = membership.leave(desk.shell.clock.now()) else {
+    let Some((record, version)) = membership.leave(desk.shell.tenure.clock().now())
+    else {
         return;
     };
     let Answer::Done(released) = desk.replace(&record, &version).await else {
@@ -82,7 +83,7 @@ async fn leave_ring(desk: &Desk<'_>, membership: &mut Membership) {
 }
 
 fn hear(shell: &Shell, membership: &mut Membership, news: News) {
-    let now = shell.clock.now();
+    let now = shell.tenure.clock().now();
     match news {
         News::Listed(all) => membership.listed(all, now),
         News::Changed(lease) => membership.shown(lease, now),
@@ -137,7 +138,7 @@ fn note(shell: &Shell, membership: &mut Membership, ended: Ended, asked: Timesta
         Ended::Created(Answer::Overtaken) => membership.failed(asked),
         Ended::Replaced(Answer::Overtaken) => membership.was_overtaken(),
         Ended::Removed(uid) => membership.removed(&uid),
-        Ended::Renewed(uid) => membership.was_renewed(&uid, shell.clock.now()),
+        Ended::Renewed(uid) => membership.was_renewed(&uid, shell.tenure.clock().now()),
         Ended::Created(Answer::Failed(error))
         | Ended::Replaced(Answer::Failed(error))
         | Ended::Failed(error) => {
@@ -149,7 +150,7 @@ fn note(shell: &Shell, membership: &mut Membership, ended: Ended, asked: Timesta
 
 /// Acts on what the membership has come to.
 fn take_up(shell: &Shell, membership: &Membership) {
-    let now = shell.clock.now();
+    let now = shell.tenure.clock().now();
     let share = membership.share(now);
     let count = membership.count(now);
     let is_member = share.is_some();
