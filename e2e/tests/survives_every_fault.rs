@@ -231,25 +231,29 @@ async fn until_gone(cluster: &Cluster) {
         .await;
 }
 
-/// Open for an hour longer than the stories last.
-fn worker() -> Value {
+/// The hours that end when the stories of a closing do.
+const SHORT: &str = "9-17";
+
+/// The hours that end long after any story has.
+const LONG: &str = "9-22";
+
+fn worker(hours: &str) -> Value {
     let mut worker = scheduled_machine("worker");
+    worker["spec"]["schedule"]["hoursOfDay"] = json!([hours]);
     worker["spec"]["nodeTaints"] =
         json!([{"key": "example.com/shift", "value": "day", "effect": "NoSchedule"}]);
     worker
 }
 
 /// The worker is Active, and runs a pod.
-async fn bring_up(cluster: &Cluster) {
-    cluster.bring_up(&worker()).await;
+async fn bring_up(cluster: &Cluster, hours: &str) {
+    cluster.bring_up(&worker(hours)).await;
     cluster.run_pod("only", "worker").await;
 }
 
 async fn of_an_opening() {
     let prepare = async |cluster: &Cluster| {
-        let mut worker = worker();
-        worker["spec"]["schedule"]["hoursOfDay"] = json!(["18-20"]);
-        cluster.apply(&worker).await;
+        cluster.apply(&worker("18-22")).await;
         until_phase(cluster, "Inactive").await;
     };
     with_every_fault(prepare, async |cluster| {
@@ -268,7 +272,8 @@ async fn of_an_opening() {
 }
 
 async fn of_a_closing() {
-    with_every_fault(bring_up, async |cluster| {
+    let prepare = async |cluster: &Cluster| bring_up(cluster, SHORT).await;
+    with_every_fault(prepare, async |cluster| {
         cluster.pass_to(CLOSING).await;
         until_phase(cluster, "Inactive").await;
         until_gone(cluster).await;
@@ -278,7 +283,7 @@ async fn of_a_closing() {
 
 async fn of_a_closing_that_is_cancelled() {
     let prepare = async |cluster: &Cluster| {
-        bring_up(cluster).await;
+        bring_up(cluster, SHORT).await;
         cluster.hold_last_pod().await;
     };
     with_every_fault(prepare, async |cluster| {
@@ -288,7 +293,7 @@ async fn of_a_closing_that_is_cancelled() {
         cluster
             .wait_for(&node_path("worker"), limit, is_cordoned)
             .await;
-        let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
+        let longer = json!({"spec": {"schedule": {"hoursOfDay": [LONG]}}});
         cluster.patch(&machine_path("worker"), &longer).await;
         let is_open = |node: &Value| node["spec"]["unschedulable"] != true;
         cluster.wait_for(&node_path("worker"), limit, is_open).await;
@@ -301,7 +306,8 @@ async fn of_a_closing_that_is_cancelled() {
 }
 
 async fn of_the_kill_switch() {
-    with_every_fault(bring_up, async |cluster| {
+    let prepare = async |cluster: &Cluster| bring_up(cluster, LONG).await;
+    with_every_fault(prepare, async |cluster| {
         let kill = json!({"spec": {"killSwitch": true}});
         cluster.patch(&machine_path("worker"), &kill).await;
         until_phase(cluster, "Terminated").await;
@@ -311,7 +317,8 @@ async fn of_the_kill_switch() {
 }
 
 async fn of_a_reclaim() {
-    with_every_fault(bring_up, async |cluster| {
+    let prepare = async |cluster: &Cluster| bring_up(cluster, LONG).await;
+    with_every_fault(prepare, async |cluster| {
         let request = json!({"metadata": {"annotations": {
             name::RECLAIM_REQUESTED_ANNOTATION: reclaim::REQUESTED,
             name::RECLAIM_REASON_ANNOTATION: "process-match: steam",
@@ -324,7 +331,8 @@ async fn of_a_reclaim() {
 }
 
 async fn of_a_deletion() {
-    with_every_fault(bring_up, async |cluster| {
+    let prepare = async |cluster: &Cluster| bring_up(cluster, LONG).await;
+    with_every_fault(prepare, async |cluster| {
         cluster.delete(&machine_path("worker")).await;
         let limit = cluster.within(SignedDuration::from_mins(30));
         cluster

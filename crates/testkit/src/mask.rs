@@ -12,8 +12,12 @@ pub fn mask(value: &mut Value, names: &[(String, String)]) {
                 *text = text.replace(meant, name);
             }
             let words = text.split(' ').map(|word| {
-                let is_time = word.parse::<Timestamp>().is_ok();
-                if is_time { "<time>" } else { word }
+                let bare = word.trim_matches(['(', ')', ';', ',']);
+                if bare.parse::<Timestamp>().is_ok() {
+                    word.replace(bare, "<time>")
+                } else {
+                    word.to_owned()
+                }
             });
             *text = words.collect::<Vec<_>>().join(" ");
         }
@@ -22,5 +26,25 @@ pub fn mask(value: &mut Value, names: &[(String, String)]) {
             members.values_mut().for_each(|member| mask(member, names));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn instants_and_names_look_alike_wherever_they_stand() {
+        let mut value = json!({
+            "at": "2026-03-06T22:50:04Z",
+            "told": ["reclaimed (2026-03-06T22:50:04Z steam); on node-7"],
+        });
+        mask(&mut value, &[("node-7".to_owned(), "worker".to_owned())]);
+        let alike = json!({
+            "at": "<time>", "told": ["reclaimed (<time> steam); on worker"],
+        });
+        assert_eq!(value, alike);
     }
 }
