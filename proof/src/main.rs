@@ -131,6 +131,7 @@ fn search_first() -> ExitCode {
     let (small, large) = USUAL.split_at(SMALL);
     let large = large.iter().chain(DEEP);
     let rounds = [
+        (Some(20_000), USUAL.iter().chain(DEEP)),
         (None, small.iter().chain(&[])),
         (Some(100_000), large.clone()),
         (Some(1_000_000), large),

@@ -38,6 +38,8 @@ pub(crate) enum Step {
     SeeObjects,
     /// It dies and starts again.
     Crash,
+    /// Another takes over, whose caches lag as its did and which knows of none of its writes.
+    HandOver,
     /// Cluster API and the provider take their next step.
     Reconcile,
     /// The evicted pod ends.
@@ -124,7 +126,7 @@ impl stateright::Model for Model {
             steps.push(Step::SeeObjects);
         }
         if state.left.crashes > 0 {
-            steps.push(Step::Crash);
+            steps.extend([Step::Crash, Step::HandOver]);
         }
         steps.push(Step::Reconcile);
         if state.pod == Pod::Leaving {
@@ -164,6 +166,12 @@ impl stateright::Model for Model {
             Step::SeeObjects => state.cached.copy_from_slice(&state.objects[..4]),
             Step::Crash => {
                 world.crash(&mut state);
+                state.catch_up();
+                state.left.crashes -= 1;
+            }
+            Step::HandOver => {
+                world.crash(&mut state);
+                state.owes = false;
                 state.left.crashes -= 1;
             }
             Step::Reconcile => {
@@ -213,7 +221,7 @@ impl stateright::Model for Model {
                 ]
             };
         }
-        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18)
+        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23)
     }
 }
 

@@ -88,6 +88,10 @@ impl Deed {
         if dice.chance(25) {
             return Self::RunPods;
         }
+        // What the agent on the Node asks for.
+        if dice.chance(8) {
+            return Self::Reclaim;
+        }
         dice.pick(&Self::ALL).unwrap_or(Self::RunPods)
     }
 
@@ -166,6 +170,7 @@ impl Deed {
                 let request = json!({"metadata": {"annotations": {
                     name::RECLAIM_REQUESTED_ANNOTATION: reclaim::REQUESTED,
                     name::RECLAIM_REASON_ANNOTATION: "process-match: steam",
+                    name::RECLAIM_REQUESTED_AT_ANNOTATION: now.to_string(),
                 }}});
                 place.patch(&node_path(name), &request).await;
             }

@@ -12,6 +12,12 @@ use crate::seen::{Seen, instant};
 /// A write, and the world right before it and right after it.
 pub(crate) struct Case<'a> {
     pub(crate) now: Timestamp,
+    /// What the clock of the operator's host shows.
+    pub(crate) shown: Timestamp,
+    /// The operator that asks for it.
+    pub(crate) by: &'a str,
+    /// The holder of the Lease, where there are several operators.
+    pub(crate) leader: Option<&'a str>,
     pub(crate) asked: &'a Asked,
     pub(crate) body: Value,
     pub(crate) code: u16,
@@ -55,6 +61,7 @@ pub(crate) const LAWS: &[Law] = &[
         waits,
     ),
     ("S11 nothing is created that is not wanted", creates_wanted),
+    ("S12 only the holder of the Lease writes", leads),
     ("S13 no write changes nothing", changes),
     (
         "S15 nothing is asked for that the roles do not allow",
@@ -68,6 +75,10 @@ pub(crate) const LAWS: &[Law] = &[
         respects_window,
     ),
     ("a phase is told when it is true", tells_truth),
+    (
+        "a host is not taken again that was given back",
+        disables_first,
+    ),
 ];
 
 impl Case<'_> {
@@ -246,7 +257,23 @@ fn creates_wanted(case: &Case<'_>) -> Option<bool> {
     let infrastructure = &case.before.infrastructure;
     let completes =
         is_machine && !infrastructure.is_null() && case.before.is_ours(infrastructure);
-    Some(completes || case.before.is_wanted(case.now))
+    let is_wanted = |now| case.before.is_wanted(now);
+    Some(completes || is_wanted(case.now) || is_wanted(case.shown))
+}
+
+fn leads(case: &Case<'_>) -> Option<bool> {
+    (case.code < 300).then_some(())?;
+    case.leader.map(|leader| leader == case.by)
+}
+
+/// The schedule is off, and that is on record, before the Machine of a reclaimed host goes.
+fn disables_first(case: &Case<'_>) -> Option<bool> {
+    let machine = &case.before.machine["metadata"]["annotations"];
+    let is_reclaim =
+        case.is("delete", "machines") && !machine[name::RECLAIM_ANNOTATION].is_null();
+    let is_killed = case.before.is_killed() || case.before.is_deleting();
+    (is_reclaim && !is_killed)
+        .then(|| machine[name::RECLAIM_DISABLED_ANNOTATION] == "true")
 }
 
 fn changes(case: &Case<'_>) -> Option<bool> {

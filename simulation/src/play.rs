@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fivespot_testkit::{Cluster, Mortal, machine_path};
+use fivespot_testkit::{Cluster, Coordination, Lease, Life, Mortal, Terms, machine_path};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::deed::make_peace;
+use crate::deed::{Deed, make_peace};
 use crate::end::complaint;
 use crate::fault::Kind;
 use crate::seen::{Places, Seen};
-use crate::stage::{Cell, Stage};
+use crate::stage::{Cell, Seat, Stage};
 use crate::story::{Story, Trouble, next_edge};
 
 /// How long after the last fault, edit and edge everything has to be as it is wanted: longer than
@@ -67,16 +68,24 @@ async fn tell(story: &Story) -> Outcome {
     let places: Vec<Places> = places.collect();
     let faults = story.troubles.iter().filter_map(|trouble| match trouble {
         Trouble::Fault(fault) => Some(*fault),
-        Trouble::Deed(..) => None,
+        _ => None,
     });
     let client = cluster.server().client();
-    let stage = Arc::new(Stage::new(client, places.clone(), faults.collect()));
+    let lease = (story.operators > 1).then(|| LEASE.to_owned());
+    let stage = Stage::new(client, places.clone(), faults.collect(), lease);
+    let stage = Arc::new(stage);
     let mut theatre = Theatre {
         cluster,
+        posts: (0..story.operators)
+            .map(|number| Post {
+                name: format!("operator-{number}"),
+                operator: None,
+                absent_until: story.begins,
+                is_cut_off: Arc::default(),
+            })
+            .collect(),
         stage,
-        operator: None,
         seed: story.seed,
-        absent_until: story.begins,
         deeds: BTreeMap::new(),
     };
     let told = async {
@@ -93,13 +102,86 @@ async fn tell(story: &Story) -> Outcome {
     theatre.outcome(story)
 }
 
+/// Where the Lease is that several operators agree by.
+const LEASE: &str =
+    "/apis/coordination.k8s.io/v1/namespaces/5spot-system/leases/5spot-leader";
+
+/// The same Lease as an operator is told of it. It binds for longer than usual, so that days do not
+/// consist of renewals.
+fn lease() -> Option<Lease> {
+    let minutes = SignedDuration::from_mins;
+    let terms = Terms::new(minutes(10), minutes(8), minutes(2)).ok()?;
+    Some(Lease {
+        namespace: "5spot-system".to_owned(),
+        name: "5spot-leader".to_owned(),
+        terms,
+    })
+}
+
+/// Something that happens at its time, faults aside.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Deed(usize, Deed),
+    /// The clock is wrong from now on by so many seconds.
+    Clock(i64),
+    /// The operator of that number is cut off from now on, or not any more.
+    CutOff(usize, bool),
+}
+
+/// What happens in a story, in its order.
+fn happenings(story: &Story) -> Vec<(Timestamp, Happening)> {
+    let after = |at: Timestamp, minutes: u8| {
+        (at + SignedDuration::from_mins(i64::from(minutes))).min(story.calm)
+    };
+    let mut all = Vec::new();
+    for trouble in &story.troubles {
+        match *trouble {
+            Trouble::Fault(_) => {}
+            Trouble::Deed(at, whose, deed) => {
+                all.push((at, Happening::Deed(whose, deed)));
+            }
+            Trouble::Clock(at, behind, minutes) => {
+                all.push((at, Happening::Clock(-i64::from(behind))));
+                all.push((after(at, minutes), Happening::Clock(0)));
+            }
+            Trouble::CutOff(at, whom, minutes) => {
+                all.push((at, Happening::CutOff(whom, true)));
+                all.push((after(at, minutes), Happening::CutOff(whom, false)));
+            }
+        }
+    }
+    all.sort_by_key(|(at, _)| *at);
+    all
+}
+
+/// A place that is to be held by an operator.
+struct Post {
+    name: String,
+    operator: Option<Mortal>,
+    /// Until when it is vacant after a death.
+    absent_until: Timestamp,
+    is_cut_off: Arc<AtomicBool>,
+}
+
+impl Post {
+    fn life(&self) -> Option<&Life> {
+        self.operator.as_ref().map(Mortal::life)
+    }
+}
+
+/// Ready once the operator of this post has died.
+async fn death(post: Option<&Post>) {
+    match post.and_then(Post::life) {
+        Some(life) => life.ended().await,
+        None => std::future::pending().await,
+    }
+}
+
 struct Theatre {
     cluster: Cluster,
     stage: Arc<Stage>,
-    operator: Option<Mortal>,
+    posts: Vec<Post>,
     seed: u64,
-    /// Until when an operator that has died stays away.
-    absent_until: Timestamp,
     deeds: BTreeMap<String, u64>,
 }
 
@@ -109,32 +191,46 @@ impl Theatre {
         for machine in &story.machines {
             self.cluster.apply(&machine.object).await;
         }
-        let mut deeds: Vec<_> = story
-            .troubles
-            .iter()
-            .filter_map(|trouble| match trouble {
-                Trouble::Deed(at, whose, deed) => Some((*at, *whose, *deed)),
-                Trouble::Fault(_) => None,
-            })
-            .collect();
-        deeds.sort_by_key(|(at, ..)| *at);
-        for (at, whose, deed) in deeds {
+        for (at, happening) in happenings(story) {
             self.pass_until(at).await;
-            let Some(machine) = story.machines.get(whose) else {
-                continue;
-            };
-            self.stage.note(format!("{at} {deed:?} {}", machine.name));
-            *self.deeds.entry(format!("{deed:?}")).or_default() += 1;
-            deed.play(&self.cluster, &machine.name, at).await;
+            self.stage.note(format!("{at} {happening:?}"));
+            match happening {
+                Happening::Deed(whose, deed) => {
+                    if let Some(machine) = story.machines.get(whose) {
+                        self.count(&format!("{deed:?}"));
+                        deed.play(&self.cluster, &machine.name, at).await;
+                    }
+                }
+                Happening::Clock(seconds) => {
+                    if seconds != 0 {
+                        self.count("ClockSetBack");
+                    }
+                    self.stage.offset.set(SignedDuration::from_secs(seconds));
+                }
+                Happening::CutOff(whom, is_cut_off) => {
+                    if let Some(post) = self.posts.get(whom) {
+                        post.is_cut_off.store(is_cut_off, Ordering::Relaxed);
+                    }
+                    if is_cut_off {
+                        self.count("CutOff");
+                    }
+                }
+            }
         }
         self.pass_until(story.calm).await;
         self.stage.state().is_calm = true;
         // Nor does a crash outlast the calm: what restarts operators does so again.
         self.stage.state().downtime = 0;
-        self.absent_until = story.calm;
+        for post in &mut self.posts {
+            post.absent_until = story.calm;
+        }
         for machine in &story.machines {
             make_peace(&self.cluster, &machine.name).await;
         }
+    }
+
+    fn count(&mut self, deed: &str) {
+        *self.deeds.entry(deed.to_owned()).or_default() += 1;
     }
 
     /// Holds every machine against what its user wants, twice: some time after the last of its
@@ -190,39 +286,38 @@ impl Theatre {
     async fn pass_until(&mut self, to: Timestamp) {
         let clock = self.cluster.clock().clone();
         loop {
-            self.look_after_operator();
-            let limit = if self.operator.is_none() {
-                to.min(self.absent_until)
-            } else {
-                to
-            };
-            let has_moved = match &self.operator {
-                Some(operator) => tokio::select! {
-                    biased;
-                    () = operator.life().ended() => true,
-                    moved = clock.advance_to_next(limit) => moved.is_some(),
-                },
-                None => clock.advance_to_next(limit).await.is_some(),
+            for number in 0..self.posts.len() {
+                self.look_after(number);
+            }
+            let vacant = self.posts.iter().filter(|post| post.operator.is_none());
+            let limit = vacant
+                .map(|post| post.absent_until)
+                .fold(to, Timestamp::min);
+            let has_moved = tokio::select! {
+                biased;
+                () = death(self.posts.first()) => true,
+                () = death(self.posts.get(1)) => true,
+                moved = clock.advance_to_next(limit) => moved.is_some(),
             };
             if has_moved {
                 continue;
             }
             clock.advance_to(limit).await;
-            if limit >= to
-                && self
-                    .operator
-                    .as_ref()
-                    .is_none_or(|one| !one.life().is_over())
-            {
+            let mut lives = self.posts.iter().filter_map(Post::life);
+            if limit >= to && !lives.any(Life::is_over) {
                 return;
             }
         }
     }
 
     /// Buries one that has died, and starts another when it is time.
-    fn look_after_operator(&mut self) {
+    fn look_after(&mut self, number: usize) {
         let now = self.cluster.clock().now();
-        if let Some(operator) = &self.operator {
+        let is_one_of_several = self.posts.len() > 1;
+        let Some(post) = self.posts.get_mut(number) else {
+            return;
+        };
+        if let Some(operator) = &post.operator {
             if operator.has_ended() {
                 let how = format!("at {now}");
                 self.stage.breaks("the operator never ends by itself", how);
@@ -230,20 +325,31 @@ impl Theatre {
                 return;
             }
             let minutes = std::mem::take(&mut self.stage.state().downtime);
-            self.absent_until = now + SignedDuration::from_mins(i64::from(minutes));
+            post.absent_until = now + SignedDuration::from_mins(i64::from(minutes));
         }
-        if now < self.absent_until {
-            self.operator = None;
+        if now < post.absent_until {
+            post.operator = None;
             return;
         }
-        self.stage.note(format!("{now} an operator starts"));
-        let seed = self.seed;
-        let proxy = self.stage.clone();
+        self.stage.note(format!("{now} {} starts", post.name));
+        let (seed, name) = (self.seed, post.name.clone());
+        let offset = self.stage.offset.clone();
+        let seat = Seat {
+            stage: self.stage.clone(),
+            name: name.clone(),
+            is_cut_off: post.is_cut_off.clone(),
+        };
+        let lease = lease().filter(|_| is_one_of_several);
         // The heir is there first, so that time does not pass in between.
-        let heir = self
-            .cluster
-            .operator_behind(proxy, |options| options.seed = seed);
-        self.operator = Some(heir);
+        let heir = self.cluster.operator_behind(Arc::new(seat), |options| {
+            options.seed = seed;
+            options.identity = name;
+            options.clock = options.clock.wrong_by(offset);
+            if let Some(lease) = lease {
+                options.coordination = Coordination::Leader(lease);
+            }
+        });
+        post.operator = Some(heir);
     }
 
     fn outcome(self, story: &Story) -> Outcome {

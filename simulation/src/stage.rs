@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_apiserver::Client;
-use fivespot_testkit::{Asked, Delivery, Fate, Opening, Proxy};
+use fivespot_testkit::{Asked, Delivery, Fate, Offset, Opening, Proxy};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -26,7 +27,20 @@ pub(crate) struct Stage {
     client: Client,
     places: Vec<Places>,
     faults: Vec<Fault>,
+    /// The Lease that operators agree by, where there are several.
+    lease: Option<String>,
+    /// By how much the clock of their host is wrong.
+    pub(crate) offset: Offset,
     state: Mutex<State>,
+}
+
+/// Where one of the operators is.
+pub(crate) struct Seat {
+    pub(crate) stage: Arc<Stage>,
+    /// Its name in the Lease.
+    pub(crate) name: String,
+    /// Nothing of it reaches the server.
+    pub(crate) is_cut_off: Arc<AtomicBool>,
 }
 
 /// A phase, the request that was under way, and the fault that struck it, if one did.
@@ -44,7 +58,7 @@ pub(crate) struct State {
     ended: BTreeMap<String, Kind>,
     /// The oldest version that each watch was asked for from.
     oldest: BTreeMap<String, String>,
-    before: BTreeMap<String, Seen>,
+    before: BTreeMap<String, (Seen, Option<String>)>,
     /// Minutes that an operator that has died stays dead.
     pub(crate) downtime: u8,
     pub(crate) broken: Vec<(&'static str, String)>,
@@ -68,13 +82,30 @@ impl Default for Hash {
 }
 
 impl Stage {
-    pub(crate) fn new(client: Client, places: Vec<Places>, faults: Vec<Fault>) -> Self {
+    pub(crate) fn new(
+        client: Client,
+        places: Vec<Places>,
+        faults: Vec<Fault>,
+        lease: Option<String>,
+    ) -> Self {
         Self {
             client,
             places,
             faults,
+            lease,
+            offset: Offset::default(),
             state: Mutex::default(),
         }
+    }
+
+    /// Who holds the Lease; none where there is a single operator.
+    async fn leader(&self) -> Option<String> {
+        let lease = self.client.get(self.lease.as_ref()?).await;
+        let holder = lease.ok().map(|lease| {
+            let holder = lease["spec"]["holderIdentity"].as_str();
+            holder.unwrap_or_default().to_owned()
+        });
+        Some(holder.unwrap_or_default())
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -127,7 +158,7 @@ impl Stage {
     /// The fault that strikes the next request of this kind.
     fn strikes(&self, asked: &Asked) -> Option<Fault> {
         let mut state = self.state();
-        let is_counted = asked.event.resource != "events";
+        let is_counted = is_of_machines(asked);
         let is_write = asked.event.is_write();
         let number = if is_write { state.writes } else { state.reads };
         if is_counted {
@@ -171,7 +202,7 @@ impl Stage {
         }
         let fault = self.strikes(asked);
         let what = what(asked);
-        if asked.event.is_write() && asked.event.resource != "events" {
+        if asked.event.is_write() && is_of_machines(asked) {
             let phase = self.phase_of(asked).await;
             let kind = fault.map(|fault| fault.kind);
             self.state().cells.insert((phase, what.clone(), kind));
@@ -194,15 +225,17 @@ impl Stage {
                 tokio::task::yield_now().await;
             }
         }
-        let is_judged = asked.event.is_write() && asked.event.resource != "events";
+        let is_judged = asked.event.is_write() && is_of_machines(asked);
         if let Some(places) = self.places_of(asked).filter(|_| is_judged) {
             let seen = Seen::of(&self.client, places).await;
-            self.state().before.insert(places.name.clone(), seen);
+            let leader = self.leader().await;
+            let before = (seen, leader);
+            self.state().before.insert(places.name.clone(), before);
         }
         fate
     }
 
-    async fn judge(&self, asked: &Asked, code: u16) {
+    async fn judge(&self, asked: &Asked, code: u16, by: &str) {
         let mut hasher = DefaultHasher::new();
         hasher.write(&asked.body);
         let (event, body) = (&asked.event, hasher.finish());
@@ -210,7 +243,7 @@ impl Stage {
             "{} {} {} {body:016x} {code}",
             event.at, event.verb, event.path
         ));
-        if !event.is_write() || event.resource == "events" {
+        if !event.is_write() || !is_of_machines(asked) {
             return;
         }
         let Some(places) = self.places_of(asked) else {
@@ -219,11 +252,14 @@ impl Stage {
         let after = Seen::of(&self.client, places).await;
         let mut state = self.state();
         *state.served.entry(places.name.clone()).or_default() += 1;
-        let Some(before) = state.before.remove(&places.name) else {
+        let Some((before, leader)) = state.before.remove(&places.name) else {
             return;
         };
         let case = Case {
             now: event.at,
+            shown: event.at + self.offset.get(),
+            by,
+            leader: leader.as_deref(),
             asked,
             body: serde_json::from_slice(&asked.body).unwrap_or_default(),
             code,
@@ -252,12 +288,37 @@ fn what(asked: &Asked) -> String {
     }
 }
 
-impl Proxy for Stage {
+/// Whether a request is about what is made and changed for a machine; events only tell of it, and
+/// Leases only of who does it.
+fn is_of_machines(asked: &Asked) -> bool {
+    !["events", "leases"].contains(&asked.event.resource.as_str())
+}
+
+impl Seat {
+    fn is_cut_off(&self) -> bool {
+        self.is_cut_off.load(Ordering::Relaxed)
+    }
+
+    /// One watch of this operator, however often it begins again.
+    fn key(&self, asked: &Asked) -> String {
+        let selects = asked
+            .query
+            .split('&')
+            .find(|word| word.contains("Selector="));
+        let (path, selects) = (&asked.event.path, selects.unwrap_or_default());
+        format!("{} {path}?{selects}", self.name)
+    }
+}
+
+impl Proxy for Seat {
     fn request<'a>(
         &'a self,
         asked: &'a Asked,
     ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
-        Box::pin(self.meet(asked))
+        if self.is_cut_off() {
+            return Box::pin(std::future::ready(Fate::Reset));
+        }
+        Box::pin(self.stage.meet(asked))
     }
 
     fn served<'a>(
@@ -265,16 +326,19 @@ impl Proxy for Stage {
         asked: &'a Asked,
         code: u16,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
-        Box::pin(self.judge(asked, code))
+        Box::pin(self.stage.judge(asked, code, &self.name))
     }
 
     fn opening(&self, asked: &Asked) -> Opening {
-        let mut state = self.state();
+        if self.is_cut_off() {
+            return Opening::Refuse(503);
+        }
+        let mut state = self.stage.state();
         let version = asked
             .query
             .split('&')
             .find_map(|word| word.strip_prefix("resourceVersion="));
-        let key = key(asked);
+        let key = self.key(asked);
         if let Some(version) = version {
             let oldest = state.oldest.entry(key.clone());
             oldest.or_insert_with(|| version.to_owned());
@@ -286,8 +350,14 @@ impl Proxy for Stage {
     }
 
     fn event(&self, asked: &Asked, _: &[u8]) -> Delivery {
-        let mut state = self.state();
+        if self.is_cut_off() {
+            return Delivery::Break;
+        }
+        let mut state = self.stage.state();
         let number = state.events;
+        if !is_of_machines(asked) {
+            return Delivery::Pass;
+        }
         state.events += 1;
         if state.is_calm {
             return Delivery::Pass;
@@ -296,7 +366,7 @@ impl Proxy for Stage {
             Target::Event(first) => (first..first + fault.times).contains(&number),
             _ => false,
         };
-        let Some(fault) = self.faults.iter().find(hits) else {
+        let Some(fault) = self.stage.faults.iter().find(hits) else {
             return Delivery::Pass;
         };
         let delivery = fault.kind.delivery(fault.minutes);
@@ -304,23 +374,14 @@ impl Proxy for Stage {
         let cell = ("any".to_owned(), what(asked), Some(fault.kind));
         state.cells.insert(cell);
         if fault.kind.opening(Some("0")).is_some() {
-            state.ended.insert(key(asked), fault.kind);
+            state.ended.insert(self.key(asked), fault.kind);
         }
         drop(state);
-        self.note(format!(
+        self.stage.note(format!(
             "{} event {number}: {}",
             fault.kind.name(),
-            key(asked)
+            self.key(asked)
         ));
         delivery.unwrap_or(Delivery::Pass)
     }
-}
-
-/// One watch, however often it begins again.
-fn key(asked: &Asked) -> String {
-    let selects = asked
-        .query
-        .split('&')
-        .find(|word| word.contains("Selector="));
-    format!("{}?{}", asked.event.path, selects.unwrap_or_default())
 }

@@ -40,6 +40,9 @@ const DAYS: [&str; 9] = [
     "2028-02-26T03:00:00Z",
 ];
 
+/// By how many seconds a clock is set back at most.
+const FURTHEST: u16 = 540;
+
 /// One machine of a story.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
@@ -54,6 +57,11 @@ pub(crate) enum Trouble {
     Fault(Fault),
     /// What people, Cluster API and pods do at an instant, to the machine of that number.
     Deed(Timestamp, usize, Deed),
+    /// The clock of the operators' host is set at an instant so many seconds behind, and some
+    /// minutes later right.
+    Clock(Timestamp, u16, u8),
+    /// From an instant on the operator of that number reaches nothing for so many minutes.
+    CutOff(Timestamp, usize, u8),
 }
 
 /// What a seed means.
@@ -64,6 +72,8 @@ pub(crate) struct Story {
     /// When no more goes wrong.
     pub(crate) calm: Timestamp,
     pub(crate) machines: Vec<Machine>,
+    /// How many operators there are; more than one agree by a Lease which of them acts.
+    pub(crate) operators: usize,
     /// In no order; each can be left out.
     pub(crate) troubles: Vec<Trouble>,
 }
@@ -83,6 +93,7 @@ impl Story {
             begins,
             calm,
             machines,
+            operators: if dice.chance(25) { 2 } else { 1 },
             troubles: Vec::new(),
         };
         // Some days are just days.
@@ -117,6 +128,27 @@ impl Story {
             let when = self.when(dice, edges.get(at).map_or(&[], Vec::as_slice));
             self.troubles
                 .push(Trouble::Deed(when, at, Deed::draw(dice)));
+        }
+        for _ in 0..dice.below(2 * days + 1) {
+            let at = dice.below(self.machines.len());
+            let when = self.when(dice, edges.get(at).map_or(&[], Vec::as_slice));
+            let behind = 1 + dice.below(usize::from(FURTHEST));
+            let minutes = 1 + dice.below(60);
+            self.troubles.push(Trouble::Clock(
+                when,
+                u16::try_from(behind).unwrap_or(FURTHEST),
+                u8::try_from(minutes).unwrap_or(1),
+            ));
+        }
+        if self.operators == 1 {
+            return;
+        }
+        for _ in 0..dice.below(3 * days + 1) {
+            let at = dice.below(self.machines.len());
+            let when = self.when(dice, edges.get(at).map_or(&[], Vec::as_slice));
+            let minutes = u8::try_from(1 + dice.below(40)).unwrap_or(1);
+            let whom = dice.below(self.operators);
+            self.troubles.push(Trouble::CutOff(when, whom, minutes));
         }
     }
 

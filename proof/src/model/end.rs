@@ -5,14 +5,14 @@
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::PoisonError;
 
-use fivespot_api::{Phase, ScheduledMachine, name};
+use fivespot_api::{Phase, ScheduledMachine, ShutdownReason, name};
 use fivespot_capi::key;
 
 use super::Step;
 use super::cluster_api::PROVIDER_ID;
 use super::operator::Fate;
-use super::server::{is_condemned, minutes};
-use super::state::{INSTANTS, Kind, Left, SETTLED, State, instant};
+use super::server::{LONGEST, is_condemned, minutes, shortest};
+use super::state::{INSTANTS, Kind, Left, Reach, SETTLED, State, instant};
 use super::world::{FOREIGN, OUR_TAINT, THEIRS, World, is_deleting, is_ours};
 
 /// How many steps it may take from any state to the end of the last day.
@@ -32,7 +32,9 @@ impl World {
             passed.push(print);
             match self.follow(&state) {
                 Some(next) => state = next,
-                None if !self.is_awake(&state) => return false,
+                None if !self.is_awake(&state) || self.is_overdue(&state) => {
+                    return false;
+                }
                 None if SETTLED.contains(&state.now) && !self.is_as_wanted(&state) => {
                     return false;
                 }
@@ -52,7 +54,8 @@ impl World {
             is_guarded: false,
             ..self.first(left)
         };
-        loop {
+        // A planner that never rests is found out from wherever it has come to.
+        for _ in 0..BOUND {
             match self.follow(&state) {
                 Some(next) => state = next,
                 None if state.now < now => state.now += 1,
@@ -127,6 +130,37 @@ impl World {
         !is_restless && !is_missed
     }
 
+    /// Whether a machine that has to leave is still there in a world at rest, though the time
+    /// that it was given is over.
+    fn is_overdue(&self, state: &State) -> bool {
+        let machine = self.get(state, Kind::Machine).unwrap_or_default();
+        let Some(sm) = state.sm.map(|id| self.machines.of(id)) else {
+            return false;
+        };
+        let commitment = self.commitment(state).filter(|of| {
+            // Everything else may be cancelled, or is over at once.
+            of.reason == ShutdownReason::ScheduleEnded && !is_open(&sm, state)
+        });
+        let deadline = commitment.and_then(|of| {
+            let asked = of.started_at.checked_add(shortest(&sm)).ok()?;
+            Some(of.deadline.min(asked))
+        });
+        let has_joined = !machine["status"]["nodeRef"].is_null();
+        // What has failed is tried again a moment later.
+        has_joined
+            && !self.memories.of(state.memory).is_failing()
+            && !is_deleting(&machine)
+            && !self.is_all_paused(&sm, state)
+            && deadline.is_some_and(|due| due <= instant(state.now))
+    }
+
+    /// Whether nothing may be touched.
+    fn is_all_paused(&self, sm: &ScheduledMachine, state: &State) -> bool {
+        let annotations = sm.metadata.annotations.as_ref();
+        self.is_paused(state)
+            || annotations.is_some_and(|all| all.contains_key(key::PAUSED))
+    }
+
     /// Whether a world at rest is as its user wants it.
     fn is_as_wanted(&self, state: &State) -> bool {
         let ours = Kind::TRIPLE
@@ -142,18 +176,18 @@ impl World {
             .iter()
             .flatten()
             .any(|held| held == name::FINALIZER);
-        let is_paused = self.is_paused(state)
-            || sm
-                .metadata
-                .annotations
-                .as_ref()
-                .is_some_and(|all| all.contains_key(key::PAUSED));
+        let is_paused = self.is_all_paused(&sm, state);
         let phase = sm.status.as_ref().and_then(|status| status.phase);
         // Once said, a machine leaves, whatever becomes of its schedule.
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let is_leaving = self.commitment(state).is_some() && !is_deleting(&machine);
+        let has_time = self
+            .commitment(state)
+            .is_some_and(|of| instant(state.now) < of.deadline);
         if is_paused {
             true
+        } else if has_time && !sm.spec.kill_switch {
+            phase == Some(Phase::ShuttingDown)
         } else if sm.metadata.deletion_timestamp.is_some() {
             ours == 0 && !is_held
         } else if sm.spec.kill_switch {
@@ -172,7 +206,8 @@ impl World {
                 .as_ref()
                 .is_some_and(|status| status.shutdown.is_some());
             // Nobody calls a Node ready that cannot be asked.
-            let is_unseen = phase == Some(Phase::Pending) && !state.is_reachable;
+            let is_unseen =
+                phase == Some(Phase::Pending) && state.reach != Reach::Answers;
             ours == 3
                 && state.at(Kind::Node).is_some()
                 && (phase == Some(Phase::Active) || is_unseen)
@@ -198,11 +233,12 @@ impl World {
             })
         });
         let drain = &machine["spec"]["deletion"]["nodeDrainTimeoutSeconds"];
-        let is_in_time = *drain == minutes(&sm.spec.node_drain_timeout).as_secs();
+        let asked = minutes(&sm.spec.node_drain_timeout).min(LONGEST);
+        let is_in_time = *drain == asked.as_secs();
         let is_asked_for = !node["metadata"]["annotations"]
             [name::RECLAIM_REQUESTED_ANNOTATION]
             .is_null();
-        let is_heard = state.is_reachable;
+        let is_heard = state.reach == Reach::Answers;
         !is_condemned(&machine)
             && !is_excluded
             && is_in_time
@@ -219,7 +255,12 @@ impl World {
             .get(state, Kind::Node)
             .is_some_and(|node| node["spec"]["providerID"] == PROVIDER_ID);
         let has_lost_its_node = has_machine && !has_its_node;
-        !self.has_cluster(state) || is_foreign || has_lost_its_node
+        let is_refused = state.sm.is_some_and(|id| {
+            let spec = &self.machines.of(id).spec;
+            let asked = minutes(&spec.node_drain_timeout);
+            asked.max(minutes(&spec.graceful_shutdown_timeout)) > LONGEST
+        });
+        !self.has_cluster(state) || is_foreign || has_lost_its_node || is_refused
     }
 
     fn is_settled(&self, print: u64) -> bool {

@@ -22,10 +22,15 @@ pub(crate) enum Law {
     Told,
     Patience,
     Guarded,
+    Idempotent,
+    Hearsay,
+    Recorded,
+    Bounded,
+    Joined,
 }
 
 impl Law {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::S1,
         Self::S2,
         Self::S4,
@@ -45,6 +50,11 @@ impl Law {
         Self::Told,
         Self::Patience,
         Self::Guarded,
+        Self::Idempotent,
+        Self::Hearsay,
+        Self::Recorded,
+        Self::Bounded,
+        Self::Joined,
     ];
 
     /// The law in words.
@@ -77,6 +87,13 @@ impl Law {
                 "a machine is replaced ten minutes after it was made, not before"
             }
             Self::Guarded => "every change is guarded by uid and version",
+            Self::Idempotent => "S13 nothing is written that changes nothing",
+            Self::Hearsay => {
+                "what is done follows from what is wanted now, not from a cache"
+            }
+            Self::Recorded => "what is created is on record first",
+            Self::Bounded => "nobody is given more than a day to leave",
+            Self::Joined => "a request that a Node has brought along is not obeyed",
         }
     }
 }

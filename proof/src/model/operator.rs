@@ -8,9 +8,10 @@ use fivespot_plan::{
 };
 use jiff::{SignedDuration, Timestamp};
 
+use super::law::Law;
 use super::pool::Id;
 use super::server::Reply;
-use super::state::{Kind, Pod, State, instant};
+use super::state::{Kind, Pod, Reach, State, instant};
 use super::world::World;
 
 /// What a plan depends on.
@@ -21,7 +22,7 @@ pub(crate) struct Question {
     objects: [Option<Id>; 4],
     node: Option<Id>,
     pod: Pod,
-    is_reachable: bool,
+    reach: Reach,
     memory: Id,
     now: u8,
     freshness: Freshness,
@@ -97,7 +98,7 @@ impl World {
             ],
             node: state.at(Kind::Node),
             pod: state.pod,
-            is_reachable: state.is_reachable,
+            reach: state.reach,
             memory: state.memory,
             now: state.now,
             freshness: Freshness::Live,
@@ -127,6 +128,10 @@ impl World {
         state.memory = answer.memory;
         if let Next::Send(flight) = answer.next {
             state.flight = Some(flight);
+            let flight = self.flights.of(flight);
+            if !flight.actions.is_empty() && Some(flight.from) != state.sm {
+                state.broken = Some(Law::Hearsay);
+            }
         }
         answer.wake
     }
@@ -175,11 +180,10 @@ impl World {
         }
     }
 
-    /// The operator dies and starts again, with nothing but what the server holds.
+    /// The operator dies, and what it remembered with it.
     pub(crate) fn crash(&self, state: &mut State) {
         state.flight = None;
         state.memory = self.keep_memory(Memory::default());
-        state.catch_up();
     }
 
     fn send_status(&self, state: &mut State, flight: &Flight, fate: Fate) {
@@ -307,11 +311,18 @@ impl World {
         if places.node.is_none() {
             return Workload::default();
         }
-        if !question.is_reachable {
+        let barred = match question.reach {
+            Reach::Answers => None,
+            Reach::Silent => Some(Access::Unreachable {
+                message: "timed out".to_owned(),
+            }),
+            Reach::Refused => Some(Access::KubeconfigRefused {
+                message: "it runs a command".to_owned(),
+            }),
+        };
+        if let Some(access) = barred {
             return Workload {
-                access: Access::Unreachable {
-                    message: "timed out".to_owned(),
-                },
+                access,
                 ..Workload::default()
             };
         }

@@ -6,8 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::cluster_api::has_controller;
-use super::state::{Kind, State, instant};
-use super::world::{FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_deleting};
+use super::state::{Kind, Reach, State, instant};
+use super::world::{FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_deleting, is_ours};
 
 /// An edit of the ScheduledMachine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +20,8 @@ pub(crate) enum Edit {
     Hours,
     /// Gives the leave-taking one minute, or again five.
     Grace,
+    /// Asks for more than a day to leave.
+    LongGrace,
     /// Asks for another host.
     Host,
     /// Asks for another taint value, or for the first again.
@@ -33,11 +35,12 @@ pub(crate) enum Edit {
 }
 
 impl Edit {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::KillSwitch,
         Self::Enabled,
         Self::Hours,
         Self::Grace,
+        Self::LongGrace,
         Self::Host,
         Self::Taint,
         Self::Zone,
@@ -67,6 +70,10 @@ pub(crate) enum Meddling {
     NodeVanishes,
     /// The workload cluster stops answering, or answers again.
     Silence,
+    /// The kubeconfig is replaced by one that is not accepted, or by a good one.
+    Kubeconfig,
+    /// A backup brings the Machine back under another uid.
+    Restore,
     /// Somebody writes an annotation of their own on the Machine.
     Annotate,
     /// Another Node takes the name.
@@ -82,7 +89,7 @@ pub(crate) enum Meddling {
 }
 
 impl Meddling {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Cordon,
         Self::DeleteMachine,
         Self::DeleteInfrastructure,
@@ -92,6 +99,8 @@ impl Meddling {
         Self::DeleteCluster,
         Self::NodeVanishes,
         Self::Silence,
+        Self::Kubeconfig,
+        Self::Restore,
         Self::Annotate,
         Self::OtherNode,
         Self::Taint,
@@ -121,6 +130,10 @@ impl World {
                 }
                 Edit::Grace => {
                     toggle(&mut sm.spec.node_drain_timeout, "5m", "1m");
+                }
+                Edit::LongGrace => {
+                    "3000m".clone_into(&mut sm.spec.node_drain_timeout);
+                    "3000m".clone_into(&mut sm.spec.graceful_shutdown_timeout);
                 }
                 Edit::Host => {
                     sm.spec.infrastructure_spec.spec =
@@ -187,7 +200,9 @@ impl World {
                 state.put(Kind::Node, None);
                 state.pod = super::state::Pod::None;
             }
-            Meddling::Silence => state.is_reachable = !state.is_reachable,
+            Meddling::Silence => state.reach = other(state.reach, Reach::Silent),
+            Meddling::Kubeconfig => state.reach = other(state.reach, Reach::Refused),
+            Meddling::Restore => self.restore(state),
             Meddling::OtherNode if state.at(Kind::Node).is_some() => {
                 self.join(state, "another-machine");
             }
@@ -230,6 +245,29 @@ impl World {
         }
     }
 
+    /// The Machine is what it was, but for its uid, by which what it owns knows it.
+    fn restore(&self, state: &mut State) {
+        let machine = self.get(state, Kind::Machine);
+        let Some(machine) = machine.filter(|found| is_ours(found) && !is_deleting(found))
+        else {
+            return;
+        };
+        let then = machine["metadata"]["uid"].clone();
+        self.bear(state, Kind::Machine, machine);
+        let machine = self.get(state, Kind::Machine).unwrap_or_default();
+        let now = &machine["metadata"]["uid"];
+        for kind in [Kind::Bootstrap, Kind::Infrastructure] {
+            self.change(state, kind, |object| {
+                let owners = object["metadata"]["ownerReferences"].as_array_mut();
+                let its = owners
+                    .into_iter()
+                    .flatten()
+                    .filter(|one| one["uid"] == then);
+                its.for_each(|one| one["uid"] = now.clone());
+            });
+        }
+    }
+
     fn taint(&self, state: &mut State, key: &str) {
         self.change(state, Kind::Node, |node| {
             let taint = json!({ "key": key, "value": THEIRS, "effect": "NoSchedule" });
@@ -251,5 +289,14 @@ impl World {
     pub(crate) fn has_cluster(&self, state: &State) -> bool {
         self.get(state, Kind::Cluster)
             .is_some_and(|cluster: Value| !is_deleting(&cluster))
+    }
+}
+
+/// What ends by the same deed as it begins.
+fn other(reach: Reach, trouble: Reach) -> Reach {
+    if reach == Reach::Answers {
+        trouble
+    } else {
+        Reach::Answers
     }
 }

@@ -115,6 +115,9 @@ impl World {
         for condition in stored.iter_mut().flat_map(|status| &mut status.conditions) {
             condition.last_transition_time = Time(instant(0));
         }
+        if stored.as_ref() == before {
+            state.broken = Some(Law::Idempotent);
+        }
         self.change_sm(state, |sm| sm.status = stored);
     }
 
@@ -154,6 +157,9 @@ impl World {
         if !keeps(&after) {
             state.broken = Some(Law::S9);
         }
+        if after == *before {
+            state.broken = Some(Law::Idempotent);
+        }
         if after.spec != before.spec {
             after.metadata.generation = before.metadata.generation.map(|last| last + 1);
         }
@@ -182,6 +188,9 @@ impl World {
         }
         if kind == Kind::Node && seizes_taints(&before, &object) {
             state.broken = Some(Law::S7);
+        }
+        if object == before {
+            state.broken = Some(Law::Idempotent);
         }
         state.put(kind, Some(self.keep(object)));
         Reply::Done
@@ -213,6 +222,9 @@ impl World {
             (Call::Create(object), step) => {
                 if target.name != NAME || object["metadata"]["name"] != NAME {
                     return Some(Law::S2);
+                }
+                if !is_on_record(&from, object) {
+                    return Some(Law::Recorded);
                 }
                 self.creates_wrongly(state, step, flight)
             }
@@ -254,6 +266,12 @@ impl World {
                     machine["metadata"]["uid"] == patch["metadata"]["uid"]
                 });
                 (is_its && self.commitment(state).is_none()).then_some(Law::Commitment)
+            }
+            (Call::Patch(_), Step::CommitReclaim) => {
+                let status = from.status.as_ref();
+                let known =
+                    status.and_then(|status| status.node_ref.as_ref()?.uid.as_ref());
+                known.is_none().then_some(Law::Joined)
             }
             (_, Step::RemoveFinalizer) => {
                 let is_left = Kind::TRIPLE.into_iter().any(|kind| {
@@ -326,16 +344,8 @@ impl World {
             ShutdownReason::KillSwitch | ShutdownReason::Reclaim
         );
         let sm = self.machines.of(state.sm?);
-        let shortest = [
-            &sm.spec.node_drain_timeout,
-            &sm.spec.graceful_shutdown_timeout,
-        ]
-        .into_iter()
-        .map(|text| minutes(text))
-        .min()?;
-        let deadline = shutdown
-            .deadline
-            .min(shutdown.started_at.checked_add(shortest).ok()?);
+        let asked = shutdown.started_at.checked_add(shortest(&sm)).ok()?;
+        let deadline = shutdown.deadline.min(asked);
         let has_joined = !found["status"]["nodeRef"].is_null()
             && self.get(state, Kind::Node).is_some_and(|node| {
                 node["spec"]["providerID"] == found["spec"]["providerID"]
@@ -372,6 +382,21 @@ impl World {
     }
 }
 
+/// Whether it is on record where an object will be found that is about to be created; a Machine is
+/// always in the same place.
+fn is_on_record(from: &ScheduledMachine, object: &Value) -> bool {
+    let status = from.status.as_ref();
+    let places = [
+        status.and_then(|status| status.bootstrap_ref.as_ref()),
+        status.and_then(|status| status.infrastructure_ref.as_ref()),
+    ];
+    object["kind"] == Kind::Machine.wire()
+        || places
+            .into_iter()
+            .flatten()
+            .any(|place| object["kind"] == place.kind.as_str())
+}
+
 /// Whether a change says what it was made from.
 fn is_guarded(patch: &Value) -> bool {
     let guards = &patch["metadata"];
@@ -388,6 +413,9 @@ fn commits_wrongly(sm: &ScheduledMachine, shutdown: &Shutdown) -> Option<Law> {
     let patience =
         made.and_then(|made| made.checked_add(SignedDuration::from_mins(10)).ok());
     match shutdown.reason {
+        _ if shutdown.deadline.duration_since(shutdown.started_at) > LONGEST => {
+            Some(Law::Bounded)
+        }
         ShutdownReason::ScheduleEnded if is_off => Some(Law::Untouched),
         ShutdownReason::Remediation
             if patience.is_some_and(|until| shutdown.started_at < until) =>
@@ -466,6 +494,17 @@ fn goes_back(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) ->
                 now < then || old.status == told.status && now != then
             })
         })
+}
+
+/// The longest time that anybody is given to leave.
+pub(super) const LONGEST: SignedDuration = SignedDuration::from_hours(24);
+
+/// How long a machine is given to leave.
+pub(super) fn shortest(sm: &ScheduledMachine) -> SignedDuration {
+    let spec = &sm.spec;
+    minutes(&spec.node_drain_timeout)
+        .min(minutes(&spec.graceful_shutdown_timeout))
+        .min(LONGEST)
 }
 
 /// Whole minutes, as all durations of the model are.

@@ -82,6 +82,16 @@ pub(crate) enum Pod {
     Leaving,
 }
 
+/// How the workload cluster meets the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Reach {
+    Answers,
+    /// Nothing comes back.
+    Silent,
+    /// The kubeconfig holds what is not accepted.
+    Refused,
+}
+
 /// What may still go wrong, or be done by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Left {
@@ -105,7 +115,7 @@ pub(crate) struct State {
     pub(crate) pod: Pod,
     /// Whether a disruption budget refuses evictions.
     pub(crate) is_guarded: bool,
-    pub(crate) is_reachable: bool,
+    pub(crate) reach: Reach,
     /// How many objects of each kind there have been: their uids.
     pub(crate) born: [u8; 5],
     /// The operator's cache of ScheduledMachines, which may be behind.
@@ -131,7 +141,7 @@ pub(crate) struct Core {
     objects: Objects,
     pod: Pod,
     is_guarded: bool,
-    is_reachable: bool,
+    reach: Reach,
     born: [u8; 5],
     memory: Id,
     flight: Option<Id>,
@@ -145,7 +155,7 @@ impl State {
             objects: self.objects,
             pod: self.pod,
             is_guarded: self.is_guarded,
-            is_reachable: self.is_reachable,
+            reach: self.reach,
             born: self.born,
             memory: self.memory,
             flight: self.flight,
@@ -158,7 +168,7 @@ impl State {
         self.objects = core.objects;
         self.pod = core.pod;
         self.is_guarded = core.is_guarded;
-        self.is_reachable = core.is_reachable;
+        self.reach = core.reach;
         self.born = core.born;
         self.memory = core.memory;
         self.flight = core.flight;

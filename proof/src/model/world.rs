@@ -12,7 +12,7 @@ use super::Step;
 use super::law::Law;
 use super::operator::{Answer, Flight, Question};
 use super::pool::{Id, Pool};
-use super::state::{Core, Kind, Left, Pod, State};
+use super::state::{Core, Kind, Left, Pod, Reach, State};
 
 /// The name of the ScheduledMachine and of everything made for it.
 pub(crate) const NAME: &str = "worker";
@@ -60,7 +60,7 @@ impl World {
             objects: [None; 5],
             pod: Pod::None,
             is_guarded: true,
-            is_reachable: true,
+            reach: Reach::Answers,
             born: [0; 5],
             cached_sm: None,
             cached: [None; 4],

@@ -18,6 +18,8 @@ const STATUS: &str = "crates/plan/src/status.rs";
 const RECLAIM: &str = "crates/plan/src/reclaim.rs";
 const TAINT: &str = "crates/plan/src/taint.rs";
 const CONDITION: &str = "crates/api/src/condition.rs";
+const AHEAD: &str = "crates/plan/src/ahead.rs";
+const RESOLVE: &str = "crates/plan/src/resolve.rs";
 
 macro_rules! mutants {
     ($($id:literal, $fault:literal, $file:expr, $find:literal => $replace:literal;)*) => {
@@ -89,6 +91,18 @@ mutants! {
         "Commitment::Make(shutdown) => status.shutdown = Some(shutdown.clone())," => "Commitment::Make(_) => {}";
     "commitment-not-hastened", "removes a machine at once that had been given time", LEAVE,
         "if removal.is_at_once() && shutdown.reason != removal.reason {" => "if false {";
+    "commitment-inherited", "takes the commitment of an earlier machine for that of the next", CASE,
+        "stored.filter(|shutdown| shutdown.machine_uid == machine.meta.uid)" => "stored";
+    "shorter-deadline-ignored", "gives a machine the time that an edit has taken from it", CASE,
+        "\n                .min(after(shutdown.started_at, self.want.leave))," => ",";
+    "longer-deadline-taken", "gives a machine more time than it was promised to take", CASE,
+        "\n                .min(after(shutdown.started_at, self.want.leave)),"
+        => "\n                .max(after(shutdown.started_at, self.want.leave)),";
+    "grace-unbounded", "gives a machine more than a day to leave", RESOLVE,
+        ".map(|length| length.min(LONGEST_LEAVE))" => ".map(|length| length.max(LONGEST_LEAVE.min(length)))";
+    "refused-kubeconfig-is-empty", "kills the pods of a Node that it has no access to", DRAIN,
+        "if case.now <= after(started, BEGINNING) =>\n        {\n            return Drain::NotOurs;"
+        => "if case.now <= after(started, BEGINNING) =>\n        {\n            return Drain::Empty;";
     "transition-not-awaited", "sleeps over the edges of its windows", LIB,
         "outcome.wakes.iter().copied().chain(after.next_transition);" => "outcome.wakes.iter().copied();";
     "never-at-rest", "asks to be woken at once, again and again", LIB,
@@ -138,6 +152,19 @@ mutants! {
     "ends-on-hearsay", "ends a commitment on the word of a cache", HEARSAY,
         "&& keeps\n        && after.is_none_or(|after| ends_nothing(before, after))"
         => "&& (keeps || !keeps) && after.is_none_or(|after| ends_nothing(before, after) || true)";
+    "created-on-hearsay", "creates without reading live what is wanted", HEARSAY,
+        "return case.seen.freshness == Freshness::Intent && is_complete(case.seen);"
+        => "return is_complete(case.seen);";
+    "predecessor-believed", "puts a Machine on record that only a cache of old shows", HEARSAY,
+        "(case.memory.has_made()" => "(true";
+    "last-kill-switch-ignored", "ignores a kill switch that it reads right before it creates", LADDER,
+        "if case.want.is_killed {"
+        => "if case.want.is_killed && case.seen.freshness != crate::Freshness::Intent {";
+    "prepared-again", "prepares an opening anew on every pass", AHEAD,
+        "let hash = case.want.hash.clone();"
+        => "let is_there = case.subject.status.spec_hash.as_ref() == Some(&case.want.hash);\n    let hash = if is_there { String::new() } else { case.want.hash.clone() };";
+    "unrecorded-created", "creates what is not on record", SERVE,
+        "if !is_recorded(case, &record) {" => "if false {";
     "uid-not-given", "deletes whatever bears the name", WRITE,
         "Step::DeleteMachine,\n        Call::Delete {\n            uid: machine.meta.uid.clone(),"
         => "Step::DeleteMachine,\n        Call::Delete {\n            uid: String::new(),";
@@ -193,6 +220,8 @@ mutants! {
         "if let Some(outcome) = disable(case, machine) {" => "if let (false, Some(outcome)) = (true, disable(case, machine)) {";
     "reclaim-request-kept", "leaves the request on a Node that joined with it", RECLAIM,
         "is_stale.then(|| write::clear_request(node))" => "(is_stale && false).then(|| write::clear_request(node))";
+    "brought-request-obeyed", "gives back a host for a request that its Node has brought along", RECLAIM,
+        "has_joined(case, machine, node).then_some(reason)" => "Some(reason)";
     "foreign-taint-seized", "overwrites the taint of somebody else", TAINT,
         "(Some(_), None) => next.conflicts.push(want.clone())," => "(Some(there), None) => {\n                there.value.clone_from(&want.value);\n                next.record.push(want.clone());\n            }";
     "foreign-taints-dropped", "writes the list of taints without those of others", TAINT,
