@@ -5,6 +5,7 @@ mod equality;
 mod json;
 mod list;
 mod map;
+mod raw;
 mod text;
 
 use std::fmt;
@@ -15,10 +16,11 @@ use crate::time::{Duration, Timestamp};
 use crate::{RunError, Type};
 
 pub(crate) use convert::{go_float, lossless_integer};
-pub(crate) use equality::{order, same, same_keys};
+pub(crate) use equality::{order, same};
 pub use json::field as json_field;
 pub use list::List;
 pub use map::{Entries, Map};
+pub(crate) use raw::plain;
 pub use text::Text;
 
 /// A value. What came from JSON is borrowed from it.
@@ -133,13 +135,13 @@ impl<'v> Value<'v> {
     }
 
     /// The value of an optional variable, as the API server reads it: values of libraries
-    /// get lost, and an optional value in it is unwrapped.
+    /// get lost, a schema is forgotten, and an optional value in it is unwrapped.
     pub(crate) fn read_back(self) -> Self {
         match self {
             Self::Library(value) => Self::Library(value.read_back()),
             Self::Optional(Some(inner)) => Arc::unwrap_or_clone(inner).read_back(),
             Self::Optional(None) => Self::Null,
-            other => other,
+            other => plain(other),
         }
     }
 
@@ -157,6 +159,9 @@ impl<'v> Value<'v> {
             Self::Timestamp(_) => "types.Timestamp",
             Self::Duration(_) => "types.Duration",
             Self::List(List::Json(..)) => "[]interface {}",
+            Self::List(List::Merged(_, ty)) if matches!(ty.item, Type::Dyn) => {
+                "*types.concatList"
+            }
             Self::List(_) => "*types.baseList",
             Self::Map(Map::Json(..)) => "map[string]interface {}",
             Self::Map(Map::Owned(_)) => "*types.baseMap",

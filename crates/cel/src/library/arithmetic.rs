@@ -1,11 +1,8 @@
 //! `+ - * / %` and negation.
 
-use std::sync::Arc;
-
 use super::{Row, global, no_such_overload};
 use crate::ast::operator;
-use crate::value::{List, same_keys};
-use crate::{ListKind, RunError, Value};
+use crate::{List, RunError, Value};
 
 pub(super) const ROWS: &[Row] = &[
     global(operator::ADD, "add_bytes", "bytes, bytes -> bytes", add),
@@ -170,38 +167,9 @@ pub(super) fn add<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     }
 }
 
-/// Concatenates; a set takes only what it has not, a keyed list replaces what it has.
 fn add_lists<'v>(left: &List<'v>, right: &List<'v>) -> Result<Value<'v>, RunError> {
-    if right.is_empty() && !matches!(left.kind(), ListKind::Atomic) {
-        return Ok(Value::List(left.clone()));
-    }
     super::grown(left.len(), right.len())?;
-    let mut items = left.to_vec()?;
-    let added = right.to_vec()?;
-    match left.kind() {
-        ListKind::Atomic => items.extend(added),
-        ListKind::Set => {
-            for item in added {
-                if !items.contains(&item) {
-                    items.push(item);
-                }
-            }
-        }
-        ListKind::Map(keys) => {
-            for item in added {
-                match items.iter_mut().find(|known| same_keys(known, &item, keys)) {
-                    Some(known) => *known = item,
-                    None => items.push(item),
-                }
-            }
-        }
-    }
-    Ok(match left {
-        List::Json(_, ty) | List::Merged(_, ty) if ty.kind != ListKind::Atomic => {
-            Value::List(List::Merged(Arc::new(items), ty))
-        }
-        _ => Value::list(items),
-    })
+    left.joined(right).map(Value::List)
 }
 
 fn subtract<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {

@@ -20,8 +20,8 @@ pub struct LibraryValue(pub(crate) Foreign);
 pub(crate) enum Foreign {
     Cidr(Cidr),
     Format(&'static Format),
-    /// Made of a value that the API server cannot read back from an optional one: an error
-    /// where it is asked for, with these words.
+    /// In the place of a value that the API server cannot read back from where it was
+    /// kept: an error where it is asked for, with these words.
     Lost(Arc<str>),
     Ip(IpAddr),
     Quantity(Arc<Quantity>),
@@ -78,6 +78,11 @@ impl LibraryValue {
             Foreign::Lost(why) => Some(RunError::text(why.to_string())),
             _ => None,
         }
+    }
+
+    /// An error in the place of a value.
+    pub(crate) fn lost_for(error: &RunError) -> Self {
+        Self(Foreign::Lost(error.to_string().into()))
     }
 
     /// What the API server makes of the value when it reads it from an optional variable:

@@ -66,8 +66,8 @@ fn slice<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     if to > list.len() {
         return wrong(&format!("list is length {}", list.len()));
     }
-    let items: Result<_, _> = list.iter().skip(from).take(to - from).collect();
-    items.map(Value::list)
+    let items = list.held().into_iter().skip(from).take(to - from);
+    Ok(Value::list(items.collect()))
 }
 
 fn flatten<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
@@ -89,8 +89,8 @@ fn flatten_into<'v>(
     levels: i64,
     into: &mut Vec<Value<'v>>,
 ) -> Result<(), RunError> {
-    for item in list.iter() {
-        match item? {
+    for item in list.held() {
+        match item {
             Value::List(inner) if levels > 0 => flatten_into(&inner, levels - 1, into)?,
             item => {
                 super::within(into.len(), super::LARGEST_LIST)?;
@@ -116,7 +116,7 @@ fn reverse<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [Value::List(list)] = args else {
         return no_such_overload();
     };
-    let mut items = list.to_vec()?;
+    let mut items = list.held();
     items.reverse();
     Ok(Value::list(items))
 }
@@ -126,8 +126,8 @@ fn distinct<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         return no_such_overload();
     };
     let mut items: Vec<Value<'v>> = Vec::with_capacity(list.len());
-    for item in list.iter() {
-        let item = item?;
+    for item in list.held() {
+        // What cannot be read is like nothing else.
         if !items.contains(&item) {
             items.push(item);
         }
@@ -139,7 +139,7 @@ fn sort<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [Value::List(list)] = args else {
         return no_such_overload();
     };
-    let items = list.to_vec()?;
+    let items = list.held();
     sorted(items.clone(), items)
 }
 
@@ -147,7 +147,7 @@ fn sort_by_keys<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [Value::List(list), Value::List(keys)] = args else {
         return no_such_overload();
     };
-    sorted(list.to_vec()?, keys.to_vec()?)
+    sorted(list.held(), keys.held())
 }
 
 /// `items` in the order of their `keys`, which must be of one kind.

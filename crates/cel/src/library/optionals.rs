@@ -117,8 +117,9 @@ fn of_non_zero<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         Value::Bytes(bytes) => bytes.is_empty(),
         Value::Duration(duration) => duration.nanos() == 0,
         Value::Timestamp(instant) => instant.is_zero(),
-        Value::List(list) => list.is_empty(),
-        Value::Map(map) => map.is_empty(),
+        // The API server does not ask those of a custom resource whether they are empty.
+        Value::List(list) => list.is_empty() && !list.is_unstructured(),
+        Value::Map(map) => map.is_empty() && !map.is_unstructured(),
         _ => false,
     };
     Ok(if is_zero {
@@ -145,7 +146,7 @@ fn has_value<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 
 fn first<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
-        [Value::List(list)] => optional(list.get(0)),
+        [Value::List(list)] => Ok(optional(list.held_at(0))),
         _ => no_such_overload(),
     }
 }
@@ -153,14 +154,15 @@ fn first<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 fn last<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
         [Value::List(list)] => {
-            optional(list.len().checked_sub(1).and_then(|at| list.get(at)))
+            let last = list.len().checked_sub(1);
+            Ok(optional(last.and_then(|at| list.held_at(at))))
         }
         _ => no_such_overload(),
     }
 }
 
-fn optional(found: Option<Result<Value<'_>, RunError>>) -> Result<Value<'_>, RunError> {
-    found.map_or(Ok(Value::Optional(None)), |value| value.map(Value::some))
+fn optional(found: Option<Value<'_>>) -> Value<'_> {
+    found.map_or(Value::Optional(None), Value::some)
 }
 
 /// The values of those that have one.

@@ -44,8 +44,8 @@ fn within(part: &List<'_>, whole: &List<'_>) -> Result<bool, RunError> {
     for item in part.iter() {
         let is_in = match item {
             Ok(item) => whole.contains(&item)?,
-            // Only a list of the object asks what it is.
-            Err(error) if matches!(whole, List::Json(..)) => return Err(error),
+            // Only a list of a custom resource asks what it is.
+            Err(error) if whole.is_unstructured() => return Err(error),
             Err(_) => false,
         };
         if !is_in {

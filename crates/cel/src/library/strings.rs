@@ -298,18 +298,23 @@ fn join<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         if index > 0 {
             text.push_str(separator);
         }
-        match item? {
-            Value::String(part) => {
+        match item {
+            Ok(Value::String(part)) => {
                 super::within(
                     text.len().saturating_add(part.len()),
                     super::LARGEST_TEXT,
                 )?;
                 text.push_str(&part);
             }
-            _ => return no_such_overload(),
+            Ok(other) => return unjoined(&other.to_text()),
+            Err(error) => return unjoined(&error.to_string()),
         }
     }
     Ok(Value::text(text))
+}
+
+fn unjoined<'v>(item: &str) -> Result<Value<'v>, RunError> {
+    Err(RunError::text(format!("join: invalid input: {item}")))
 }
 
 fn quote<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {

@@ -10,7 +10,7 @@ use crate::activation::Binding;
 use crate::library::no_such_overload;
 use crate::library::standard::index;
 use crate::plan::{Attribute, Key, Name, Node, Qualifier, Root};
-use crate::value::Map;
+use crate::value::{Map, plain};
 use crate::{RunError, Type, Value, cost};
 
 /// What a field or index led to.
@@ -83,7 +83,7 @@ impl<'v> Run<'_, 'v> {
     pub(super) fn inner(&mut self, node: &'v Node) -> Result<Maybe<'v>, RunError> {
         match node {
             Node::Attribute(attribute) => self.resolve(attribute),
-            other => self.maybe(other),
+            other => self.maybe(other).map(|value| value.forgotten(true)),
         }
     }
 
@@ -103,14 +103,17 @@ impl<'v> Run<'_, 'v> {
             Root::Conditional(parts) => {
                 let [condition, yes, no] = &**parts;
                 let truth = self.truth(condition);
-                if self.outcome(truth)? {
+                let branch = if self.outcome(truth)? {
                     self.inner(yes)?
                 } else {
                     self.inner(no)?
-                }
+                };
+                // What the branch has read by itself is as it was read.
+                return self.qualify(branch, qualifiers, attribute.test);
             }
             Root::OptMap(parts) => self.opt_map(parts)?,
         };
+        let root = root.forgotten(qualifiers.is_empty());
         self.qualify(root, qualifiers, attribute.test)
     }
 
@@ -159,9 +162,6 @@ impl<'v> Run<'_, 'v> {
         test: bool,
     ) -> Result<Maybe<'v>, RunError> {
         match root {
-            Maybe::Present(value) if qualifiers.is_empty() => {
-                Ok(Maybe::Present(value.read_back()))
-            }
             root if qualifiers.is_empty() => Ok(root),
             Maybe::Plain(value) => self.qualify_value(value, false, qualifiers, test),
             Maybe::Present(value) => self.qualify_value(value, true, qualifiers, test),
@@ -266,7 +266,7 @@ impl<'v> Run<'_, 'v> {
         optional: bool,
     ) -> Outcome<'v> {
         if let Value::Optional(Some(inner)) = value {
-            return self.test(inner, qualifier, optional);
+            return self.test(&plain((**inner).clone()), qualifier, optional);
         }
         let found = has(value, qualifier);
         if !optional || matches!(found, Ok(Value::Bool(true))) {
@@ -332,7 +332,7 @@ fn select<'v>(
             None if optional => Ok(Found::Nothing),
             None => Err(RunError::text(format!("no such key: {field}"))),
         },
-        Value::Optional(Some(inner)) => select(inner, field, true),
+        Value::Optional(Some(inner)) => select(&plain((**inner).clone()), field, true),
         Value::Optional(None) => Ok(Found::Nothing),
         Value::List(_) => Err(RunError::text(NAMED_ITEM)),
         _ if optional => Ok(Found::Nothing),
@@ -347,7 +347,7 @@ fn at<'v>(
     optional: bool,
 ) -> Result<Found<'v>, RunError> {
     match value {
-        Value::Optional(Some(inner)) => at(inner, key, true),
+        Value::Optional(Some(inner)) => at(&plain((**inner).clone()), key, true),
         Value::Optional(None) => Ok(Found::Nothing),
         Value::Map(map) if optional => match map.get(&key) {
             Some(value) => value.map(Found::Value),

@@ -175,7 +175,7 @@ fn added<'v>(call: &'v Call, mut to: Value<'v>, args: Vec<Value<'v>>) -> Outcome
     match (&mut to, &*args) {
         (Value::List(List::Owned(items)), [Value::List(more)]) => {
             crate::library::grown(items.len(), more.len())?;
-            Arc::make_mut(items).extend(more.to_vec()?);
+            Arc::make_mut(items).extend(more.held());
             Ok(to)
         }
         (Value::Map(Map::Owned(entries)), [Value::Map(more)]) => {

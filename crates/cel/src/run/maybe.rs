@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Outcome, Run, carried_on};
 use crate::library;
 use crate::plan::{Call, Node, Way};
+use crate::value::plain;
 use crate::{RunError, Value};
 
 /// A value that may be an optional one.
@@ -23,6 +24,17 @@ impl<'v> Maybe<'v> {
             Value::Optional(None) => Self::Absent,
             Value::Optional(Some(inner)) => Self::Present(Arc::unwrap_or_clone(inner)),
             plain => Self::Plain(plain),
+        }
+    }
+
+    /// What the API server makes of an optional value that an attribute begins with: how a
+    /// schema writes names is forgotten, and what libraries have made cannot be read back
+    /// if nothing is read from it.
+    pub(super) fn forgotten(self, bare: bool) -> Self {
+        match self {
+            Self::Present(value) if bare => Self::Present(value.read_back()),
+            Self::Present(value) => Self::Present(plain(value)),
+            other => other,
         }
     }
 

@@ -47,6 +47,7 @@ impl<'v> Run<'_, 'v> {
         }
         if rest.len() == qualifiers.len() {
             let root = Maybe::of(bound(Binding::Json(json), ty)?);
+            let root = root.forgotten(rest.is_empty());
             return self.qualify(root, rest, test);
         }
         let value = Value::from_json(json, ty);

@@ -234,10 +234,10 @@ impl<'v> Run<'_, 'v> {
         let sides = [&left, &right].map(|side| side.as_ref().unwrap_or(&Value::Null));
         self.budget.charge(cost::comparison(sides))?;
         match same(&left?, &right?) {
-            Some(equal) => Ok(equal != negated),
+            Ok(equal) => Ok(equal != negated),
             // What cannot be compared is at any rate not equal.
-            None if negated => Ok(true),
-            None => no_such_overload(),
+            Err(error) if negated && !error.ends_run() => Ok(true),
+            Err(error) => Err(*error),
         }
     }
 

@@ -1,138 +1,223 @@
 //! `==` and the order of values.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use super::convert::{nearest, nearest_unsigned};
+use super::raw::{Identity, plain};
 use super::{List, Map, Value};
-use crate::{ListKind, ObjectType, Type};
+use crate::{ListKind, RunError, Type};
+
+/// Whether two values are equal, or why the API server cannot tell.
+pub(crate) type Answer = Result<bool, Box<RunError>>;
 
 /// Whether two values are equal; what cannot be compared is not.
 pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> bool {
-    same(left, right) == Some(true)
+    matches!(same(left, right), Ok(true))
 }
 
 /// Whether two values are equal. Numbers compare by value whatever their kind, other
-/// values of different kinds are never equal. Nothing where the API server has no answer:
-/// its libraries' values compare with their own kind only.
-pub(crate) fn same(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
-    Some(match (left, right) {
-        (Value::Null, _) | (_, Value::Null) => {
-            matches!((left, right), (Value::Null, Value::Null))
-        }
+/// values of different kinds are not equal, and null is equal to nothing else.
+///
+/// # Errors
+/// The left one decides, and values of libraries, lists and objects of a custom resource
+/// compare with their own kind only.
+pub(crate) fn same(left: &Value<'_>, right: &Value<'_>) -> Answer {
+    match (left, right) {
+        (Value::Null, _) | (_, Value::Null) => Ok(left.is_null() && right.is_null()),
+        _ => one_is_other(left, right),
+    }
+}
+
+/// [`same`] as the left value answers it, which has to know null by itself.
+pub(super) fn one_is_other(left: &Value<'_>, right: &Value<'_>) -> Answer {
+    Ok(match (left, right) {
+        (Value::Null, Value::Null) => true,
         (Value::Bool(left), Value::Bool(right)) => left == right,
         (Value::String(left), Value::String(right)) => left == right,
         (Value::Bytes(left), Value::Bytes(right)) => left == right,
         (Value::Timestamp(left), Value::Timestamp(right)) => left == right,
         (Value::Duration(left), Value::Duration(right)) => left == right,
-        (Value::List(left), Value::List(right)) => lists(left, right),
-        (Value::Map(left), Value::Map(right)) => maps(left, right),
+        (Value::List(left), Value::List(right)) => return lists(left, right),
+        (Value::Map(left), Value::Map(right)) => return maps(left, right),
         (Value::Optional(left), Value::Optional(right)) => match (left, right) {
             (None, None) => true,
-            (Some(left), Some(right)) => return same(left, right),
+            (Some(left), Some(right)) => return one_is_other(left, right),
             _ => false,
         },
         (Value::Type(left), Value::Type(right)) => left == right,
-        (Value::Library(left), Value::Library(right)) => return left.same(right),
-        (Value::Abstract(left), Value::Abstract(right)) => {
-            std::ptr::addr_eq(std::sync::Arc::as_ptr(left), std::sync::Arc::as_ptr(right))
+        (Value::Library(left), Value::Library(right)) => {
+            let same = left.same(right);
+            return same.ok_or_else(|| Box::new(left.lost().unwrap_or(NONE)));
         }
-        (Value::Library(_) | Value::Abstract(_), _) => return None,
+        (Value::Abstract(left), Value::Abstract(right)) => {
+            std::ptr::addr_eq(Arc::as_ptr(left), Arc::as_ptr(right))
+        }
+        _ if is_of_its_own(left) => return Err(Box::new(NONE)),
         _ => numbers(left, right) == Some(Ordering::Equal),
     })
 }
 
-/// Whether nothing says that two parts differ. That they cannot be compared does not.
-fn alike(left: &Value<'_>, right: &Value<'_>) -> bool {
-    same(left, right) != Some(false)
-}
+const NONE: RunError = RunError::NO_SUCH_OVERLOAD;
 
-fn lists(left: &List<'_>, right: &List<'_>) -> bool {
-    if left.len() != right.len() {
-        return false;
-    }
-    // The left one decides, as it does in the API server.
-    match left.kind() {
-        ListKind::Atomic => left.iter().zip(right.iter()).all(|pair| match pair {
-            (Ok(left), Ok(right)) => alike(&left, &right),
-            _ => false,
-        }),
-        ListKind::Set => {
-            let Ok(right) = right.to_vec() else {
-                return false;
-            };
-            left.iter().all(|item| {
-                item.is_ok_and(|item| right.iter().any(|other| equal(&item, other)))
-            })
-        }
-        ListKind::Map(keys) => {
-            let Ok(right) = right.to_vec() else {
-                return false;
-            };
-            left.iter().all(|item| {
-                item.is_ok_and(|item| {
-                    let same = right.iter().find(|other| same_keys(&item, other, keys));
-                    same.is_some_and(|other| equal(&item, other))
-                })
-            })
-        }
-    }
-}
-
-/// Whether two items of a list of kind map have the same keys.
-pub(crate) fn same_keys(left: &Value<'_>, right: &Value<'_>, keys: &[String]) -> bool {
-    let (Value::Map(left), Value::Map(right)) = (left, right) else {
-        return false;
-    };
-    keys.iter().all(|key| {
-        // Names that cannot be escaped identify nothing.
-        let Some(key) = crate::escape(key) else {
-            return true;
-        };
-        match (left.field(&key), right.field(&key)) {
-            (Some(Ok(left)), Some(Ok(right))) => equal(&left, &right),
-            (None, None) => true,
-            _ => false,
-        }
-    })
-}
-
-fn maps(left: &Map<'_>, right: &Map<'_>) -> bool {
-    if left.len() != right.len() {
-        return false;
-    }
-    if let (Map::Json(left_json, Type::Object(object)), Map::Json(right_json, _)) =
-        (left, right)
-    {
-        return objects(object, [left, right], [left_json, right_json]);
-    }
-    let Ok(entries) = left.entries() else {
-        return false;
-    };
-    entries.iter().all(|(key, value)| match right.get(key) {
-        Some(Ok(other)) => alike(value, &other),
+/// Whether the value compares with its own kind only.
+fn is_of_its_own(value: &Value<'_>) -> bool {
+    match value {
+        Value::Library(_) | Value::Abstract(_) => true,
+        Value::List(list) => list.is_unstructured(),
+        Value::Map(map) => map.is_unstructured(),
         _ => false,
-    })
+    }
 }
 
-/// Declared fields compare by their types, what else there is as plain JSON.
-fn objects(
-    object: &ObjectType,
-    [left, right]: [&Map<'_>; 2],
-    [left_json, right_json]: [&serde_json::Map<String, Json>; 2],
-) -> bool {
-    left_json.iter().all(|(name, value)| {
-        let declared = crate::escape(name).filter(|name| object.field(name).is_some());
-        let Some(name) = declared else {
-            return right_json.get(name).is_none_or(|other| other == value);
-        };
-        match (left.field(&name), right.field(&name)) {
-            (None, None) => true,
-            (Some(Ok(left)), Some(Ok(right))) => equal(&left, &right),
-            _ => false,
+type Part<'v> = Result<Value<'v>, RunError>;
+
+/// [`one_is_other`] of two parts of which each may be such that it cannot be read.
+fn parts(left: Part<'_>, right: Part<'_>) -> Answer {
+    match (left, right) {
+        (Err(unread), _) => Err(Box::new(unread)),
+        (Ok(left), Ok(right)) => one_is_other(&left, &right),
+        (Ok(left), Err(unread)) if is_of_its_own(&left) => Err(Box::new(unread)),
+        (Ok(_), Err(_)) => Ok(false),
+    }
+}
+
+/// [`same`] of two parts of which each may be such that it cannot be read.
+fn same_parts(left: Part<'_>, right: Part<'_>) -> Answer {
+    match (&left, &right) {
+        (Ok(Value::Null), Ok(Value::Null)) => Ok(true),
+        (Ok(Value::Null), _) | (_, Ok(Value::Null)) => Ok(false),
+        _ => parts(left, right),
+    }
+}
+
+/// Whether all are equal; an answer that is none ends it like one that says no.
+fn all(answers: impl Iterator<Item = Answer>) -> Answer {
+    for answer in answers {
+        if !answer? {
+            return Ok(false);
         }
-    })
+    }
+    Ok(true)
+}
+
+fn lists(left: &List<'_>, right: &List<'_>) -> Answer {
+    if left.len() != right.len() {
+        return Ok(false);
+    }
+    let pairs = left.iter().zip(right.iter());
+    if left.is_unstructured() {
+        // The left one decides, as it does in the API server.
+        return match left.kind() {
+            ListKind::Atomic => all(pairs.map(|(left, right)| parts(left, right))),
+            ListKind::Set => sets(left, right).map_err(Box::new),
+            ListKind::Map(keys) => keyed(left, right, keys),
+        };
+    }
+    // A list of the language goes on behind an answer that is none. Only one that is made
+    // of two tells it in the end.
+    let mut none = None;
+    for (left, right) in pairs {
+        match same_parts(left, right) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(error) => none = none.or(Some(error)),
+        }
+    }
+    match none {
+        Some(error) if matches!(left, List::Merged(..)) => Err(error),
+        _ => Ok(true),
+    }
+}
+
+/// Whether the left set, which is as long, has all that the right list has.
+fn sets(left: &List<'_>, right: &List<'_>) -> Result<bool, RunError> {
+    let mut known = HashSet::with_capacity(left.len());
+    for item in left.all_kept() {
+        known.extend(Identity::of(&item)?);
+    }
+    for item in right.iter() {
+        let Ok(item) = item else {
+            return Ok(false);
+        };
+        let has = Identity::of_item(item)?.is_some_and(|it| known.contains(&it));
+        if !has {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the left list, which is as long, has for all items of the right one what is
+/// equal to them under the same keys.
+fn keyed(left: &List<'_>, right: &List<'_>, keys: &[String]) -> Answer {
+    let mut places = HashMap::with_capacity(left.len());
+    for (at, item) in left.all_kept().enumerate() {
+        if let Some(keys) = Identity::by_keys(&item, keys)? {
+            places.insert(keys, at);
+        }
+    }
+    all(right.iter().map(|other| {
+        let Ok(other) = other else {
+            return Ok(false);
+        };
+        let keys = Identity::by_keys(&plain(other.clone()), keys)?;
+        let known = keys.and_then(|keys| left.get(*places.get(&keys)?));
+        known.map_or(Ok(false), |item| parts(item, Ok(other)))
+    }))
+}
+
+fn maps(left: &Map<'_>, right: &Map<'_>) -> Answer {
+    if left.len() != right.len() {
+        return Ok(false);
+    }
+    match left {
+        Map::Json(fields, ty) if left.is_unstructured() => {
+            all(fields.iter().map(|field| entries(left, right, ty, field)))
+        }
+        _ => {
+            let Ok(entries) = left.entries() else {
+                return Ok(false);
+            };
+            // A map of the language goes on behind an answer that is none.
+            Ok(entries.into_iter().all(|(key, value)| {
+                let other = right.get(&key);
+                other.is_some_and(|it| same_parts(Ok(value), it) != Ok(false))
+            }))
+        }
+    }
+}
+
+/// Whether the right map has such a field. Declared fields compare by their types, what
+/// else there is as plain JSON.
+fn entries(
+    left: &Map<'_>,
+    right: &Map<'_>,
+    ty: &Type,
+    (name, json): (&String, &Json),
+) -> Answer {
+    let key = match ty {
+        Type::Object(object) => {
+            let declared = crate::escape(name).filter(|it| object.field(it).is_some());
+            match (declared, right) {
+                (Some(name), _) => Cow::Owned(name),
+                (None, Map::Json(fields, _)) => {
+                    return Ok(fields.get(name).is_none_or(|other| other == json));
+                }
+                (None, Map::Owned(_)) => return Err(Box::new(NONE)),
+            }
+        }
+        _ => Cow::Borrowed(name.as_str()),
+    };
+    match (left.field(&key), right.field(&key)) {
+        (None, None) => Ok(true),
+        (Some(left), Some(right)) => parts(left, right),
+        _ => Ok(false),
+    }
 }
 
 /// The order of two values that have one: numbers of any kind, text, bytes, booleans,

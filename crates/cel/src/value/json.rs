@@ -11,7 +11,7 @@ use crate::{ListKind, ListType, RunError, Type};
 
 /// What JSON of no declared type is read by.
 pub(super) static DYN: Type = Type::Dyn;
-static DYN_LIST: ListType = ListType {
+pub(super) static DYN_LIST: ListType = ListType {
     item: Type::Dyn,
     kind: ListKind::Atomic,
 };
@@ -58,7 +58,7 @@ pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunErr
     }
 }
 
-fn read_untyped(json: &Json) -> Value<'_> {
+pub(super) fn read_untyped(json: &Json) -> Value<'_> {
     match json {
         Json::Null => Value::Null,
         Json::Bool(value) => Value::Bool(*value),
@@ -74,54 +74,64 @@ fn read_typed<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunError> {
         (Type::Null | Type::Nullable(_), Json::Null) => Ok(Value::Null),
         (Type::Nullable(inner), json) => read(json, inner),
         (Type::Optional(inner), json) => read(json, inner).map(Value::some),
-        (_, Json::Null) => Err(RunError::text(
-            "invalid data, got null for schema with nullable=false",
-        )),
-        (Type::IntOrString, Json::Number(number)) if !number.is_i64() => int_or_string(),
+        (_, Json::Null) => Err(no_null()),
+        (Type::IntOrString, Json::Number(number)) if !number.is_i64() => {
+            Err(no_int_or_string())
+        }
         (Type::Bool, Json::Bool(value)) => Ok(Value::Bool(*value)),
         (Type::Int, Json::Number(number)) => number
             .as_i64()
             .map(Value::Int)
-            .ok_or_else(|| mismatch("int", json)),
+            .ok_or_else(|| mismatch("int", go_type(json))),
         (Type::Uint, Json::Number(number)) => number
             .as_u64()
             .map(Value::Uint)
-            .ok_or_else(|| mismatch("uint", json)),
+            .ok_or_else(|| mismatch("uint", go_type(json))),
         (Type::Double, Json::Number(number)) => number
             .as_f64()
             .map(Value::Double)
-            .ok_or_else(|| mismatch("float", json)),
+            .ok_or_else(|| mismatch("float", go_type(json))),
         (Type::IntOrString, Json::Number(number)) => Ok(untyped(number)),
         (Type::String | Type::IntOrString, Json::String(text)) => {
             Ok(Value::String(Text::Borrowed(text)))
         }
-        (Type::Bytes, Json::String(text)) => {
-            let bytes = STANDARD.decode(text).map_err(|why| {
-                RunError::text(format!("Invalid byte formatted string {text}: {why}"))
-            })?;
-            Ok(Value::Bytes(bytes.into()))
-        }
-        (Type::Timestamp, Json::String(text)) => Timestamp::parse_lenient(text)
-            .map(Value::Timestamp)
-            .map_err(|why| malformed("date-time", text, &why)),
-        (Type::Date, Json::String(text)) => Timestamp::parse_date(text)
-            .map(Value::Timestamp)
-            .map_err(|why| malformed("date", text, &why)),
-        (Type::Duration, Json::String(text)) => Duration::parse_lenient(text)
-            .map(Value::Duration)
-            .ok_or_else(|| {
-                RunError::text(format!(
-                    "Invalid duration {text}: unable to parse {text} as duration"
-                ))
-            }),
+        (
+            Type::Bytes | Type::Timestamp | Type::Date | Type::Duration,
+            Json::String(text),
+        ) => read_text(text, ty),
         (Type::List(list), Json::Array(items)) => {
             Ok(Value::List(List::Json(items, list)))
         }
         (Type::Map(_) | Type::Object(_), Json::Object(entries)) => {
             Ok(Value::Map(Map::Json(entries, ty)))
         }
-        (Type::IntOrString, _) => int_or_string(),
-        _ => Err(mismatch(wanted(ty), json)),
+        (Type::IntOrString, _) => Err(no_int_or_string()),
+        _ => Err(mismatch(wanted(ty), go_type(json))),
+    }
+}
+
+/// Reads text that JSON has for what is none.
+pub(super) fn read_text<'v>(text: &str, ty: &Type) -> Result<Value<'v>, RunError> {
+    match ty {
+        Type::Bytes => {
+            let bytes = STANDARD.decode(text).map_err(|why| {
+                RunError::text(format!("Invalid byte formatted string {text}: {why}"))
+            })?;
+            Ok(Value::Bytes(bytes.into()))
+        }
+        Type::Timestamp => Timestamp::parse_lenient(text)
+            .map(Value::Timestamp)
+            .map_err(|why| malformed("date-time", text, &why)),
+        Type::Date => Timestamp::parse_date(text)
+            .map(Value::Timestamp)
+            .map_err(|why| malformed("date", text, &why)),
+        _ => Duration::parse_lenient(text)
+            .map(Value::Duration)
+            .ok_or_else(|| {
+                RunError::text(format!(
+                    "Invalid duration {text}: unable to parse {text} as duration"
+                ))
+            }),
     }
 }
 
@@ -129,10 +139,14 @@ fn malformed(format: &str, text: &str, why: &str) -> RunError {
     RunError::text(format!("Invalid {format} formatted string {text}: {why}"))
 }
 
-fn int_or_string<'v>() -> Result<Value<'v>, RunError> {
-    Err(RunError::text(
+pub(super) fn no_int_or_string() -> RunError {
+    RunError::text(
         "invalid data, expected XIntOrString value to be either a string or integer",
-    ))
+    )
+}
+
+pub(super) fn no_null() -> RunError {
+    RunError::text("invalid data, got null for schema with nullable=false")
 }
 
 fn untyped(number: &Number) -> Value<'static> {
@@ -143,7 +157,7 @@ fn untyped(number: &Number) -> Value<'static> {
     }
 }
 
-fn wanted(ty: &Type) -> &'static str {
+pub(super) fn wanted(ty: &Type) -> &'static str {
     match ty {
         Type::Bool => "bool",
         Type::Int => "int",
@@ -154,9 +168,9 @@ fn wanted(ty: &Type) -> &'static str {
     }
 }
 
-/// The API server names Go's types, so these texts do too.
-fn mismatch(wanted: &str, json: &Json) -> RunError {
-    let found = match json {
+/// What Go calls the type of such a value.
+fn go_type(json: &Json) -> &'static str {
+    match json {
         Json::Null => "<nil>",
         Json::Bool(_) => "bool",
         Json::Number(number) if number.is_i64() => "int64",
@@ -164,7 +178,11 @@ fn mismatch(wanted: &str, json: &Json) -> RunError {
         Json::String(_) => "string",
         Json::Array(_) => "[]interface {}",
         Json::Object(_) => "map[string]interface {}",
-    };
+    }
+}
+
+/// The API server names Go's types, so these texts do too.
+pub(super) fn mismatch(wanted: &str, found: &str) -> RunError {
     RunError::text(match wanted {
         "array" => {
             "invalid data, expected an array for the provided schema with type=array"

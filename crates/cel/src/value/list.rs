@@ -1,11 +1,14 @@
 //! Lists: borrowed JSON or computed.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+use super::equality::one_is_other as item_is;
+use super::raw::{self, Identity};
 use super::{Value, json};
-use crate::{ListKind, ListType, RunError};
+use crate::{ListKind, ListType, RunError, Type};
 
 /// A list.
 #[derive(Clone, Debug)]
@@ -14,7 +17,9 @@ pub enum List<'v> {
     Json(&'v Vec<Json>, &'v ListType),
     /// A computed list.
     Owned(Arc<Vec<Value<'v>>>),
-    /// A computed list that still compares as the one it was made from.
+    /// A list of a custom resource that was added to. It still compares as what it was made
+    /// from, and its items are read by the type when they are asked for. Of items of no
+    /// declared type it is two lists one behind the other.
     Merged(Arc<Vec<Value<'v>>>, &'v ListType),
 }
 
@@ -35,14 +40,46 @@ impl<'v> List<'v> {
     /// The item at `index`, `None` beyond the end.
     ///
     /// # Errors
-    /// If the JSON there is not of the declared type.
+    /// If what is there is not of the declared type.
     pub fn get(&self, index: usize) -> Option<Result<Value<'v>, RunError>> {
         match self {
             Self::Json(items, ty) => {
                 items.get(index).map(|item| json::read(item, &ty.item))
             }
-            Self::Owned(items) | Self::Merged(items, _) => {
-                items.get(index).cloned().map(Ok)
+            Self::Owned(items) => items.get(index).cloned().map(Value::found),
+            Self::Merged(items, ty) => {
+                items.get(index).map(|item| raw::read(item, &ty.item))
+            }
+        }
+    }
+
+    /// An item as the list keeps it.
+    fn kept(&self, index: usize) -> Option<Value<'v>> {
+        match self {
+            Self::Json(items, _) => items.get(index).map(raw::of_json),
+            Self::Owned(items) | Self::Merged(items, _) => items.get(index).cloned(),
+        }
+    }
+
+    /// All items as the list keeps them.
+    pub(super) fn all_kept(&self) -> impl Iterator<Item = Value<'v>> + '_ {
+        (0..self.len()).filter_map(|index| self.kept(index))
+    }
+
+    /// The item at `index`; one that cannot be read is an error where it is asked for.
+    pub(crate) fn held_at(&self, index: usize) -> Option<Value<'v>> {
+        self.get(index).map(|item| match item {
+            Ok(item) => item,
+            Err(error) => raw::lost(&error),
+        })
+    }
+
+    /// All items, as [`List::held_at`] has them.
+    pub(crate) fn held(&self) -> Vec<Value<'v>> {
+        match self {
+            Self::Owned(items) => items.to_vec(),
+            Self::Json(..) | Self::Merged(..) => {
+                (0..self.len()).filter_map(|at| self.held_at(at)).collect()
             }
         }
     }
@@ -52,31 +89,112 @@ impl<'v> List<'v> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 
-    /// All items, or the first that is not of its type.
+    /// `+`. Two lists of which one is empty are the other one; a list of a custom resource
+    /// grows by the rules of its kind.
     ///
     /// # Errors
-    /// If any item's JSON is not of the declared type.
-    pub fn to_vec(&self) -> Result<Vec<Value<'v>>, RunError> {
-        match self {
-            Self::Json(..) => self.iter().collect(),
-            Self::Owned(items) | Self::Merged(items, _) => Ok(items.to_vec()),
+    /// If the API server fails over an item that has no identity.
+    pub(crate) fn joined(&self, other: &Self) -> Result<Self, RunError> {
+        if !self.is_unstructured() {
+            if self.is_empty() {
+                return Ok(other.clone());
+            }
+            if other.is_empty() {
+                return Ok(self.clone());
+            }
+            let mut items = self.held();
+            items.extend(other.held());
+            return Ok(Self::Merged(Arc::new(items), &json::DYN_LIST));
         }
+        let (Self::Json(_, ty) | Self::Merged(_, ty)) = *self else {
+            return Ok(self.clone());
+        };
+        let items = match &ty.kind {
+            ListKind::Atomic => {
+                let added = other.iter().map(|item| raw::kept(item, &ty.item));
+                self.all_kept().chain(added).collect()
+            }
+            ListKind::Set => self.united(other, ty)?,
+            ListKind::Map(keys) => self.replaced(other, ty, keys)?,
+        };
+        Ok(Self::Merged(Arc::new(items), ty))
+    }
+
+    /// What a set keeps when another list is added to it.
+    fn united(&self, other: &Self, ty: &'v ListType) -> Result<Vec<Value<'v>>, RunError> {
+        let mut items: Vec<_> = self.all_kept().collect();
+        let mut known = HashSet::new();
+        for item in &items {
+            known.extend(Identity::of(item)?);
+        }
+        for item in other.iter() {
+            let identity = match &item {
+                Ok(item) => Identity::of_item(item.clone())?,
+                Err(_) => None,
+            };
+            if identity.is_none_or(|it| known.insert(it)) {
+                items.push(raw::kept(item, &ty.item));
+            }
+        }
+        Ok(items)
+    }
+
+    /// What a keyed list keeps when another list is added to it.
+    fn replaced(
+        &self,
+        other: &Self,
+        ty: &'v ListType,
+        keys: &[String],
+    ) -> Result<Vec<Value<'v>>, RunError> {
+        let mut items: Vec<_> = self.all_kept().collect();
+        let mut places = HashMap::new();
+        for (at, item) in items.iter().enumerate() {
+            if let Some(keys) = Identity::by_keys(item, keys)? {
+                places.insert(keys, at);
+            }
+        }
+        for item in other.iter() {
+            let item = raw::kept(item, &ty.item);
+            let keys = Identity::by_keys(&item, keys)?;
+            let known = keys.and_then(|keys| places.get(&keys));
+            match known.and_then(|at| items.get_mut(*at)) {
+                Some(known) => *known = item,
+                None => items.push(item),
+            }
+        }
+        Ok(items)
     }
 
     /// Whether an item equals `wanted`, whatever stands around it.
     ///
     /// # Errors
-    /// If none does and any item's JSON is not of the declared type.
+    /// If none does and any item of a custom resource cannot be read, or compared.
     pub(crate) fn contains(&self, wanted: &Value<'_>) -> Result<bool, RunError> {
-        let mut unread = None;
+        let asks_items = self.is_unstructured();
+        let mut unknown = None;
         for item in self.iter() {
-            match item {
-                Ok(item) if *wanted == item => return Ok(true),
-                Ok(_) => {}
-                Err(error) => unread = unread.or(Some(error)),
+            let is_it = match item {
+                Ok(item) if asks_items => item_is(&item, wanted),
+                Ok(item) => Ok(item_is(wanted, &item).unwrap_or(false)),
+                Err(_) if matches!(self, Self::Owned(_)) => Ok(false),
+                Err(error) => Err(Box::new(error)),
+            };
+            match is_it {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(error) => unknown = unknown.or(Some(*error)),
             }
         }
-        unread.map_or(Ok(false), Err)
+        unknown.map_or(Ok(false), Err)
+    }
+
+    /// Whether the API server keeps it as a custom resource's schema declares it, which
+    /// compares and grows otherwise than a list of its language does.
+    pub(crate) fn is_unstructured(&self) -> bool {
+        match self {
+            Self::Json(_, ty) | Self::Merged(_, ty) => !matches!(ty.item, Type::Dyn),
+            Self::Owned(_) => false,
+        }
     }
 
     /// How two such lists compare.

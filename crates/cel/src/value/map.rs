@@ -118,6 +118,18 @@ impl<'v> Map<'v> {
         self.len() == 0
     }
 
+    /// Whether the API server keeps it as a custom resource's schema declares it. (It has
+    /// no schema for what it brings itself, such as the request of a policy.)
+    pub(crate) fn is_unstructured(&self) -> bool {
+        match self {
+            Self::Json(_, Type::Object(object)) => {
+                !object.name().starts_with("kubernetes.")
+            }
+            Self::Json(_, ty) => !matches!(ty, Type::Dyn),
+            Self::Owned(_) => false,
+        }
+    }
+
     /// The value of a key, `None` if it has none.
     ///
     /// # Errors

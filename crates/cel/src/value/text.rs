@@ -1,6 +1,7 @@
 //! Text that is borrowed from the input where it can be.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -21,6 +22,12 @@ impl Deref for Text<'_> {
             Self::Borrowed(text) => text,
             Self::Shared(text) => text,
         }
+    }
+}
+
+impl Hash for Text<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
     }
 }
 

@@ -1,0 +1,209 @@
+//! What a list of a custom resource keeps. The API server adds to such a list what its
+//! language has made of other values, forgets how it came to them, and reads every item by
+//! the schema of the list when it is asked for.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::{List, Map, Text, Value, json};
+use crate::library::LibraryValue;
+use crate::{RunError, Type};
+
+/// A value as it is kept: text for an instant, JSON for an object.
+pub(super) fn of_json(json: &Json) -> Value<'_> {
+    json::read_untyped(json)
+}
+
+/// What is kept of an item that is added to a list whose items are of this type; an error
+/// where the API server cannot read it back.
+pub(super) fn kept<'v>(item: Result<Value<'v>, RunError>, ty: &'v Type) -> Value<'v> {
+    let Ok(item) = item else {
+        return lost(&mismatch(ty, "*errors.errorString"));
+    };
+    if item.is_null() {
+        return lost(&mismatch(ty, "structpb.NullValue"));
+    }
+    let plain = plain(item);
+    match read(&plain, ty) {
+        Ok(_) => plain,
+        Err(error) => lost(&error),
+    }
+}
+
+/// An error in the place of a value.
+pub(super) fn lost<'v>(error: &RunError) -> Value<'v> {
+    Value::Library(LibraryValue::lost_for(error))
+}
+
+/// The value without the schema that it was read by.
+pub(crate) fn plain(value: Value<'_>) -> Value<'_> {
+    match value {
+        Value::Map(Map::Json(fields, _)) => Value::Map(Map::Json(fields, &json::DYN)),
+        Value::List(List::Json(items, _)) => {
+            Value::List(List::Json(items, &json::DYN_LIST))
+        }
+        Value::List(List::Merged(items, ty)) if matches!(ty.item, Type::Dyn) => {
+            let items = items.iter().cloned().map(plain).collect();
+            Value::List(List::Merged(Arc::new(items), &json::DYN_LIST))
+        }
+        Value::List(List::Merged(items, _)) => {
+            Value::List(List::Merged(items, &json::DYN_LIST))
+        }
+        Value::Optional(Some(inner)) => plain(Arc::unwrap_or_clone(inner)),
+        Value::Optional(None) => Value::Null,
+        other => other,
+    }
+}
+
+/// Reads what is kept.
+pub(super) fn read<'v>(kept: &Value<'v>, ty: &'v Type) -> Result<Value<'v>, RunError> {
+    match (ty, kept) {
+        (_, Value::Library(_)) => kept.clone().found(),
+        (Type::Dyn, _)
+        | (Type::Nullable(_), Value::Null)
+        | (Type::IntOrString, Value::Int(_) | Value::String(_))
+        | (Type::Bool, Value::Bool(_))
+        | (Type::Int, Value::Int(_))
+        | (Type::Double, Value::Double(_))
+        | (Type::String, Value::String(_)) => Ok(kept.clone()),
+        (Type::Nullable(inner), _) => read(kept, inner),
+        (_, Value::Null) => Err(json::no_null()),
+        (Type::Double, Value::Int(value)) => {
+            Ok(Value::Double(super::convert::nearest(*value)))
+        }
+        (
+            Type::Bytes | Type::Timestamp | Type::Date | Type::Duration,
+            Value::String(text),
+        ) => json::read_text(text, ty),
+        (Type::List(list), Value::List(List::Json(items, _))) => {
+            Ok(Value::List(List::Json(items, list)))
+        }
+        (Type::List(list), Value::List(List::Merged(items, _))) => {
+            Ok(Value::List(List::Merged(Arc::clone(items), list)))
+        }
+        (Type::Map(_) | Type::Object(_), Value::Map(Map::Json(fields, _))) => {
+            Ok(Value::Map(Map::Json(fields, ty)))
+        }
+        _ => Err(mismatch(ty, go_type(kept))),
+    }
+}
+
+fn mismatch(ty: &Type, found: &str) -> RunError {
+    match ty {
+        Type::Nullable(inner) => mismatch(inner, found),
+        Type::IntOrString => json::no_int_or_string(),
+        ty => json::mismatch(json::wanted(ty), found),
+    }
+}
+
+/// What the API server's own language calls the type of the value.
+fn go_type(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Uint(_) => "uint64",
+        Value::Double(_) => "float64",
+        Value::String(_) | Value::Type(_) => "string",
+        Value::Bytes(_) => "[]uint8",
+        Value::Timestamp(_) => "time.Time",
+        Value::Duration(_) => "time.Duration",
+        Value::List(List::Owned(_)) => "[]ref.Val",
+        Value::List(_) => "[]interface {}",
+        Value::Map(Map::Owned(_)) => "map[ref.Val]ref.Val",
+        Value::Map(Map::Json(..)) => "map[string]interface {}",
+        Value::Optional(_) => "*types.Optional",
+        Value::Library(value) => value.go_type(),
+        Value::Abstract(_) => "library.authorizerVal",
+    }
+}
+
+/// By what the API server finds an item of a set, or a key of a keyed list: its language's
+/// own value, of which a whole number and a fraction are never the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Identity<'v> {
+    None,
+    Bool(bool),
+    Int(i64),
+    /// The bits of a float; of the two zeros there is one.
+    Double(u64),
+    String(Text<'v>),
+    /// What the API server makes of four keys and more.
+    Several(String),
+}
+
+impl<'v> Identity<'v> {
+    /// The identity of what is kept. Nothing if it is like no other.
+    ///
+    /// # Errors
+    /// The API server fails over what has none, such as a list.
+    pub(crate) fn of(kept: &Value<'v>) -> Result<Option<Self>, RunError> {
+        Ok(Some(match kept {
+            Value::Null => Self::None,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Int(value) => Self::Int(*value),
+            Value::Double(value) => Self::Double((value + 0.0).to_bits()),
+            Value::String(text) => Self::String(text.clone()),
+            Value::Bytes(_) => return unhashable("[]uint8"),
+            Value::List(_) => return unhashable("[]interface {}"),
+            Value::Map(_) => return unhashable("map[string]interface {}"),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The identity of an item of any list.
+    ///
+    /// # Errors
+    /// As [`Identity::of`].
+    pub(crate) fn of_item(item: Value<'v>) -> Result<Option<Self>, RunError> {
+        match plain(item) {
+            // Null that was read is no longer Go's.
+            Value::Null => Ok(None),
+            plain => Self::of(&plain),
+        }
+    }
+
+    /// The identity of an item of a keyed list, by the names of its keys. Nothing if it is
+    /// no object that was sent.
+    ///
+    /// # Errors
+    /// As [`Identity::of`].
+    pub(crate) fn by_keys(
+        kept: &Value<'v>,
+        keys: &[String],
+    ) -> Result<Option<Vec<Self>>, RunError> {
+        let Value::Map(Map::Json(fields, _)) = kept else {
+            return Ok(None);
+        };
+        let mut parts = Vec::with_capacity(keys.len());
+        for key in keys {
+            // The API server looks for the name as expressions have it.
+            let name = crate::escape(key);
+            let value = json::field(fields, name.as_deref().unwrap_or(key));
+            let value = value.map_or(Value::Null, of_json);
+            match &value {
+                // Of several it makes text, which everything has.
+                _ if keys.len() > 3 => parts.push(Self::Several(value.to_text())),
+                value => parts.extend(Self::of(value)?),
+            }
+        }
+        if keys.len() > 3 {
+            let texts = parts.into_iter().map(|part| match part {
+                Self::Several(text) => text,
+                _ => String::new(),
+            });
+            let all: Vec<String> = texts.collect();
+            return Ok(Some(vec![Self::Several(all.join(" "))]));
+        }
+        Ok(Some(parts))
+    }
+}
+
+fn unhashable<T>(go_type: &'static str) -> Result<T, RunError> {
+    Err(RunError::Internal(match go_type {
+        "[]uint8" => "runtime error: hash of unhashable type []uint8",
+        "[]interface {}" => "runtime error: hash of unhashable type []interface {}",
+        _ => "runtime error: hash of unhashable type map[string]interface {}",
+    }))
+}

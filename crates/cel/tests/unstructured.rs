@@ -1,0 +1,244 @@
+//! Lists and maps of a custom resource, which the API server keeps as they were sent, and
+//! those that an expression makes, which are its language's own.
+
+use fivespot_cel::{
+    Budget, Dialect, Env, ListKind, ObjectType, Program, Type, Variables,
+};
+use serde_json::{Value as Json, json};
+
+/// The value of an expression over `self` of these fields, as JSON text, or its error.
+fn value(source: &str, fields: &[(&str, Type)], object: &Json) -> String {
+    let fields = fields.iter().map(|(name, ty)| (*name, ty.clone()));
+    let ty = Type::object(ObjectType::new(fields).named("self"));
+    let env = Env::new(Dialect::default()).variable("self", ty);
+    let program = match Program::compile(source, &env) {
+        Ok(program) => program,
+        Err(errors) => return format!("refused: {errors}"),
+    };
+    let variables = Variables::new().json("self", object);
+    match program.run(&variables, &mut Budget::default()) {
+        Ok(value) => value.to_json().to_string(),
+        Err(error) => format!("error: {error}"),
+    }
+}
+
+#[test]
+fn what_is_empty_is_nothing_only_where_an_expression_has_made_it() {
+    let fields = [
+        ("list", Type::list(Type::String)),
+        ("map", Type::map(Type::String)),
+        ("text", Type::String),
+    ];
+    let object = json!({"list": [], "map": {}, "text": ""});
+    for (made, wanted) in [
+        ("self.list", "true"),
+        ("self.map", "true"),
+        ("self.list + []", "true"),
+        ("[] + self.list", "true"),
+        ("self.text", "false"),
+        ("self.list.map(i, i)", "false"),
+        ("[]", "false"),
+        ("{}", "false"),
+        ("['a'].filter(i, false)", "false"),
+    ] {
+        let source = format!("optional.ofNonZeroValue({made}).hasValue()");
+        assert_eq!(value(&source, &fields, &object), wanted, "{source}");
+    }
+}
+
+#[test]
+fn a_list_that_is_added_to_is_read_by_its_schema_again() {
+    let instant = "timestamp('2024-01-01T00:00:00Z')";
+    let fields = [
+        ("times", Type::list(Type::Timestamp)),
+        ("numbers", Type::list(Type::Double)),
+        ("maps", Type::list(Type::map(Type::String))),
+        ("lists", Type::list(Type::list(Type::String))),
+        ("any", Type::list(Type::IntOrString)),
+    ];
+    let object = json!({
+        "times": ["2024-02-29T12:00:00Z"], "numbers": [1], "maps": [{"a": "b"}],
+        "lists": [["x"]], "any": [1, "a"],
+    });
+    for (source, wanted) in [
+        ("(self.numbers + [2.0]).sum()", "3.0"),
+        ("(self.numbers + [2.0])[1]", "2.0"),
+        ("(self.maps + self.maps)[1] == {'a': 'b'}", "true"),
+        ("(self.lists + [self.lists[0] + ['y']])[1]", "[\"x\",\"y\"]"),
+        ("(self.lists + [['x'] + ['y']])[1]", "[\"x\",\"y\"]"),
+        ("(self.any + [dyn(2)])[2] == 2", "true"),
+        ("size(self.times + [INSTANT])", "2"),
+        ("([INSTANT] + self.times).all(i, i == i)", "true"),
+        (
+            "(self.times + [INSTANT])[0] == timestamp('2024-02-29T12:00:00Z')",
+            "true",
+        ),
+        // What the language has made is no text that could be read.
+        (
+            "(self.times + [INSTANT])[1] == INSTANT",
+            "error: invalid data, expected string, got time.Time",
+        ),
+        (
+            "INSTANT in (self.times + [INSTANT])",
+            "error: invalid data, expected string, got time.Time",
+        ),
+        (
+            "(self.maps + [{'a': 'b'}])[1] == {'a': 'b'}",
+            "error: invalid data, expected a map for the provided schema with type=object",
+        ),
+        (
+            "(self.lists + [['x']])[1] == ['x']",
+            "error: invalid data, expected an array for the provided schema with type=array",
+        ),
+        (
+            "(self.any + [dyn(1.5)])[2] == 1.5",
+            "error: invalid data, expected XIntOrString value to be either a string or integer",
+        ),
+    ] {
+        let source = source.replace("INSTANT", instant);
+        assert_eq!(value(&source, &fields, &object), wanted, "{source}");
+    }
+}
+
+#[test]
+fn a_set_knows_what_was_sent_and_not_what_was_read() {
+    let set = |item| Type::list_of(item, ListKind::Set);
+    let fields = [
+        ("names", set(Type::String)),
+        ("numbers", set(Type::Double)),
+        ("times", set(Type::Timestamp)),
+        ("bytes", set(Type::Bytes)),
+    ];
+    let object = json!({
+        "names": ["a", "b"], "numbers": [1, 2.5], "times": ["2024-02-29T12:00:00Z"],
+        "bytes": ["YWJj"],
+    });
+    for (source, wanted) in [
+        ("self.names == ['b', 'a']", "true"),
+        // The set is asked for what the other list has, and not the other way round.
+        ("self.names == ['a', 'a']", "true"),
+        ("['b', 'a'] == self.names", "false"),
+        ("[] + self.names == ['b', 'a']", "true"),
+        ("['c'] + self.names == ['c', 'b', 'a']", "false"),
+        ("self.names + ['c'] == ['c', 'b', 'a']", "true"),
+        // A whole number was sent, and a fraction is read.
+        ("self.numbers == self.numbers", "false"),
+        ("size(self.numbers + self.numbers)", "3"),
+        ("self.times == self.times", "false"),
+        ("size(self.times + self.times)", "2"),
+        (
+            "self.bytes == [b'abc']",
+            "error: internal error: runtime error: hash of unhashable type []uint8",
+        ),
+        (
+            "size(self.bytes + [b'abc'])",
+            "error: internal error: runtime error: hash of unhashable type []uint8",
+        ),
+    ] {
+        assert_eq!(value(source, &fields, &object), wanted, "{source}");
+    }
+}
+
+#[test]
+fn items_of_a_keyed_list_are_found_by_the_names_that_expressions_have() {
+    let keyed = |names: [&str; 1]| ListKind::Map(names.map(str::to_owned).to_vec());
+    let item = |name| {
+        let fields = [(name, Type::String), ("v", Type::Int)];
+        Type::object(ObjectType::new(fields).named(name))
+    };
+    let lists = |name| Type::list(Type::list_of(item(name), keyed([name])));
+    let fields = [("plain", lists("k")), ("dashed", lists("a-b"))];
+    let [k, l] = [json!({"k": "k", "v": 1}), json!({"k": "l", "v": 2})];
+    let object = json!({
+        "plain": [[k, l], [l, k], [{"k": "l", "v": 3}]],
+        "dashed": [[{"a-b": "x", "v": 1}], [{"a-b": "y", "v": 2}]],
+    });
+    for (source, wanted) in [
+        ("self.plain[0] == self.plain[1]", "true"),
+        ("(self.plain[0] + self.plain[2]).map(i, i.v)", "[1,3]"),
+        // Nobody has a field of the name that `a-b` has in expressions.
+        ("(self.dashed[0] + self.dashed[1]).map(i, i.v)", "[2]"),
+    ] {
+        assert_eq!(value(source, &fields, &object), wanted, "{source}");
+    }
+}
+
+#[test]
+fn what_a_schema_declares_compares_with_its_own_kind_only() {
+    let fields = [
+        ("list", Type::list(Type::String)),
+        ("map", Type::map(Type::String)),
+        (
+            "objects",
+            Type::list(Type::Nullable(Type::map(Type::String).into())),
+        ),
+    ];
+    let object = json!({"list": ["a", 1], "map": {}, "objects": [{}]});
+    let unread = "error: invalid data, expected string, got int64";
+    for (source, wanted) in [
+        ("dyn(self.list) == 1", "error: no such overload"),
+        ("dyn(1) == self.list", "false"),
+        ("dyn(self.map) == 1", "error: no such overload"),
+        ("dyn(self.map) != 1", "true"),
+        ("dyn(self.map) == null", "false"),
+        (
+            "dyn(self.objects) == dyn([null])",
+            "error: no such overload",
+        ),
+        ("dyn([null]) == dyn(self.objects)", "false"),
+        // The left one is asked, and fails over what it cannot read.
+        ("self.list == ['a', 'b']", unread),
+        ("self.list == ['b', 'b']", "false"),
+        ("['a', 'b'] == self.list", "false"),
+        ("size(self.list.distinct() + self.list.reverse())", "4"),
+        ("self.list.reverse()[1]", "\"a\""),
+        ("self.list.reverse()[0]", unread),
+        ("self.list.last().hasValue()", "true"),
+        ("self.list.last().value()", unread),
+        (
+            "self.list.sort()",
+            "error: list elements must have the same type",
+        ),
+        (
+            "self.list.join(',')",
+            "error: join: invalid input: invalid data, expected string, got int64",
+        ),
+    ] {
+        assert_eq!(value(source, &fields, &object), wanted, "{source}");
+    }
+}
+
+#[test]
+fn an_optional_value_that_is_read_from_forgets_its_schema() {
+    let inner = [("a-b", Type::String), ("n", Type::Double)];
+    let inner = Type::object(ObjectType::new(inner).named("inner"));
+    let fields = [("o", inner), ("numbers", Type::list(Type::Double))];
+    let object = json!({"o": {"a-b": "x", "n": 1}, "numbers": [1]});
+    for (source, wanted) in [
+        ("self.?o.a__dash__b.hasValue()", "true"),
+        ("self.?o.value().a__dash__b", "\"x\""),
+        ("optional.of(self.o).a__dash__b.hasValue()", "false"),
+        (
+            "optional.of(self.o).n.value() + 1.5",
+            "error: no such overload",
+        ),
+        ("[self.?o][0].?a__dash__b.hasValue()", "false"),
+        ("[self.?o].all(i, i.?a__dash__b.hasValue())", "false"),
+        ("self.?o.optMap(i, i.a__dash__b).value()", "\"x\""),
+        (
+            "(true ? self.?o : optional.none()).a__dash__b.hasValue()",
+            "true",
+        ),
+        (
+            "(true ? optional.of(self.o) : optional.none()).?a__dash__b.hasValue()",
+            "false",
+        ),
+        ("[self.numbers[?0]].all(i, i.value() + 1.5 == 2.5)", "true"),
+        (
+            "[optional.of(self.numbers)].all(i, i.value()[0] + 1.5 == 2.5)",
+            "error: no such overload",
+        ),
+    ] {
+        assert_eq!(value(source, &fields, &object), wanted, "{source}");
+    }
+}
