@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::ast::{Expr, Kind};
 use crate::error::{Checked, CompileError, CompileErrors};
 use crate::library::Overload;
-use crate::parser::located;
+use crate::parser::{Parsed, located};
 use crate::pattern::Pattern;
 use crate::unify::Substitutions;
 use crate::{Env, Type, Value};
@@ -92,12 +92,13 @@ impl References {
 /// Every error, in order of position.
 pub(crate) fn check(
     source: &str,
-    root: Expr,
-    ids: usize,
+    parsed: Parsed,
     env: &Env,
 ) -> Result<Tree, CompileErrors> {
+    let Parsed { root, ids, rooted } = parsed;
     let mut checker = Checker {
         env,
+        rooted,
         scopes: Vec::new(),
         types: vec![Type::Error; ids],
         references: References::of(ids),
@@ -133,6 +134,8 @@ pub(crate) fn check(
 
 struct Checker<'e> {
     env: &'e Env,
+    /// The nodes before whose names a dot stands; errors tell it with the name.
+    rooted: Vec<usize>,
     /// Variables of folds, innermost last.
     scopes: Vec<(Arc<str>, Type)>,
     types: Vec<Type>,
@@ -170,10 +173,15 @@ impl Checker<'_> {
         Type::Dyn
     }
 
-    fn undeclared(&mut self, at: usize, name: &str) {
+    fn undeclared(&mut self, expr: &Expr, name: &str) {
+        let dot = if self.rooted.contains(&expr.id) {
+            "."
+        } else {
+            ""
+        };
         self.report(
-            at,
-            format!("undeclared reference to '{name}' (in container '')"),
+            expr.at,
+            format!("undeclared reference to '{dot}{name}' (in container '')"),
         );
     }
 
@@ -205,7 +213,7 @@ impl Checker<'_> {
                 for field in fields {
                     self.check(field);
                 }
-                self.undeclared(expr.at, name);
+                self.undeclared(expr, name);
                 Type::Error
             }
             Kind::Fold(fold) => self.fold(fold),
@@ -222,7 +230,7 @@ impl Checker<'_> {
             return ty.clone();
         }
         self.declared(expr, name).unwrap_or_else(|| {
-            self.undeclared(expr.at, name);
+            self.undeclared(expr, name);
             Type::Error
         })
     }

@@ -49,6 +49,8 @@ pub(crate) struct Parsed {
     pub(crate) root: Expr,
     /// How many ids were given out.
     pub(crate) ids: usize,
+    /// The nodes before whose names a dot stands.
+    pub(crate) rooted: Vec<usize>,
 }
 
 /// Parses `source` in `dialect`.
@@ -99,8 +101,8 @@ pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Parsed, CompileErr
         && wrong.is_empty()
         && parser.errors.is_empty()
     {
-        let ids = parser.builder.ids();
-        return Ok(Parsed { root, ids });
+        let (ids, rooted) = (parser.builder.ids(), parser.builder.rooted());
+        return Ok(Parsed { root, ids, rooted });
     }
     let word = |text| format!("Syntax error: token recognition error at: '{text}'");
     let wrong = wrong.into_iter().map(|wrong| (wrong.at, word(wrong.text)));

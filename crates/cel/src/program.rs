@@ -36,7 +36,7 @@ impl Program {
     /// Every syntax error, or else every type error, with position and Kubernetes' text.
     pub fn compile(source: &str, env: &Env) -> Result<Self, CompileErrors> {
         let parsed = parser::parse(source, env.dialect())?;
-        let tree = check::check(source, parsed.root, parsed.ids, env)?;
+        let tree = check::check(source, parsed, env)?;
         let plan = plan(&tree)
             .map_err(|error| CompileErrors::unplaced(&error, tree.summary()))?;
         let declared = plan.variables.iter().map(|name| {

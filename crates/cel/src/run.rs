@@ -190,6 +190,9 @@ impl<'v> Run<'_, 'v> {
             return Err(RunError::Internal(words));
         }
         let result = ready.and_then(|()| dispatch(call, args));
+        if let Err(RunError::Internal(_)) = result {
+            return result;
+        }
         self.budget
             .charge(cost::of_call(call, args, result.as_ref().ok()))?;
         result

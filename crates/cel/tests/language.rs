@@ -738,6 +738,11 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
             "quantity('50m').add(quantity('1e3')).isInteger()",
             Ok(false),
         ),
+        // A sum that was too large for an integer once is none any more.
+        (
+            "quantity('1').add(9223372036854775807).sub(100).isInteger()",
+            Ok(false),
+        ),
         (
             "'%s'.format([[b'\\xff']]) == ''",
             Err(

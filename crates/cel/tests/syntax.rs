@@ -246,3 +246,36 @@ fn syntax_errors_are_told_as_kubernetes_tells_them() {
         assert_eq!(found, *wanted, "{source}");
     }
 }
+
+#[test]
+fn a_dot_before_a_name_is_told_with_it_and_keeps_macros_away() {
+    let env = Env::new(Dialect::NEWEST);
+    let rows = [
+        (
+            ".x",
+            "ERROR: <input>:1:2: undeclared reference to '.x' (in container '')",
+        ),
+        (
+            ".f(1)",
+            "ERROR: <input>:1:3: undeclared reference to '.f' (in container '')",
+        ),
+        (
+            ".has({'a': 1}.a)",
+            "ERROR: <input>:1:5: undeclared reference to '.has' (in container '')",
+        ),
+        (
+            ".size(true)",
+            "ERROR: <input>:1:6: found no matching overload for 'size' applied to '(bool)'",
+        ),
+    ];
+    for (source, wanted) in rows {
+        let errors = Program::compile(source, &env)
+            .expect_err(source)
+            .to_string();
+        let first = errors.lines().next();
+        assert_eq!(first, Some(wanted), "{source}");
+    }
+    for source in [".size('a') == 1", "[1].all(i, .i == 1)", ".type(1) == .int"] {
+        assert!(Program::compile(source, &env).is_ok(), "{source}");
+    }
+}

@@ -112,7 +112,7 @@ impl Checker<'_> {
     ) -> Type {
         let mut known = library::overloads(function, self.env.dialect()).peekable();
         if known.peek().is_none() {
-            self.undeclared(expr.at, function);
+            self.undeclared(expr, function);
             return Type::Error;
         }
         let mut found: Option<Type> = None;

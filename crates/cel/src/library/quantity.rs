@@ -384,8 +384,14 @@ fn sum<'v>(args: &[Value<'v>], sign: i128) -> Result<Value<'v>, RunError> {
         }));
     }
     let (left, right, scale) = left.aligned(right);
+    let total = left.saturating_add(right.saturating_mul(sign));
+    // What does not fit into the API server's numbers becomes a big decimal, and stays one.
+    let big = big
+        || [left, right, total]
+            .iter()
+            .any(|it| i64::try_from(*it).is_err());
     Ok(value(Quantity {
-        value: left.saturating_add(right.saturating_mul(sign)),
+        value: total,
         scale,
         computed: true,
         big,

@@ -42,11 +42,26 @@ pub(crate) type Parse<T> = Result<T, SyntaxError>;
 pub(crate) struct Builder {
     pub(crate) dialect: Dialect,
     ids: usize,
+    rooted: Vec<usize>,
 }
 
 impl Builder {
     pub(super) fn new(dialect: Dialect) -> Self {
-        Self { dialect, ids: 0 }
+        Self {
+            dialect,
+            ids: 0,
+            rooted: Vec::new(),
+        }
+    }
+
+    /// Remembers that a dot stands before the name.
+    pub(super) fn root(&mut self, named: &Expr) {
+        self.rooted.push(named.id);
+    }
+
+    /// The nodes before whose names a dot stands.
+    pub(super) fn rooted(self) -> Vec<usize> {
+        self.rooted
     }
 
     /// How many nodes were made.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{EXPRESSION_STARTS, Parse, Parser, SyntaxError, is_reserved, recovery};
-use crate::ast::{Entry, Expr, Item, Kind};
+use crate::ast::{Entry, Expr, Function, Item, Kind};
 use crate::lexer::TokenKind;
 use crate::{Value, literal, macros};
 
@@ -11,7 +11,7 @@ impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Parse<Expr> {
         let at = self.at();
         match self.kind() {
-            TokenKind::Ident => self.ident(),
+            TokenKind::Ident => self.ident(false),
             TokenKind::Sign => self.signed_primary(at),
             TokenKind::End | TokenKind::Backticks => {
                 Err(self.unexpected(EXPRESSION_STARTS, false))
@@ -36,7 +36,7 @@ impl Parser<'_> {
                 if self.kind() != TokenKind::Ident {
                     return Err(self.no_name(at));
                 }
-                self.ident()
+                self.ident(true)
             }
             "-" => {
                 self.advance();
@@ -76,8 +76,8 @@ impl Parser<'_> {
         self.builder.literal(at, value)
     }
 
-    /// A name, or a call of a global function or macro.
-    fn ident(&mut self) -> Parse<Expr> {
+    /// A name, or a call of a global function or macro; behind a dot it is no macro.
+    fn ident(&mut self, rooted: bool) -> Parse<Expr> {
         let at = self.at();
         let name = self.name();
         if is_reserved(name) {
@@ -87,9 +87,18 @@ impl Parser<'_> {
             });
         }
         let Some(open) = self.eat("(") else {
-            return self.builder.node(at, Kind::Ident(Arc::from(name)));
+            let ident = self.builder.node(at, Kind::Ident(Arc::from(name)))?;
+            if rooted {
+                self.builder.root(&ident);
+            }
+            return Ok(ident);
         };
         let args = self.arguments()?;
+        if rooted {
+            let call = self.builder.call(open, Function::of(name), args)?;
+            self.builder.root(&call);
+            return Ok(call);
+        }
         macros::global(&mut self.builder, open, name, args)
     }
 

@@ -231,12 +231,23 @@ impl<'v> Run<'_, 'v> {
         negated: bool,
     ) -> Result<bool, RunError> {
         let (left, right) = (self.attempt(left)?, self.attempt(right)?);
+        let answer = match (&left, &right) {
+            (Ok(left), Ok(right)) => same(left, right),
+            _ => Ok(false),
+        };
+        // What ends the run ends it before it is paid for.
+        if let Err(error) = &answer
+            && error.ends_run()
+        {
+            return Err((**error).clone());
+        }
         let sides = [&left, &right].map(|side| side.as_ref().unwrap_or(&Value::Null));
         self.budget.charge(cost::comparison(sides))?;
-        match same(&left?, &right?) {
+        left.and(right)?;
+        match answer {
             Ok(equal) => Ok(equal != negated),
             // What cannot be compared is at any rate not equal.
-            Err(error) if negated && !error.ends_run() => Ok(true),
+            Err(_) if negated => Ok(true),
             Err(error) => Err(*error),
         }
     }
