@@ -21,6 +21,9 @@ pub(crate) struct Rules {
     pub(crate) own: Vec<Rule>,
     /// Whether there are rules about a value that no rule can see.
     pub(crate) unseen: bool,
+    /// Whether rules cannot see such a value because of a part that has rules: those about
+    /// a field are then left out.
+    pub(crate) untyped: bool,
     pub(crate) items: Option<Box<Rules>>,
     pub(crate) additional: Option<Box<Rules>>,
     pub(crate) properties: IndexMap<String, Rules>,
@@ -72,6 +75,8 @@ impl Rules {
             .filter_map(|(name, property)| Some((name.clone(), compile(property)?)))
             .collect();
         let unseen = !node.rules.is_empty() && own.is_empty();
+        let is_untyped = |part: &Option<Self>| part.as_ref().is_some_and(|it| it.untyped);
+        let untyped = unseen || is_untyped(&items) || is_untyped(&additional);
         let is_empty = own.is_empty()
             && !unseen
             && items.is_none()
@@ -80,6 +85,7 @@ impl Rules {
         (!is_empty).then(|| Self {
             own,
             unseen,
+            untyped,
             items: items.map(Box::new),
             additional: additional.map(Box::new),
             properties,

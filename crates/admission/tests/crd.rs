@@ -584,3 +584,72 @@ fn fields_of_one_version_are_selected_only_in_a_schema_of_its_own() {
     crd["spec"]["versions"].as_array_mut().unwrap().push(other);
     insta::assert_snapshot!(refused(crd), @r#"spec.versions[1].selectableFields: Invalid value: "": may only be set when `version.schema.openAPIV3Schema` is not included"#);
 }
+
+#[test]
+fn no_field_path_is_missed_where_the_schema_is_none_for_another_reason() {
+    let rule = json!([{"rule": "true", "fieldPath": ".nope"}]);
+    let found = refused(definition(
+        json!({"x-kubernetes-preserve-unknown-fields": false, "type": "object",
+        "x-kubernetes-validations": rule}),
+    ));
+    insta::assert_snapshot!(found, @"spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined");
+    let found = refused(definition(json!({"type": "object", "properties": {"a":
+        {"$ref": "#/a", "type": "string"}}, "x-kubernetes-validations": rule})));
+    insta::assert_snapshot!(found, @"spec.validation.openAPIV3Schema.properties[spec].properties[a].$ref: Forbidden: $ref is not supported");
+}
+
+#[test]
+fn a_selectable_field_needs_a_schema_that_can_be_read() {
+    let select = |schema: Value| {
+        let mut crd = definition(json!({"type": "object"}));
+        let version = &mut crd["spec"]["versions"][0];
+        version["schema"] = schema;
+        version["selectableFields"] = json!([{"jsonPath": "spec.a"}]);
+        refused(crd)
+    };
+    insta::assert_snapshot!(select(json!({})), @r#"
+    spec.versions[0].schema.openAPIV3Schema: Required value
+    spec.selectableFields[0].jsonPath: Invalid value: "spec.a": is an invalid path: expected [ or . but got: spec
+    "#);
+    insta::assert_snapshot!(select(json!({"openAPIV3Schema": {"type": "object", "$ref": "#/a"}})), @r#"
+    spec.validation.openAPIV3Schema.$ref: Forbidden: $ref is not supported
+    spec.schema.openAPIV3Schema: Invalid value: "": OpenAPIV3Schema '$ref' is not supported
+    spec.selectableFields[0].jsonPath: Invalid value: "spec.a": is an invalid path: expected [ or . but got: spec
+    "#);
+}
+
+#[test]
+fn versions_are_shown_with_the_schemas_that_they_do_not_share() {
+    let mut crd = definition(json!({"type": "object"}));
+    let versions = crd["spec"]["versions"].as_array_mut().unwrap();
+    *versions = vec![json!({"name": "v1", "schema": {}}), json!({"name": "v2"})];
+    let found = refused(crd);
+    let stored = found.lines().find(|line| line.contains("exactly one"));
+    insta::assert_snapshot!(stored.unwrap_or_default(), @r#"spec.versions: Invalid value: [{"Name":"v1","Served":false,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":{"OpenAPIV3Schema":null},"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null},{"Name":"v2","Served":false,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version"#);
+}
+
+#[test]
+fn rules_about_a_field_without_a_type_are_told_of_once_and_not_for_a_default() {
+    let rules = json!([{"rule": "true"}]);
+    let untyped = json!({"x-kubernetes-preserve-unknown-fields": true,
+        "x-kubernetes-validations": rules});
+    let found = refused(definition(json!({"type": "object", "properties": {"o":
+        {"type": "object", "properties": {"a": untyped}, "default": {"a": 1}}}})));
+    insta::assert_snapshot!(found, @"spec.validation.openAPIV3Schema.properties[spec].properties[o].properties[a].x-kubernetes-validations: Internal error: internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations");
+    // What is in a list of such values has no field to leave out.
+    let found = refused(definition(json!({"type": "object", "properties": {"l":
+        {"type": "array", "items": untyped, "default": [1]}}})));
+    insta::assert_snapshot!(found, @r#"spec.validation.openAPIV3Schema.properties[spec].properties[l].default[0]: Invalid value: "": rule compiler initialization error: failed to convert to declType for CEL validation rules"#);
+}
+
+#[test]
+fn limits_that_make_no_sense_are_told_with_their_place() {
+    let crd = compile(json!({"type": "object", "properties": {
+        "n": {"type": "integer", "multipleOf": 0}, "l": {"type": "array", "maxItems": -1,
+        "items": {"type": "string"}}}}));
+    let verdict = v1(&crd).create(&widget(json!({"n": 4, "l": []})));
+    insta::assert_snapshot!(said(&verdict), @r#"
+    spec.n: Invalid value: 0: factor MultipleOf declared for spec.n must be positive: 0
+    spec.l: Too many: 0: has too many items
+    "#);
+}

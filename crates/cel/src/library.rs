@@ -29,6 +29,7 @@ use std::sync::LazyLock;
 
 pub use foreign::LibraryValue;
 
+use crate::ast::operator;
 use crate::own_keys::OwnKeys;
 use crate::ty::signature;
 use crate::{Dialect, RunError, Type, Value};
@@ -305,15 +306,51 @@ pub(crate) fn call<'v>(
     if let Some(overload) = overloads.iter().find(takes) {
         return (overload.run)(args);
     }
-    let Some(first) = overloads.first().filter(|it| !it.is_one_for_all()) else {
+    let Some(first) = overloads.first() else {
         return no_such_overload();
     };
+    if first.is_one_for_all() {
+        return Err(unanswered(first.function, args));
+    }
     let types: Vec<_> = args.iter().map(Value::type_name).collect();
     let types = types.join(", ");
     Err(RunError::text(format!(
         "no such overload: {}({types})",
         first.function
     )))
+}
+
+/// The error of an operator, or of a function with one implementation for all types: it is
+/// named where the first argument is of a type that has no such thing at all, unless that
+/// type has methods, which are then looked through in vain.
+fn unanswered(function: &'static str, args: &[Value<'_>]) -> RunError {
+    use Value::{Bool, Bytes, Double, Duration, Int, List, Map, String, Timestamp, Uint};
+    let Some(first) = args.first() else {
+        return RunError::NO_SUCH_OVERLOAD;
+    };
+    let has_methods = matches!(first, String(_) | Duration(_) | Timestamp(_));
+    let is_known = match function {
+        "size" => matches!(first, Bytes(_) | List(_) | Map(_)),
+        operator::ADD => {
+            matches!(first, Int(_) | Uint(_) | Double(_) | Bytes(_) | List(_))
+        }
+        operator::SUBTRACT | operator::MULTIPLY | operator::DIVIDE => {
+            matches!(first, Int(_) | Uint(_) | Double(_))
+        }
+        operator::MODULO => matches!(first, Int(_) | Uint(_)),
+        operator::NEGATE => matches!(first, Int(_) | Double(_) | Bool(_)),
+        operator::LESS
+        | operator::LESS_EQUALS
+        | operator::GREATER
+        | operator::GREATER_EQUALS => {
+            matches!(first, Int(_) | Uint(_) | Double(_) | Bytes(_) | Bool(_))
+        }
+        _ => true,
+    };
+    if is_known || has_methods {
+        return RunError::NO_SUCH_OVERLOAD;
+    }
+    RunError::text(format!("no such overload: {function}"))
 }
 
 /// Longest list and text that a function makes, in items and bytes. Only functions whose

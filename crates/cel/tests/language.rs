@@ -840,6 +840,14 @@ fn functions_tell_which_types_they_do_not_take() {
         ),
         // What is one function for all types, and what does not look before it is called.
         ("dyn(1) + dyn('a') == 1", "no such overload"),
+        ("dyn('a') - 1 == 1", "no such overload"),
+        // Where the first value's type has no such thing at all, that is named.
+        ("size(dyn(1)) == 1", "no such overload: size"),
+        ("dyn(1).size() == 1", "no such overload: size"),
+        ("dyn({}) + 1 == 1", "no such overload: _+_"),
+        ("dyn([]) < 1", "no such overload: _<_"),
+        ("-dyn([]) == 1", "no such overload: -_"),
+        ("dyn(1.5) % 2 == 1", "no such overload: _%_"),
         ("dyn(1).startsWith('a')", "no such overload"),
         ("dyn(1).matches('a')", "no such overload"),
     ];
@@ -1021,4 +1029,26 @@ fn errors_in_what_a_macro_writes_twice_are_told_twice() {
         texts,
         ["unexpected failed resolution of 'kubernetes.Quantity'"]
     );
+}
+
+#[test]
+fn lists_and_maps_are_shown_as_go_shows_them() {
+    let env = Env::new(Dialect::default());
+    let rows = [
+        (
+            "{?'a': dyn({'b': [1]})} == {}",
+            "cannot initialize optional entry 'a' from non-optional value {b: [1]}",
+        ),
+        (
+            "[?dyn(['a'])] == []",
+            "cannot initialize optional list element from non-optional value [a]",
+        ),
+        (
+            "{b'a': 1} == {}",
+            "internal error: runtime error: hash of unhashable type types.Bytes",
+        ),
+    ];
+    for (source, wanted) in rows {
+        assert_eq!(answer(source, &env), Err(wanted.to_owned()), "{source}");
+    }
 }

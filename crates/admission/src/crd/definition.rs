@@ -9,6 +9,7 @@ use super::{
 };
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
+use crate::schema::node::Node;
 use crate::{FieldError, KubeVersion, name};
 
 pub(super) const ROOT: Path<'static> = Path::Root;
@@ -216,10 +217,11 @@ impl<'a> Definition<'a> {
             }
             if !self.shares(SELECTABLE) {
                 let has_own = schema_of(json).is_some() && !self.shares_schema;
-                let compiled = schemas.last().filter(|_| has_own);
+                let root = schemas.last().map(|it| it.schema.root());
+                let root = root.filter(|_| has_own);
                 let detail = "may only be set when `version.schema.openAPIV3Schema` is not \
                               included";
-                errors.extend(selectable_errors(json, compiled, (&path, detail)));
+                errors.extend(selectable_errors(json, root, (&path, detail)));
             }
         }
         schemas
@@ -246,8 +248,12 @@ impl<'a> Definition<'a> {
         }
         if self.shares(SELECTABLE) {
             let detail = "may only be set when validations.schema is included";
-            let compiled = schemas.first().filter(|_| self.shares_schema);
-            errors.extend(selectable_errors(first, compiled, (&SPEC, detail)));
+            // Whatever holds a schema, there may be none in it.
+            let empty = Node::default();
+            let holds = first.get("schema").is_some_and(|it| !it.is_null());
+            let root = schemas.first().map_or(&empty, |it| it.schema.root());
+            let root = Some(root).filter(|_| self.shares_schema && holds);
+            errors.extend(selectable_errors(first, root, (&SPEC, detail)));
         }
     }
 
@@ -292,12 +298,13 @@ impl<'a> Definition<'a> {
                 };
                 format!(
                     "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\
-                     \"DeprecationWarning\":{warning},\"Schema\":null,\"Subresources\":null,\
+                     \"DeprecationWarning\":{warning},\"Schema\":{},\"Subresources\":null,\
                      \"AdditionalPrinterColumns\":{},\"SelectableFields\":{}}}",
                     Value::from(text(version, "name")),
                     flag(version, "served"),
                     flag(version, "storage"),
                     flag(version, "deprecated"),
+                    internal_form::validation(own("schema")),
                     internal_form::columns(own(COLUMNS)),
                     internal_form::selectable(own(SELECTABLE)),
                 )
@@ -369,21 +376,25 @@ fn scale_errors(version: &Value, path: Path<'_>) -> Vec<FieldError> {
     scale.iter().flat_map(|scale| scale.errors(&path)).collect()
 }
 
-/// `missing` is what to say where there is no schema.
+/// `missing` is what to say where there is no `root` of a schema.
 fn selectable_errors(
     version: &Value,
-    compiled: Option<&Compiled>,
+    root: Option<&Node>,
     (path, missing): (&Path<'_>, &str),
 ) -> Vec<FieldError> {
     let fields = version.get(SELECTABLE).unwrap_or(&Value::Null);
-    let path = path.field(SELECTABLE);
     if fields.as_array().is_none_or(Vec::is_empty) {
         return Vec::new();
     }
-    match compiled {
-        Some(compiled) => selectable::errors(fields, compiled.schema.root(), path),
-        None => vec![FieldError::invalid(path, "".into(), missing)],
-    }
+    let Some(root) = root else {
+        let path = path.field(SELECTABLE);
+        return vec![FieldError::invalid(path, "".into(), missing)];
+    };
+    let unread = schema_of(version).and_then(version_schema::unconvertible);
+    let at = path.field("schema.openAPIV3Schema");
+    let unread = unread.map(|why| FieldError::invalid(at, "".into(), why));
+    let errors = selectable::errors(fields, root, path.field(SELECTABLE));
+    unread.into_iter().chain(errors).collect()
 }
 
 /// Whether a default is anywhere in a schema.

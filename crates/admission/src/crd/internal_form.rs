@@ -118,7 +118,17 @@ const COLUMN: Fields = &[
     ("JSONPath", "jsonPath", Kind::Text),
 ];
 
+const VALIDATION: Fields = &[("OpenAPIV3Schema", "openAPIV3Schema", Kind::Schema)];
+
 const SELECTABLE: Fields = &[("JSONPath", "jsonPath", Kind::Text)];
+
+/// What holds the schema of a version; `null` if nothing does.
+pub(super) fn validation(given: &Value) -> String {
+    if given.is_null() {
+        return "null".to_owned();
+    }
+    structure(given, VALIDATION)
+}
 
 /// A schema.
 pub(super) fn schema(given: &Value) -> String {

@@ -6,7 +6,7 @@ use super::{list_type, rule};
 use crate::FieldError;
 use crate::crd_rules::Rules;
 use crate::field::Path;
-use crate::schema::node::{Additional, Node};
+use crate::schema::node::{Additional, Extras, Node};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const META: [&str; 3] = ["metadata", "kind", "apiVersion"];
@@ -69,7 +69,7 @@ fn node(node: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -> F
         let path = rules.index(at);
         rule::words(source, &path, &mut found.schema);
         // Where no structural schema can be made, nobody knows which paths there are.
-        if !found.schema.iter().any(is_unsupported) {
+        if !source.field_path.is_empty() && is_structural(node) {
             rule::field_path(source, node, &path, &mut found.schema);
         }
     }
@@ -92,11 +92,22 @@ fn node(node: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -> F
     found
 }
 
-/// Whether the error is about what a structural schema cannot have.
-fn is_unsupported(error: &FieldError) -> bool {
-    let detail = error.detail.as_str();
-    detail.ends_with(" is not supported")
-        || detail == "items must be a schema object and not an array"
+/// Whether nothing in the node or below it is such that a structural schema cannot have it.
+fn is_structural(node: &Node) -> bool {
+    let Extras {
+        unsupported,
+        preserve_false,
+        items_is_list,
+        ..
+    } = &node.extras;
+    let checks = &node.checks;
+    let branches = [&checks.all_of, &checks.one_of, &checks.any_of];
+    let own = unsupported.is_empty() && !preserve_false && !items_is_list;
+    own && node.items.as_deref().is_none_or(is_structural)
+        && node.additional.schema().is_none_or(is_structural)
+        && node.properties.values().all(is_structural)
+        && checks.not.as_deref().is_none_or(is_structural)
+        && branches.into_iter().flatten().all(is_structural)
 }
 
 fn keywords(node: &Node, path: &Path<'_>, place: &Place, errors: &mut Vec<FieldError>) {

@@ -58,26 +58,59 @@ pub(super) fn compile(
 /// Whether the server can read a schema as a structural one; if not, it says why in other
 /// words and looks no further.
 fn is_convertible(schema: &Value) -> bool {
-    let Some(fields) = schema.as_object() else {
-        return true;
-    };
-    let each = |value: &Value| match value {
-        Value::Array(items) => items.iter().all(is_convertible),
-        Value::Object(fields) => fields.values().all(is_convertible),
-        _ => true,
-    };
-    fields.iter().all(|(name, value)| match name.as_str() {
-        "id" | "$schema" | "$ref" => value.as_str().is_none_or(str::is_empty),
-        "patternProperties" | "dependencies" | "definitions" => {
-            value.as_object().is_none_or(Map::is_empty)
+    unconvertible(schema).is_none()
+}
+
+/// What the server says where it needs a structural schema and cannot read this one as such.
+pub(super) fn unconvertible(schema: &Value) -> Option<&'static str> {
+    let fields = schema.as_object()?;
+    let own = fields.iter().find_map(|(name, value)| match name.as_str() {
+        "id" if is_set(value) => Some("OpenAPIV3Schema 'id' is not supported"),
+        "$schema" if is_set(value) => Some("OpenAPIV3Schema 'schema' is not supported"),
+        "$ref" if is_set(value) => Some("OpenAPIV3Schema '$ref' is not supported"),
+        "patternProperties" if is_set(value) => {
+            Some("OpenAPIV3Schema 'patternProperties' is not supported")
         }
-        "additionalItems" => value.is_null(),
-        "x-kubernetes-preserve-unknown-fields" => value != &Value::Bool(false),
-        "items" => !value.is_array() && is_convertible(value),
-        "additionalProperties" | "not" => is_convertible(value),
-        "properties" | "allOf" | "anyOf" | "oneOf" => each(value),
-        _ => true,
+        "dependencies" if is_set(value) => {
+            Some("OpenAPIV3Schema 'dependencies' is not supported")
+        }
+        "additionalItems" if !value.is_null() => {
+            Some("OpenAPIV3Schema 'additionalItems' is not supported")
+        }
+        "definitions" if is_set(value) => {
+            Some("OpenAPIV3Schema 'definitions' is not supported")
+        }
+        "items" if value.is_array() => {
+            Some("OpenAPIV3Schema 'items' must be a schema, but is an array")
+        }
+        "x-kubernetes-preserve-unknown-fields" if value == &Value::Bool(false) => Some(
+            "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or \
+             undefined",
+        ),
+        _ => None,
+    });
+    let each = |value: &Value| match value {
+        Value::Array(items) => items.iter().find_map(unconvertible),
+        Value::Object(fields) => fields.values().find_map(unconvertible),
+        _ => None,
+    };
+    own.or_else(|| {
+        fields.iter().find_map(|(name, value)| match name.as_str() {
+            "items" | "additionalProperties" | "not" => unconvertible(value),
+            "properties" | "allOf" | "anyOf" | "oneOf" => each(value),
+            _ => None,
+        })
     })
+}
+
+/// Whether a keyword says anything.
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    }
 }
 
 /// Where the status is validated alone, the root may say nothing that would be lost.

@@ -209,7 +209,9 @@ impl Run {
                 old,
                 before,
             };
-            self.place(rules, step);
+            if !rules.untyped {
+                self.place(rules, step);
+            }
         }
     }
 

@@ -148,7 +148,11 @@ impl<'a> Spot<'a> {
         let detail = format!("should have at most {most} {what}");
         let unsigned = |number| u64::try_from(number).unwrap_or(0);
         self.found(&detail, |path, _| {
-            FieldError::too_many(path, unsigned(found), unsigned(most))
+            let mut error = FieldError::too_many(path, unsigned(found), unsigned(most));
+            if most < 0 {
+                "has too many items".clone_into(&mut error.detail);
+            }
+            error
         })
     }
 
@@ -190,6 +194,14 @@ impl<'a> Spot<'a> {
         };
         Found {
             error: FieldError::invalid(path, "".into(), sentence.clone()),
+            sentence,
+        }
+    }
+
+    /// A finding in words of its own about a value.
+    pub(super) fn about(self, value: Value, sentence: String) -> Found {
+        Found {
+            error: FieldError::invalid(self.field(), value, sentence.clone()),
             sentence,
         }
     }

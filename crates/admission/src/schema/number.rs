@@ -173,7 +173,11 @@ impl Part<'_> {
             let sentence = format!(
                 "factor MultipleOf declared for {place} must be positive: {shown}"
             );
-            outcome.add(self.spot.plain(sentence));
+            let factor = match integer {
+                Some(_) => truncated(factor).into(),
+                None => factor.into(),
+            };
+            outcome.add(self.spot.about(factor, sentence));
         } else if !divides {
             let detail = format!("should be a multiple of {shown}");
             outcome.add(self.spot.invalid(&self.value.clone().into(), &detail));

@@ -197,15 +197,23 @@ impl<'v> Value<'v> {
             Self::Duration(value) => value.to_string(),
             Self::Library(value) => value.to_string(),
             Self::Type(name) => name.to_string(),
-            other => other.to_json_text(),
-        }
-    }
-
-    fn to_json_text(&self) -> String {
-        match self {
-            Self::List(_) | Self::Map(_) | Self::Optional(_) => {
-                self.to_json().to_string()
+            Self::List(list) if !list.is_unstructured() => {
+                let items = list.held();
+                let items: Vec<_> = items.iter().map(Self::to_text).collect();
+                format!("[{}]", items.join(", "))
             }
+            Self::Map(map) if !map.is_unstructured() => {
+                let entries = map.entries().unwrap_or_default();
+                let entries = entries.iter();
+                let entries: Vec<_> = entries
+                    .map(|(key, value)| format!("{}: {}", key.to_text(), value.to_text()))
+                    .collect();
+                format!("{{{}}}", entries.join(", "))
+            }
+            Self::Optional(None) => "optional.none()".to_owned(),
+            Self::Optional(Some(value)) => format!("optional({})", value.to_text()),
+            // What is shown of these is where they are in memory.
+            Self::List(_) | Self::Map(_) => self.to_json().to_string(),
             other => other.type_name().to_owned(),
         }
     }

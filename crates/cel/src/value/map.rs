@@ -76,6 +76,10 @@ impl<'v> Entries<'v> {
             self.entries.push((key, value));
             return Ok(());
         }
+        if let Value::Bytes(_) = key {
+            let words = "runtime error: hash of unhashable type types.Bytes";
+            return Err(RunError::Internal(words));
+        }
         let Some(hashed) = Key::of(&key) else {
             return Err(RunError::text(format!(
                 "unsupported key type: {}",
