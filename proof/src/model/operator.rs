@@ -59,6 +59,8 @@ pub(crate) struct Flight {
     pub(crate) planned: u8,
     /// Whether the Node had pods by then that could be seen, or did not answer.
     pub(crate) has_to_wait: bool,
+    /// Whether a commitment was on record for the Machine that was there.
+    pub(crate) has_committed: bool,
     /// Whether the Cluster was there to stay.
     pub(crate) had_cluster: bool,
     /// Whether the Cluster was paused.
@@ -235,6 +237,14 @@ impl World {
             }
             access => matches!(access, Access::Unreachable { .. }),
         };
+        let machine = seen.machine.known().and_then(Option::as_ref);
+        let shutdown = sm
+            .status
+            .as_ref()
+            .and_then(|status| status.shutdown.as_ref());
+        let has_committed = shutdown
+            .zip(machine)
+            .is_some_and(|(of, machine)| of.machine_uid == machine.meta.uid);
         let cluster = seen.cluster.known().cloned().flatten();
         let now = instant(question.now);
         memory.observe(sm.metadata.generation, &seen, now);
@@ -258,6 +268,7 @@ impl World {
                     from: question.sm,
                     planned: question.now,
                     has_to_wait,
+                    has_committed,
                     had_cluster: cluster
                         .as_ref()
                         .is_some_and(|found| !found.meta.is_deleting),

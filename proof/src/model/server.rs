@@ -245,7 +245,9 @@ impl World {
             {
                 None
             }
-            (Call::Evict { .. }, _) | (_, Step::CordonNode) => self.drains_wrongly(state),
+            (Call::Evict { .. }, _) | (_, Step::CordonNode) => {
+                self.drains_wrongly(state, flight)
+            }
             (_, Step::UncordonNode) => {
                 // Another Node of that name is guarded by its uid.
                 let is_it = |node: &&Value| match &action.request.call {
@@ -365,12 +367,14 @@ impl World {
         pod_uid(node["metadata"]["uid"].as_str().unwrap_or_default()) == uid
     }
 
-    fn drains_wrongly(&self, state: &State) -> Option<Law> {
+    fn drains_wrongly(&self, state: &State, flight: &Flight) -> Option<Law> {
         let machine = self.get(state, Kind::Machine)?;
         let node = self.get(state, Kind::Node)?;
         let is_its = machine["status"]["nodeRef"]["name"] == node["metadata"]["name"]
             && machine["spec"]["providerID"] == node["spec"]["providerID"];
-        (!is_its || self.commitment(state).is_none()).then_some(Law::S4)
+        // The Machine may have been restored since, which its Node does not tell.
+        let has_committed = flight.has_committed || self.commitment(state).is_some();
+        (!is_its || !has_committed).then_some(Law::S4)
     }
 
     /// The commitment on the server, if it is one for the Machine that is there.
