@@ -55,7 +55,7 @@ pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
 /// A pass that was merely put off is none.
 fn measure(shell: &Shell, key: &Key, outcome: Outcome, begun: Timestamp) {
     let is_success = match outcome {
-        Outcome::Waiting { .. } => return,
+        Outcome::Waiting { .. } | Outcome::Made { .. } => return,
         Outcome::Done { .. } => true,
         Outcome::Failed { .. } | Outcome::Stale { .. } => false,
     };
@@ -125,6 +125,7 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
             Round::GoOn => {}
             Round::LookAgain => memo.clear(),
             Round::Begin => {
+                shell.work.makes(key);
                 freshness = Freshness::Intent;
                 continue;
             }
@@ -182,7 +183,8 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
     note_success(shell, key, &plan);
     if is_made(&plan) {
         // What became of it is told when others have been made that are due.
-        return Round::Ended(await_effect(shell, key, view, &plan));
+        shell.desk(key, |desk| desk.waiting_since = Some(view.now));
+        return Round::Ended(Outcome::Made { wake: plan.wake });
     }
     let version = version.or_else(|| view.object.metadata.resource_version.clone());
     if let Some(status) = &plan.status {
@@ -203,7 +205,8 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
         // What was told from caches brings the next pass through them.
         Round::Ended(rest(view, &plan))
     } else if destroys {
-        Round::Ended(await_effect(shell, key, view, &plan))
+        let until = await_effect(shell, key, view, &plan);
+        Round::Ended(Outcome::Waiting { until })
     } else {
         Round::GoOn
     }
@@ -291,18 +294,18 @@ fn has_looked(shell: &Shell, key: &Key, view: &View) -> bool {
     looked.is_some_and(|looked| after(looked, RECENT) >= view.now)
 }
 
-/// Whether the plan has made a machine.
+/// Whether the plan makes a machine.
 fn is_made(plan: &Plan) -> bool {
     let mut steps = plan.actions.iter().map(|action| action.step);
     steps.any(|step| step == Step::CreateMachine)
 }
 
-/// What was made or taken away shows through the watches, and wakes the key.
-fn await_effect(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Outcome {
+/// What was made or taken away shows through the watches, and wakes the key. When to look if it
+/// does not.
+fn await_effect(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Timestamp {
     shell.desk(key, |desk| desk.waiting_since = Some(view.now));
     let until = after(view.now, PATIENCE);
-    let until = plan.wake.map_or(until, |wake| wake.min(until));
-    Outcome::Waiting { until }
+    plan.wake.map_or(until, |wake| wake.min(until))
 }
 
 /// When to look again after a round in which there was nothing to do.

@@ -19,6 +19,12 @@ const PAUSE_AFTER_FAILURE: SignedDuration = SignedDuration::from_secs(1);
 const BURST: u32 = 100;
 const BURST_WINDOW: SignedDuration = SignedDuration::from_secs(1);
 
+/// How long after a machine was made it is looked at whatever happens.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
+
+/// The same while others are being made, and for how long at most its news wait for them.
+const HOLD: SignedDuration = SignedDuration::from_secs(30);
+
 /// How a pass ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -30,6 +36,9 @@ pub(crate) enum Outcome {
     /// The world was newer than what the pass had seen. The first in a row is repeated at
     /// once, further ones count as failures.
     Stale { wake: Option<Timestamp> },
+    /// A machine was made. What becomes of it brings the next pass; due again at the instant, and
+    /// after a while whatever happens.
+    Made { wake: Option<Timestamp> },
     /// The pass could not begin, because something has not arrived yet that will wake the
     /// key. Looks again at the instant whatever happens.
     Waiting { until: Timestamp },
@@ -43,6 +52,10 @@ pub(crate) struct Queue<G> {
     order: BTreeSet<Appointment>,
     next_age: u64,
     backoff: Backoff,
+    /// How many of the passes under way are making a machine.
+    making: usize,
+    /// Keys that have heard news, which wait until no pass is making a machine.
+    held: BTreeSet<Key>,
 }
 
 /// Ordered by due instant, then by rank, then by age, so that equal keys that are due together
@@ -61,7 +74,11 @@ struct Entry<G> {
     guard: Option<G>,
     running: bool,
     /// Asked for while running.
-    again: bool,
+    again: Option<Call>,
+    /// The running pass is making a machine.
+    making: bool,
+    /// The last pass has made a machine, and that was then.
+    made: Option<Timestamp>,
     /// Passes in a row that failed.
     failures: u32,
     not_before: Timestamp,
@@ -70,13 +87,24 @@ struct Entry<G> {
     rank: u8,
 }
 
+/// Why a key is due before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Call {
+    /// One of its objects has come further.
+    News,
+    /// Anything else.
+    Change,
+}
+
 impl<G> Default for Entry<G> {
     fn default() -> Self {
         Self {
             appointment: None,
             guard: None,
             running: false,
-            again: false,
+            again: None,
+            making: false,
+            made: None,
             failures: 0,
             not_before: Timestamp::MIN,
             burst: (Timestamp::MIN, 0),
@@ -93,16 +121,35 @@ impl<G> Queue<G> {
             order: BTreeSet::new(),
             next_age: 0,
             backoff,
+            making: 0,
+            held: BTreeSet::new(),
         }
     }
 
     /// Something happened: `key` is due now, or as soon as its running pass ends, or a
     /// little later when its last pass failed.
     pub(crate) fn wake(&mut self, key: &Key, now: Timestamp, guard: G) {
+        self.call(key, now, (Call::Change, guard));
+    }
+
+    /// The same, for news of an object that `key` has made. Where its last pass made a machine,
+    /// they wait until no other pass is making one: at an edge others are due.
+    pub(crate) fn hear(&mut self, key: &Key, now: Timestamp, guard: G) {
+        self.call(key, now, (Call::News, guard));
+    }
+
+    fn call(&mut self, key: &Key, now: Timestamp, (call, guard): (Call, G)) {
+        let is_making = self.making > 0;
         let entry = self.entries.entry(key.clone()).or_default();
         if entry.running {
-            entry.again = true;
+            entry.again = entry.again.max(Some(call));
             entry.guard = Some(guard);
+            return;
+        }
+        if let Some(until) = entry.holds(call, now).filter(|_| is_making) {
+            entry.guard = Some(guard);
+            self.held.insert(key.clone());
+            self.appoint(key, until);
             return;
         }
         let due = now.max(entry.not_before);
@@ -110,6 +157,17 @@ impl<G> Queue<G> {
             entry.guard = Some(guard);
         }
         self.appoint(key, due);
+    }
+
+    /// The pass of `key`, which is under way, makes a machine.
+    pub(crate) fn makes(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.get_mut(key)
+            && entry.running
+            && !entry.making
+        {
+            entry.making = true;
+            self.making += 1;
+        }
     }
 
     /// The key that has been due longest, if any is. Its pass is then under way until
@@ -120,6 +178,8 @@ impl<G> Queue<G> {
         self.cancel(&key);
         let entry = self.entries.get_mut(&key)?;
         entry.running = true;
+        entry.made = None;
+        self.held.remove(&key);
         if now.duration_since(entry.burst.0) >= BURST_WINDOW {
             entry.burst = (now, 0);
         }
@@ -153,37 +213,21 @@ impl<G> Queue<G> {
             return 0;
         };
         entry.running = false;
-        let again = std::mem::take(&mut entry.again);
-        let mut due = match outcome {
-            Outcome::Done { wake } => {
-                entry.failures = 0;
-                wake
+        self.making -= usize::from(std::mem::take(&mut entry.making));
+        let is_making = self.making > 0;
+        let mut due = entry.due_after(key, (outcome, now), (self.backoff, is_making));
+        if let Some(call) = entry.again.take() {
+            let held = entry.holds(call, now).filter(|_| is_making);
+            if held.is_some() {
+                self.held.insert(key.clone());
             }
-            Outcome::Waiting { until } => Some(until),
-            Outcome::Stale { wake: _ } if entry.failures == 0 => {
-                entry.failures = 1;
-                Some(now)
-            }
-            Outcome::Failed { wake } | Outcome::Stale { wake } => {
-                entry.failures = entry.failures.saturating_add(1);
-                let retry = after(now, self.backoff.wait(key, entry.failures));
-                entry.not_before = after(now, PAUSE_AFTER_FAILURE);
-                Some(wake.map_or(retry, |wake| retry.min(wake.max(entry.not_before))))
-            }
-        };
-        if entry.failures == 0 {
-            entry.not_before = Timestamp::MIN;
+            due = held.or(Some(now));
         }
-        if entry.burst.1 >= BURST {
-            entry.not_before = entry.not_before.max(after(entry.burst.0, BURST_WINDOW));
-        }
-        if again {
-            due = Some(now);
-        }
+        let is_held = self.held.contains(key);
         let failures = entry.failures;
         match due.map(|due| due.max(entry.not_before)) {
             Some(due) => {
-                if due > now {
+                if due > now && !is_held {
                     entry.guard = None;
                 }
                 self.appoint(key, due);
@@ -192,6 +236,11 @@ impl<G> Queue<G> {
                 self.entries.remove(key);
             }
             None => entry.guard = None,
+        }
+        if !is_making {
+            for key in std::mem::take(&mut self.held) {
+                self.appoint(&key, now);
+            }
         }
         failures
     }
@@ -223,6 +272,52 @@ impl<G> Queue<G> {
         if let Some(set) = entry.and_then(|entry| entry.appointment.take()) {
             self.order.remove(&set);
         }
+    }
+}
+
+impl<G> Entry<G> {
+    /// Until when a call waits while others make machines, if it does.
+    fn holds(&self, call: Call, now: Timestamp) -> Option<Timestamp> {
+        let until = after(self.made?, HOLD);
+        (call == Call::News && until > now).then_some(until)
+    }
+
+    /// When a pass that ended like this is repeated, if nothing happens before.
+    fn due_after(
+        &mut self,
+        key: &Key,
+        (outcome, now): (Outcome, Timestamp),
+        (backoff, is_making): (Backoff, bool),
+    ) -> Option<Timestamp> {
+        let due = match outcome {
+            Outcome::Done { wake } => {
+                self.failures = 0;
+                wake
+            }
+            Outcome::Made { wake } => {
+                self.made = Some(now);
+                let until = after(now, if is_making { HOLD } else { PATIENCE });
+                Some(wake.map_or(until, |wake| wake.min(until)))
+            }
+            Outcome::Waiting { until } => Some(until),
+            Outcome::Stale { wake: _ } if self.failures == 0 => {
+                self.failures = 1;
+                Some(now)
+            }
+            Outcome::Failed { wake } | Outcome::Stale { wake } => {
+                self.failures = self.failures.saturating_add(1);
+                let retry = after(now, backoff.wait(key, self.failures));
+                self.not_before = after(now, PAUSE_AFTER_FAILURE);
+                Some(wake.map_or(retry, |wake| retry.min(wake.max(self.not_before))))
+            }
+        };
+        if self.failures == 0 {
+            self.not_before = Timestamp::MIN;
+        }
+        if self.burst.1 >= BURST {
+            self.not_before = self.not_before.max(after(self.burst.0, BURST_WINDOW));
+        }
+        due
     }
 }
 

@@ -29,13 +29,10 @@ use crate::shared::Shared;
 use crate::start::Starts;
 use crate::store::Target;
 use crate::tenure::{Claim, Tenure};
-use crate::watch::{Course, follow};
+use crate::watch::{Course, everything, follow};
 use crate::work::Work;
 use crate::workload::{Workload, pods_of};
 use crate::{Coordination, Key, Namespaces, Options, Standing};
-
-/// How many objects a list brings at a time.
-const PAGE: u32 = 100;
 
 /// The options, the queue, the caches and what is remembered of each ScheduledMachine.
 pub(crate) struct Shell {
@@ -203,10 +200,9 @@ impl Shell {
                     Api::namespaced_with(client, namespace, &feed.resource)
                 }
             };
-            let config = config.clone();
             let course = Course {
                 api,
-                config,
+                config: config.clone(),
                 part,
                 link: None,
             };
@@ -405,19 +401,28 @@ impl Shell {
 
     /// Wakes whoever is concerned.
     pub(crate) fn wake(&self, targets: BTreeSet<Target>) {
+        self.wake_keys(self.keys_of(targets));
+    }
+
+    /// Tells the news to whoever is concerned.
+    pub(crate) fn hear(&self, targets: BTreeSet<Target>) {
+        for key in self.keys_of(targets) {
+            self.work.hear(&key);
+        }
+    }
+
+    fn keys_of(&self, targets: BTreeSet<Target>) -> BTreeSet<Key> {
         let mut keys = BTreeSet::new();
         for target in targets {
             match target {
-                Target::One(key) => {
-                    keys.insert(key);
-                }
+                Target::One(key) => keys.extend([key]),
                 Target::Cluster(cluster) => keys.extend(self.of_cluster(&cluster)),
                 Target::Machine(terms) => {
                     keys.extend(terms.iter().flat_map(|term| self.machines(term)));
                 }
             }
         }
-        self.wake_keys(keys);
+        keys
     }
 
     /// Wakes these.
@@ -451,11 +456,6 @@ impl Shell {
             .flat_map(|feed| feed.store.found_by(term))
             .collect()
     }
-}
-
-/// What most watches ask for. A list comes in pieces that are small beside what is kept of it.
-fn everything() -> watcher::Config {
-    watcher::Config::default().page_size(PAGE)
 }
 
 /// The name of the cache of a kind of the management cluster.

@@ -15,9 +15,18 @@ use crate::failure;
 use crate::feed::Feed;
 use crate::ledger::Version;
 use crate::port::Port;
+use crate::shape::Shape;
 use crate::shell::Shell;
 use crate::store::{Object, Part};
 use crate::workload::Workload;
+
+/// How many objects a list brings at a time.
+const PAGE: u32 = 100;
+
+/// What most watches ask for. A list comes in pieces that are small beside what is kept of it.
+pub(crate) fn everything() -> watcher::Config {
+    watcher::Config::default().page_size(PAGE)
+}
 
 /// What one watch follows: the objects behind `api`, as far as `config` selects them.
 pub(crate) struct Course {
@@ -94,7 +103,11 @@ fn take(shell: &Shell, feed: &Feed, part: &Part, event: Event<DynamicObject>) ->
         }
         Event::Apply(object) => {
             if let Some((key, object)) = kept(feed, object) {
-                shell.wake(feed.store.put(part, &key, object));
+                let concerned = feed.store.put(part, &key, object);
+                match feed.shape {
+                    Shape::Machine | Shape::Provider => shell.hear(concerned),
+                    _ => shell.wake(concerned),
+                }
             }
             false
         }

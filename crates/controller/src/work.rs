@@ -48,6 +48,18 @@ impl Work {
         self.changed.notify_one();
     }
 
+    /// There is news of an object that `key` has made.
+    pub(crate) fn hear(&self, key: &Key) {
+        let busy = self.clock.busy();
+        self.queue().hear(key, self.clock.now(), busy);
+        self.changed.notify_one();
+    }
+
+    /// The pass of `key`, which is under way, makes a machine.
+    pub(crate) fn makes(&self, key: &Key) {
+        self.queue().makes(key);
+    }
+
     /// Waits for the next key that is due. Its pass is under way until
     /// [`finish`](Self::finish), and the guard is to be held that long.
     ///

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fivespot_capi::{Contract, Reference, version};
 use fivespot_plan::{Fact, Freshness, Unknown};
+use jiff::SignedDuration;
 use kube::api::ApiResource;
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,8 +16,14 @@ use crate::feed::{Feed, Health};
 use crate::ledger::{Version, Written};
 use crate::memo::Memo;
 use crate::port::Address;
+use crate::queue::after;
 use crate::shape::Shape;
+use crate::shared::{Recent, Wanted};
 use crate::shell::Shell;
+
+/// How old a live look at a Cluster may be for a machine to be made: hardly older than one of its
+/// own is by the time the machine is there.
+const A_MOMENT: SignedDuration = SignedDuration::from_secs(2);
 
 /// What a live read came to.
 #[derive(Clone, Debug)]
@@ -24,6 +31,21 @@ pub(crate) struct Answer {
     found: Result<Option<Value>, Refused>,
     /// How many lists the cache had begun before it was sent.
     lists_begun: u64,
+}
+
+impl Answer {
+    /// Whether it is at least as new as what a cache shows, so that nobody goes back behind that.
+    fn is_no_older_than(&self, shown: Option<&Version>) -> bool {
+        match (&self.found, shown) {
+            (Ok(Some(found)), Some(shown)) => {
+                let version = &found["metadata"]["resourceVersion"];
+                let version = Version::new(version.as_str().unwrap_or_default());
+                version.number().is_some() && version.number() >= shown.number()
+            }
+            (Ok(None), None) => true,
+            (Ok(_) | Err(_), _) => false,
+        }
+    }
 }
 
 /// Why it has found nothing out.
@@ -106,8 +128,20 @@ impl Source<'_> {
         }
         // Many machines open together in one Cluster.
         let answer = if feed.shape == Shape::Cluster {
+            let clock = &self.shell.clock;
+            let shown = feed.store.get(&at).map(|shown| shown.version.clone());
+            let is_ahead = |answer: &Answer| answer.is_no_older_than(shown.as_ref());
+            let wanted = match self.freshness {
+                Freshness::Intent => Wanted::Recent(Recent {
+                    since: after(clock.now(), -A_MOMENT),
+                    renewed: after(clock.now(), -(A_MOMENT / 4)),
+                    passes: &is_ahead,
+                }),
+                Freshness::Live | Freshness::Cached => Wanted::Fresh,
+            };
             let ask = self.ask(feed, name);
-            self.shell.shared.read(&feed.name, &at, ask).await
+            let place = (feed.name.as_str(), &at);
+            self.shell.shared.read(place, (clock, wanted), ask).await
         } else {
             self.ask(feed, name).await
         };
