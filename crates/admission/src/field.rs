@@ -323,12 +323,16 @@ impl<'a> Path<'a> {
             Path::Root => Ok(()),
             Path::Field(parent, name) => {
                 parent.write(f)?;
-                let dot = if parent.is_root() { "" } else { "." };
-                write!(f, "{dot}{name}")
+                if !parent.is_root() {
+                    f.write_str(".")?;
+                }
+                f.write_str(name)
             }
             Path::Key(parent, name) => {
                 parent.write(f)?;
-                write!(f, "[{name}]")
+                f.write_str("[")?;
+                f.write_str(name)?;
+                f.write_str("]")
             }
             Path::Index(parent, at) => {
                 parent.write(f)?;

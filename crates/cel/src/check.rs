@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::ast::{Expr, Kind};
 use crate::error::{Checked, CompileError, CompileErrors};
-use crate::library::Overload;
+use crate::library::Overloads;
 use crate::parser::{Parsed, located};
 use crate::pattern::Pattern;
 use crate::unify::Substitutions;
@@ -55,7 +55,7 @@ pub(crate) enum Reference {
     /// A call of these overloads; `receiver` is false where the target was part of the
     /// function's name.
     Call {
-        overloads: Vec<&'static Overload>,
+        overloads: Overloads,
         receiver: bool,
     },
 }
@@ -103,6 +103,7 @@ pub(crate) fn check(
         types: vec![Type::Error; ids],
         references: References::of(ids),
         substitutions: Substitutions::default(),
+        given: Vec::new(),
         errors: Vec::new(),
     };
     checker.check(&root);
@@ -141,6 +142,8 @@ struct Checker<'e> {
     types: Vec<Type>,
     references: References,
     substitutions: Substitutions,
+    /// The types of a call's operands, kept for the next call's.
+    given: Vec<Type>,
     errors: Vec<(usize, String)>,
 }
 

@@ -40,8 +40,8 @@ pub(crate) fn tokens(source: &str) -> (Vec<Token<'_>>, Vec<Unrecognized>) {
         place: Place::of(source),
         wrong: Vec::new(),
     };
-    // Few tokens are shorter than three characters with what is between them.
-    let mut tokens = Vec::with_capacity(source.len() / 3 + 2);
+    // A token is that long on average, with what is between it and the next.
+    let mut tokens = Vec::with_capacity(source.len() / 4 + 4);
     loop {
         lexer.skip_blank();
         let start = lexer.at;

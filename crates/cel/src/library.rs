@@ -25,6 +25,7 @@ mod strings;
 mod time;
 mod url;
 
+use std::ops::Deref;
 use std::sync::LazyLock;
 
 pub use foreign::LibraryValue;
@@ -198,6 +199,37 @@ pub(crate) struct Overload {
     pub(crate) type_params: usize,
     since: u32,
     pub(crate) run: Run,
+}
+
+/// The overloads that a call may mean, nearly always one.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Overloads {
+    #[default]
+    None,
+    One([&'static Overload; 1]),
+    Several(Vec<&'static Overload>),
+}
+
+impl Overloads {
+    pub(crate) fn push(&mut self, another: &'static Overload) {
+        match self {
+            Self::None => *self = Self::One([another]),
+            Self::One([one]) => *self = Self::Several(vec![one, another]),
+            Self::Several(all) => all.push(another),
+        }
+    }
+}
+
+impl Deref for Overloads {
+    type Target = [&'static Overload];
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::None => &[],
+            Self::One(one) => one,
+            Self::Several(all) => all,
+        }
+    }
 }
 
 impl Overload {

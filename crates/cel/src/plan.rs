@@ -10,7 +10,7 @@ use crate::ast::{Expr, Fold, Kind, operator};
 use crate::check::{Reference, Tree};
 use crate::cost::Formula;
 use crate::library::regex::compiled;
-use crate::library::{self, Overload};
+use crate::library::{self, Overload, Overloads};
 use crate::pattern::Pattern;
 use crate::{RunError, Value, cost};
 
@@ -149,7 +149,7 @@ impl Planner<'_> {
                 overloads,
                 receiver,
             }) => (overloads.clone(), *receiver),
-            _ => (Vec::new(), false),
+            _ => (Overloads::default(), false),
         };
         let mut nodes = Vec::with_capacity(args.len() + 1);
         for arg in target.filter(|_| receiver).into_iter().chain(args) {
@@ -170,6 +170,9 @@ impl Planner<'_> {
                 Err(_) => Node::Const(Value::Null),
             });
         }
+        if !is_paired(function) {
+            return self.function(function, overloads, nodes);
+        }
         match <[Node; 2]>::try_from(nodes) {
             Ok(sides) => {
                 let [_, index] = &sides;
@@ -185,7 +188,7 @@ impl Planner<'_> {
     fn binary(
         &mut self,
         function: &str,
-        overloads: Vec<&'static Overload>,
+        overloads: Overloads,
         sides: [Node; 2],
     ) -> Planned<Node> {
         let overload = single(&overloads);
@@ -219,7 +222,7 @@ impl Planner<'_> {
     fn function(
         &mut self,
         function: &str,
-        overloads: Vec<&'static Overload>,
+        overloads: Overloads,
         mut args: Vec<Node>,
     ) -> Planned<Node> {
         if function == operator::NOT_STRICTLY_FALSE
@@ -351,6 +354,14 @@ fn text_test(overload: Option<&str>) -> Option<TextTest> {
         _ => return None,
     };
     Some(test)
+}
+
+/// Whether a call of the function with two operands may become a node of another kind.
+fn is_paired(function: &str) -> bool {
+    let others = [operator::EQUALS, operator::NOT_EQUALS, operator::IN];
+    is_lookup(function)
+        || others.contains(&function)
+        || matches!(function, "or" | "orValue")
 }
 
 fn is_lookup(function: &str) -> bool {

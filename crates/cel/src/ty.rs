@@ -165,6 +165,18 @@ impl Type {
         Self::Abstract(Arc::from(name))
     }
 
+    /// Whether there are other types in it.
+    fn has_parts(&self) -> bool {
+        matches!(
+            self,
+            Self::Object(_)
+                | Self::List(_)
+                | Self::Map(_)
+                | Self::Optional(_)
+                | Self::Nullable(_)
+        )
+    }
+
     /// Gives every object type within a name of its own, by its path below `name`.
     ///
     /// Kubernetes does so with a rule's `self` type: two fields of equal shape are still of
@@ -174,7 +186,11 @@ impl Type {
         match self {
             Self::Object(object) if object.name == ObjectType::UNNAMED => {
                 let fields = object.fields.iter().map(|(key, field)| {
-                    let ty = field.ty.with_names(&format!("{name}.{key}"));
+                    let ty = if field.ty.has_parts() {
+                        field.ty.with_names(&format!("{name}.{key}"))
+                    } else {
+                        field.ty.clone()
+                    };
                     (
                         key.clone(),
                         Field {

@@ -1,7 +1,10 @@
 //! Which overloads a call may mean.
 
+use std::mem;
+
 use super::{Checker, Reference};
 use crate::ast::{Expr, Kind, operator};
+use crate::library::Overloads;
 use crate::{Type, Value, library};
 
 impl Checker<'_> {
@@ -53,30 +56,31 @@ impl Checker<'_> {
     ) -> Type {
         match function {
             operator::AND | operator::OR => self.logical(args),
-            operator::EQUALS | operator::NOT_EQUALS => {
-                let given = self.given(target, args);
-                let [left, right] = &*given else {
-                    return self.no_overload(expr, function, &given, false);
-                };
-                match self.substitutions.common(left, right) {
-                    Some(_) => Type::Bool,
-                    None => self.no_overload(expr, function, &given, false),
-                }
-            }
-            operator::CONDITIONAL => {
-                let given = self.given(target, args);
-                self.conditional(expr, function, &given)
-            }
             _ => {
-                let given = self.given(target, args);
-                self.overloaded(expr, function, target.is_some(), &given)
+                let mut given = mem::take(&mut self.given);
+                let operands = target.into_iter().chain(args);
+                given.extend(operands.map(|operand| self.ty(operand)));
+                let ty = match function {
+                    operator::EQUALS | operator::NOT_EQUALS => {
+                        self.equality(expr, function, &given)
+                    }
+                    operator::CONDITIONAL => self.conditional(expr, function, &given),
+                    _ => self.overloaded(expr, function, target.is_some(), &given),
+                };
+                given.clear();
+                self.given = given;
+                ty
             }
         }
     }
 
-    fn given(&self, target: Option<&Expr>, args: &[Expr]) -> Vec<Type> {
-        let operands = target.into_iter().chain(args);
-        operands.map(|operand| self.ty(operand)).collect()
+    fn equality(&mut self, expr: &Expr, function: &str, given: &[Type]) -> Type {
+        if let [left, right] = given
+            && self.substitutions.common(left, right).is_some()
+        {
+            return Type::Bool;
+        }
+        self.no_overload(expr, function, given, false)
     }
 
     fn logical(&mut self, args: &[Expr]) -> Type {
@@ -116,7 +120,7 @@ impl Checker<'_> {
             return Type::Error;
         }
         let mut found: Option<Type> = None;
-        let mut overloads = Vec::new();
+        let mut overloads = Overloads::default();
         for overload in known {
             if overload.member != receiver || overload.params.len() != given.len() {
                 continue;

@@ -24,11 +24,12 @@ pub(crate) enum Step {
 /// there.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Path {
-    memory: Rc<Memory>,
+    /// None where there are no steps.
+    memory: Option<Rc<Memory>>,
     length: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Memory {
     steps: RefCell<Vec<Step>>,
     capacity: usize,
@@ -44,28 +45,34 @@ impl Path {
     /// large.
     pub(super) fn then(&self, step: Step) -> Self {
         let length = self.length + 1;
-        if length <= self.memory.capacity {
-            let mut steps = self.memory.steps.borrow_mut();
+        if let Some(memory) = &self.memory
+            && length <= memory.capacity
+        {
+            let mut steps = memory.steps.borrow_mut();
             match steps.get_mut(self.length) {
                 Some(place) => *place = step,
                 None => steps.push(step),
             }
-            let memory = Rc::clone(&self.memory);
+            let memory = Some(Rc::clone(memory));
             return Self { memory, length };
         }
-        let mut steps = self.steps();
+        let mut steps = Vec::with_capacity(length.next_power_of_two());
+        self.look(|before| steps.extend_from_slice(before));
         steps.push(step);
         let memory = Memory {
             steps: RefCell::new(steps),
             capacity: length.next_power_of_two(),
         };
-        let memory = Rc::new(memory);
+        let memory = Some(Rc::new(memory));
         Self { memory, length }
     }
 
-    /// The steps as they are at this moment.
-    pub(super) fn steps(&self) -> Vec<Step> {
-        let steps = self.memory.steps.borrow();
-        steps.iter().take(self.length).cloned().collect()
+    /// Looks at the steps as they are at this moment.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&[Step]) -> T) -> T {
+        let Some(memory) = &self.memory else {
+            return look(&[]);
+        };
+        let steps = memory.steps.borrow();
+        look(steps.get(..self.length).unwrap_or(&steps))
     }
 }

@@ -9,7 +9,6 @@ use super::path::{Path, Step};
 use super::{Bounds, Range};
 use crate::ast::{Expr, Kind};
 use crate::check::{Reference, Tree};
-use crate::own_keys::OwnKeys;
 use crate::{Type, cost};
 
 use fold::is_binding;
@@ -19,11 +18,10 @@ pub(super) fn cost(tree: &Tree, bounds: &Bounds) -> Range {
     let mut walk = Walk {
         tree,
         bounds,
-        paths: OwnKeys::default(),
-        sizes: OwnKeys::default(),
-        entries: OwnKeys::default(),
+        known: Vec::new(),
         locals: Vec::new(),
     };
+    walk.known.resize_with(tree.types.len(), Known::default);
     walk.cost(&tree.root)
 }
 
@@ -31,11 +29,17 @@ struct Walk<'t> {
     tree: &'t Tree,
     bounds: &'t Bounds,
     /// What is known of expressions, by id.
-    paths: OwnKeys<usize, Path>,
-    sizes: OwnKeys<usize, Range>,
-    entries: OwnKeys<usize, Entry>,
+    known: Vec<Known>,
     /// Variables of folds, innermost last.
     locals: Vec<Local>,
+}
+
+/// What is known of an expression.
+#[derive(Default)]
+struct Known {
+    path: Path,
+    size: Option<Range>,
+    entry: Option<Entry>,
 }
 
 struct Local {
@@ -87,7 +91,7 @@ impl<'t> Walk<'t> {
                     key,
                     value,
                 };
-                self.entries.insert(expr.id, entry);
+                self.set_entry(expr, entry);
                 cost.plus(Range::exactly(cost::LIST))
             }
             Kind::Map(entries) => {
@@ -99,7 +103,7 @@ impl<'t> Walk<'t> {
                     key,
                     value,
                 };
-                self.entries.insert(expr.id, entry);
+                self.set_entry(expr, entry);
                 key_cost.plus(cost).plus(Range::exactly(cost::MAP))
             }
             Kind::Fold(fold) if is_binding(fold) => self.binding(expr, fold),
@@ -125,7 +129,7 @@ impl<'t> Walk<'t> {
             Some(local) => local.path.clone(),
             None => Path::of(name),
         };
-        self.paths.insert(expr.id, path);
+        self.set_path(expr, path);
         Range::exactly(cost::SELECT)
     }
 
@@ -139,7 +143,7 @@ impl<'t> Walk<'t> {
             self.tree.references.get(expr.id)
         {
             let name = expr.qualified_name().unwrap_or_default();
-            self.paths.insert(expr.id, Path::of(&Arc::from(name)));
+            self.set_path(expr, Path::of(&Arc::from(name)));
             return Range::exactly(cost::SELECT);
         }
         let cost = self.cost(operand);
@@ -148,7 +152,7 @@ impl<'t> Walk<'t> {
             return cost;
         }
         let path = self.path(operand).then(Step::Name(Arc::clone(field)));
-        self.paths.insert(expr.id, path);
+        self.set_path(expr, path);
         match self.ty(operand) {
             Type::Map(_) | Type::Object(_) => cost.plus(Range::exactly(cost::SELECT)),
             _ => cost,
@@ -176,11 +180,13 @@ impl<'t> Walk<'t> {
         if let Some(local) = self.local_of(expr) {
             return local.path.clone();
         }
-        self.paths.get(&expr.id).cloned().unwrap_or_default()
+        self.known
+            .get(expr.id)
+            .map_or_else(Path::default, |known| known.path.clone())
     }
 
     fn entry(&self, expr: &Expr) -> Option<Entry> {
-        let known = self.entries.get(&expr.id).copied();
+        let known = self.known.get(expr.id).and_then(|known| known.entry);
         known.or_else(|| self.local_of(expr)?.entry)
     }
 
@@ -191,14 +197,14 @@ impl<'t> Walk<'t> {
     }
 
     fn size(&mut self, expr: &Expr) -> Option<Range> {
-        if let Some(size) = self.sizes.get(&expr.id) {
-            return Some(*size);
+        if let Some(size) = self.known.get(expr.id).and_then(|known| known.size) {
+            return Some(size);
         }
         if let Some(size) = written_size(expr) {
             return Some(Range::exactly(size));
         }
-        if let Some(size) = self.size_at(&self.path(expr).steps()) {
-            self.sizes.insert(expr.id, size);
+        if let Some(size) = self.path(expr).look(|steps| self.size_at(steps)) {
+            self.remember(expr, Some(size));
             return Some(size);
         }
         if is_scalar(self.ty(expr)) {
@@ -212,8 +218,20 @@ impl<'t> Walk<'t> {
     }
 
     fn remember(&mut self, expr: &Expr, size: Option<Range>) {
-        if let Some(size) = size {
-            self.sizes.insert(expr.id, size);
+        if let Some(known) = self.known.get_mut(expr.id) {
+            known.size = size.or(known.size);
+        }
+    }
+
+    fn set_path(&mut self, expr: &Expr, path: Path) {
+        if let Some(known) = self.known.get_mut(expr.id) {
+            known.path = path;
+        }
+    }
+
+    fn set_entry(&mut self, expr: &Expr, entry: Entry) {
+        if let Some(known) = self.known.get_mut(expr.id) {
+            known.entry = Some(entry);
         }
     }
 
@@ -221,7 +239,7 @@ impl<'t> Walk<'t> {
         let size = self.size(from);
         self.remember(to, size);
         if let Some(entry) = self.entry(from) {
-            self.entries.insert(to.id, entry);
+            self.set_entry(to, entry);
         }
     }
 }

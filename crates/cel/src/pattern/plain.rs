@@ -9,6 +9,9 @@ const MOST_GROUPS: usize = 32;
 /// Parts of a list of alternatives or of what follows one another, without what is in it.
 const LIST: usize = 4;
 
+/// Parts of `k` and `s` in either case, of which there is one that is not ASCII.
+const FOLDED: usize = 4 * PARTS_OF_RANGE;
+
 /// The most parts that the automaton of a translated pattern may have, if there is nothing in
 /// it but ASCII characters, simple classes, groups, repetitions and anchors, all well formed;
 /// nothing if only a parser can tell.
@@ -75,9 +78,9 @@ impl Scan<'_> {
                 self.escaped()?;
                 self.add(1);
             }
+            b'k' | b'K' | b's' | b'S' if self.either_case => self.add(FOLDED),
             _ if byte == b'-' || is_itself(byte) => {
-                let one = self.ranges(1);
-                self.add(one);
+                self.add(if self.either_case { 3 } else { 1 });
             }
             _ => return None,
         }
@@ -146,25 +149,29 @@ impl Scan<'_> {
     /// A class of single characters and of ranges.
     fn class(&mut self) -> Option<()> {
         let is_negated = self.eat(b'^');
-        let mut ranges = 0;
+        let (mut ranges, mut is_folded) = (0, false);
         while !self.eat(b']') {
             let first = self.member()?;
+            let mut last = first;
             if self.rest.first() == Some(&b'-') {
                 self.next();
-                let last = self.member()?;
+                last = self.member()?;
                 if first > last {
                     return None;
                 }
             }
+            is_folded |= b"KSks".iter().any(|byte| (first..=last).contains(byte));
             ranges += 1;
         }
         if ranges == 0 {
             return None;
         }
-        let parts = if is_negated {
-            (2 * ranges + 4) * PARTS_OF_RANGE
+        // The other cases of the letters of a range make two more at most.
+        let ranges = if self.either_case { 3 * ranges } else { ranges };
+        let parts = if is_negated || (self.either_case && is_folded) {
+            (ranges + 3) * PARTS_OF_RANGE
         } else {
-            self.ranges(ranges)
+            ranges + 1
         };
         self.add(parts);
         Some(())
@@ -175,16 +182,6 @@ impl Scan<'_> {
             b'\\' => self.escaped(),
             byte if is_itself(byte) || b".*+?".contains(&byte) => Some(byte),
             _ => None,
-        }
-    }
-
-    /// Parts of so many ranges of ASCII characters. In either case there are twice as many,
-    /// and two characters that are not ASCII, cases of `k` and `s`.
-    fn ranges(&self, ranges: usize) -> usize {
-        if self.either_case {
-            (2 * ranges + 3) * PARTS_OF_RANGE
-        } else {
-            ranges + 1
         }
     }
 }
@@ -241,7 +238,7 @@ mod tests {
 
         #[test]
         fn what_is_plain_is_parsed_and_no_larger_than_said(
-            pattern in r"(\(\?i\))?([aks0.^$|*+?(){},\[\]\\-]|\(\?:|\{[0-9],?[0-9]?\}|\[\^?[ik*]-?[js+]\]){0,12}"
+            pattern in r"(\(\?i\))?([aks0.^$|*+?(){},\[\]\\-]|\(\?:|\{[0-9],?[0-9]?\}|\[\^?[hik*]-?[js+]\]){0,12}"
         ) {
             if let Ok(translated) = crate::pattern::translate(&pattern)
                 && let Some(most) = parts(&translated)

@@ -3,7 +3,7 @@
 use crate::Value;
 use crate::ast::operator;
 use crate::cost::Formula;
-use crate::library::Overload;
+use crate::library::{Overload, Overloads};
 use crate::value::{Entries, Map};
 
 use super::node::{Attribute, Call, Node, Qualifier, Root, Way};
@@ -41,7 +41,7 @@ pub(super) fn qualified(operand: Node, qualifier: Qualifier) -> Attribute {
 }
 
 /// `x in [1, 2]` is looked up at no cost, if all items are plain.
-pub(super) fn member(overloads: Vec<&'static Overload>, sides: [Node; 2]) -> Node {
+pub(super) fn member(overloads: Overloads, sides: [Node; 2]) -> Node {
     let [wanted, list] = sides;
     if let Node::Const(Value::List(list)) = &list {
         let items: Vec<_> = list.iter().filter_map(Result::ok).collect();

@@ -3,7 +3,7 @@
 use crate::Value;
 use crate::ast::{Expr, Kind};
 use crate::cost::Formula;
-use crate::library::Overload;
+use crate::library::Overloads;
 use crate::library::regex::RunCompiled;
 use crate::pattern::Pattern;
 
@@ -173,7 +173,7 @@ pub(crate) enum Key {
 /// A call of one of several overloads.
 #[derive(Debug)]
 pub(crate) struct Call {
-    pub(crate) overloads: Vec<&'static Overload>,
+    pub(crate) overloads: Overloads,
     pub(crate) args: Vec<Node>,
     /// Whether an argument that is an error keeps those behind it from being evaluated. In
     /// the API server that depends on how it found the function; one or two arguments are

@@ -38,7 +38,7 @@ impl<'t> Walk<'t> {
             Some(Reference::Call {
                 overloads,
                 receiver,
-            }) => (overloads.as_slice(), *receiver),
+            }) => (&**overloads, *receiver),
             _ => (&[][..], false),
         };
         if let Some(target) = target.filter(|_| receiver) {
@@ -78,9 +78,9 @@ impl<'t> Walk<'t> {
         };
         let size = self.size_or_unknown(yes).or(self.size_or_unknown(no));
         if let (Some(yes), Some(no)) = (self.entry(yes), self.entry(no)) {
-            self.entries.insert(expr.id, yes.or(no));
+            self.set_entry(expr, yes.or(no));
         }
-        self.sizes.insert(expr.id, size);
+        self.remember(expr, Some(size));
         condition.plus(yes_cost.or(*no_cost))
     }
 
@@ -106,13 +106,13 @@ impl<'t> Walk<'t> {
             if let (Some(step), [from, ..]) = (step, args) {
                 size = self.entry(from).map(|entry| entry.value);
                 let path = self.path(from).then(step);
-                self.paths.insert(expr.id, path);
+                self.set_path(expr, path);
             }
             if let ("add_string" | "add_bytes" | "add_list", [left, right]) =
                 (*overload, args)
                 && let (Some(left), Some(right)) = (self.entry(left), self.entry(right))
             {
-                self.entries.insert(expr.id, left.or(right));
+                self.set_entry(expr, left.or(right));
             }
             if size.is_none() {
                 size = self.size(expr);
@@ -127,19 +127,20 @@ impl<'t> Walk<'t> {
         let ty = self.ty(expr);
         // In the API server any type with a parameter has items.
         let item = match ty {
-            Type::List(list) => Some(list.item.clone()),
-            Type::Map(map) => Some(map.key.clone()),
-            Type::Optional(inner) | Type::Type(inner) => Some((**inner).clone()),
+            Type::List(list) => Some(&list.item),
+            Type::Map(map) => Some(&map.key),
+            Type::Optional(inner) | Type::Type(inner) => Some(&**inner),
             _ => None,
         };
         let elements = item.map(|item| {
-            let mut steps = path.steps();
-            let size = if steps.is_empty() {
-                None
-            } else {
+            let size = path.look(|steps| {
+                if steps.is_empty() {
+                    return None;
+                }
+                let mut steps = steps.to_vec();
                 steps.push(Step::Items);
                 self.size_at(&steps)
-            };
+            });
             Elements {
                 are_text: matches!(item, Type::String | Type::Bytes),
                 size: size.unwrap_or(Range::UNKNOWN),

@@ -39,9 +39,9 @@ impl<'t> Walk<'t> {
                 self.remember(expr, size);
             }
             Kind::List(_) | Kind::Map(_) => {
-                self.sizes.insert(expr.id, count);
+                self.remember(expr, Some(count));
                 if let Some(entry) = self.entry(&fold.step) {
-                    self.entries.insert(expr.id, entry);
+                    self.set_entry(expr, entry);
                 }
             }
             _ => {}
