@@ -114,3 +114,25 @@ impl Default for Budget {
         Self::new(Self::PER_OBJECT)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_charged_together_end_where_they_would_one_by_one() {
+        for (before, steps) in [(0, 0), (3, 2), (3, 3), (3, 9), (5, 0), (5, 1), (8, 2)] {
+            let mut together = Budget::default().with_limit_per_call(5);
+            let _ = together.charge(before);
+            let mut single = together.clone();
+            let sum = together.charge_steps(steps);
+            let one_by_one = (0..steps).try_for_each(|_| single.charge(1));
+            assert_eq!(sum, one_by_one, "{steps} after {before}");
+            assert_eq!(
+                together.in_call(),
+                single.in_call(),
+                "{steps} after {before}"
+            );
+        }
+    }
+}

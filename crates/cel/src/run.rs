@@ -30,6 +30,8 @@ pub(crate) struct Run<'r, 'v> {
 
 impl<'v> Run<'_, 'v> {
     /// The value of a node. Its cost is charged also where it is an error.
+    ///
+    /// What it calls is kept apart from it, so that coming here costs no more than choosing.
     pub(crate) fn eval(&mut self, node: &'v Node) -> Outcome<'v> {
         match node {
             Node::Const(value) => Ok(value.borrowed()),
@@ -58,6 +60,7 @@ impl<'v> Run<'_, 'v> {
         carried_on(self.eval(node))
     }
 
+    #[inline(never)]
     fn alternative(&mut self, sides: &'v [Node; 2], unwrap: bool) -> Outcome<'v> {
         let [first, second] = sides;
         match self.maybe(first)? {
@@ -69,6 +72,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
+    #[inline(never)]
     fn list(&mut self, items: &'v [(Node, bool)]) -> Outcome<'v> {
         let list = carried_on(self.items(items))?;
         self.budget.charge(cost::LIST)?;
@@ -94,6 +98,7 @@ impl<'v> Run<'_, 'v> {
         Ok(values)
     }
 
+    #[inline(never)]
     fn map(&mut self, entries: &'v [(Node, Node, bool)]) -> Outcome<'v> {
         let map = carried_on(self.entries(entries))?;
         self.budget.charge(cost::MAP)?;
@@ -164,6 +169,7 @@ impl<'v> Run<'_, 'v> {
 
     /// Evaluates arguments until one is an error. The call costs something only if all have
     /// been evaluated, the last of them to whatever end.
+    #[inline(never)]
     fn in_order(&mut self, call: &'v Call) -> Outcome<'v> {
         let Some((last, others)) = call.args.split_last() else {
             return self.finish(call, &[], Ok(()));

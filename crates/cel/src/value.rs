@@ -22,6 +22,7 @@ pub use list::List;
 pub use map::{Entries, Map};
 pub(crate) use raw::plain;
 pub use text::Text;
+pub(crate) use text::characters;
 
 /// A value. What came from JSON is borrowed from it.
 #[derive(Clone, Debug)]
@@ -213,7 +214,7 @@ impl<'v> Value<'v> {
     /// The size that costs are computed from: 1 for what has none.
     pub(crate) fn cost_size(&self) -> u64 {
         let size = match self {
-            Self::String(text) => text.chars().count(),
+            Self::String(text) => text::characters(text),
             Self::Bytes(bytes) => bytes.len(),
             Self::List(list) => list.len(),
             Self::Map(map) => map.len(),

@@ -183,6 +183,10 @@ impl Run {
 
     /// A field of an object or an entry of a map.
     fn entry(&mut self, rules: &Rules, place: Place<'_>, name: &str, value: &Value) {
+        let property = entry(&rules.properties, name);
+        if property.is_none() && rules.additional.is_none() {
+            return;
+        }
         let old = place.old.and_then(|old| old.get(name));
         let before = place.before.step(name, |old| Some((old.key(name)?, value)));
         if let (Some(rules), Some(node)) =
@@ -198,9 +202,7 @@ impl Run {
             };
             self.place(rules, step);
         }
-        if let (Some(rules), Some(node)) =
-            (entry(&rules.properties, name), place.node.property(name))
-        {
+        if let (Some(rules), Some(node)) = (property, place.node.property(name)) {
             let path = place.path.field(name);
             let step = Place {
                 node,

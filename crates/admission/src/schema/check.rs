@@ -58,6 +58,17 @@ impl Checker {
         if !self.of_default && quick::is_surely_valid(node, value, self.version) {
             return Vec::new();
         }
+        self.closely(node, value, old, prefix)
+    }
+
+    /// [`Checker::errors`], also of what is surely right.
+    pub(super) fn closely(
+        self,
+        node: &Node,
+        value: &Value,
+        old: Option<&Value>,
+        prefix: &str,
+    ) -> Vec<FieldError> {
         let spot = Spot {
             path: &Path::Root,
             prefix,

@@ -64,7 +64,10 @@ fn is_text(node: &Node, text: &str) -> bool {
         // No text has more characters than bytes.
         length(text.len()) <= most || length(text.chars().count()) <= most
     };
-    let is_at_least = |least: i64| length(text.chars().count()) >= least;
+    let is_at_least = |least: i64| {
+        // And no character has more bytes than four.
+        length(text.len().div_ceil(4)) >= least || length(text.chars().count()) >= least
+    };
     let matches = |regex: &Result<fivespot_cel::Pattern, String>| {
         regex.as_ref().is_ok_and(|regex| regex.is_match(text))
     };
@@ -117,4 +120,68 @@ fn are_fields(node: &Node, fields: &Map<String, Value>, version: KubeVersion) ->
 /// A length as schemas say it.
 fn length(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::Structural;
+    use crate::schema::check::Checker;
+
+    #[test]
+    fn what_is_surely_valid_has_no_errors_and_what_has_errors_is_not() {
+        let schemas = [
+            json!({"type": "string", "minLength": 2, "maxLength": 3, "pattern": "^é"}),
+            json!({"type": "string", "format": "date-time", "nullable": true}),
+            json!({"type": "string", "enum": ["a", "éé"]}),
+            json!({"type": "integer", "minimum": 1, "maximum": 5, "multipleOf": 2}),
+            json!({"type": "number", "minimum": 0, "exclusiveMinimum": true}),
+            json!({"x-kubernetes-int-or-string": true,
+                "anyOf": [{"type": "integer"}, {"type": "string"}]}),
+            json!({"type": "array", "maxItems": 2, "items": {"type": "integer"}}),
+            json!({"type": "object", "required": ["a"], "maxProperties": 2,
+                "properties": {"a": {"type": "string"}}}),
+            json!({"type": "object", "minProperties": 1,
+                "additionalProperties": {"type": "boolean"}}),
+            json!({"type": "integer", "not": {"minimum": 3}}),
+            json!({"type": "integer", "allOf": [{"minimum": 3}, {"maximum": 4}]}),
+            json!({"x-kubernetes-preserve-unknown-fields": true}),
+        ];
+        let values = [
+            json!(null),
+            json!(true),
+            json!("é"),
+            json!("éé"),
+            json!("éééé"),
+            json!("a"),
+            json!("2020-01-01T00:00:00Z"),
+            json!(0),
+            json!(2),
+            json!(3),
+            json!(4.0),
+            json!(0.5),
+            json!(u64::MAX),
+            json!([]),
+            json!([1, "a"]),
+            json!([1, 2, 3]),
+            json!({}),
+            json!({"a": "b"}),
+            json!({"a": true}),
+            json!({"a": true, "b": false, "c": true}),
+        ];
+        let version = KubeVersion::default();
+        let mut sure = 0;
+        for schema in &schemas {
+            let read = Structural::read(schema, &Path::Root, version).unwrap();
+            for value in &values {
+                let quick = is_surely_valid(read.root(), value, version);
+                let errors = Checker::new(version).closely(read.root(), value, None, "");
+                assert!(!quick || errors.is_empty(), "{schema} {value}: {errors:?}");
+                sure += usize::from(quick);
+            }
+        }
+        assert!(sure > 40, "{sure} of them are sure");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Row, global, member, no_such_overload};
 use crate::ast::operator;
-use crate::value::{Entries, Map};
+use crate::value::{Entries, Map, characters};
 use crate::{RunError, Value};
 
 pub(super) const ROWS: &[Row] = &[
@@ -119,7 +119,7 @@ pub(crate) fn index<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 
 fn size<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     Ok(length(match args {
-        [Value::String(text)] => text.chars().count(),
+        [Value::String(text)] => characters(text),
         [Value::Bytes(bytes)] => bytes.len(),
         [Value::List(list)] => list.len(),
         [Value::Map(map)] => map.len(),

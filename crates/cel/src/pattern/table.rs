@@ -72,3 +72,63 @@ impl Table {
             .is_match_state(self.states.next_eoi_state(state))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use regex::Regex;
+
+    use super::*;
+
+    #[test]
+    fn a_table_answers_as_the_regex_crate_does() {
+        let patterns = [
+            "",
+            "^$",
+            "^[0-9]+[smh]$",
+            "^[^/]*/v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$",
+            "(Template|Cluster|List|Identity)$",
+            "(?i)^[^ ]+ +([*]|jan|feb)",
+            "(?m)^b.$",
+            "[^ ]",
+            "é|ü+$",
+            "a{2,3}b?",
+        ];
+        let texts = [
+            "",
+            "5m",
+            "5",
+            "٣m",
+            "x/v1beta1",
+            "x/v0",
+            "MachineTemplate",
+            "Templates",
+            "1 FEB",
+            "a\nbé\nc",
+            "  ",
+            "caé",
+            "xüü",
+            "aaab",
+            "aé\u{10ffff}",
+        ];
+        for pattern in patterns {
+            let table = Table::of(pattern).unwrap();
+            let regex = Regex::new(pattern).unwrap();
+            for text in texts {
+                let (found, wanted) = (table.is_match(text), regex.is_match(text));
+                assert_eq!(found, wanted, "{pattern:?} in {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_would_get_too_large_and_what_looks_for_ends_of_words_gets_no_table() {
+        for pattern in [
+            r"\pL{100}",
+            "^([^/]{1,253}/)?[^/]+$",
+            r"(?-u:\b)a",
+            r"(?-u:\B)",
+        ] {
+            assert!(Table::of(pattern).is_none(), "{pattern}");
+        }
+    }
+}

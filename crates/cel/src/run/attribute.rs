@@ -39,6 +39,7 @@ impl<'v> Run<'_, 'v> {
     /// The value of an attribute. Fields and indexes cost one each; so does the name they
     /// begin with, but for conditionals and presence tests. A presence test takes off what
     /// the name would cost, also from a conditional, which has none.
+    #[inline(never)]
     pub(super) fn attribute(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
         let value = match &attribute.root {
             _ if attribute.test || !attribute.qualifiers.is_empty() => None,

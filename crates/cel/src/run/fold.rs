@@ -26,25 +26,29 @@ pub(crate) enum Slot<'v> {
 impl<'v> Run<'_, 'v> {
     /// The value of a fold's variable.
     pub(super) fn local(&mut self, slot: usize) -> Outcome<'v> {
-        match self.slots.get(slot) {
-            Some(Slot::Set(value)) => value.clone(),
-            Some(Slot::Pending(node)) => {
+        let Some(place) = self.slots.get_mut(slot) else {
+            return Err(RunError::text("no such attribute"));
+        };
+        match place {
+            Slot::Set(value) => value.clone(),
+            Slot::Pending(node) => {
                 let node = *node;
                 let value = self.eval(node);
                 self.set(slot, value.clone());
                 value
             }
-            Some(Slot::Known(value, cost)) => {
+            Slot::Known(value, cost) => {
                 let (value, cost) = (value.clone(), *cost);
+                *place = Slot::Set(value.clone());
                 self.budget.charge_steps(cost)?;
-                self.set(slot, value.clone());
                 value
             }
-            Some(Slot::Unset) | None => Err(RunError::text("no such attribute")),
+            Slot::Unset => Err(RunError::text("no such attribute")),
         }
     }
 
     /// A name for a value.
+    #[inline(never)]
     pub(super) fn bind(&mut self, bind: &'v Bind) -> Outcome<'v> {
         if let Some(place) = self.slots.get_mut(bind.slot) {
             *place = Slot::Pending(&bind.value);
@@ -88,6 +92,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn fold(&mut self, fold: &'v FoldNode) -> Outcome<'v> {
         let range = self.eval(&fold.range)?;
         if let Some(place) = self.slots.get_mut(fold.accu) {
@@ -142,6 +147,7 @@ impl<'v> Run<'_, 'v> {
 
     /// `accumulator + [x]` and the like: the accumulator is about to be replaced by the
     /// result, so it is taken and added to, which keeps a fold's time linear.
+    #[inline(never)]
     pub(super) fn accumulate(&mut self, call: &'v Call, slot: usize) -> Outcome<'v> {
         let accumulator = self.local(slot);
         self.set(slot, Ok(Value::Null));

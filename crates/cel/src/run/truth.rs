@@ -8,7 +8,7 @@ use super::{Outcome, Run};
 use crate::activation::Binding;
 use crate::library::{self, no_such_overload};
 use crate::plan::{Attribute, Call, Node, Root, Way};
-use crate::value::{Text, same};
+use crate::value::{Text, characters, same};
 use crate::{RunError, Type, Value, cost};
 
 /// Whether something is so. An error is kept by the run meanwhile, which makes this a byte
@@ -402,7 +402,7 @@ enum Words<'v> {
 impl Words<'_> {
     fn size(&self) -> u64 {
         match self {
-            Self::Text(text) => text.chars().count() as u64,
+            Self::Text(text) => characters(text) as u64,
             Self::Other(size) => *size,
         }
     }

@@ -14,6 +14,16 @@ pub enum Text<'v> {
     Shared(Arc<str>),
 }
 
+/// How many characters there are in a text. That most is ASCII is found out faster than
+/// characters are counted.
+pub(crate) fn characters(text: &str) -> usize {
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.chars().count()
+    }
+}
+
 impl Deref for Text<'_> {
     type Target = str;
 
