@@ -85,7 +85,15 @@ pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr>
         );
     };
     let mut args = args.into_iter();
-    let (var, var2) = variable_names(at, args.by_ref().take(count))?;
+    let names = args.by_ref().take(count).map(|arg| match &arg.kind {
+        // A variable is called what stands there, and nobody finds it with its dot.
+        Kind::Ident(name) if builder.is_rooted(&arg) => Expr {
+            kind: Kind::Ident(format!(".{name}").into()),
+            ..arg
+        },
+        _ => arg,
+    });
+    let (var, var2) = variable_names(at, names)?;
     let args: Vec<Expr> = args.collect();
     let macro_call = MacroCall {
         at,

@@ -377,11 +377,14 @@ impl Type {
             Self::Bytes => matches!(value, Value::Bytes(_)),
             Self::Timestamp | Self::Date => matches!(value, Value::Timestamp(_)),
             Self::Duration => matches!(value, Value::Duration(_)),
-            // The first item speaks for all.
+            // The first item speaks for all; one that cannot be read is of no type.
             Self::List(ty) => match value {
                 Value::List(list) => match list.get(0) {
                     Some(Ok(first)) => ty.item.admits(&first),
-                    _ => true,
+                    Some(Err(_)) => {
+                        matches!(ty.item, Self::Dyn | Self::Param(_) | Self::Error)
+                    }
+                    None => true,
                 },
                 _ => false,
             },

@@ -275,6 +275,8 @@ fn a_dot_before_a_name_is_told_with_it_and_keeps_macros_away() {
         let first = errors.lines().next();
         assert_eq!(first, Some(wanted), "{source}");
     }
+    // The variable is called `.i` here.
+    assert!(Program::compile("[1].all(.i, i == 1)", &env).is_err());
     for source in [".size('a') == 1", "[1].all(i, .i == 1)", ".type(1) == .int"] {
         assert!(Program::compile(source, &env).is_ok(), "{source}");
     }

@@ -168,12 +168,13 @@ fn what_a_schema_declares_compares_with_its_own_kind_only() {
     let fields = [
         ("list", Type::list(Type::String)),
         ("map", Type::map(Type::String)),
+        ("wrong", Type::list(Type::String)),
         (
             "objects",
             Type::list(Type::Nullable(Type::map(Type::String).into())),
         ),
     ];
-    let object = json!({"list": ["a", 1], "map": {}, "objects": [{}]});
+    let object = json!({"list": ["a", 1], "map": {}, "objects": [{}], "wrong": [1]});
     let unread = "error: invalid data, expected string, got int64";
     for (source, wanted) in [
         ("dyn(self.list) == 1", "error: no such overload"),
@@ -198,6 +199,12 @@ fn what_a_schema_declares_compares_with_its_own_kind_only() {
         (
             "self.list.sort()",
             "error: list elements must have the same type",
+        ),
+        // The first item tells whether a function takes the list.
+        ("self.list.isSorted()", unread),
+        (
+            "self.wrong.isSorted()",
+            "error: no such overload: isSorted(list)",
         ),
         (
             "self.list.join(',')",

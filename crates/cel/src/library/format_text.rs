@@ -225,6 +225,8 @@ fn scientific(value: f64, precision: usize) -> String {
     if let Some(text) = special(value) {
         return format!("{text:>precision$}");
     }
+    // Zero has no sign there.
+    let value = if value == 0.0 { 0.0 } else { value };
     let plain = format!("{value:.precision$e}");
     let (mantissa, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);

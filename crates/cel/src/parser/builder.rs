@@ -59,6 +59,11 @@ impl Builder {
         self.rooted.push(named.id);
     }
 
+    /// Whether a dot stands before the name.
+    pub(crate) fn is_rooted(&self, named: &Expr) -> bool {
+        self.rooted.contains(&named.id)
+    }
+
     /// The nodes before whose names a dot stands.
     pub(super) fn rooted(self) -> Vec<usize> {
         self.rooted
