@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 
 use regex::Regex;
@@ -11,7 +12,8 @@ use super::table::Table;
 use super::{go_words, plain, translate};
 
 /// A regular expression whose syntax is known to be right. Its automaton is built when it is
-/// first used, because most of the patterns of a schema or policy meet no text at all.
+/// first used, because most of the patterns of a schema or policy meet no text at all, and its
+/// table when it has been used some times, because that costs as much as hundreds of matches.
 ///
 /// All patterns of one source that are in use at a time are one, wherever they stand.
 #[derive(Clone)]
@@ -20,6 +22,9 @@ pub struct Pattern(Arc<Compiled>);
 struct Compiled {
     /// In the syntax of the `regex` crate.
     translated: String,
+    /// Matches that were asked for before there was a table; not counted beyond
+    /// [`MATCHES_WITHOUT_TABLE`].
+    asked: AtomicU8,
     /// Nothing in it where a table would get too large, or is not worth trying.
     table: OnceLock<Option<Table>>,
     /// Nothing where there is no automaton, which then matches nothing: not to be had, as
@@ -27,6 +32,9 @@ struct Compiled {
     automaton: OnceLock<Option<Regex>>,
 }
 
+/// How often a pattern is matched before a table is made for it. A definition that is compiled
+/// matches its patterns with its defaults, once each.
+const MATCHES_WITHOUT_TABLE: u8 = 16;
 /// Automata that have no more parts than this, of some 40 bytes each, are below the `regex`
 /// crate's limit of 10 MB, so that building them later cannot fail.
 const SURELY_SMALL: usize = 100_000;
@@ -69,6 +77,7 @@ impl Pattern {
         }
         Ok(Self(Arc::new(Compiled {
             translated,
+            asked: AtomicU8::new(0),
             table: OnceLock::new(),
             automaton,
         })))
@@ -76,15 +85,31 @@ impl Pattern {
 
     /// Whether the pattern matches somewhere in `text`.
     pub fn is_match(&self, text: &str) -> bool {
-        let Compiled {
-            translated, table, ..
-        } = &*self.0;
-        match table.get_or_init(|| Table::of(translated)) {
+        match self.table() {
             Some(table) => table.is_match(text),
             None => self
                 .automaton()
                 .is_some_and(|automaton| automaton.is_match(text)),
         }
+    }
+
+    fn table(&self) -> Option<&Table> {
+        let Compiled {
+            translated,
+            asked,
+            table,
+            ..
+        } = &*self.0;
+        if let Some(made) = table.get() {
+            return made.as_ref();
+        }
+        // Two at a time may be counted as one: the table is made a little later then.
+        let before = asked.load(Ordering::Relaxed);
+        if before < MATCHES_WITHOUT_TABLE {
+            asked.store(before + 1, Ordering::Relaxed);
+            return None;
+        }
+        table.get_or_init(|| Table::of(translated)).as_ref()
     }
 
     /// The pattern in the syntax of the `regex` crate.
