@@ -15,8 +15,8 @@ pub(crate) struct Desk {
     pub(crate) ledger: Ledger,
     /// Since when a pass has been put off because something has not arrived.
     pub(crate) waiting_since: Option<Timestamp>,
-    /// When everything was read live last.
-    pub(crate) looked_at: Option<Timestamp>,
+    /// When everything was read live last, if nothing was there.
+    pub(crate) found_empty: Option<Timestamp>,
     /// Failed steps in a row.
     pub(crate) failures: u32,
     /// The phase in which the last pass left it.

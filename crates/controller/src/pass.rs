@@ -117,7 +117,7 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
         shell.desk(key, |desk| {
             desk.waiting_since = None;
             if freshness == Freshness::Live {
-                desk.looked_at = Some(view.now);
+                desk.found_empty = view.seen.is_empty_place().then_some(view.now);
             }
         });
         match round(shell, key, &view, &memo).await {
@@ -281,17 +281,20 @@ fn planned(shell: &Shell, key: &Key, view: &View) -> Plan {
 /// How to look once more at what caches do not suffice for.
 fn confirm(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Round {
     match view.seen.freshness {
-        Freshness::Cached if plan.begins && has_looked(shell, key, view) => Round::Begin,
+        Freshness::Cached if plan.begins && is_still_empty(shell, key, view) => {
+            Round::Begin
+        }
         Freshness::Cached | Freshness::Intent => Round::LookAgain,
         Freshness::Live => Round::Ended(Outcome::Failed { wake: plan.wake }),
     }
 }
 
-/// Whether everything has been looked at live a short while ago: caches do not show the objects
-/// of others, of which one may have our name.
-fn has_looked(shell: &Shell, key: &Key, view: &View) -> bool {
-    let looked = shell.desk(key, |desk| desk.looked_at);
-    looked.is_some_and(|looked| after(looked, RECENT) >= view.now)
+/// Whether nothing was there when everything was looked at live a short while ago: caches show
+/// neither the objects of others, of which one may have our name, nor what another operator has
+/// made a moment ago.
+fn is_still_empty(shell: &Shell, key: &Key, view: &View) -> bool {
+    let found_empty = shell.desk(key, |desk| desk.found_empty);
+    found_empty.is_some_and(|looked| after(looked, RECENT) >= view.now)
 }
 
 /// Whether the plan makes a machine.

@@ -43,6 +43,18 @@ impl Default for Seen {
     }
 }
 
+impl Seen {
+    /// Whether this is a live look at an empty place: neither the Machine nor what it is made from
+    /// is there, ours or not. Only who has seen that, and a moment ago, may ask with
+    /// [`Freshness::Intent`]; caches that lag behind another operator's writes show nothing either.
+    pub fn is_empty_place(&self) -> bool {
+        let mut sightings = self.bootstrap.iter().chain(&self.infrastructure);
+        self.freshness == Freshness::Live
+            && self.machine.known() == Some(&None)
+            && sightings.all(|sighting| sighting.found.known() == Some(&None))
+    }
+}
+
 /// How facts were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Freshness {

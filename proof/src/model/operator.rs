@@ -33,6 +33,8 @@ pub(crate) struct Question {
 pub(crate) struct Answer {
     pub(crate) memory: Id,
     pub(crate) next: Next,
+    /// Whether it was told of an empty place.
+    pub(crate) found_empty: bool,
     /// When it wants to be asked again.
     pub(crate) wake: Option<Timestamp>,
 }
@@ -114,7 +116,7 @@ impl World {
                 ..live
             };
             let mut told = self.ask(cached);
-            if told.next == Next::Begin {
+            if told.next == Next::Begin && state.found_empty {
                 let [machine, bootstrap, infrastructure, _] = state.cached;
                 let cluster = state.at(Kind::Cluster);
                 told = self.ask(Question {
@@ -126,7 +128,11 @@ impl World {
             answer = Some(told)
                 .filter(|told| !matches!(told.next, Next::Confirm | Next::Begin));
         }
-        let answer = answer.unwrap_or_else(|| self.ask(live));
+        let answer = answer.unwrap_or_else(|| {
+            let told = self.ask(live);
+            state.found_empty = told.found_empty;
+            told
+        });
         state.memory = answer.memory;
         if let Next::Send(flight) = answer.next {
             state.flight = Some(flight);
@@ -185,6 +191,7 @@ impl World {
     /// The operator dies, and what it remembered with it.
     pub(crate) fn crash(&self, state: &mut State) {
         state.flight = None;
+        state.found_empty = false;
         state.memory = self.keep_memory(Memory::default());
     }
 
@@ -282,6 +289,7 @@ impl World {
         Answer {
             memory: self.keep_memory(memory),
             next,
+            found_empty: seen.is_empty_place(),
             wake,
         }
     }

@@ -65,6 +65,7 @@ impl World {
             cached_sm: None,
             cached: [None; 4],
             owes: false,
+            found_empty: false,
             memory: self.keep_memory(Memory::default()),
             flight: None,
             left,

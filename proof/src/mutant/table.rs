@@ -19,6 +19,7 @@ const RECLAIM: &str = "crates/plan/src/reclaim.rs";
 const TAINT: &str = "crates/plan/src/taint.rs";
 const CONDITION: &str = "crates/api/src/condition.rs";
 const AHEAD: &str = "crates/plan/src/ahead.rs";
+const SEEN: &str = "crates/plan/src/seen.rs";
 const RESOLVE: &str = "crates/plan/src/resolve.rs";
 
 macro_rules! mutants {
@@ -160,6 +161,9 @@ mutants! {
     "last-kill-switch-ignored", "ignores a kill switch that it reads right before it creates", LADDER,
         "if case.want.is_killed {"
         => "if case.want.is_killed && case.seen.freshness != crate::Freshness::Intent {";
+    "made-meanwhile-overlooked", "makes anew what it saw live and its caches lack", SEEN,
+        "&& self.machine.known() == Some(&None)\n            && sightings.all(|sighting| sighting.found.known() == Some(&None))"
+        => "&& sightings.all(|_| true)";
     "prepared-again", "prepares an opening anew on every pass", AHEAD,
         "let hash = case.want.hash.clone();"
         => "let is_there = case.subject.status.spec_hash.as_ref() == Some(&case.want.hash);\n    let hash = if is_there { String::new() } else { case.want.hash.clone() };";

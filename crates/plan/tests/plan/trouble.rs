@@ -292,3 +292,26 @@ fn a_machine_that_another_process_has_made_is_looked_at_before_it_goes_on_record
     assert!(looked.status.unwrap().machine_ref.is_some());
     assert!(!asked(&memory, Freshness::Cached).confirm);
 }
+
+#[test]
+fn a_place_is_empty_when_a_live_look_has_found_neither_machine_nor_parts() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let is_empty = |world: &World, freshness: Freshness| {
+        let seen = Seen {
+            freshness,
+            ..world.seen()
+        };
+        seen.is_empty_place()
+    };
+    assert!(!is_empty(&world, Freshness::Live));
+    world.objects.clear();
+    assert!(is_empty(&world, Freshness::Live));
+    assert!(!is_empty(&world, Freshness::Cached), "a cache may lag");
+    let unknown = Seen {
+        freshness: Freshness::Live,
+        machine: Fact::Unknown(Unknown::NotAsked),
+        ..world.seen()
+    };
+    assert!(!unknown.is_empty_place());
+}
