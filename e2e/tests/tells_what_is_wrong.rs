@@ -1,10 +1,15 @@
 //! What goes wrong around a machine is told in its status, moves nothing that it need not
 //! move, and heals by itself.
 
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use fivespot_api::crd;
 use fivespot_testkit::{
-    BEFORE_CLOSING, Cluster, Contract, condition, instant, machine_path, node_path,
-    scheduled_machine,
+    Asked, BEFORE_CLOSING, CLOSING, Cluster, Contract, Fate, Proxy, condition, instant,
+    machine_path, node_path, scheduled_machine,
 };
 use serde_json::{Value, json};
 
@@ -15,6 +20,8 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_node_that_is_not_ready_any_more_is_told_and_stays),
     promise!(an_invalid_schedule_that_got_past_admission_moves_nothing).disruptive(),
     promise!(without_a_kubeconfig_cluster_api_drains),
+    promise!(a_kubeconfig_that_goes_before_its_cluster_is_tried_again_holds_nothing_up)
+        .on_embedded_alone("its clock stands still for as long as news are not read"),
     promise!(a_removal_that_hangs_is_told_after_ten_minutes_and_waited_for),
     promise!(a_machine_that_its_health_check_gave_up_is_replaced),
     promise!(each_change_of_phase_is_told_once_as_an_event)
@@ -112,6 +119,37 @@ async fn without_a_kubeconfig_cluster_api_drains() {
     let limit = instant("2026-03-06T23:06:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     assert!(cluster.clock().now() >= instant("2026-03-06T23:05:00Z"));
+}
+
+/// Loses the answer to the next look at a Node.
+#[derive(Default)]
+struct LosesNode {
+    is_next: AtomicBool,
+}
+
+impl Proxy for LosesNode {
+    fn request<'a>(
+        &'a self,
+        asked: &'a Asked,
+    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
+        let is_look = asked.event.verb == "get" && asked.event.resource == "nodes";
+        let is_lost = is_look && self.is_next.swap(false, Ordering::Relaxed);
+        Box::pin(ready(if is_lost { Fate::Lose } else { Fate::Pass }))
+    }
+}
+
+async fn a_kubeconfig_that_goes_before_its_cluster_is_tried_again_holds_nothing_up() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let proxy = Arc::new(LosesNode::default());
+    let _operator = cluster.operator_behind(proxy.clone(), |_| {});
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    proxy.is_next.store(true, Ordering::Relaxed);
+    cluster.pass_to(CLOSING).await;
+    assert_eq!(reason(&cluster, "NodeAccess").await, "Unreachable");
+    cluster.delete(KUBECONFIG).await;
+    // Cluster API drains where nobody else can.
+    let limit = instant("2026-03-06T23:01:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
 }
 
 async fn a_removal_that_hangs_is_told_after_ten_minutes_and_waited_for() {

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::name;
+use fivespot_clock::Sleep;
 use fivespot_plan::Access;
 use futures::StreamExt as _;
 use jiff::SignedDuration;
@@ -275,6 +276,7 @@ async fn follow_secret(shell: Arc<Shell>, workload: Arc<Workload>) {
     let mut loading = Some(shell.clock.busy());
     let mut failures = 0;
     let mut is_there = false;
+    let mut retry = None;
     loop {
         let event = tokio::select! {
             biased;
@@ -285,17 +287,14 @@ async fn follow_secret(shell: Arc<Shell>, workload: Arc<Workload>) {
                 }
                 continue;
             }
-            () = workload.lost.notified() => {
-                shell.clock.sleep(RETRY).await;
-                match api.get_opt(&secret).await {
-                    Ok(Some(secret)) => {
-                        session = Session::default();
-                        session.begin(&shell, &workload, &secret);
-                    }
-                    // The watch of the Secret tells of that.
-                    Ok(None) => {}
-                    Err(_) => workload.lost.notify_one(),
-                }
+            // What happens to the Secret meanwhile is heard meanwhile.
+            () = workload.lost.notified(), if retry.is_none() => {
+                retry = Some(shell.clock.sleep(RETRY));
+                continue;
+            }
+            () = due(&mut retry) => {
+                retry = None;
+                session.begin_anew(&shell, &workload, api.get_opt(&secret).await);
                 continue;
             }
         };
@@ -325,7 +324,33 @@ async fn follow_secret(shell: Arc<Shell>, workload: Arc<Workload>) {
     }
 }
 
+/// Ready when `sleep` is; never without one.
+async fn due(sleep: &mut Option<Sleep>) {
+    match sleep {
+        Some(sleep) => sleep.await,
+        None => std::future::pending().await,
+    }
+}
+
 impl Session {
+    /// Uses the kubeconfig that was found, whether or not it is in use already.
+    fn begin_anew(
+        &mut self,
+        shell: &Arc<Shell>,
+        workload: &Arc<Workload>,
+        found: kube::Result<Option<Secret>>,
+    ) {
+        match found {
+            Ok(Some(secret)) => {
+                *self = Self::default();
+                self.begin(shell, workload, &secret);
+            }
+            // The watch of the Secret tells of that.
+            Ok(None) => {}
+            Err(_) => workload.lost.notify_one(),
+        }
+    }
+
     /// Uses the kubeconfig in `secret`, unless it is in use already.
     fn begin(&mut self, shell: &Arc<Shell>, workload: &Arc<Workload>, secret: &Secret) {
         match kubeconfig_in(secret, &workload.cluster.name) {
