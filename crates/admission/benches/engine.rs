@@ -196,6 +196,10 @@ fn engine(bench: &mut Criterion) {
     let (resource, object) = (engine.resource(), object());
     let mut decoded = object.clone();
     assert!(engine.admit(resource, &mut decoded), "the object is valid");
+    // Tables of patterns are made when those have been used some times.
+    for _ in 0..100 {
+        engine.admit(resource, &mut object.clone());
+    }
     let mut sent = object.clone();
     let region = Region::new(ALLOCATOR);
     engine.admit(resource, &mut sent);
