@@ -251,6 +251,14 @@ async fn bring_up(cluster: &Cluster, hours: &str) {
     cluster.run_pod("only", "worker").await;
 }
 
+async fn in_service(cluster: &Cluster) {
+    bring_up(cluster, LONG).await;
+}
+
+async fn in_service_until_its_closing(cluster: &Cluster) {
+    bring_up(cluster, SHORT).await;
+}
+
 async fn of_an_opening() {
     let prepare = async |cluster: &Cluster| {
         cluster.apply(&worker("18-22")).await;
@@ -272,8 +280,7 @@ async fn of_an_opening() {
 }
 
 async fn of_a_closing() {
-    let prepare = async |cluster: &Cluster| bring_up(cluster, SHORT).await;
-    with_every_fault(prepare, async |cluster| {
+    with_every_fault(in_service_until_its_closing, async |cluster| {
         cluster.pass_to(CLOSING).await;
         until_phase(cluster, "Inactive").await;
         until_gone(cluster).await;
@@ -283,7 +290,7 @@ async fn of_a_closing() {
 
 async fn of_a_closing_that_is_cancelled() {
     let prepare = async |cluster: &Cluster| {
-        bring_up(cluster, SHORT).await;
+        in_service_until_its_closing(cluster).await;
         cluster.hold_last_pod().await;
     };
     with_every_fault(prepare, async |cluster| {
@@ -306,8 +313,7 @@ async fn of_a_closing_that_is_cancelled() {
 }
 
 async fn of_the_kill_switch() {
-    let prepare = async |cluster: &Cluster| bring_up(cluster, LONG).await;
-    with_every_fault(prepare, async |cluster| {
+    with_every_fault(in_service, async |cluster| {
         let kill = json!({"spec": {"killSwitch": true}});
         cluster.patch(&machine_path("worker"), &kill).await;
         until_phase(cluster, "Terminated").await;
@@ -317,8 +323,7 @@ async fn of_the_kill_switch() {
 }
 
 async fn of_a_reclaim() {
-    let prepare = async |cluster: &Cluster| bring_up(cluster, LONG).await;
-    with_every_fault(prepare, async |cluster| {
+    with_every_fault(in_service, async |cluster| {
         let request = json!({"metadata": {"annotations": {
             name::RECLAIM_REQUESTED_ANNOTATION: reclaim::REQUESTED,
             name::RECLAIM_REASON_ANNOTATION: "process-match: steam",
@@ -331,8 +336,7 @@ async fn of_a_reclaim() {
 }
 
 async fn of_a_deletion() {
-    let prepare = async |cluster: &Cluster| bring_up(cluster, LONG).await;
-    with_every_fault(prepare, async |cluster| {
+    with_every_fault(in_service, async |cluster| {
         cluster.delete(&machine_path("worker")).await;
         let limit = cluster.within(SignedDuration::from_mins(30));
         cluster

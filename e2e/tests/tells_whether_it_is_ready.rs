@@ -2,17 +2,13 @@
 //! happened, under names and labels of which there are so many and no more.
 
 use std::collections::BTreeSet;
-use std::future::{Future, ready};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use fivespot_api::Phase;
 use fivespot_controller::metrics::METRICS;
 use fivespot_controller::{Detail, Instruments};
 use fivespot_testkit::{
-    Asked, BEFORE_CLOSING, Cluster, Delivery, Fate, Opening, Proxy, instant,
-    machine_path, scheduled_machine,
+    BEFORE_CLOSING, Cluster, Gate, instant, machine_path, scheduled_machine,
 };
 use jiff::SignedDuration;
 use serde_json::json;
@@ -85,53 +81,15 @@ async fn nobody_is_ready_without_the_definition() {
     assert_eq!(readiness(operator.instruments()).0, 200);
 }
 
-/// A way to the server that can be shut: nothing arrives, and what is under way breaks off.
-#[derive(Default)]
-struct Gate {
-    is_shut: AtomicBool,
-}
-
-impl Gate {
-    fn is_shut(&self) -> bool {
-        self.is_shut.load(Ordering::Relaxed)
-    }
-}
-
-impl Proxy for Gate {
-    fn request<'a>(
-        &'a self,
-        _: &'a Asked,
-    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
-        let shut = self.is_shut();
-        Box::pin(ready(if shut { Fate::Reset } else { Fate::Pass }))
-    }
-
-    fn opening(&self, _: &Asked) -> Opening {
-        if self.is_shut() {
-            Opening::Refuse(503)
-        } else {
-            Opening::Pass
-        }
-    }
-
-    fn event(&self, _: &Asked, _: &[u8]) -> Delivery {
-        if self.is_shut() {
-            Delivery::Break
-        } else {
-            Delivery::Pass
-        }
-    }
-}
-
 async fn nobody_is_ready_while_the_server_is_away() {
     let cluster = Cluster::start(instant(WITHIN)).await;
-    let gate = Arc::new(Gate::default());
-    let operator = cluster.operator_behind(gate.clone(), |_| {});
+    let gate = Gate::default();
+    let operator = cluster.operator_behind(Arc::new(gate.clone()), |_| {});
     cluster.bring_up(&scheduled_machine("worker")).await;
     let instruments = operator.instruments();
     assert_eq!(readiness(instruments).0, 200);
 
-    gate.is_shut.store(true, Ordering::Relaxed);
+    gate.set_shut(true);
     // Whoever waits for news hears of the end when there is some.
     let priority = json!({"spec": {"priority": 7}});
     cluster.patch(&machine_path("worker"), &priority).await;
@@ -145,7 +103,7 @@ async fn nobody_is_ready_while_the_server_is_away() {
     // To start it anew would mend nothing.
     assert_eq!(told("/healthz").code, 200);
 
-    gate.is_shut.store(false, Ordering::Relaxed);
+    gate.set_shut(false);
     let limit = cluster.within(SignedDuration::from_mins(2));
     cluster.pass_until(limit).await;
     assert_eq!(

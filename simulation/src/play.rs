@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fivespot_testkit::{Cluster, Coordination, Lease, Life, Mortal, Terms, machine_path};
+use fivespot_testkit::{
+    Cluster, Coordination, Gate, Lease, Life, Mortal, Terms, machine_path,
+};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::deed::{Deed, make_peace};
@@ -81,7 +82,7 @@ async fn tell(story: &Story) -> Outcome {
                 name: format!("operator-{number}"),
                 operator: None,
                 absent_until: story.begins,
-                is_cut_off: Arc::default(),
+                gate: Gate::default(),
             })
             .collect(),
         stage,
@@ -160,7 +161,7 @@ struct Post {
     operator: Option<Mortal>,
     /// Until when it is vacant after a death.
     absent_until: Timestamp,
-    is_cut_off: Arc<AtomicBool>,
+    gate: Gate,
 }
 
 impl Post {
@@ -209,7 +210,7 @@ impl Theatre {
                 }
                 Happening::CutOff(whom, is_cut_off) => {
                     if let Some(post) = self.posts.get(whom) {
-                        post.is_cut_off.store(is_cut_off, Ordering::Relaxed);
+                        post.gate.set_shut(is_cut_off);
                     }
                     if is_cut_off {
                         self.count("CutOff");
@@ -337,7 +338,7 @@ impl Theatre {
         let seat = Seat {
             stage: self.stage.clone(),
             name: name.clone(),
-            is_cut_off: post.is_cut_off.clone(),
+            gate: post.gate.clone(),
         };
         let lease = lease().filter(|_| is_one_of_several);
         // The heir is there first, so that time does not pass in between.

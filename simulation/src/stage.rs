@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_apiserver::Client;
-use fivespot_testkit::{Asked, Delivery, Fate, Offset, Opening, Proxy};
+use fivespot_testkit::{Asked, Delivery, Fate, Gate, Offset, Opening, Proxy};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -39,8 +38,8 @@ pub(crate) struct Seat {
     pub(crate) stage: Arc<Stage>,
     /// Its name in the Lease.
     pub(crate) name: String,
-    /// Nothing of it reaches the server.
-    pub(crate) is_cut_off: Arc<AtomicBool>,
+    /// Its way to the server.
+    pub(crate) gate: Gate,
 }
 
 /// A phase, the request that was under way, and the fault that struck it, if one did.
@@ -295,10 +294,6 @@ fn is_of_machines(asked: &Asked) -> bool {
 }
 
 impl Seat {
-    fn is_cut_off(&self) -> bool {
-        self.is_cut_off.load(Ordering::Relaxed)
-    }
-
     /// One watch of this operator, however often it begins again.
     fn key(&self, asked: &Asked) -> String {
         let selects = asked
@@ -315,8 +310,8 @@ impl Proxy for Seat {
         &'a self,
         asked: &'a Asked,
     ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
-        if self.is_cut_off() {
-            return Box::pin(std::future::ready(Fate::Reset));
+        if self.gate.is_shut() {
+            return self.gate.request(asked);
         }
         Box::pin(self.stage.meet(asked))
     }
@@ -330,8 +325,8 @@ impl Proxy for Seat {
     }
 
     fn opening(&self, asked: &Asked) -> Opening {
-        if self.is_cut_off() {
-            return Opening::Refuse(503);
+        if self.gate.is_shut() {
+            return self.gate.opening(asked);
         }
         let mut state = self.stage.state();
         let version = asked
@@ -349,9 +344,9 @@ impl Proxy for Seat {
         opening.unwrap_or(Opening::Pass)
     }
 
-    fn event(&self, asked: &Asked, _: &[u8]) -> Delivery {
-        if self.is_cut_off() {
-            return Delivery::Break;
+    fn event(&self, asked: &Asked, line: &[u8]) -> Delivery {
+        if self.gate.is_shut() {
+            return self.gate.event(asked, line);
         }
         let mut state = self.stage.state();
         let number = state.events;

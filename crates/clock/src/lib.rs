@@ -118,10 +118,10 @@ impl Clock {
             Source::System => system_now(),
             Source::Steady(then, since) => {
                 let passed = SignedDuration::try_from(since.elapsed());
-                later(*then, passed.unwrap_or(SignedDuration::MAX))
+                after(*then, passed.unwrap_or(SignedDuration::MAX))
             }
             Source::Virtual(clock) => clock.now(),
-            Source::Wrong(clock, offset) => later(clock.now(), offset.get()),
+            Source::Wrong(clock, offset) => after(clock.now(), offset.get()),
         }
     }
 
@@ -135,14 +135,14 @@ impl Clock {
             Source::Virtual(clock) => Sleep::on(clock.clone(), due),
             Source::Wrong(clock, _) => {
                 let span = self.now().duration_until(due);
-                Sleep::on(clock.clone(), later(clock.now(), span))
+                Sleep::on(clock.clone(), after(clock.now(), span))
             }
         }
     }
 
     /// Waits for `span` from now on.
     pub fn sleep(&self, span: SignedDuration) -> Sleep {
-        self.sleep_until(later(self.now(), span))
+        self.sleep_until(after(self.now(), span))
     }
 
     /// Says that work is pending: a virtual clock stands still until the guard and all
@@ -202,8 +202,8 @@ fn system_now() -> Timestamp {
     Timestamp::now()
 }
 
-/// `span` after `now`, or as late as there is a time.
-fn later(now: Timestamp, span: SignedDuration) -> Timestamp {
+/// `span` after `now`, at most the end of time.
+pub fn after(now: Timestamp, span: SignedDuration) -> Timestamp {
     now.saturating_add(span).unwrap_or(Timestamp::MAX)
 }
 

@@ -4,10 +4,10 @@
 //! saw the record change last, and takes over once that is as long ago as the Lease binds. The
 //! server's resourceVersion decides between two who try at the same time.
 
+use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::lease::{Record, Stored, Terms, micro_time};
-use crate::queue::after;
 
 /// One candidate's view of the Lease.
 #[derive(Clone, Debug)]

@@ -1,9 +1,8 @@
 //! A coordination Lease as a value, and how long it binds.
 
+use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-
-use crate::queue::after;
 
 /// The annotation in which a shard names the shards that it reckons with, by the uids of their
 /// Leases.

@@ -20,10 +20,10 @@
 
 use std::collections::BTreeMap;
 
+use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::lease::{Record, Stored, Terms, micro_time};
-use crate::queue::after;
 use crate::ring::Ring;
 
 /// One shard's view of all of them. Shards are named by their Leases.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_clock::Busy;
+use fivespot_clock::{Busy, after};
 use fivespot_plan::{Cause, Failure, Freshness, Memory, Plan, Step};
 use jiff::{SignedDuration, Timestamp};
 use tracing::Instrument as _;
@@ -11,12 +11,9 @@ use crate::Key;
 use crate::apply::{Applied, apply};
 use crate::gather::{Gathered, View, gather, is_troubled};
 use crate::memo::Memo;
-use crate::queue::{Outcome, after};
+use crate::queue::{Outcome, PATIENCE};
 use crate::report::{self, Told};
 use crate::shell::Shell;
-
-/// How long a pass is put off for something that has not arrived; then it reads live.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 
 /// How often an object is looked at that no watch shows.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);

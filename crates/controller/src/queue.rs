@@ -4,6 +4,7 @@ mod backoff;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
 
 pub(crate) use backoff::Backoff;
@@ -19,8 +20,9 @@ const PAUSE_AFTER_FAILURE: SignedDuration = SignedDuration::from_secs(1);
 const BURST: u32 = 100;
 const BURST_WINDOW: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long after a machine was made it is looked at whatever happens.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
+/// How long something that has not arrived is waited for, such as news of a machine that was made;
+/// then it is looked at whatever happens.
+pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 
 /// The same while others are being made, and for how long at most its news wait for them.
 const HOLD: SignedDuration = SignedDuration::from_secs(30);
@@ -319,11 +321,6 @@ impl<G> Entry<G> {
         }
         due
     }
-}
-
-/// `span` after `now`, at most the end of time.
-pub(crate) fn after(now: Timestamp, span: SignedDuration) -> Timestamp {
-    now.saturating_add(span).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

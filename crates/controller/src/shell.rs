@@ -20,7 +20,7 @@ use crate::definitions::follow_definitions;
 use crate::desk::Desk;
 use crate::feed::{Feed, Health, Task};
 use crate::gather::Answer;
-use crate::metrics::{Counted, Metrics};
+use crate::metrics::{Metrics, counted};
 use crate::port::Port;
 use crate::queue::Backoff;
 use crate::served::Served;
@@ -78,7 +78,7 @@ impl Shell {
             }
         };
         let metrics = options.instruments.counters().clone();
-        let client = Counted::client(options.client.clone(), &metrics, "management");
+        let client = counted(options.client.clone(), &metrics, "management");
         let port = Port::new(client);
         let resource = scheduled_machine();
         let name = cache_name(&resource);

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
 
+use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Key;
-use crate::queue::after;
 
 /// What the limit is about.
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::failure;
 use crate::feed::{Feed, Task};
-use crate::metrics::Counted;
+use crate::metrics::counted;
 use crate::port::Port;
 use crate::shape::Shape;
 use crate::shell::{Shell, config_map, node, pod};
@@ -414,6 +414,6 @@ fn connect(shell: &Shell, kubeconfig: &[u8]) -> Result<Port, String> {
         kubeconfig::Access::parse(kubeconfig).map_err(|error| error.to_string())?;
     let client = shell.options.connect.connect(&access);
     client
-        .map(|client| Port::new(Counted::client(client, &shell.metrics, "workload")))
+        .map(|client| Port::new(counted(client, &shell.metrics, "workload")))
         .map_err(|error| failure::words(&error))
 }

@@ -14,6 +14,7 @@
 //! served at any time. Every step leads forward: two instances that both take it, or whose
 //! clocks differ, never undo each other's.
 
+use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -200,10 +201,6 @@ fn renewal(serving: &Pair) -> Timestamp {
 
 fn before(instant: Timestamp, span: SignedDuration) -> Timestamp {
     instant.saturating_sub(span).unwrap_or(Timestamp::MIN)
-}
-
-fn after(instant: Timestamp, span: SignedDuration) -> Timestamp {
-    instant.saturating_add(span).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

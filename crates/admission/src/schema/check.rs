@@ -264,7 +264,7 @@ impl Part<'_> {
                 outcome.merge(self.checker.check(node, item, self.spot.at(&path), old));
             }
         }
-        let found = i64::try_from(items.len()).unwrap_or(i64::MAX);
+        let found = number::length(items.len());
         if let Some(least) = self.node.checks.min_items
             && found < least
         {
@@ -298,7 +298,7 @@ impl Part<'_> {
         outcome: &mut Outcome,
     ) {
         let checks = &self.node.checks;
-        let found = i64::try_from(fields.len()).unwrap_or(i64::MAX);
+        let found = number::length(fields.len());
         if let Some(least) = checks.min_properties
             && found < least
         {

@@ -262,3 +262,8 @@ impl Size {
         }
     }
 }
+
+/// A length as schemas say it.
+pub(super) fn length(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
+}

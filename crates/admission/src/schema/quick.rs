@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use super::found::Spot;
 use super::node::{Additional, Node};
-use super::number;
+use super::number::{self, length};
 use crate::field::Path;
 use crate::{KubeVersion, format};
 
@@ -115,11 +115,6 @@ fn are_fields(node: &Node, fields: &Map<String, Value>, version: KubeVersion) ->
                 (None, Additional::Unset) => true,
             }
         })
-}
-
-/// A length as schemas say it.
-fn length(length: usize) -> i64 {
-    i64::try_from(length).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! All requests over one connection, watches over one each.
 
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::Request;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
@@ -13,7 +11,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ConfigExt as _};
 use kube::{Client, Config};
 use tower::timeout::TimeoutLayer;
-use tower::{BoxError, Service, ServiceBuilder};
+use tower::{BoxError, ServiceBuilder, service_fn};
 
 use super::CONNECT_TIMEOUT;
 use crate::metrics::is_watch;
@@ -27,11 +25,7 @@ const PING: Duration = Duration::from_secs(15);
 /// A connection costs as much memory as twenty machines, and a handshake as much time as making
 /// one: too much for each of the requests that are under way at an edge. A watch keeps its own,
 /// so that one which falls silent is told from one which has nothing to say.
-struct Lines {
-    watches: Client,
-    requests: Client,
-}
-
+///
 /// Sends watches through `watches`, and everything else over one connection, where the server
 /// that `config` names speaks HTTP/2; else over as many as it takes. An answer has to begin
 /// within `limit`.
@@ -72,10 +66,17 @@ pub(super) fn share(
         .map_err(BoxError::from)
         .service(client);
     let namespace = watches.default_namespace().to_owned();
-    let lines = Lines {
-        requests: Client::new(service, namespace.clone()),
-        watches,
-    };
+    let requests = Client::new(service, namespace.clone());
+    // Ready at any time: sending waits for its turn.
+    let lines = service_fn(move |request: Request<Body>| {
+        let line = if is_watch(request.uri()) {
+            &watches
+        } else {
+            &requests
+        };
+        let line = line.clone();
+        async move { line.send(request).await }
+    });
     Ok(Client::new(lines, namespace))
 }
 
@@ -86,33 +87,12 @@ fn server_name(config: &Config) -> Option<rustls::pki_types::ServerName<'static>
     name.try_into().ok()
 }
 
-impl Service<Request<Body>> for Lines {
-    type Response = Response<Body>;
-    type Error = kube::Error;
-    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        // Sending waits for its turn.
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let line = if is_watch(request.uri()) {
-            &self.watches
-        } else {
-            &self.requests
-        };
-        let line = line.clone();
-        Box::pin(async move { line.send(request).await })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
 
     use fivespot_https::{Limits, Server};
-    use http::Version;
+    use http::{Response, Version};
     use rustls::ServerConfig;
     use rustls::pki_types::PrivateKeyDer;
     use tokio::net::TcpListener;

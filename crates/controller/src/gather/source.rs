@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fivespot_capi::{Contract, Reference, version};
+use fivespot_clock::after;
 use fivespot_plan::{Fact, Freshness, Unknown};
 use jiff::SignedDuration;
 use kube::api::ApiResource;
@@ -16,7 +17,6 @@ use crate::feed::{Feed, Health};
 use crate::ledger::{Version, Written};
 use crate::memo::Memo;
 use crate::port::Address;
-use crate::queue::after;
 use crate::shape::Shape;
 use crate::shared::{Recent, Wanted};
 use crate::shell::Shell;

@@ -1,55 +1,27 @@
 //! Counting the requests of a client, watches included.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use futures::future::BoxFuture;
-use http::{Method, Request, Response, Uri};
+use http::{Method, Request, Uri};
 use kube::Client;
 use kube::client::Body;
-use tower::Service;
+use tower::service_fn;
 
 use super::Metrics;
 
-/// A client whose requests are counted.
-pub(crate) struct Counted {
+/// `client`, whose requests are counted as those to `cluster`.
+pub(crate) fn counted(
     client: Client,
-    metrics: Arc<Metrics>,
+    metrics: &Arc<Metrics>,
     cluster: &'static str,
-}
-
-impl Counted {
-    /// `client`, whose requests are counted as those to `cluster`.
-    pub(crate) fn client(
-        client: Client,
-        metrics: &Arc<Metrics>,
-        cluster: &'static str,
-    ) -> Client {
-        let namespace = client.default_namespace().to_owned();
-        let counted = Self {
-            client,
-            metrics: metrics.clone(),
-            cluster,
-        };
-        Client::new(counted, namespace)
-    }
-}
-
-impl Service<Request<Body>> for Counted {
-    type Response = Response<Body>;
-    type Error = kube::Error;
-    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        // Sending waits for its turn.
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let metrics = metrics.clone();
+    // Ready at any time: sending waits for its turn.
+    let service = service_fn(move |request: Request<Body>| {
         let (verb, resource) = asked(request.method(), request.uri());
-        let (metrics, cluster) = (self.metrics.clone(), self.cluster);
-        let client = self.client.clone();
-        Box::pin(async move {
+        let (client, metrics) = (client.clone(), metrics.clone());
+        async move {
             let answer = client.send(request).await;
             let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
             metrics.requested(&[
@@ -59,8 +31,9 @@ impl Service<Request<Body>> for Counted {
                 ("code", code.to_string()),
             ]);
             answer
-        })
-    }
+        }
+    });
+    Client::new(service, namespace)
 }
 
 /// Whether the answer is a stream that goes on until somebody ends it.
