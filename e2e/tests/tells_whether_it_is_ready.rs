@@ -89,7 +89,7 @@ async fn nobody_is_ready_while_the_server_is_away() {
     let instruments = operator.instruments();
     assert_eq!(readiness(instruments).0, 200);
 
-    gate.set_shut(true);
+    gate.shut();
     // Whoever waits for news hears of the end when there is some.
     let priority = json!({"spec": {"priority": 7}});
     cluster.patch(&machine_path("worker"), &priority).await;
@@ -103,7 +103,7 @@ async fn nobody_is_ready_while_the_server_is_away() {
     // To start it anew would mend nothing.
     assert_eq!(told("/healthz").code, 200);
 
-    gate.set_shut(false);
+    gate.open();
     let limit = cluster.within(SignedDuration::from_mins(2));
     cluster.pass_until(limit).await;
     assert_eq!(

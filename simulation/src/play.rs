@@ -209,11 +209,13 @@ impl Theatre {
                     self.stage.offset.set(SignedDuration::from_secs(seconds));
                 }
                 Happening::CutOff(whom, is_cut_off) => {
-                    if let Some(post) = self.posts.get(whom) {
-                        post.gate.set_shut(is_cut_off);
-                    }
                     if is_cut_off {
                         self.count("CutOff");
+                    }
+                    match self.posts.get(whom) {
+                        Some(post) if is_cut_off => post.gate.shut(),
+                        Some(post) => post.gate.open(),
+                        None => {}
                     }
                 }
             }

@@ -13,9 +13,14 @@ use crate::{Asked, Delivery, Fate, Opening, Proxy};
 pub struct Gate(Arc<AtomicBool>);
 
 impl Gate {
-    /// Shuts it, or opens it again.
-    pub fn set_shut(&self, is_shut: bool) {
-        self.0.store(is_shut, Ordering::Relaxed);
+    /// Shuts it; a gate that is shut stays so.
+    pub fn shut(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Opens it again; a gate that is open stays so.
+    pub fn open(&self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 
     /// Whether it is shut.
