@@ -10,12 +10,13 @@ use serde_json::Value;
 use crate::Key;
 use crate::failure;
 use crate::gather::View;
+use crate::kind::{cache_name, config_map, node, pod, scheduled_machine};
 use crate::ledger::{Version, Written};
 use crate::memo::Memo;
 use crate::metrics::Metrics;
 use crate::observe::StepTaken;
 use crate::port::{Address, Port};
-use crate::shell::{Shell, cache_name, config_map, node, pod, scheduled_machine};
+use crate::shell::Shell;
 use crate::workload::{Link, pods_of};
 
 /// How a list of actions ended.

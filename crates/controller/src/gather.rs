@@ -18,10 +18,11 @@ use serde_json::Value;
 
 use crate::Key;
 use crate::failure;
+use crate::kind::cluster_api;
 use crate::latest::not_before;
 use crate::memo::Memo;
 use crate::shape::Shape;
-use crate::shell::{Shell, cluster_api};
+use crate::shell::Shell;
 pub(crate) use source::Answer;
 use source::Source;
 

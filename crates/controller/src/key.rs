@@ -1,10 +1,18 @@
 //! What work is queued by.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// Namespace and name of one ScheduledMachine. Printed as `namespace/name`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+///
+/// A clone is a pointer: caches, indices and the queue keep some twenty of each.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Arc<Named>);
+
+/// What a [`Key`] is made of.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Named {
     /// The namespace.
     pub namespace: String,
     /// The name.
@@ -14,10 +22,24 @@ pub struct Key {
 impl Key {
     /// The key of `name` in `namespace`.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self {
+        Self(Arc::new(Named {
             namespace: namespace.into(),
             name: name.into(),
-        }
+        }))
+    }
+}
+
+impl Deref for Key {
+    type Target = Named;
+
+    fn deref(&self) -> &Named {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
     }
 }
 

@@ -59,12 +59,17 @@ impl Ledger {
     ) -> bool {
         self.writes
             .retain(|(cache, object), written| !has_seen(cache, object, written));
-        self.writes.is_empty()
+        let is_settled = self.writes.is_empty();
+        if is_settled {
+            // An empty map keeps a node for eleven entries, and there is one for each machine.
+            self.writes = BTreeMap::new();
+        }
+        is_settled
     }
 
     /// Forgets everything: a live read has just shown the present.
     pub(crate) fn clear(&mut self) {
-        self.writes.clear();
+        self.writes = BTreeMap::new();
     }
 }
 

@@ -18,8 +18,9 @@ use crate::shell::Shell;
 /// How often an object is looked at that no watch shows.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
 
-/// How long ago a live look may be for a machine to be made without another one.
-const RECENT: SignedDuration = SignedDuration::from_mins(2);
+/// How long ago a live look may be for a machine to be made without another one: longer than an
+/// edge takes at which thousands are made, of which the last one was looked at first.
+const RECENT: SignedDuration = SignedDuration::from_mins(15);
 
 /// How often one pass may look again because the world has moved or a step has failed.
 const ROUNDS: usize = 8;
@@ -179,9 +180,7 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
     };
     note_success(shell, key, &plan);
     if is_made(&plan) {
-        // What became of it is told when others have been made that are due.
-        shell.desk(key, |desk| desk.waiting_since = Some(view.now));
-        return Round::Ended(Outcome::Made { wake: plan.wake });
+        return made(shell, key, view, &plan);
     }
     let version = version.or_else(|| view.object.metadata.resource_version.clone());
     if let Some(status) = &plan.status {
@@ -292,6 +291,16 @@ fn confirm(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Round {
 fn is_still_empty(shell: &Shell, key: &Key, view: &View) -> bool {
     let found_empty = shell.desk(key, |desk| desk.found_empty);
     found_empty.is_some_and(|looked| after(looked, RECENT) >= view.now)
+}
+
+/// Ends the pass that made a machine: what became of it is told when others have been made that
+/// are due.
+fn made(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Round {
+    shell.desk(key, |desk| {
+        desk.waiting_since = Some(view.now);
+        desk.found_empty = None;
+    });
+    Round::Ended(Outcome::Made { wake: plan.wake })
 }
 
 /// Whether the plan makes a machine.

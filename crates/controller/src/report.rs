@@ -11,11 +11,12 @@ use kube::api::ApiResource;
 use serde_json::{Map, Value, json};
 
 use crate::gather::View;
+use crate::kind::{cache_name, scheduled_machine};
 use crate::ledger::{Version, Written};
 use crate::memo::Memo;
 use crate::port::Address;
 use crate::queue::Outcome;
-use crate::shell::{Shell, cache_name, scheduled_machine};
+use crate::shell::Shell;
 use crate::{Key, Transition, failure};
 
 /// How writing a status ended.

@@ -8,9 +8,7 @@ use fivespot_capi::Reference;
 use fivespot_clock::Clock;
 use futures::future::{BoxFuture, FutureExt as _, abortable};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{Api, ApiResource};
-use kube::core::GroupVersionKind;
 use kube::runtime::watcher;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -20,6 +18,7 @@ use crate::definitions::follow_definitions;
 use crate::desk::Desk;
 use crate::feed::{Feed, Health, Task};
 use crate::gather::Answer;
+use crate::kind::{cache_name, scheduled_machine};
 use crate::metrics::{Metrics, counted};
 use crate::port::Port;
 use crate::queue::Backoff;
@@ -59,7 +58,8 @@ struct Tables {
     /// The caches, by their names.
     feeds: BTreeMap<String, Arc<Feed>>,
     workloads: BTreeMap<Key, Arc<Workload>>,
-    desks: BTreeMap<Key, Desk>,
+    /// Boxed, because a map keeps room for twice as many as there are.
+    desks: BTreeMap<Key, Box<Desk>>,
     /// Who asked for a kind of this group that was not served.
     unserved: BTreeMap<String, BTreeSet<Key>>,
 }
@@ -432,8 +432,12 @@ impl Shell {
         }
     }
 
-    /// Wakes every ScheduledMachine that this instance may act on.
+    /// Wakes every ScheduledMachine that this instance may act on from now on. What it has looked
+    /// at before counts no more: another may have acted since.
     pub(crate) fn wake_own(&self) {
+        for desk in self.tables().desks.values_mut() {
+            desk.found_empty = None;
+        }
         let keys = self.scheduled_machines.store.keys();
         self.wake_keys(keys.into_iter().filter(|key| self.tenure.covers(key)));
     }
@@ -458,71 +462,5 @@ impl Shell {
     }
 }
 
-/// The name of the cache of a kind of the management cluster.
-pub(crate) fn cache_name(resource: &ApiResource) -> String {
-    format!(
-        "{}.{}/{}",
-        resource.plural, resource.group, resource.version
-    )
-}
-
-/// ScheduledMachines, as a kind.
-pub(crate) fn scheduled_machine() -> ApiResource {
-    ApiResource {
-        group: name::GROUP.to_owned(),
-        version: name::VERSION.to_owned(),
-        api_version: name::API_VERSION.to_owned(),
-        kind: name::KIND.to_owned(),
-        plural: name::PLURAL.to_owned(),
-    }
-}
-
-/// Clusters or Machines of Cluster API, as a kind.
-pub(crate) fn cluster_api(contract: fivespot_capi::Contract, kind: &str) -> ApiResource {
-    let group = fivespot_capi::version::GROUP;
-    ApiResource::from_gvk(&GroupVersionKind::gvk(group, contract.name(), kind))
-}
-
-/// Nodes, as a kind.
-pub(crate) fn node() -> ApiResource {
-    ApiResource::erase::<Node>(&())
-}
-
-/// ConfigMaps, as a kind.
-pub(crate) fn config_map() -> ApiResource {
-    ApiResource::erase::<ConfigMap>(&())
-}
-
-/// Pods, as a kind.
-pub(crate) fn pod() -> ApiResource {
-    ApiResource::erase::<Pod>(&())
-}
-
 #[cfg(test)]
-mod tests {
-    use fivespot_capi::Contract;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn after_an_upgrade_only_the_newer_version_is_watched() {
-        let silent = tower::service_fn(|_: http::Request<kube::client::Body>| {
-            std::future::pending::<
-                Result<http::Response<kube::client::Body>, std::convert::Infallible>,
-            >()
-        });
-        let client = kube::Client::new(silent, "default");
-        let clock = Clock::stopped_at(jiff::Timestamp::UNIX_EPOCH);
-        let (tasks, _started) = tokio::sync::mpsc::unbounded_channel();
-        let shell = Arc::new(Shell::new(Options::new(client, clock), tasks));
-        let [old, new] = [Contract::V1Beta1, Contract::V1Beta2]
-            .map(|contract| cluster_api(contract, "Machine"));
-        for resource in [&old, &new] {
-            shell.feed(resource, Shape::Machine);
-        }
-        shell.leave_versions(&new.group, &new.version);
-        assert!(shell.cache(&cache_name(&old)).is_none());
-        assert!(shell.cache(&cache_name(&new)).is_some());
-        assert!(shell.cache(&shell.scheduled_machines.name).is_some());
-    }
-}
+mod tests;

@@ -24,7 +24,7 @@ pub(crate) struct Object {
     /// Who is to be woken when it changes.
     pub(crate) wakes: Vec<Target>,
     /// What it can be found by, besides its name.
-    terms: Vec<String>,
+    terms: Box<[Arc<str>]>,
 }
 
 /// Who is concerned by an object.
@@ -57,7 +57,7 @@ impl Object {
             version: Version::new(version),
             text: value.to_string().into_boxed_str(),
             wakes,
-            terms,
+            terms: terms.into_iter().map(Arc::from).collect(),
         }
     }
 
@@ -92,7 +92,8 @@ pub(crate) struct Store(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     objects: BTreeMap<Key, Arc<Object>>,
-    index: BTreeMap<String, BTreeSet<Key>>,
+    /// What can be found by a term: the terms of one machine find one object each.
+    index: BTreeSet<(Arc<str>, Key)>,
     parts: BTreeMap<Part, Progress>,
 }
 
@@ -201,8 +202,11 @@ impl Store {
     /// The keys of the objects that can be found by `term`.
     pub(crate) fn found_by(&self, term: &str) -> Vec<Key> {
         let state = self.state();
-        let found = state.index.get(term).into_iter().flatten();
-        found.cloned().collect()
+        let found = state.index.range((Arc::from(term), Key::new("", ""))..);
+        found
+            .take_while(|(of, _)| **of == *term)
+            .map(|(_, key)| key.clone())
+            .collect()
     }
 
     /// Whether the part that covers `namespace` has been listed at least once.
@@ -262,18 +266,10 @@ impl State {
             None => self.objects.remove(key),
         };
         for term in old.iter().flat_map(|old| &old.terms) {
-            if let Some(found) = self.index.get_mut(term) {
-                found.remove(key);
-                if found.is_empty() {
-                    self.index.remove(term);
-                }
-            }
+            self.index.remove(&(term.clone(), key.clone()));
         }
         for term in new.iter().flat_map(|new| &new.terms) {
-            self.index
-                .entry(term.clone())
-                .or_default()
-                .insert(key.clone());
+            self.index.insert((term.clone(), key.clone()));
         }
         match (&old, &new) {
             (Some(old), Some(new)) if old.is_same_but_for_its_version(new) => {

@@ -16,10 +16,11 @@ use tokio::sync::Notify;
 
 use crate::failure;
 use crate::feed::{Feed, Task};
+use crate::kind::{config_map, node, pod};
 use crate::metrics::counted;
 use crate::port::Port;
 use crate::shape::Shape;
-use crate::shell::{Shell, config_map, node, pod};
+use crate::shell::Shell;
 use crate::watch::{Course, follow, rest};
 use crate::{Key, NodeAccess, kubeconfig};
 

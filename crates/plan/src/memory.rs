@@ -4,6 +4,7 @@
 //! counts the ten minutes of a stalled removal anew. Nothing that matters is only here.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use fivespot_capi::Meta;
 use jiff::{SignedDuration, Timestamp};
@@ -21,7 +22,8 @@ const STALE: SignedDuration = SignedDuration::from_mins(1);
 /// What is remembered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
-    fingerprint: Vec<(String, String)>,
+    /// Of the uids and versions of what was there.
+    fingerprint: u64,
     changed_at: Option<Timestamp>,
     generation: Option<i64>,
     refusals: BTreeMap<String, Refusal>,
@@ -182,20 +184,18 @@ pub(crate) fn after(now: Timestamp, pause: SignedDuration) -> Timestamp {
 }
 
 /// The uids and versions of the three objects; none while one could not be read.
-fn fingerprint(seen: &Seen) -> Option<Vec<(String, String)>> {
-    let of = |meta: &Meta| (meta.uid.clone(), meta.resource_version.clone());
-    let machine = seen.machine.known()?.as_ref().map(|found| of(&found.meta));
-    let mut all: Vec<_> = machine.into_iter().collect();
-    for sighting in seen.bootstrap.iter().chain(&seen.infrastructure) {
-        all.extend(
-            sighting
-                .found
-                .known()?
-                .as_ref()
-                .map(|found| of(&found.meta)),
-        );
+fn fingerprint(seen: &Seen) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    let mut note = |meta: &Meta| (&meta.uid, &meta.resource_version).hash(&mut hasher);
+    if let Some(machine) = seen.machine.known()? {
+        note(&machine.meta);
     }
-    Some(all)
+    for sighting in seen.bootstrap.iter().chain(&seen.infrastructure) {
+        if let Some(found) = sighting.found.known()? {
+            note(&found.meta);
+        }
+    }
+    Some(hasher.finish())
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use super::NotYet;
 use super::source::Source;
 use crate::Key;
 use crate::failure;
+use crate::kind;
 use crate::port::{Address, Port};
-use crate::shell;
 use crate::workload::{self, Link, on_node, pods_of};
 
 /// What is seen of the Node that `places` names, if it names one.
@@ -98,7 +98,7 @@ impl Near<'_> {
     }
 
     async fn live(&self, port: &Port) -> Workload {
-        let pods = shell::pod();
+        let pods = kind::pod();
         let all = Address {
             resource: &pods,
             namespace: None,
@@ -151,7 +151,7 @@ impl Near<'_> {
         if let Fact::Known(known) = self.source.memo.get(&cache, &key) {
             return agent_config(Fact::Known(known));
         }
-        let resource = shell::config_map();
+        let resource = kind::config_map();
         let at = Address {
             resource: &resource,
             namespace: Some(&key.namespace),
@@ -175,7 +175,7 @@ impl Near<'_> {
         if let Fact::Known(known) = self.source.memo.get(&cache, &name) {
             return Ok(known);
         }
-        let resource = shell::node();
+        let resource = kind::node();
         let at = Address {
             resource: &resource,
             namespace: None,

@@ -17,7 +17,7 @@ fn queue<G>() -> Queue<G> {
 fn taken<G>(queue: &mut Queue<G>, now: Timestamp) -> Vec<String> {
     let mut names = Vec::new();
     while let Some((key, _)) = queue.take(now) {
-        names.push(key.name);
+        names.push(key.name.clone());
     }
     names
 }
@@ -213,7 +213,7 @@ fn of_keys_that_are_due_together_the_lower_rank_comes_first() {
         queue.finish(&key, Outcome::Done { wake: Some(edge) }, at(0));
     }
     let order: Vec<String> = std::iter::from_fn(|| queue.take(edge))
-        .map(|(key, _)| key.name)
+        .map(|(key, _)| key.name.clone())
         .collect();
     assert_eq!(order, ["d", "b", "a", "c"]);
 }

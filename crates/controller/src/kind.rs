@@ -1,0 +1,45 @@
+//! The kinds that are watched and written, whatever is in the cluster.
+
+use fivespot_api::name;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use kube::api::{ApiResource, GroupVersionKind};
+
+/// The name of the cache of a kind of the management cluster.
+pub(crate) fn cache_name(resource: &ApiResource) -> String {
+    format!(
+        "{}.{}/{}",
+        resource.plural, resource.group, resource.version
+    )
+}
+
+/// ScheduledMachines, as a kind.
+pub(crate) fn scheduled_machine() -> ApiResource {
+    ApiResource {
+        group: name::GROUP.to_owned(),
+        version: name::VERSION.to_owned(),
+        api_version: name::API_VERSION.to_owned(),
+        kind: name::KIND.to_owned(),
+        plural: name::PLURAL.to_owned(),
+    }
+}
+
+/// Clusters or Machines of Cluster API, as a kind.
+pub(crate) fn cluster_api(contract: fivespot_capi::Contract, kind: &str) -> ApiResource {
+    let group = fivespot_capi::version::GROUP;
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, contract.name(), kind))
+}
+
+/// Nodes, as a kind.
+pub(crate) fn node() -> ApiResource {
+    ApiResource::erase::<Node>(&())
+}
+
+/// ConfigMaps, as a kind.
+pub(crate) fn config_map() -> ApiResource {
+    ApiResource::erase::<ConfigMap>(&())
+}
+
+/// Pods, as a kind.
+pub(crate) fn pod() -> ApiResource {
+    ApiResource::erase::<Pod>(&())
+}

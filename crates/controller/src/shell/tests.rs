@@ -1,0 +1,41 @@
+use fivespot_capi::Contract;
+
+use super::*;
+use crate::kind::cluster_api;
+
+/// A shell whose server never answers.
+fn shell() -> Arc<Shell> {
+    let silent = tower::service_fn(|_: http::Request<kube::client::Body>| {
+        std::future::pending::<
+            Result<http::Response<kube::client::Body>, std::convert::Infallible>,
+        >()
+    });
+    let client = kube::Client::new(silent, "default");
+    let clock = Clock::stopped_at(jiff::Timestamp::UNIX_EPOCH);
+    let (tasks, _) = tokio::sync::mpsc::unbounded_channel();
+    Arc::new(Shell::new(Options::new(client, clock), tasks))
+}
+
+#[tokio::test]
+async fn an_instance_that_takes_over_again_does_not_go_by_what_it_saw_before() {
+    let shell = shell();
+    let key = Key::new("default", "worker");
+    let seen = shell.clock.now();
+    shell.desk(&key, |desk| desk.found_empty = Some(seen));
+    shell.wake_own();
+    assert_eq!(shell.desk(&key, |desk| desk.found_empty), None);
+}
+
+#[tokio::test]
+async fn after_an_upgrade_only_the_newer_version_is_watched() {
+    let shell = shell();
+    let [old, new] = [Contract::V1Beta1, Contract::V1Beta2]
+        .map(|contract| cluster_api(contract, "Machine"));
+    for resource in [&old, &new] {
+        shell.feed(resource, Shape::Machine);
+    }
+    shell.leave_versions(&new.group, &new.version);
+    assert!(shell.cache(&cache_name(&old)).is_none());
+    assert!(shell.cache(&cache_name(&new)).is_some());
+    assert!(shell.cache(&shell.scheduled_machines.name).is_some());
+}
