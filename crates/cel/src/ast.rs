@@ -30,7 +30,8 @@ pub(crate) enum Kind {
         test: bool,
     },
     Call {
-        target: Option<Box<Expr>>,
+        /// Shared where a macro has it twice.
+        target: Option<Arc<Expr>>,
         function: Function,
         args: Vec<Expr>,
     },

@@ -4,7 +4,7 @@ mod aggregate;
 mod call;
 mod literals;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::ast::{Expr, Kind};
 use crate::error::{Checked, CompileError, CompileErrors};
@@ -20,15 +20,21 @@ pub(crate) struct Tree {
     pub(crate) root: Expr,
     pub(crate) types: Vec<Type>,
     pub(crate) references: References,
-    /// The patterns that have been looked at, kept so that planning finds them.
-    #[expect(dead_code, reason = "they live as long as this does")]
-    patterns: Vec<Pattern>,
+    /// The patterns among the literals, by expression id.
+    patterns: Vec<(usize, Pattern)>,
 }
 
 impl Tree {
     /// The type of the whole expression.
     pub(crate) fn output(&self) -> &Type {
         self.types.get(self.root.id).unwrap_or(&Type::Error)
+    }
+
+    /// The pattern that a literal was found to be.
+    pub(crate) fn pattern(&self, literal: &Expr) -> Option<&Pattern> {
+        let mut patterns = self.patterns.iter();
+        let found = patterns.find(|(id, _)| *id == literal.id);
+        found.map(|(_, pattern)| pattern)
     }
 
     /// What is left to know where no program can be made.
@@ -259,7 +265,7 @@ impl Checker<'_> {
         if test {
             Type::Bool
         } else {
-            self.substitutions.apply(&ty)
+            self.substitutions.applied(ty)
         }
     }
 
@@ -282,7 +288,7 @@ impl Checker<'_> {
 
     fn field(&mut self, at: usize, operand: &Expr, field: &str, optional: bool) -> Type {
         self.check(operand);
-        let operand = self.substitutions.apply(&self.ty(operand));
+        let operand = self.substitutions.applied(self.ty(operand));
         let (target, was_optional) = match operand {
             Type::Optional(inner) => ((*inner).clone(), true),
             other => (other, false),
@@ -304,13 +310,16 @@ impl Checker<'_> {
             Type::Dyn | Type::Error => Type::Dyn,
             other => self.without_fields(at, other),
         };
-        if was_optional || optional {
-            Type::optional(ty)
-        } else {
-            ty
+        match ty {
+            Type::Dyn if was_optional || optional => OPTIONAL_DYN.clone(),
+            ty if was_optional || optional => Type::optional(ty),
+            ty => ty,
         }
     }
 }
+
+/// What is read from objects of no declared type where it may be absent.
+static OPTIONAL_DYN: LazyLock<Type> = LazyLock::new(|| Type::optional(Type::Dyn));
 
 fn literal_type(value: &Value<'_>) -> Type {
     match value {

@@ -26,7 +26,7 @@ mod time;
 mod url;
 
 use std::ops::Deref;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 pub use foreign::LibraryValue;
 
@@ -195,8 +195,8 @@ pub(crate) struct Overload {
     /// A method's receiver comes first.
     pub(crate) params: Vec<Type>,
     pub(crate) result: Type,
-    /// How many type parameters there are.
-    pub(crate) type_params: usize,
+    /// The names of the type parameters, in the order in which they come first.
+    pub(crate) type_params: Vec<Arc<str>>,
     since: u32,
     pub(crate) run: Run,
 }
@@ -274,11 +274,10 @@ static FUNCTIONS: LazyLock<OwnKeys<&'static str, Vec<Overload>>> = LazyLock::new
     for library in LIBRARIES {
         for row in library.rows {
             let (params, result) = signature(row.signature);
-            let mut names = Vec::new();
+            let mut type_params = Vec::new();
             for ty in params.iter().chain([&result]) {
-                ty.name_params(&mut names);
+                ty.name_params(&mut type_params);
             }
-            let type_params = names.len();
             functions.entry(row.function).or_default().push(Overload {
                 function: row.function,
                 id: row.id,

@@ -74,7 +74,7 @@ pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr>
         args,
     } = call;
     let Some(count) = variables(builder.dialect, name, args.len()) else {
-        let (target, function) = (Some(Box::new(target)), Function::of(name));
+        let (target, function) = (Some(Arc::new(target)), Function::of(name));
         return builder.node(
             at,
             Kind::Call {
@@ -314,7 +314,7 @@ impl MacroCall<'_> {
             var2: None,
         };
         let keys = mapped.list(builder, args)?;
-        let input = Some(Box::new(builder.ident(at, &name)?));
+        let input = Some(Arc::new(builder.ident(at, &name)?));
         let function = list_ext::SORT_BY_KEYS.into();
         let sorted = builder.node(
             at,
@@ -334,8 +334,9 @@ impl MacroCall<'_> {
             return Ok(self.target);
         };
         let at = self.at;
-        let method = |builder: &mut Builder, target: Expr, name: &'static str| {
-            let target = Some(Box::new(target));
+        let target = Arc::new(self.target);
+        let method = |builder: &mut Builder, name: &'static str| {
+            let target = Some(Arc::clone(&target));
             builder.node(
                 at,
                 Kind::Call {
@@ -345,8 +346,8 @@ impl MacroCall<'_> {
                 },
             )
         };
-        let present = method(builder, self.target.clone(), "hasValue")?;
-        let value = method(builder, self.target, "value")?;
+        let present = method(builder, "hasValue")?;
+        let value = method(builder, "value")?;
         let bound = bind(builder, at, (self.var, value), body)?;
         let some = match self.name {
             "optMap" => builder.call(at, "optional.of", vec![bound])?,

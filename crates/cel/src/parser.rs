@@ -4,8 +4,6 @@ mod builder;
 mod primary;
 mod recovery;
 
-use std::sync::Arc;
-
 use crate::ast::{Expr, Kind, operator};
 use crate::error::CompileErrors;
 use crate::lexer::{self, Token, TokenKind};
@@ -376,7 +374,7 @@ impl<'s> Parser<'s> {
         let field = self.name();
         if optional {
             let field_at = at + 1;
-            let name = Value::String(Arc::<str>::from(field).into());
+            let name = Value::String(self.builder.name(field).into());
             let field = self.builder.literal(field_at, name)?;
             return self.builder.call(
                 at,
@@ -385,7 +383,7 @@ impl<'s> Parser<'s> {
             );
         }
         let Some(open) = self.eat("(") else {
-            let (operand, field) = (Box::new(operand), Arc::from(field));
+            let (operand, field) = (Box::new(operand), self.builder.name(field));
             return self.builder.node(
                 at,
                 Kind::Select {

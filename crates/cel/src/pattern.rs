@@ -322,6 +322,22 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_answers_alike_however_often_it_is_asked_and_however_long_the_text_is() {
+        // The last two get no table.
+        let patterns = ["^[a-z]+$", "b*", "^([^/]{1,253}/)?[^/]+$", r"a\b"];
+        for pattern in patterns {
+            let pattern = Pattern::new(pattern).unwrap();
+            let wanted = regex::Regex::new(pattern.as_str()).unwrap();
+            for round in 0..50 {
+                for text in ["a", "A", "a/b", "é", "a/a/a", &"a".repeat(300 + round)] {
+                    let found = pattern.is_match(text);
+                    assert_eq!(found, wanted.is_match(text), "{pattern:?} in {text:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn what_go_refuses_is_refused() {
         let rows = [
             ("(", "error parsing regexp: missing closing ): `(`"),

@@ -151,38 +151,47 @@ impl Planner<'_> {
             }) => (overloads.clone(), *receiver),
             _ => (Overloads::default(), false),
         };
-        let mut nodes = Vec::with_capacity(args.len() + 1);
-        for arg in target.filter(|_| receiver).into_iter().chain(args) {
-            nodes.push(self.node(arg)?);
-        }
-        match function {
-            operator::AND => return Ok(Node::And(nodes)),
-            operator::OR => return Ok(Node::Or(nodes)),
-            _ => {}
-        }
-        if function == operator::CONDITIONAL {
-            return Ok(match <[Node; 3]>::try_from(nodes) {
-                Ok(parts) => Node::Attribute(Attribute {
+        let target = target.filter(|_| receiver);
+        match (function, args) {
+            (operator::AND, _) => return Ok(Node::And(self.nodes(target, args)?)),
+            (operator::OR, _) => return Ok(Node::Or(self.nodes(target, args)?)),
+            (operator::CONDITIONAL, [condition, yes, no]) => {
+                let parts = [self.node(condition)?, self.node(yes)?, self.node(no)?];
+                return Ok(Node::Attribute(Attribute {
                     root: Root::conditional(parts, args),
                     qualifiers: Vec::new(),
                     test: false,
-                }),
-                Err(_) => Node::Const(Value::Null),
-            });
-        }
-        if !is_paired(function) {
-            return self.function(function, overloads, nodes);
-        }
-        match <[Node; 2]>::try_from(nodes) {
-            Ok(sides) => {
-                let [_, index] = &sides;
-                if is_lookup(function) && !args.last().is_some_and(is_dynamic) {
-                    refuse_qualifier(index)?;
-                }
-                self.binary(function, overloads, sides)
+                }));
             }
-            Err(nodes) => self.function(function, overloads, nodes),
+            (operator::NOT_STRICTLY_FALSE, [argument]) => {
+                let argument = Box::new(self.node(argument)?);
+                return Ok(Node::NotFalse { argument });
+            }
+            _ => {}
         }
+        let sides = match (target, args) {
+            (Some(left), [right]) | (None, [left, right]) => Some((left, right)),
+            _ => None,
+        };
+        if let Some((left, right)) = sides.filter(|_| is_paired(function)) {
+            let sides = [self.node(left)?, self.node(right)?];
+            if is_lookup(function) && !is_dynamic(right) {
+                let [_, index] = &sides;
+                refuse_qualifier(index)?;
+            }
+            return self.binary(function, overloads, sides);
+        }
+        let nodes = self.nodes(target, args)?;
+        let known = args.last().and_then(|last| self.tree.pattern(last));
+        self.function((function, known), overloads, nodes)
+    }
+
+    fn nodes(&mut self, target: Option<&Expr>, args: &[Expr]) -> Planned<Vec<Node>> {
+        let mut nodes = Vec::with_capacity(args.len() + usize::from(target.is_some()));
+        for expr in target.into_iter().chain(args) {
+            nodes.push(self.node(expr)?);
+        }
+        Ok(nodes)
     }
 
     fn binary(
@@ -206,7 +215,7 @@ impl Planner<'_> {
                 let key = match index {
                     Node::Const(Value::String(name)) => Key::Name(Name::new(name)),
                     Node::Const(value) => Key::Const(value),
-                    other => Key::Computed(other),
+                    other => Key::Computed(Box::new(other)),
                 };
                 Node::Attribute(qualified(operand, Qualifier { key, optional }))
             }
@@ -215,23 +224,17 @@ impl Planner<'_> {
                 unwrap: function == "orValue",
             },
             operator::IN if overload == Some("in_list") => member(overloads, sides),
-            _ => self.function(function, overloads, sides.into())?,
+            _ => self.function((function, None), overloads, sides.into())?,
         })
     }
 
+    /// `known` is the pattern that the last argument is, if it has been looked at.
     fn function(
         &mut self,
-        function: &str,
+        (function, known): (&str, Option<&Pattern>),
         overloads: Overloads,
-        mut args: Vec<Node>,
+        args: Vec<Node>,
     ) -> Planned<Node> {
-        if function == operator::NOT_STRICTLY_FALSE
-            && let Some(argument) = args.pop()
-        {
-            return Ok(Node::NotFalse {
-                argument: Box::new(argument),
-            });
-        }
         if let ([first, ..], [Node::Const(value)]) = (&*overloads, &*args)
             && is_conversion(first.function)
         {
@@ -242,7 +245,7 @@ impl Planner<'_> {
             .first()
             .map_or(function, |overload| overload.function);
         let formula = Formula::of(name, single(&overloads));
-        let way = way((name, formula), &overloads, &args)?;
+        let way = way((name, formula, known), &overloads, &args)?;
         let adds = matches!(function, operator::ADD | operator::MAP_INSERT);
         let accumulator = match args.first() {
             Some(Node::Attribute(Attribute {
@@ -316,14 +319,17 @@ impl Planner<'_> {
 
 /// How a call of these overloads comes to its result.
 fn way(
-    (function, formula): (&str, Formula),
+    (function, formula, known): (&str, Formula, Option<&Pattern>),
     overloads: &[&'static Overload],
     args: &[Node],
 ) -> Planned<Way> {
     if let (Some(run), Some(Node::Const(source @ Value::String(text)))) =
         (compiled(function), args.get(1))
     {
-        let pattern = Pattern::new(text).map_err(RunError::text)?;
+        let pattern = match known.filter(|_| args.len() == 2) {
+            Some(known) => known.clone(),
+            None => Pattern::new(text).map_err(RunError::text)?,
+        };
         let size = source.cost_size();
         return Ok(match (function, formula, args) {
             ("matches", Formula::Pattern, [_, _]) => Way::Matches { pattern, size },

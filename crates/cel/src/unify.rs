@@ -25,11 +25,35 @@ fn name_of(number: usize) -> Arc<str> {
     Arc::from(format!("_var{number}"))
 }
 
+fn numbered(number: usize) -> Arc<str> {
+    let name = NAMES.get(number).cloned();
+    name.unwrap_or_else(|| name_of(number))
+}
+
+/// What the type parameters of an overload are called in one call of it.
+struct Names<'o> {
+    /// As the overload calls them, in the order of their numbers.
+    declared: &'o [Arc<str>],
+    /// The number of the first.
+    first: usize,
+}
+
+impl Names<'_> {
+    fn rename(&self, ty: &Type) -> Type {
+        match ty {
+            Type::Param(name) => {
+                let at = self.declared.iter().position(|known| known == name);
+                Type::Param(numbered(self.first + at.unwrap_or_default()))
+            }
+            other => other.map_inner(&mut |inner| self.rename(inner)),
+        }
+    }
+}
+
 impl Substitutions {
     /// A type parameter that nothing is known of.
     pub(crate) fn fresh(&mut self) -> Type {
-        let name = NAMES.get(self.fresh).cloned();
-        let name = name.unwrap_or_else(|| name_of(self.fresh));
+        let name = numbered(self.fresh);
         self.fresh += 1;
         Type::Param(name)
     }
@@ -37,24 +61,36 @@ impl Substitutions {
     /// The type of a call of `overload` with arguments of the types `given`; nothing if they
     /// cannot be passed, and then nothing that was learned in the attempt is kept.
     pub(crate) fn called(&mut self, overload: &Overload, given: &[Type]) -> Option<Type> {
-        let Overload { params, result, .. } = overload;
+        let Overload {
+            params,
+            result,
+            type_params,
+            ..
+        } = overload;
+        // The names of parameters are counted, and errors show them.
+        let names = Names {
+            declared: type_params,
+            first: self.fresh,
+        };
+        self.fresh += type_params.len();
         let mut pairs = given.iter().zip(params);
         if pairs.any(|(given, wanted)| differ(given, wanted)) {
-            // The names of parameters are counted, and errors show them.
-            self.fresh += overload.type_params;
             return None;
         }
-        if overload.type_params == 0 {
+        if type_params.is_empty() {
             return self.all_assignable(given, params).then(|| result.clone());
         }
-        let mut renamed = Vec::with_capacity(overload.type_params);
-        let params: Vec<Type> = params
-            .iter()
-            .map(|param| self.rename(param, &mut renamed))
-            .collect();
-        let result = self.rename(result, &mut renamed);
-        self.all_assignable(given, &params)
-            .then(|| self.apply(&result))
+        let mark = self.undo.len();
+        let fits = given.len() == params.len()
+            && given
+                .iter()
+                .zip(params)
+                .all(|(given, wanted)| match wanted {
+                    whole if !whole.has_params() => self.unify(given, whole),
+                    wanted => self.unify(given, &names.rename(wanted)),
+                });
+        self.settle(mark, fits)
+            .then(|| self.applied(names.rename(result)))
     }
 
     /// The one type that values of both types have, if they may have one.
@@ -76,22 +112,6 @@ impl Substitutions {
             .then(|| more_general(second, first))
     }
 
-    fn rename(&mut self, ty: &Type, renamed: &mut Vec<(Arc<str>, Type)>) -> Type {
-        match ty {
-            Type::Param(name) => {
-                if let Some((_, known)) = renamed.iter().find(|(known, _)| known == name)
-                {
-                    known.clone()
-                } else {
-                    let fresh = self.fresh();
-                    renamed.push((Arc::clone(name), fresh.clone()));
-                    fresh
-                }
-            }
-            other => other.map_inner(&mut |inner| self.rename(inner, renamed)),
-        }
-    }
-
     /// Whether each of `given` may be passed for each of `wanted`. If not, nothing that was
     /// learned in the attempt is kept.
     pub(crate) fn all_assignable(&mut self, given: &[Type], wanted: &[Type]) -> bool {
@@ -101,11 +121,18 @@ impl Substitutions {
                 .iter()
                 .zip(wanted)
                 .all(|(given, wanted)| self.unify(given, wanted));
+        self.settle(mark, fits)
+    }
+
+    /// Keeps what was learned since `mark` if it `fits`, and else takes it back.
+    fn settle(&mut self, mark: usize, fits: bool) -> bool {
         if fits {
             self.undo.truncate(mark);
             return true;
         }
-        for (name, before) in self.undo.split_off(mark).into_iter().rev() {
+        while self.undo.len() > mark
+            && let Some((name, before)) = self.undo.pop()
+        {
             match before {
                 Some(ty) => self.bound.insert(name, ty),
                 None => self.bound.remove(&name),
@@ -126,6 +153,11 @@ impl Substitutions {
                 *ty = self.finish(ty);
             }
         }
+    }
+
+    /// [`Substitutions::apply`] to a type that is not needed as it is.
+    pub(crate) fn applied(&self, ty: Type) -> Type {
+        if ty.has_params() { self.apply(&ty) } else { ty }
     }
 
     /// The type with every bound parameter replaced.
@@ -271,9 +303,9 @@ fn says_no_more(left: &Type, right: &Type) -> bool {
 
 impl Type {
     /// Adds the names of the type parameters in it to `known`, each once.
-    pub(crate) fn name_params<'t>(&'t self, known: &mut Vec<&'t str>) {
+    pub(crate) fn name_params(&self, known: &mut Vec<Arc<str>>) {
         match self {
-            Self::Param(name) if !known.contains(&&**name) => known.push(name),
+            Self::Param(name) if !known.contains(name) => known.push(Arc::clone(name)),
             Self::List(list) => list.item.name_params(known),
             Self::Map(map) => {
                 map.key.name_params(known);

@@ -1,5 +1,6 @@
 //! Reading the JSON of policies: absent and null are alike, another type is an error.
 
+use fivespot_cel::json_field;
 use serde_json::Value;
 
 use crate::FieldError;
@@ -18,7 +19,8 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn get(self, name: &str) -> Option<&'a Value> {
-        self.value.get(name).filter(|value| !value.is_null())
+        let value = json_field(self.value.as_object()?, name);
+        value.filter(|value| !value.is_null())
     }
 
     pub(super) fn text(self, name: &str, errors: &mut Vec<FieldError>) -> &'a str {

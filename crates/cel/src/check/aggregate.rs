@@ -61,7 +61,7 @@ impl Checker<'_> {
     /// The type of a key. One of many parts is refused, so that types grow along one line
     /// only and cannot double with each nesting.
     fn key(&mut self, key: &Expr) -> Type {
-        let ty = self.substitutions.apply(&self.ty(key));
+        let ty = self.substitutions.applied(self.ty(key));
         if !ty.has_at_most(LARGEST_KEY) {
             self.report(key.at, format!("unsupported key type: {ty}"));
             return Type::Error;
@@ -72,7 +72,7 @@ impl Checker<'_> {
     pub(super) fn fold(&mut self, fold: &Fold) -> Type {
         self.check(&fold.range);
         self.check(&fold.init);
-        let range = self.substitutions.apply(&self.ty(&fold.range));
+        let range = self.substitutions.applied(self.ty(&fold.range));
         let accu = self.ty(&fold.init);
         let two = fold.var2.is_some();
         let (first, second) = match &range {
@@ -105,7 +105,7 @@ impl Checker<'_> {
         self.scopes.truncate(outer + 1);
         self.check(&fold.result);
         self.scopes.truncate(outer);
-        self.substitutions.apply(&self.ty(&fold.result))
+        self.substitutions.applied(self.ty(&fold.result))
     }
 
     fn assert(&mut self, expr: &Expr, wanted: &Type) {

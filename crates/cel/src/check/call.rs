@@ -20,7 +20,7 @@ impl Checker<'_> {
                 return Type::Error;
             };
             let ty = self.field(expr.at, operand, field, true);
-            return self.substitutions.apply(&ty);
+            return self.substitutions.applied(ty);
         }
         for arg in args {
             self.check(arg);

@@ -7,13 +7,13 @@ use crate::pattern::Pattern;
 use crate::{Dialect, RunError, Type, Value};
 
 /// Reports every literal that Kubernetes refuses, given the types of all expressions by id.
-/// Answers with the patterns among them.
+/// Answers with the patterns among them, by id.
 pub(super) fn check(
     root: &Expr,
     types: &[Type],
     dialect: Dialect,
     errors: &mut Vec<(usize, String)>,
-) -> Vec<Pattern> {
+) -> Vec<(usize, Pattern)> {
     let mut validator = Validator {
         types,
         arguments: dialect.minor() >= 29,
@@ -29,7 +29,7 @@ struct Validator<'v> {
     /// Whether arguments are looked at.
     arguments: bool,
     errors: &'v mut Vec<(usize, String)>,
-    patterns: Vec<Pattern>,
+    patterns: Vec<(usize, Pattern)>,
 }
 
 impl Validator<'_> {
@@ -95,7 +95,7 @@ impl Validator<'_> {
         let makes_sense = match (function, value) {
             ("matches", Value::String(text)) => match Pattern::new(text) {
                 Ok(pattern) => {
-                    self.patterns.push(pattern);
+                    self.patterns.push((argument.id, pattern));
                     true
                 }
                 Err(_) => false,

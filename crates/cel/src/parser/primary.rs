@@ -1,7 +1,5 @@
 //! What an expression is made of: names, literals, lists and maps.
 
-use std::sync::Arc;
-
 use super::{EXPRESSION_STARTS, Parse, Parser, SyntaxError, is_reserved, recovery};
 use crate::ast::{Entry, Expr, Function, Item, Kind};
 use crate::lexer::TokenKind;
@@ -87,7 +85,8 @@ impl Parser<'_> {
             });
         }
         let Some(open) = self.eat("(") else {
-            let ident = self.builder.node(at, Kind::Ident(Arc::from(name)))?;
+            let name = self.builder.name(name);
+            let ident = self.builder.node(at, Kind::Ident(name))?;
             if rooted {
                 self.builder.root(&ident);
             }

@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 
 use regex::Regex;
+use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use super::table::Table;
+use super::table::{self, Table};
 use super::{go_words, plain, translate};
 
-/// A regular expression whose syntax is known to be right. Its automaton is built when it is
-/// first used, because most of the patterns of a schema or policy meet no text at all, and its
-/// table when it has been used some times, because that costs as much as hundreds of matches.
+/// A regular expression whose syntax is known to be right. Most of the patterns of a schema or
+/// policy meet no text at all, and many only the defaults of a definition. So nothing is built
+/// before a pattern is used; its first matches are simulated, and its table, which costs as
+/// much as hundreds of matches, is made when it has been used some times.
 ///
 /// All patterns of one source that are in use at a time are one, wherever they stand.
 #[derive(Clone)]
@@ -25,6 +27,9 @@ struct Compiled {
     /// Matches that were asked for before there was a table; not counted beyond
     /// [`MATCHES_WITHOUT_TABLE`].
     asked: AtomicU8,
+    /// What those matches are simulated with. Nothing in it where the pattern is not right,
+    /// which it always is.
+    steps: OnceLock<Option<PikeVM>>,
     /// Nothing in it where a table would get too large, or is not worth trying.
     table: OnceLock<Option<Table>>,
     /// Nothing where there is no automaton, which then matches nothing: not to be had, as
@@ -35,6 +40,9 @@ struct Compiled {
 /// How often a pattern is matched before a table is made for it. A definition that is compiled
 /// matches its patterns with its defaults, once each.
 const MATCHES_WITHOUT_TABLE: u8 = 16;
+/// Bytes of the longest text that a match is simulated for: that is slow, but nothing has to
+/// be built for it but the steps of the pattern.
+const LONGEST_SIMULATED: usize = 256;
 /// Automata that have no more parts than this, of some 40 bytes each, are below the `regex`
 /// crate's limit of 10 MB, so that building them later cannot fail.
 const SURELY_SMALL: usize = 100_000;
@@ -78,6 +86,7 @@ impl Pattern {
         Ok(Self(Arc::new(Compiled {
             translated,
             asked: AtomicU8::new(0),
+            steps: OnceLock::new(),
             table: OnceLock::new(),
             automaton,
         })))
@@ -85,7 +94,18 @@ impl Pattern {
 
     /// Whether the pattern matches somewhere in `text`.
     pub fn is_match(&self, text: &str) -> bool {
-        match self.table() {
+        if let Some(Some(table)) = self.0.table.get() {
+            return table.is_match(text);
+        }
+        let is_new = self.is_new();
+        if is_new
+            && text.len() <= LONGEST_SIMULATED
+            && let Some(steps) = self.steps()
+        {
+            return steps.is_match(&mut steps.create_cache(), text);
+        }
+        let table = if is_new { None } else { self.table() };
+        match table {
             Some(table) => table.is_match(text),
             None => self
                 .automaton()
@@ -93,23 +113,29 @@ impl Pattern {
         }
     }
 
-    fn table(&self) -> Option<&Table> {
-        let Compiled {
-            translated,
-            asked,
-            table,
-            ..
-        } = &*self.0;
-        if let Some(made) = table.get() {
-            return made.as_ref();
-        }
+    /// Whether it has been used a few times only; counts another one.
+    fn is_new(&self) -> bool {
         // Two at a time may be counted as one: the table is made a little later then.
-        let before = asked.load(Ordering::Relaxed);
-        if before < MATCHES_WITHOUT_TABLE {
-            asked.store(before + 1, Ordering::Relaxed);
-            return None;
+        let before = self.0.asked.load(Ordering::Relaxed);
+        let is_new = before < MATCHES_WITHOUT_TABLE;
+        if is_new {
+            self.0.asked.store(before + 1, Ordering::Relaxed);
         }
-        table.get_or_init(|| Table::of(translated)).as_ref()
+        is_new
+    }
+
+    fn steps(&self) -> Option<&PikeVM> {
+        let make = || table::steps(&regex_syntax::parse(&self.0.translated).ok()?);
+        let steps = self
+            .0
+            .steps
+            .get_or_init(|| PikeVM::new_from_nfa(make()?).ok());
+        steps.as_ref()
+    }
+
+    fn table(&self) -> Option<&Table> {
+        let make = || Table::of(&self.0.translated);
+        self.0.table.get_or_init(make).as_ref()
     }
 
     /// The pattern in the syntax of the `regex` crate.

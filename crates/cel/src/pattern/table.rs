@@ -2,10 +2,11 @@
 
 use regex_automata::dfa::Automaton;
 use regex_automata::dfa::dense::{self, DFA};
-use regex_automata::nfa::thompson::{self, WhichCaptures};
+use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
 use regex_automata::util::primitives::StateID;
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
+use regex_syntax::hir::Hir;
 
 use super::compiled::parts;
 
@@ -15,6 +16,15 @@ const LARGEST_IN_MAKING: usize = 512 << 10;
 /// Patterns of more parts than this are not tried, because making a table of them would
 /// most likely end at the limit.
 const MOST_PARTS: usize = 4_000;
+
+/// The steps of a pattern; nothing if there would be too many.
+pub(super) fn steps(pattern: &Hir) -> Option<NFA> {
+    let config = thompson::Config::new()
+        .which_captures(WhichCaptures::None)
+        .nfa_size_limit(Some(LARGEST_IN_MAKING));
+    let mut compiler = thompson::Compiler::new();
+    compiler.configure(config).build_from_hir(pattern).ok()
+}
 
 /// A pattern that is looked for a byte at a time, with nothing to be prepared for a text.
 pub(super) struct Table {
@@ -32,13 +42,7 @@ impl Table {
         {
             return None;
         }
-        let steps = thompson::Config::new()
-            .which_captures(WhichCaptures::None)
-            .nfa_size_limit(Some(LARGEST_IN_MAKING));
-        let steps = thompson::Compiler::new()
-            .configure(steps)
-            .build_from_hir(&pattern)
-            .ok()?;
+        let steps = steps(&pattern)?;
         // That something matches is enough, so that not all of it has to be known.
         let limits = dense::Config::new()
             .match_kind(MatchKind::All)
@@ -76,12 +80,15 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use regex::Regex;
+    use regex_automata::nfa::thompson::pikevm::PikeVM;
 
     use super::*;
 
     #[test]
-    fn a_table_answers_as_the_regex_crate_does() {
+    fn tables_and_steps_answer_as_the_regex_crate_does() {
         let patterns = [
+            "a*",
+            "^.?$",
             "",
             "^$",
             "^[0-9]+[smh]$",
@@ -113,9 +120,13 @@ mod tests {
         for pattern in patterns {
             let table = Table::of(pattern).unwrap();
             let regex = Regex::new(pattern).unwrap();
+            let steps = steps(&regex_syntax::parse(pattern).unwrap()).unwrap();
+            let steps = PikeVM::new_from_nfa(steps).unwrap();
             for text in texts {
                 let (found, wanted) = (table.is_match(text), regex.is_match(text));
                 assert_eq!(found, wanted, "{pattern:?} in {text:?}");
+                let found = steps.is_match(&mut steps.create_cache(), text);
+                assert_eq!(found, wanted, "the steps of {pattern:?} in {text:?}");
             }
         }
     }

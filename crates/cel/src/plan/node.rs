@@ -167,7 +167,7 @@ pub(crate) enum Key {
     Name(Name),
     /// An index that is known and no text.
     Const(Value<'static>),
-    Computed(Node),
+    Computed(Box<Node>),
 }
 
 /// A call of one of several overloads.
