@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand};
 
 use serde_json::{Value, json};
 
-use model::{Campaign, DEEP, Found, USUAL};
+use model::{Campaign, DEEP, Extent, Found, USUAL};
 use mutant::{Copy, Fate, MUTANTS, Mutant};
 
 #[derive(Parser)]
@@ -41,8 +41,8 @@ const SHALLOW: usize = 20_000;
 /// How many of the usual parts, from the smallest, are searched whole before the others are begun.
 const SMALL: usize = 6;
 
-/// How many mistakes are looked for at a time.
-const AT_A_TIME: usize = 4;
+/// Where what became of the mistakes is kept, from this crate: where the search for each begins.
+const KEPT: &str = "results/mutants.json";
 
 #[derive(Subcommand)]
 enum What {
@@ -55,6 +55,12 @@ enum What {
         /// Ends at the first law that is broken.
         #[arg(long, conflicts_with_all = ["deep", "limit", "record"])]
         first: bool,
+        /// Begins with this part, given as it is printed, e.g. `opening 0 1 0 1`.
+        #[arg(long, requires = "first")]
+        begin: Option<Campaign>,
+        /// How many threads search; as many as there are cores if that is not given.
+        #[arg(long)]
+        threads: Option<usize>,
         /// Ends each part after about so many states, counted each time they are reached.
         #[arg(long)]
         limit: Option<usize>,
@@ -79,13 +85,20 @@ fn main() -> ExitCode {
         What::Model {
             deep,
             first,
+            begin,
+            threads,
             limit,
             record,
         } => {
+            let extent = Extent {
+                limit,
+                ends_at_first: first,
+                threads,
+            };
             if first {
-                Ok(search_first())
+                Ok(search_first(begin, extent))
             } else {
-                search(deep, limit, record.as_deref())
+                search(deep, extent, record.as_deref())
             }
         }
         What::Mutants { names, record } => mutants(&names, record.as_deref()),
@@ -98,7 +111,7 @@ fn main() -> ExitCode {
 
 fn search(
     deep: bool,
-    limit: Option<usize>,
+    extent: Extent,
     record: Option<&Path>,
 ) -> std::io::Result<ExitCode> {
     let (mut unique, mut violations) = (0, 0);
@@ -106,13 +119,13 @@ fn search(
     let laws = model::laws();
     println!("{HEADING}");
     let more = if deep { DEEP } else { &[] };
-    let usual = USUAL.iter().map(|campaign| (campaign, limit));
+    let usual = USUAL.iter().map(|campaign| (campaign, extent.limit));
     let more = more
         .iter()
-        .map(|campaign| (campaign, limit.or(Some(LARGEST))));
+        .map(|campaign| (campaign, extent.limit.or(Some(LARGEST))));
     for (campaign, limit) in usual.chain(more) {
         let start = Instant::now();
-        let found = model::search(campaign, limit, false);
+        let found = model::search(campaign, Extent { limit, ..extent });
         tell(campaign, &found, start.elapsed().as_secs_f64());
         unique += found.unique;
         violations += found.broken.len();
@@ -129,12 +142,14 @@ fn search(
     Ok(ExitCode::from(u8::from(violations > 0)))
 }
 
-/// Searches until the first law is broken: a little of every part, then more, then all.
-fn search_first() -> ExitCode {
+/// Searches until the first law is broken: where it is likely, then a little of every part, then
+/// more, then all.
+fn search_first(begin: Option<Campaign>, extent: Extent) -> ExitCode {
     println!("{HEADING}");
     let (small, large) = USUAL.split_at(SMALL);
     let large = large.iter().chain(DEEP);
     let rounds = [
+        (None, begin.as_slice().iter().chain(&[])),
         (Some(SHALLOW), USUAL.iter().chain(DEEP)),
         (None, small.iter().chain(&[])),
         (Some(100_000), large.clone()),
@@ -144,7 +159,7 @@ fn search_first() -> ExitCode {
     for (limit, parts) in rounds {
         for campaign in parts {
             let start = Instant::now();
-            let found = model::search(campaign, limit, true);
+            let found = model::search(campaign, Extent { limit, ..extent });
             tell(campaign, &found, start.elapsed().as_secs_f64());
             if !found.broken.is_empty() {
                 return ExitCode::from(1);
@@ -176,37 +191,46 @@ fn tell(campaign: &Campaign, found: &Found, seconds: f64) {
 }
 
 fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("..")
-        .canonicalize()?;
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     // What the shipped planner breaks says nothing about a mistake.
     for campaign in USUAL.iter().chain(DEEP) {
-        let found = model::search(campaign, Some(SHALLOW), true);
+        let shallow = Extent {
+            limit: Some(SHALLOW),
+            ends_at_first: true,
+            threads: None,
+        };
+        let found = model::search(campaign, shallow);
         if !found.broken.is_empty() {
             tell(campaign, &found, 0.0);
             let why = "the shipped planner breaks a law: mend that first";
             return Err(std::io::Error::other(why));
         }
     }
-    let copy = Copy::of(&root)?;
-    let is_asked_for = |mutant: &&Mutant| {
+    let copy = Copy::of(&here.join("..").canonicalize()?)?;
+    let kept = here.join(KEPT);
+    let kept = read(record.filter(|path| path.exists()).unwrap_or(&kept));
+    let is_asked_for = |(_, mutant): &(usize, &Mutant)| {
         names.is_empty() || names.iter().any(|name| mutant.id.contains(name))
     };
-    let asked_for: Vec<&Mutant> = MUTANTS.iter().filter(is_asked_for).collect();
+    let all: Vec<_> = (1..).zip(MUTANTS).filter(is_asked_for).collect();
     let (next, caught) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let keeping = Mutex::new(());
     let one_after_the_other = || -> std::io::Result<()> {
-        while let Some(mutant) = asked_for.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let fate = copy.run(mutant)?;
+        while let Some((number, mutant)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let start = Instant::now();
+            let likely = kept[mutant.id]["in"].as_str();
+            let likely = likely.and_then(|likely| likely.parse().ok());
+            let fate = copy.run(*number, likely.as_ref())?;
             let told = match &fate {
-                Fate::Caught(law) => {
+                Fate::Caught(law, _) => {
                     caught.fetch_add(1, Ordering::Relaxed);
                     format!("caught  {}: {law}", mutant.fault)
                 }
                 Fate::Missed => format!("MISSED  {}", mutant.fault),
-                Fate::Broken(why) => format!("BROKEN  {why}"),
+                Fate::Died => "the search died".to_owned(),
             };
-            println!("{:<32} {told}", mutant.id);
+            let seconds = start.elapsed().as_secs_f64();
+            println!("{:<32} {seconds:>6.1} s  {told}", mutant.id);
             if let Some(path) = record {
                 let _keeping = keeping.lock().unwrap_or_else(PoisonError::into_inner);
                 keep(path, mutant, &fate)?;
@@ -214,28 +238,42 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
         }
         Ok(())
     };
-    // While one is searched, the next is built.
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
-        let threads = [(); AT_A_TIME].map(|()| scope.spawn(one_after_the_other));
+        let threads: Vec<_> = (0..cores)
+            .map(|_| scope.spawn(one_after_the_other))
+            .collect();
         let died = || std::io::Error::other("a search panicked");
-        let ended = threads.map(|thread| thread.join().unwrap_or_else(|_| Err(died())));
-        ended.into_iter().collect::<std::io::Result<()>>()
+        let ended = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(died())));
+        ended.collect::<std::io::Result<()>>()
     })?;
-    let (tried, caught) = (asked_for.len(), caught.into_inner());
+    let (tried, caught) = (all.len(), caught.into_inner());
     println!("mutants {tried}, caught {caught}");
     Ok(ExitCode::from(u8::from(caught < tried)))
 }
 
+/// What a file of results holds; nothing if it cannot be read.
+fn read(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_else(|_| json!({}))
+}
+
 /// Keeps what became of one, so that a run may be interrupted.
 fn keep(path: &Path, mutant: &Mutant, fate: &Fate) -> std::io::Result<()> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let mut all: Value = serde_json::from_str(&text).unwrap_or_else(|_| json!({}));
-    if let Some(all) = all.as_object_mut() {
-        all.retain(|id, _| MUTANTS.iter().any(|mutant| mutant.id == id));
-    }
+    let mut all = read(path);
     all[mutant.id] = match fate {
-        Fate::Caught(law) => json!({"fault": mutant.fault, "caughtBy": law}),
-        _ => json!({"fault": mutant.fault, "caughtBy": null}),
+        Fate::Caught(law, part) => {
+            json!({"fault": mutant.fault, "caughtBy": law, "in": part.to_string()})
+        }
+        Fate::Missed | Fate::Died => json!({"fault": mutant.fault, "caughtBy": null}),
     };
-    std::fs::write(path, format!("{all:#}\n"))
+    // In the order of the table, without those that it does not hold any more.
+    let kept = MUTANTS.iter().filter_map(|mutant| {
+        let of = all.get(mutant.id)?.clone();
+        Some((mutant.id.to_owned(), of))
+    });
+    let all: serde_json::Map<String, Value> = kept.collect();
+    std::fs::write(path, format!("{:#}\n", Value::Object(all)))
 }

@@ -122,7 +122,7 @@ impl stateright::Model for Model {
         if state.cached_sm != state.sm {
             steps.push(Step::SeeMachine);
         }
-        if state.cached[..] != state.objects[..4] {
+        if state.cached != state.managed() {
             steps.push(Step::SeeObjects);
         }
         if state.left.crashes > 0 {
@@ -163,7 +163,7 @@ impl stateright::Model for Model {
                 }
             }
             Step::SeeMachine => state.cached_sm = state.sm,
-            Step::SeeObjects => state.cached.copy_from_slice(&state.objects[..4]),
+            Step::SeeObjects => state.cached = state.managed(),
             Step::Crash => {
                 world.crash(&mut state);
                 state.catch_up();
@@ -221,7 +221,7 @@ impl stateright::Model for Model {
                 ]
             };
         }
-        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23)
+        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25)
     }
 }
 
@@ -246,9 +246,48 @@ pub(crate) fn laws() -> usize {
 }
 
 /// A part of the day, and how much may go wrong in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Campaign {
     pub(crate) part: Part,
     pub(crate) left: Left,
+}
+
+impl std::fmt::Display for Campaign {
+    /// The part's name, and how many errors, crashes, edits and deeds of meddling: what is read
+    /// back.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Left {
+            errors,
+            crashes,
+            edits,
+            meddling,
+        } = self.left;
+        let part = self.part.name();
+        write!(out, "{part} {errors} {crashes} {edits} {meddling}")
+    }
+}
+
+impl std::str::FromStr for Campaign {
+    type Err = String;
+
+    /// What comes after the five words is not read.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let all = [Part::Opening, Part::Serving, Part::Closing];
+        let part = all.into_iter().find(|part| part.name() == name);
+        let part = part.ok_or_else(|| {
+            format!("{name:?} is no part: say opening, serving or closing")
+        })?;
+        let mut left = [0; 4];
+        for number in &mut left {
+            let word = words.next().unwrap_or_default();
+            *number = word.parse().map_err(|_| {
+                format!("{word:?} is no number: say how many errors, crashes, edits and deeds of meddling there may be")
+            })?;
+        }
+        Ok(campaign(part, left))
+    }
 }
 
 impl Campaign {
@@ -307,20 +346,28 @@ pub(crate) const DEEP: &[Campaign] = &[
     campaign(Part::Closing, [0, 0, 1, 1]),
 ];
 
-/// Searches every state that can be reached in a campaign, or as many as `limit`; only until a
-/// law is broken, if `ends_at_first`.
-pub(crate) fn search(
-    campaign: &Campaign,
-    limit: Option<usize>,
-    ends_at_first: bool,
-) -> Found {
+/// How far a search goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    /// It ends after about so many states, counted each time they are reached.
+    pub(crate) limit: Option<usize>,
+    /// It ends at the first law that is broken.
+    pub(crate) ends_at_first: bool,
+    /// On how many threads; on as many as there are cores otherwise.
+    pub(crate) threads: Option<usize>,
+}
+
+/// Searches every state that can be reached in a campaign, as far as `extent` says.
+pub(crate) fn search(campaign: &Campaign, extent: Extent) -> Found {
     let model = Model::new(campaign.part, campaign.left);
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let mut checker = model.checker().threads(threads);
-    if let Some(limit) = limit {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut checker = model
+        .checker()
+        .threads(extent.threads.unwrap_or_else(cores));
+    if let Some(limit) = extent.limit {
         checker = checker.target_state_count(limit);
     }
-    if ends_at_first {
+    if extent.ends_at_first {
         checker = checker.finish_when(HasDiscoveries::Any);
     }
     let checker = checker.spawn_bfs().join();

@@ -1,16 +1,21 @@
 //! Deliberate mistakes in the planner, each by itself: the model has to catch every one. That is
 //! what shows that the model can fail.
 //!
-//! A mistake is a change of the planner's source. The sources are copied, changed and built apart,
-//! so that the shipped planner holds no trace of it.
+//! A mistake is a change of the planner's source. The sources are copied, and in the copy each
+//! function that mistakes are made in gets one body more for each of them; which of its bodies
+//! runs is chosen when the search begins. So one build makes all mistakes, and the shipped planner
+//! holds no trace of any.
 
 mod table;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+
+use crate::model::Campaign;
 
 /// A deliberate mistake.
 pub(crate) struct Mutant {
@@ -20,7 +25,7 @@ pub(crate) struct Mutant {
     pub(crate) fault: &'static str,
     /// The file, from the root of the workspace.
     pub(crate) file: &'static str,
-    /// What is replaced: it stands in the file exactly once.
+    /// What is replaced: it stands in the file exactly once, within one function.
     pub(crate) find: &'static str,
     /// What it is replaced with.
     pub(crate) replace: &'static str,
@@ -41,43 +46,112 @@ const CRATES: [&str; 5] = [
 /// would take one for the other, and the model would search a planner with a mistake in it.
 const VERSION: &str = r#"version = "0.0.0-mistaken""#;
 
-/// Compiles the planner quickly rather than well: it is asked each question once.
-const QUICK: &str = "\n[profile.release.package.fivespot-plan]\nopt-level = 0\n";
+/// What each crate with mistakes in it gets, to ask which of them is made: its place in the table,
+/// counted from 1.
+const CHOICE: &str = r#"
+/// Which mistake is made.
+pub(crate) fn mistake() -> usize {
+    static MISTAKE: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    let chosen = || std::env::var("MISTAKE").ok()?.parse().ok();
+    *MISTAKE.get_or_init(|| chosen().unwrap_or(0))
+}
+"#;
 
 /// What became of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// The model found a law broken; the law.
-    Caught(String),
+    /// The model found a law broken: the law, and the part in which.
+    Caught(String, Campaign),
     /// The model found nothing.
     Missed,
-    /// It could not be tried.
-    Broken(String),
+    /// The search died.
+    Died,
 }
 
 impl Mutant {
-    /// The source with the mistake in it, or why that cannot be.
-    pub(crate) fn apply(&self, source: &str) -> Result<String, String> {
-        match source.matches(self.find).count() {
-            1 => Ok(source.replacen(self.find, self.replace, 1)),
-            count => Err(format!(
-                "{}: what it replaces stands {count} times in {}; say it anew",
-                self.id, self.file
+    /// Where in the source the mistake is made, or why that cannot be told.
+    fn place(&self, source: &str) -> Result<Range<usize>, String> {
+        let mut all = source.match_indices(self.find);
+        match (all.next(), all.count()) {
+            (Some((start, _)), 0) => Ok(start..start + self.find.len()),
+            (found, more) => Err(format!(
+                "{}: what it replaces stands {} times in {}; say it anew",
+                self.id,
+                more + usize::from(found.is_some()),
+                self.file
             )),
         }
     }
 }
 
-/// A copy of the sources, in which mistakes are made.
+/// The source in which each of these mistakes, given with its number, can be made at run time.
+fn switchable(source: &str, mistakes: &[(usize, &Mutant)]) -> Result<String, String> {
+    let mut bodies: BTreeMap<(usize, usize), Vec<(usize, String)>> = BTreeMap::new();
+    for (number, mutant) in mistakes {
+        let place = mutant.place(source)?;
+        let body = body_around(source, &place).ok_or_else(|| {
+            format!("{}: what it replaces is not within one function", mutant.id)
+        })?;
+        let (before, after) = (body.start..place.start, place.end..body.end);
+        let mistaken = [&source[before], mutant.replace, &source[after]].concat();
+        let all = bodies.entry((body.start, body.end)).or_default();
+        all.push((*number, mistaken));
+    }
+    let mut text = source.to_owned();
+    // From the end, so that the places before it stay where they are.
+    for ((start, end), all) in bodies.into_iter().rev() {
+        let arm = |(number, body): &(usize, String)| format!("{number} => {body}\n");
+        let arms: String = all.iter().map(arm).collect();
+        let right = &source[start..end];
+        let body = format!("{{ match crate::mistake() {{\n{arms}_ => {right}\n}} }}");
+        text.replace_range(start..end, &body);
+    }
+    Ok(text)
+}
+
+/// The body of the innermost function around a place, with its braces, in a source that is laid
+/// out as rustfmt does: a function ends where its brace stands as deep as its first word.
+fn body_around(source: &str, place: &Range<usize>) -> Option<Range<usize>> {
+    let mut start = 0;
+    let mut lines: Vec<(usize, &str)> = Vec::new();
+    for line in source.split('\n') {
+        lines.push((start, line));
+        start += line.len() + 1;
+    }
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let around = |first: usize| {
+        let rest = lines.get(first..)?;
+        let deep = depth(rest.first()?.1);
+        let opens = |line: &str| line.ends_with('{') && depth(line) == deep;
+        let (opening, line) = rest.iter().find(|(_, line)| opens(line))?;
+        let closes = |line: &str| depth(line) == deep && line.trim_start() == "}";
+        let (closing, line_of_end) = rest.iter().find(|(_, line)| closes(line))?;
+        let body = opening + line.len() - 1..closing + line_of_end.len();
+        (body.start <= place.start && place.end <= body.end).then_some(body)
+    };
+    let is_function = |line: &str| {
+        let words = line.trim_start().split(' ');
+        let mut words = words.skip_while(|word| word.starts_with("pub"));
+        words.next() == Some("fn")
+    };
+    let firsts = 0..lines.len();
+    firsts
+        .rev()
+        .filter(|first| is_function(lines[*first].1))
+        .find_map(around)
+}
+
+/// A copy of the sources in which mistakes can be made, and the search that is built from it.
 pub(crate) struct Copy {
-    root: PathBuf,
     tree: PathBuf,
-    /// One mistake is made and built at a time.
-    building: Mutex<()>,
+    search: PathBuf,
 }
 
 impl Copy {
-    /// Copies the sources under `root` to a folder beside the build's.
+    /// Copies the sources under `root` to a folder beside the build's and builds them.
+    ///
+    /// # Errors
+    /// If a mistake cannot be made any more, or what is made of all of them does not compile.
     pub(crate) fn of(root: &Path) -> io::Result<Self> {
         let tree = root.join("target/mutants/tree");
         if tree.exists() {
@@ -94,79 +168,104 @@ impl Copy {
             }
         }
         let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
-        let members = format!("members = {CRATES:?}");
-        let manifest: Vec<&str> = manifest
-            .lines()
-            .map(|line| {
-                if line.starts_with("members =") {
-                    members.as_str()
-                } else if line.starts_with("version =") {
-                    VERSION
-                } else {
-                    line
-                }
-            })
-            .filter(|line| !line.starts_with("exclude ="))
-            .collect();
-        let manifest = manifest.join("\n") + QUICK;
-        fs::write(tree.join("Cargo.toml"), manifest)?;
-        Ok(Self {
-            root: root.to_owned(),
+        fs::write(tree.join("Cargo.toml"), of_mistaken(&manifest))?;
+        let copy = Self {
+            search: tree.join("search"),
             tree,
-            building: Mutex::default(),
-        })
-    }
-
-    /// Makes the mistake, builds, takes the mistake back, and searches. While one is searched, the
-    /// next may be built.
-    pub(crate) fn run(&self, mutant: &Mutant) -> io::Result<Fate> {
-        let search = self.tree.join(mutant.id);
-        let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = self.tree.join(mutant.file);
-        let source = fs::read_to_string(&file)?;
-        let changed = match mutant.apply(&source) {
-            Ok(changed) => changed,
-            Err(why) => return Ok(Fate::Broken(why)),
         };
-        fs::write(&file, changed)?;
-        let built = self.build(&search);
-        fs::write(&file, source)?;
-        drop(building);
-        if let Some(why) = built? {
-            return Ok(Fate::Broken(why));
-        }
-        let output = Command::new(&search).args(["model", "--first"]).output()?;
-        fs::remove_file(&search)?;
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        let broken = told.lines().find_map(|line| line.strip_prefix("broken: "));
-        Ok(match (output.status.code(), broken) {
-            (Some(0), None) => Fate::Missed,
-            (Some(1), Some(law)) => Fate::Caught(law.to_owned()),
-            _ => Fate::Broken("the search died".to_owned()),
-        })
+        copy.mistake()?;
+        copy.build(root)?;
+        Ok(copy)
     }
 
-    /// Builds the search and puts it at `path`; why that cannot be, where it cannot. Everything but
-    /// what changes is built already where the shipped model is.
-    fn build(&self, path: &Path) -> io::Result<Option<String>> {
+    /// Puts every mistake into the copy.
+    fn mistake(&self) -> io::Result<()> {
+        let mut files: BTreeMap<&str, Vec<(usize, &Mutant)>> = BTreeMap::new();
+        for (number, mutant) in (1..).zip(MUTANTS) {
+            files.entry(mutant.file).or_default().push((number, mutant));
+        }
+        for (file, mistakes) in &files {
+            let path = self.tree.join(file);
+            let source = fs::read_to_string(&path)?;
+            let source = switchable(&source, mistakes).map_err(io::Error::other)?;
+            fs::write(&path, source)?;
+        }
+        for part in CRATES {
+            if files.keys().any(|file| file.starts_with(part)) {
+                let root = self.tree.join(part).join("src/lib.rs");
+                let source = fs::read_to_string(&root)?;
+                fs::write(&root, source + CHOICE)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds the search. Everything below the crates that are copied is built already where the
+    /// shipped model is.
+    fn build(&self, root: &Path) -> io::Result<()> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let target = std::env::var_os("CARGO_TARGET_DIR");
-        let target = target.map_or_else(|| self.root.join("target"), PathBuf::from);
+        let target = target.map_or_else(|| root.join("target"), PathBuf::from);
         let output = Command::new(cargo)
             .args(["build", "--quiet", "--release", "--offline", "-p", "proof"])
             .current_dir(&self.tree)
             .env("CARGO_TARGET_DIR", &target)
-            // From one mistake to the next hardly anything has to be compiled again.
-            .env("CARGO_INCREMENTAL", "1")
             .output()?;
         if output.status.success() {
-            fs::copy(target.join("release/proof"), path)?;
-            return Ok(None);
+            fs::copy(target.join("release/proof"), &self.search)?;
+            return Ok(());
         }
         let words = String::from_utf8_lossy(&output.stderr);
-        let line = words.lines().find(|line| line.starts_with("error"));
-        Ok(Some(line.unwrap_or("it cannot be built").to_owned()))
+        let errors = words
+            .lines()
+            .skip_while(|line| !line.starts_with("error"))
+            .take(20);
+        let errors: Vec<&str> = errors.collect();
+        let told = format!("a mistake does not compile:\n{}", errors.join("\n"));
+        Err(io::Error::other(told))
     }
+
+    /// Makes the mistake of this number, counted from 1, and searches until it is found, on one
+    /// thread; `likely` is searched first.
+    pub(crate) fn run(
+        &self,
+        number: usize,
+        likely: Option<&Campaign>,
+    ) -> io::Result<Fate> {
+        let begin = likely.map(|likely| format!("--begin={likely}"));
+        let output = Command::new(&self.search)
+            .args(["model", "--first", "--threads=1"])
+            .args(begin)
+            .env("MISTAKE", number.to_string())
+            .output()?;
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let lines = told.lines().zip(told.lines().skip(1));
+        let broken = lines.into_iter().find_map(|(part, line)| {
+            let law = line.strip_prefix("broken: ")?;
+            Some((law.to_owned(), part.parse().ok()?))
+        });
+        Ok(match (output.status.code(), broken) {
+            (Some(0), None) => Fate::Missed,
+            (Some(1), Some((law, part))) => Fate::Caught(law, part),
+            _ => Fate::Died,
+        })
+    }
+}
+
+/// The manifest of the copy's workspace.
+fn of_mistaken(manifest: &str) -> String {
+    let members = format!("members = {CRATES:?}");
+    let lines = manifest.lines().map(|line| {
+        if line.starts_with("members =") {
+            members.as_str()
+        } else if line.starts_with("version =") {
+            VERSION
+        } else {
+            line
+        }
+    });
+    let kept = lines.filter(|line| !line.starts_with("exclude ="));
+    kept.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// A manifest without what only tests are built from, which is not copied.
@@ -209,10 +308,31 @@ mod tests {
             .iter()
             .filter_map(|mutant| {
                 let source = fs::read_to_string(root().join(mutant.file)).unwrap();
-                mutant.apply(&source).err()
+                switchable(&source, &[(1, mutant)]).err()
             })
             .collect();
         assert_eq!(refused, [""; 0]);
+    }
+
+    #[test]
+    fn a_function_gets_a_body_for_each_mistake() {
+        let mistake = |find, replace| Mutant {
+            id: "one",
+            fault: "",
+            file: "",
+            find,
+            replace,
+        };
+        let source = "impl One {\n    fn two(\n        a: u8,\n    ) -> u8 {\n        a + 1\n    }\n}\n";
+        let (less, more) = (mistake("+", "-"), mistake("1", "2"));
+        assert_eq!(
+            switchable(source, &[(3, &less), (4, &more)]).unwrap(),
+            "impl One {\n    fn two(\n        a: u8,\n    ) -> u8 { match crate::mistake() {\n\
+             3 => {\n        a - 1\n    }\n4 => {\n        a + 2\n    }\n\
+             _ => {\n        a + 1\n    }\n} }\n}\n"
+        );
+        assert!(switchable(source, &[(1, &mistake("impl", ""))]).is_err());
+        assert!(switchable(source, &[(1, &mistake(" ", ""))]).is_err());
     }
 
     #[test]

@@ -11,11 +11,13 @@ pub(crate) const PROVIDER_ID: &str = "remote-machine://192.0.2.7:22";
 impl World {
     /// The next step of Cluster API and the provider; whether there was one.
     pub(crate) fn reconcile(&self, state: &mut State) -> bool {
-        let infrastructure = self.get(state, Kind::Infrastructure);
-        if infrastructure.is_some_and(|object| {
-            object["metadata"]["finalizers"].is_null() && !is_deleting(&object)
-        }) {
-            self.change(state, Kind::Infrastructure, |object| {
+        let is_new = |kind: &Kind| {
+            self.get(state, *kind).is_some_and(|object| {
+                object["metadata"]["finalizers"].is_null() && !is_deleting(&object)
+            })
+        };
+        if let Some(kind) = Kind::INFRASTRUCTURES.into_iter().find(is_new) {
+            self.change(state, kind, |object| {
                 object["metadata"]["finalizers"] = json!(["example.com/provider"]);
             });
             return true;
@@ -23,7 +25,10 @@ impl World {
         match self.get(state, Kind::Machine).filter(is_ours) {
             Some(machine) if is_deleting(&machine) => self.tear_down(state, &machine),
             Some(machine) => self.provision(state, &machine),
-            None => self.end_infrastructure(state),
+            None => {
+                let mut all = Kind::INFRASTRUCTURES.into_iter();
+                all.any(|kind| self.end_infrastructure(state, kind))
+            }
         }
     }
 
@@ -47,13 +52,19 @@ impl World {
             });
             return true;
         }
-        for kind in [Kind::Bootstrap, Kind::Infrastructure] {
-            let Some(object) = self.get(state, kind) else {
+        for kind in parts(machine) {
+            let found = kind.and_then(|kind| Some((kind, self.get(state, kind)?)));
+            let Some((kind, object)) = found else {
                 return false;
             };
-            if !has_controller(&object) {
-                self.adopt(state, kind, &machine["metadata"]["uid"]);
-                return true;
+            match controller(&object) {
+                None => {
+                    self.adopt(state, kind, &machine["metadata"]["uid"]);
+                    return true;
+                }
+                // What somebody else controls is not taken over, ever.
+                Some(owner) if owner["kind"] != Kind::Machine.wire() => return false,
+                Some(_) => {}
             }
         }
         if machine["status"]["nodeRef"].is_null() {
@@ -114,7 +125,7 @@ impl World {
         }
         // What is named by the Machine goes with it, taken over or not; but a provider does nothing
         // for an object that no Machine has taken over.
-        for kind in [Kind::Infrastructure, Kind::Bootstrap] {
+        for kind in parts(machine).into_iter().rev().flatten() {
             if let Some(object) = self.get(state, kind).filter(is_ours) {
                 if !is_deleting(&object) {
                     self.delete(state, kind);
@@ -134,22 +145,36 @@ impl World {
 
     /// The provider ends an infrastructure object that is deleted. One that no Machine ever had
     /// hangs, as long as one could be made for it.
-    fn end_infrastructure(&self, state: &mut State) -> bool {
+    fn end_infrastructure(&self, state: &mut State, kind: Kind) -> bool {
         let may_get_one = self.has_cluster(state) && state.at(Kind::Machine).is_none();
-        let is_going = self.get(state, Kind::Infrastructure).is_some_and(|object| {
+        let is_going = self.get(state, kind).is_some_and(|object| {
             let owners = object["metadata"]["ownerReferences"].as_array();
             let had_machine = owners
                 .is_some_and(|all| all.iter().any(|owner| owner["kind"] == "Machine"));
             is_deleting(&object) && (had_machine || !may_get_one)
         });
         if is_going {
-            state.put(Kind::Infrastructure, None);
+            state.put(kind, None);
         }
         is_going
     }
 }
 
+/// The bootstrap object and the infrastructure object that a Machine names.
+pub(crate) fn parts(machine: &Value) -> [Option<Kind>; 2] {
+    let spec = &machine["spec"];
+    let kinds = [
+        &spec["bootstrap"]["configRef"]["kind"],
+        &spec["infrastructureRef"]["kind"],
+    ];
+    kinds.map(|kind| Kind::parse(kind.as_str().unwrap_or_default()))
+}
+
 pub(crate) fn has_controller(object: &Value) -> bool {
+    controller(object).is_some()
+}
+
+fn controller(object: &Value) -> Option<&Value> {
     let owners = object["metadata"]["ownerReferences"].as_array();
-    owners.is_some_and(|all| all.iter().any(|owner| owner["controller"] == true))
+    owners?.iter().find(|owner| owner["controller"] == true)
 }

@@ -9,7 +9,7 @@ use fivespot_api::{Phase, ScheduledMachine, ShutdownReason, name};
 use fivespot_capi::key;
 
 use super::Step;
-use super::cluster_api::PROVIDER_ID;
+use super::cluster_api::{PROVIDER_ID, parts};
 use super::operator::Fate;
 use super::server::{LONGEST, is_condemned, minutes, shortest};
 use super::state::{INSTANTS, Kind, Left, Reach, SETTLED, State, instant};
@@ -163,7 +163,7 @@ impl World {
 
     /// Whether a world at rest is as its user wants it.
     fn is_as_wanted(&self, state: &State) -> bool {
-        let ours = Kind::TRIPLE
+        let ours = Kind::MADE
             .into_iter()
             .filter(|kind| self.get(state, *kind).is_some_and(|found| is_ours(&found)))
             .count();
@@ -177,6 +177,10 @@ impl World {
             .flatten()
             .any(|held| held == name::FINALIZER);
         let is_paused = self.is_all_paused(&sm, state);
+        let is_deleted = sm.metadata.deletion_timestamp.is_some();
+        if !is_deleted && !self.is_told(&sm, state) {
+            return false;
+        }
         let phase = sm.status.as_ref().and_then(|status| status.phase);
         // Once said, a machine leaves, whatever becomes of its schedule.
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
@@ -188,7 +192,7 @@ impl World {
             true
         } else if has_time && !sm.spec.kill_switch {
             phase == Some(Phase::ShuttingDown)
-        } else if sm.metadata.deletion_timestamp.is_some() {
+        } else if is_deleted {
             ours == 0 && !is_held
         } else if sm.spec.kill_switch {
             ours == 0 && phase == Some(Phase::Terminated)
@@ -214,6 +218,43 @@ impl World {
                 && !has_to_leave
                 && self.is_in_order(&sm, state)
         }
+    }
+
+    /// Whether the status is about the spec that there is, and names nothing that is gone.
+    fn is_told(&self, sm: &ScheduledMachine, state: &State) -> bool {
+        let Some(status) = &sm.status else {
+            return false;
+        };
+        let is_gone = matches!(status.phase, Some(Phase::Inactive | Phase::Terminated))
+            && !self.is_all_paused(sm, state);
+        // The Node of a reclaimed host stays on record until it can be asked.
+        let is_cleared = status.machine_ref.is_none()
+            && (status.node_ref.is_none() || state.reach != Reach::Answers);
+        let machine = self.get(state, Kind::Machine).unwrap_or_default();
+        let (bootstrap, infrastructure) =
+            (&sm.spec.bootstrap_spec, &sm.spec.infrastructure_spec);
+        let has_changed = parts(&machine)
+            .into_iter()
+            .zip([bootstrap, infrastructure])
+            .any(|(kind, wanted)| {
+                let made = kind.and_then(|kind| self.get(state, kind));
+                made.is_some_and(|made| {
+                    let made_of = made["spec"].get("address");
+                    made["kind"] != wanted.kind.as_str()
+                        || made_of != wanted.spec.get("address")
+                })
+            });
+        let is_pending = status
+            .conditions
+            .iter()
+            .any(|told| told.type_ == "Ready" && told.reason == "PendingChanges");
+        let is_in_service = status
+            .conditions
+            .iter()
+            .any(|told| told.type_ == "Ready" && told.reason == "MachineRunning");
+        status.observed_generation == sm.metadata.generation
+            && (!is_gone || is_cleared)
+            && !(is_in_service && has_changed || is_pending && !has_changed)
     }
 
     /// Whether a machine in service bears what it should, and no trace of a leave-taking.
@@ -247,7 +288,7 @@ impl World {
 
     /// Whether somebody else stands in the way of a machine that is wanted.
     fn is_hindered(&self, state: &State) -> bool {
-        let is_foreign = Kind::TRIPLE
+        let is_foreign = Kind::MADE
             .into_iter()
             .any(|kind| self.get(state, kind).is_some_and(|found| !is_ours(&found)));
         let has_machine = state.at(Kind::Machine).is_some();
@@ -260,7 +301,7 @@ impl World {
             let asked = minutes(&spec.node_drain_timeout);
             asked.max(minutes(&spec.graceful_shutdown_timeout)) > LONGEST
         });
-        !self.has_cluster(state) || is_foreign || has_lost_its_node || is_refused
+        !self.takes_machines(state) || is_foreign || has_lost_its_node || is_refused
     }
 
     fn is_settled(&self, print: u64) -> bool {

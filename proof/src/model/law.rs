@@ -27,10 +27,12 @@ pub(crate) enum Law {
     Recorded,
     Bounded,
     Joined,
+    Returned,
+    Marked,
 }
 
 impl Law {
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 26] = [
         Self::S1,
         Self::S2,
         Self::S4,
@@ -55,6 +57,8 @@ impl Law {
         Self::Recorded,
         Self::Bounded,
         Self::Joined,
+        Self::Returned,
+        Self::Marked,
     ];
 
     /// The law in words.
@@ -94,6 +98,10 @@ impl Law {
             Self::Recorded => "what is created is on record first",
             Self::Bounded => "nobody is given more than a day to leave",
             Self::Joined => "a request that a Node has brought along is not obeyed",
+            Self::Returned => "a host that is given back is not taken again",
+            Self::Marked => {
+                "what is created is known again, goes with its owner and is Cluster API's to take"
+            }
         }
     }
 }

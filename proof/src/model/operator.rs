@@ -1,6 +1,6 @@
 //! The operator around the shipped planner: gather, plan, send one write at a time.
 
-use fivespot_api::{ScheduledMachine, ScheduledMachineStatus};
+use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
     Access, Action, Call, Cause, Fact, Failure, Freshness, Memory, Node, Places, Plan,
@@ -11,15 +11,15 @@ use jiff::{SignedDuration, Timestamp};
 use super::law::Law;
 use super::pool::Id;
 use super::server::Reply;
-use super::state::{Kind, Pod, Reach, State, instant};
+use super::state::{CACHED, Kind, Pod, Reach, State, instant};
 use super::world::World;
 
 /// What a plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
     sm: Id,
-    /// Machine, bootstrap, infrastructure and Cluster.
-    objects: [Option<Id>; 4],
+    /// Those of the management cluster.
+    objects: [Option<Id>; CACHED],
     node: Option<Id>,
     pod: Pod,
     reach: Reach,
@@ -63,10 +63,12 @@ pub(crate) struct Flight {
     pub(crate) has_to_wait: bool,
     /// Whether a commitment was on record for the Machine that was there.
     pub(crate) has_committed: bool,
-    /// Whether the Cluster was there to stay.
+    /// Whether the Cluster was there to stay and took machines.
     pub(crate) had_cluster: bool,
-    /// Whether the Cluster was paused.
+    /// Whether the Cluster or the Machine was paused.
     pub(crate) was_paused: bool,
+    /// Whether the Node was there with a request to give its host back that nobody has taken up.
+    pub(crate) had_request: bool,
     /// What is still to be sent.
     pub(crate) actions: Vec<Action>,
     /// What has been sent.
@@ -94,12 +96,7 @@ impl World {
         }
         let live = Question {
             sm: state.sm?,
-            objects: [
-                state.objects[0],
-                state.objects[1],
-                state.objects[2],
-                state.objects[3],
-            ],
+            objects: state.managed(),
             node: state.at(Kind::Node),
             pod: state.pod,
             reach: state.reach,
@@ -117,10 +114,10 @@ impl World {
             };
             let mut told = self.ask(cached);
             if told.next == Next::Begin && state.found_empty {
-                let [machine, bootstrap, infrastructure, _] = state.cached;
-                let cluster = state.at(Kind::Cluster);
+                let mut objects = state.cached;
+                objects[Kind::Cluster as usize] = state.at(Kind::Cluster);
                 told = self.ask(Question {
-                    objects: [machine, bootstrap, infrastructure, cluster],
+                    objects,
                     freshness: Freshness::Intent,
                     ..live
                 });
@@ -201,7 +198,7 @@ impl World {
         };
         // The finalizers go by themselves, so that the version is still the one planned from.
         if state.sm == Some(flight.from) {
-            self.serve_status(state, status);
+            self.serve_status(state, status, flight);
             state.owes = true;
         }
     }
@@ -252,6 +249,14 @@ impl World {
         let has_committed = shutdown
             .zip(machine)
             .is_some_and(|(of, machine)| of.machine_uid == machine.meta.uid);
+        let node = seen.workload.node.known().and_then(Option::as_ref);
+        let is_reclaimed = machine.is_some_and(|machine| {
+            let annotations = &machine.meta.annotations;
+            annotations.contains_key(name::RECLAIM_ANNOTATION)
+        });
+        let had_request =
+            !is_reclaimed && node.is_some_and(|node| node.has_reclaim_annotations);
+        let is_paused = machine.is_some_and(|machine| machine.meta.is_paused());
         let cluster = seen.cluster.known().cloned().flatten();
         let now = instant(question.now);
         memory.observe(sm.metadata.generation, &seen, now);
@@ -270,21 +275,20 @@ impl World {
         } else if actions.is_empty() && status.is_none() {
             Next::Rest
         } else {
-            Next::Send(
-                self.keep_flight(Flight {
-                    from: question.sm,
-                    planned: question.now,
-                    has_to_wait,
-                    has_committed,
-                    had_cluster: cluster
-                        .as_ref()
-                        .is_some_and(|found| !found.meta.is_deleting),
-                    was_paused: cluster.is_some_and(|found| found.is_paused),
-                    actions,
-                    sent: Vec::new(),
-                    status,
+            Next::Send(self.keep_flight(Flight {
+                from: question.sm,
+                planned: question.now,
+                has_to_wait,
+                has_committed,
+                had_cluster: cluster.as_ref().is_some_and(|found| {
+                    !found.meta.is_deleting && found.is_control_plane_initialized
                 }),
-            )
+                was_paused: is_paused || cluster.is_some_and(|found| found.is_paused),
+                had_request,
+                actions,
+                sent: Vec::new(),
+                status,
+            }))
         };
         Answer {
             memory: self.keep_memory(memory),

@@ -5,7 +5,7 @@ use fivespot_capi::key;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use super::cluster_api::has_controller;
+use super::cluster_api::{has_controller, parts};
 use super::state::{Kind, Reach, State, instant};
 use super::world::{FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_deleting, is_ours};
 
@@ -24,6 +24,8 @@ pub(crate) enum Edit {
     LongGrace,
     /// Asks for another host.
     Host,
+    /// Asks for objects of another provider, or for the first again.
+    Provider,
     /// Asks for another taint value, or for the first again.
     Taint,
     /// Names a time zone that there is not, or UTC again.
@@ -35,13 +37,14 @@ pub(crate) enum Edit {
 }
 
 impl Edit {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::KillSwitch,
         Self::Enabled,
         Self::Hours,
         Self::Grace,
         Self::LongGrace,
         Self::Host,
+        Self::Provider,
         Self::Taint,
         Self::Zone,
         Self::Pause,
@@ -84,12 +87,16 @@ pub(crate) enum Meddling {
     SameTaint,
     /// The Cluster is paused.
     PauseCluster,
+    /// The Machine is paused.
+    PauseMachine,
+    /// The Cluster loses its control plane.
+    LoseControlPlane,
     /// The owner of the host asks for it back.
     Reclaim,
 }
 
 impl Meddling {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Cordon,
         Self::DeleteMachine,
         Self::DeleteInfrastructure,
@@ -106,6 +113,8 @@ impl Meddling {
         Self::Taint,
         Self::SameTaint,
         Self::PauseCluster,
+        Self::PauseMachine,
+        Self::LoseControlPlane,
         Self::Reclaim,
     ];
 }
@@ -140,6 +149,14 @@ impl World {
                         serde_json::from_value(json!({ "address": "192.0.2.8" }))
                             .unwrap_or_default();
                 }
+                Edit::Provider => {
+                    let (bootstrap, infrastructure) = (
+                        &mut sm.spec.bootstrap_spec.kind,
+                        &mut sm.spec.infrastructure_spec.kind,
+                    );
+                    toggle(bootstrap, "K0sWorkerConfig", "KubeadmConfig");
+                    toggle(infrastructure, "RemoteMachine", "Metal3Machine");
+                }
                 Edit::Taint => {
                     if let Some(taint) = sm.spec.node_taints.first_mut() {
                         toggle(&mut taint.value, "", "gpu");
@@ -173,7 +190,9 @@ impl World {
             }),
             // Before Cluster API has taken its objects over there is nothing that could be done.
             Meddling::DeleteMachine => {
-                let infrastructure = self.get(state, Kind::Infrastructure);
+                let machine = self.get(state, Kind::Machine).unwrap_or_default();
+                let [_, infrastructure] = parts(&machine);
+                let infrastructure = infrastructure.and_then(|of| self.get(state, of));
                 if infrastructure.is_none_or(|object| has_controller(&object)) {
                     self.delete(state, Kind::Machine);
                 }
@@ -211,6 +230,15 @@ impl World {
             Meddling::SameTaint => self.taint(state, OUR_TAINT),
             Meddling::PauseCluster => self.change(state, Kind::Cluster, |cluster| {
                 cluster["spec"]["paused"] = json!(true);
+            }),
+            Meddling::PauseMachine => self.change(state, Kind::Machine, |machine| {
+                if is_ours(machine) {
+                    machine["metadata"]["annotations"][key::PAUSED] = json!("");
+                }
+            }),
+            Meddling::LoseControlPlane => self.change(state, Kind::Cluster, |cluster| {
+                cluster["status"]["initialization"]["controlPlaneInitialized"] =
+                    json!(false);
             }),
             Meddling::Reclaim => self.change(state, Kind::Node, |node| {
                 node["metadata"]["annotations"][name::RECLAIM_REQUESTED_ANNOTATION] =
@@ -256,7 +284,7 @@ impl World {
         self.bear(state, Kind::Machine, machine);
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let now = &machine["metadata"]["uid"];
-        for kind in [Kind::Bootstrap, Kind::Infrastructure] {
+        for kind in parts(&machine).into_iter().flatten() {
             self.change(state, kind, |object| {
                 let owners = object["metadata"]["ownerReferences"].as_array_mut();
                 let its = owners
@@ -279,10 +307,22 @@ impl World {
         });
     }
 
-    /// Whether somebody has paused the Cluster.
+    /// Whether somebody has paused the Cluster, or our Machine.
     pub(crate) fn is_paused(&self, state: &State) -> bool {
-        self.get(state, Kind::Cluster)
-            .is_some_and(|cluster| cluster["spec"]["paused"] == true)
+        let cluster = self.get(state, Kind::Cluster);
+        let machine = self.get(state, Kind::Machine);
+        cluster.is_some_and(|cluster| cluster["spec"]["paused"] == true)
+            || machine.is_some_and(|machine| {
+                is_ours(&machine)
+                    && !machine["metadata"]["annotations"][key::PAUSED].is_null()
+            })
+    }
+
+    /// Whether the Cluster takes machines.
+    pub(crate) fn takes_machines(&self, state: &State) -> bool {
+        let cluster = self.get(state, Kind::Cluster).unwrap_or_default();
+        self.has_cluster(state)
+            && cluster["status"]["initialization"]["controlPlaneInitialized"] == true
     }
 
     /// Whether the Cluster is there to stay.

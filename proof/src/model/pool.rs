@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::num::NonZeroU32;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The number of something kept in a [`Pool`]. Also its resourceVersion: two versions of an
 /// object with the same content are the same version here, which lets more writes through a
 /// guard than a real server would, never fewer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Id(u32);
+pub(crate) struct Id(NonZeroU32);
 
 impl std::fmt::Debug for Id {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -58,7 +59,11 @@ impl<K: Hash + Eq, T> Pool<K, T> {
             return *id;
         }
         #[expect(clippy::expect_used, reason = "memory ends long before the numbers do")]
-        let id = Id(u32::try_from(kept.things.len()).expect("fewer than 2^32 things"));
+        let id = u32::try_from(kept.things.len() + 1)
+            .ok()
+            .and_then(NonZeroU32::new)
+            .map(Id)
+            .expect("fewer than 2^32 things");
         kept.things.push(Arc::new(thing(id)));
         kept.ids.insert(key, id);
         id
@@ -69,7 +74,7 @@ impl<K: Hash + Eq, T> Pool<K, T> {
     /// # Panics
     /// If the number is of another pool.
     pub(crate) fn of(&self, id: Id) -> Arc<T> {
-        Arc::clone(&self.read().things[id.0 as usize])
+        Arc::clone(&self.read().things[id.0.get() as usize - 1])
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Kept<K, T>> {

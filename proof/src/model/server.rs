@@ -5,15 +5,17 @@ use fivespot_api::{
 };
 use fivespot_capi::key;
 use fivespot_plan::{self as planner, Action, Call, Step};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
+use super::cluster_api::PROVIDER_ID;
 use super::law::Law;
 use super::operator::Flight;
 use super::state::{Kind, Pod, State, instant};
 use super::world::{
-    FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_deleting, is_named_ours, is_ours, kind_of,
+    FOREIGN, NAME, OUR_TAINT, THEIRS, UID, World, is_deleting, is_named_ours, is_ours,
+    kind_of,
 };
 
 /// The uid of the one pod of a Node.
@@ -95,6 +97,7 @@ impl World {
         &self,
         state: &mut State,
         status: &ScheduledMachineStatus,
+        flight: &Flight,
     ) {
         let sm = state.sm.map(|id| self.machines.of(id));
         let before = sm.as_ref().and_then(|sm| sm.status.as_ref());
@@ -103,7 +106,19 @@ impl World {
         }
         let commits = before.and_then(|before| before.shutdown.as_ref()).is_none();
         if let (Some(sm), Some(shutdown), true) = (&sm, &status.shutdown, commits) {
-            state.broken = commits_wrongly(sm, shutdown).or(state.broken);
+            let planned = instant(flight.planned);
+            state.broken = commits_wrongly(sm, shutdown, planned).or(state.broken);
+        }
+        let known = |status: &ScheduledMachineStatus| {
+            status.node_ref.as_ref().and_then(|node| node.uid.clone())
+        };
+        let is_cleared = flight
+            .sent
+            .iter()
+            .any(|action| action.step == Step::ClearRequest);
+        let is_new = known(status).is_some() && before.and_then(known) != known(status);
+        if is_new && flight.had_request && !is_cleared {
+            state.broken = Some(Law::Joined);
         }
         if self.tells_wrongly(state, status) {
             state.broken = Some(Law::Told);
@@ -123,12 +138,17 @@ impl World {
 
     /// Whether a phase is told that is not so.
     fn tells_wrongly(&self, state: &State, status: &ScheduledMachineStatus) -> bool {
-        let is_left = Kind::TRIPLE
+        let is_left = Kind::MADE
             .into_iter()
             .any(|kind| self.get(state, kind).is_some_and(|object| is_ours(&object)));
+        let is_called_ready = status
+            .conditions
+            .iter()
+            .any(|told| told.type_ == "Ready" && told.status == "True");
         match status.phase {
             Some(Phase::Inactive | Phase::Terminated) => is_left,
-            _ => false,
+            Some(Phase::Active | Phase::Disabled) => false,
+            _ => is_called_ready,
         }
     }
 
@@ -218,10 +238,16 @@ impl World {
         {
             return Some(Law::Reopened);
         }
+        if is_of_another_machine(action, found.as_ref()) {
+            return Some(Law::S4);
+        }
         match (&action.request.call, action.step) {
             (Call::Create(object), step) => {
                 if target.name != NAME || object["metadata"]["name"] != NAME {
                     return Some(Law::S2);
+                }
+                if !is_marked(object) {
+                    return Some(Law::Marked);
                 }
                 if !is_on_record(&from, object) {
                     return Some(Law::Recorded);
@@ -275,8 +301,14 @@ impl World {
                     status.and_then(|status| status.node_ref.as_ref()?.uid.as_ref());
                 known.is_none().then_some(Law::Joined)
             }
+            (_, Step::RecordDisabled) => {
+                let mut sent = flight.sent.iter().map(|sent| sent.step);
+                let is_off = !from.spec.schedule.enabled
+                    || sent.any(|step| step == Step::DisableSchedule);
+                (!is_off).then_some(Law::Returned)
+            }
             (_, Step::RemoveFinalizer) => {
-                let is_left = Kind::TRIPLE.into_iter().any(|kind| {
+                let is_left = Kind::MADE.into_iter().any(|kind| {
                     self.get(state, kind).is_some_and(|object| is_ours(&object))
                 });
                 is_left.then_some(Law::S8)
@@ -289,9 +321,9 @@ impl World {
     fn creates_wrongly(&self, state: &State, step: Step, flight: &Flight) -> Option<Law> {
         let from = self.machines.of(flight.from);
         let is_completion = step == Step::CreateMachine
-            && self
-                .get(state, Kind::Infrastructure)
-                .is_some_and(|object| is_ours(&object));
+            && Kind::INFRASTRUCTURES
+                .into_iter()
+                .any(|kind| self.get(state, kind).is_some_and(|found| is_ours(&found)));
         if from.spec.kill_switch && !is_completion {
             return Some(Law::S11);
         }
@@ -346,6 +378,16 @@ impl World {
             ShutdownReason::KillSwitch | ShutdownReason::Reclaim
         );
         let sm = self.machines.of(state.sm?);
+        // Once for each commitment: who switches the schedule on again means it.
+        let is_switched_off = !found["metadata"]["annotations"]
+            [name::RECLAIM_DISABLED_ANNOTATION]
+            .is_null();
+        if shutdown.reason == ShutdownReason::Reclaim
+            && !is_switched_off
+            && sm.metadata.deletion_timestamp.is_none()
+        {
+            return Some(Law::Returned);
+        }
         let asked = shutdown.started_at.checked_add(shortest(&sm)).ok()?;
         let deadline = shutdown.deadline.min(asked);
         let has_joined = !found["status"]["nodeRef"].is_null()
@@ -407,8 +449,38 @@ fn is_guarded(patch: &Value) -> bool {
     !guards["uid"].is_null() && !guards["resourceVersion"].is_null()
 }
 
+/// Whether an object that is to be made could be told from those of others, goes when its
+/// ScheduledMachine goes, and is controlled by nobody but whom Cluster API expects.
+fn is_marked(object: &Value) -> bool {
+    let meta = &object["metadata"];
+    let owners = meta["ownerReferences"].as_array();
+    let is_machine = object["kind"] == Kind::Machine.wire();
+    let is_owned = owners.is_some_and(|all| {
+        let mut ours = all.iter().filter(|owner| owner["uid"] == UID);
+        ours.any(|owner| (owner["controller"] == true) == is_machine)
+    });
+    let uid = &meta["labels"][name::SCHEDULED_MACHINE_UID_LABEL];
+    is_named_ours(object) && *uid == UID && is_owned
+}
+
+/// Whether a change of a Node would reach one that is not our Machine's.
+fn is_of_another_machine(action: &Action, found: Option<&Value>) -> bool {
+    let Call::Patch(patch) = &action.request.call else {
+        return false;
+    };
+    kind_of(action) == Some(Kind::Node)
+        && found.is_some_and(|node| {
+            node["metadata"]["uid"] == patch["metadata"]["uid"]
+                && node["spec"]["providerID"] != PROVIDER_ID
+        })
+}
+
 /// Whether a commitment is made that may not be.
-fn commits_wrongly(sm: &ScheduledMachine, shutdown: &Shutdown) -> Option<Law> {
+fn commits_wrongly(
+    sm: &ScheduledMachine,
+    shutdown: &Shutdown,
+    planned: Timestamp,
+) -> Option<Law> {
     let is_off = !sm.spec.schedule.enabled || sm.spec.schedule.schedule().is_err();
     let made = sm
         .status
@@ -420,6 +492,7 @@ fn commits_wrongly(sm: &ScheduledMachine, shutdown: &Shutdown) -> Option<Law> {
         _ if shutdown.deadline.duration_since(shutdown.started_at) > LONGEST => {
             Some(Law::Bounded)
         }
+        _ if shutdown.started_at != planned => Some(Law::Commitment),
         ShutdownReason::ScheduleEnded if is_off => Some(Law::Untouched),
         ShutdownReason::Remediation
             if patience.is_some_and(|until| shutdown.started_at < until) =>
@@ -473,7 +546,10 @@ fn seizes_taints(before: &Value, after: &Value) -> bool {
             && taint["value"] != THEIRS
             && !record(after).contains(OUR_TAINT)
     });
-    is_lost || is_unrecorded
+    let is_adopted = then.iter().any(|taint| taint["key"] == OUR_TAINT)
+        && !record(before).contains(OUR_TAINT)
+        && record(after).contains(OUR_TAINT);
+    is_lost || is_unrecorded || is_adopted
 }
 
 fn evict(state: &mut State) -> Reply {

@@ -38,22 +38,43 @@ pub(crate) enum Kind {
     Machine,
     Bootstrap,
     Infrastructure,
+    /// The bootstrap object of another provider.
+    OtherBootstrap,
+    /// The infrastructure object of another provider.
+    OtherInfrastructure,
     Cluster,
     Node,
 }
 
+/// How many kinds there are.
+const KINDS: usize = 7;
+
+/// How many kinds are in the management cluster, where the operator has caches of them.
+pub(crate) const CACHED: usize = 6;
+
 impl Kind {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; KINDS] = [
         Self::Machine,
         Self::Bootstrap,
         Self::Infrastructure,
+        Self::OtherBootstrap,
+        Self::OtherInfrastructure,
         Self::Cluster,
         Self::Node,
     ];
 
-    /// Those that the operator creates and removes, in the order of creation.
-    pub(crate) const TRIPLE: [Self; 3] =
-        [Self::Bootstrap, Self::Infrastructure, Self::Machine];
+    /// Those that the operator creates and removes.
+    pub(crate) const MADE: [Self; 5] = [
+        Self::Bootstrap,
+        Self::Infrastructure,
+        Self::OtherBootstrap,
+        Self::OtherInfrastructure,
+        Self::Machine,
+    ];
+
+    /// The infrastructure objects of both providers.
+    pub(crate) const INFRASTRUCTURES: [Self; 2] =
+        [Self::Infrastructure, Self::OtherInfrastructure];
 
     /// The name of the kind on the wire.
     pub(crate) fn wire(self) -> &'static str {
@@ -61,6 +82,8 @@ impl Kind {
             Self::Machine => "Machine",
             Self::Bootstrap => "K0sWorkerConfig",
             Self::Infrastructure => "RemoteMachine",
+            Self::OtherBootstrap => "KubeadmConfig",
+            Self::OtherInfrastructure => "Metal3Machine",
             Self::Cluster => "Cluster",
             Self::Node => "Node",
         }
@@ -72,7 +95,7 @@ impl Kind {
 }
 
 /// What stands where, by kind.
-pub(crate) type Objects = [Option<Id>; 5];
+pub(crate) type Objects = [Option<Id>; KINDS];
 
 /// The pod on the Node that has to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,11 +140,11 @@ pub(crate) struct State {
     pub(crate) is_guarded: bool,
     pub(crate) reach: Reach,
     /// How many objects of each kind there have been: their uids.
-    pub(crate) born: [u8; 5],
+    pub(crate) born: [u8; KINDS],
     /// The operator's cache of ScheduledMachines, which may be behind.
     pub(crate) cached_sm: Option<Id>,
     /// The operator's cache of everything else in the management cluster, behind by itself.
-    pub(crate) cached: [Option<Id>; 4],
+    pub(crate) cached: [Option<Id>; CACHED],
     /// Whether a cache lacks a write of the operator.
     pub(crate) owes: bool,
     /// Whether nothing was there when this process looked at everything live last: without that
@@ -146,7 +169,7 @@ pub(crate) struct Core {
     pod: Pod,
     is_guarded: bool,
     reach: Reach,
-    born: [u8; 5],
+    born: [u8; KINDS],
     memory: Id,
     flight: Option<Id>,
 }
@@ -186,14 +209,21 @@ impl State {
         self.objects[kind as usize] = id;
     }
 
+    /// What stands where in the management cluster.
+    pub(crate) fn managed(&self) -> [Option<Id>; CACHED] {
+        let mut managed = [None; CACHED];
+        managed.copy_from_slice(&self.objects[..CACHED]);
+        managed
+    }
+
     /// Whether both caches show what the server holds.
     pub(crate) fn is_caught_up(&self) -> bool {
-        self.cached_sm == self.sm && self.cached[..] == self.objects[..4]
+        self.cached_sm == self.sm && self.cached == self.managed()
     }
 
     pub(crate) fn catch_up(&mut self) {
         self.cached_sm = self.sm;
-        self.cached.copy_from_slice(&self.objects[..4]);
+        self.cached = self.managed();
         self.owes = false;
     }
 }

@@ -12,7 +12,7 @@ use super::Step;
 use super::law::Law;
 use super::operator::{Answer, Flight, Question};
 use super::pool::{Id, Pool};
-use super::state::{Core, Kind, Left, Pod, Reach, State};
+use super::state::{Core, Kind, Left, Objects, Pod, Reach, State};
 
 /// The name of the ScheduledMachine and of everything made for it.
 pub(crate) const NAME: &str = "worker";
@@ -57,13 +57,13 @@ impl World {
         let mut state = State {
             now: 0,
             sm: Some(self.keep_sm(scheduled_machine())),
-            objects: [None; 5],
+            objects: Objects::default(),
             pod: Pod::None,
             is_guarded: true,
             reach: Reach::Answers,
-            born: [0; 5],
+            born: Default::default(),
             cached_sm: None,
-            cached: [None; 4],
+            cached: Default::default(),
             owes: false,
             found_empty: false,
             memory: self.keep_memory(Memory::default()),

@@ -19,6 +19,8 @@ const RECLAIM: &str = "crates/plan/src/reclaim.rs";
 const TAINT: &str = "crates/plan/src/taint.rs";
 const CONDITION: &str = "crates/api/src/condition.rs";
 const AHEAD: &str = "crates/plan/src/ahead.rs";
+const HOLD: &str = "crates/plan/src/hold.rs";
+const PLACE: &str = "crates/plan/src/place.rs";
 const SEEN: &str = "crates/plan/src/seen.rs";
 const RESOLVE: &str = "crates/plan/src/resolve.rs";
 
@@ -40,6 +42,8 @@ mutants! {
         "if case.subject.is_paused {" => "if false {";
     "pause-of-cluster-ignored", "acts in a Cluster that is paused", LADDER,
         "case.cluster().is_some_and(|cluster| cluster.is_paused)" => "false";
+    "pause-of-machine-ignored", "acts on a Machine that is paused", LADDER,
+        "machine.is_some_and(|machine| machine.meta.is_paused())" => "false";
     "error-is-terminal", "never leaves an error behind", LIB,
         "let rung = ladder::climb(&case);"
         => "let rung = if subject.status.phase == Some(fivespot_api::Phase::Error) { Rung::Invalid } else { ladder::climb(&case) };";
@@ -49,8 +53,8 @@ mutants! {
     "kill-switch-needs-machine", "creates under the kill switch what is not there yet", LADDER,
         "if case.want.is_killed {" => "if case.want.is_killed && machine.is_some() {";
     "half-made-outlives-kill-switch", "calls a machine terminated that was only half made", LEAVE,
-        "        None => clear_up(case),\n    }\n}\n\nfn leave_machine"
-        => "        None if removal.is_at_once() => Outcome::tell(State::Quiet),\n        None => clear_up(case),\n    }\n}\n\nfn leave_machine";
+        "        Some(machine) => leave_machine(case, machine, removal),\n        None => clear_up(case),"
+        => "        Some(machine) => leave_machine(case, machine, removal),\n        None if removal.is_at_once() => Outcome::tell(State::Quiet),\n        None => clear_up(case),";
     "kill-switch-ignored", "keeps a machine whose kill switch is set", LADDER,
         "if case.want.is_killed {" => "if false {";
     "deletion-ignored", "keeps a machine whose object is deleted", LADDER,
@@ -59,6 +63,9 @@ mutants! {
         "(!is_cancelled).then_some(reason)" => "(!is_cancelled && false).then_some(reason)";
     "shutdown-not-cancelled", "drives out a machine whose window has opened again", LADDER,
         "let is_cancelled = case.is_wanted()" => "let is_cancelled = false && case.is_wanted()";
+    "disabled-cancels", "keeps a machine that leaves when its schedule is switched off", LADDER,
+        "let is_cancelled = case.is_wanted()"
+        => "let is_cancelled = (case.is_wanted() || !case.want.is_enabled)";
     "remediation-cancelled", "keeps a machine that a health check condemned", LADDER,
         "&& reason != ShutdownReason::Remediation;" => ";";
     "disabled-is-closed", "removes a machine when its schedule is switched off", LADDER,
@@ -70,8 +77,7 @@ mutants! {
     "never-replaced", "leaves a condemned machine in service", LADDER,
         "Some(machine) if is_replaceable(case, machine) =>" => "Some(_) if false =>";
     "replaced-at-once", "replaces a machine again and again", CASE,
-        "const REMEDIATION_PAUSE: SignedDuration = SignedDuration::from_mins(10);"
-        => "const REMEDIATION_PAUSE: SignedDuration = SignedDuration::from_mins(0);";
+        "created.map(|created| after(created, REMEDIATION_PAUSE))" => "created";
     "deadline-ignored", "lets a blocked drain hold a machine for ever", LEAVE,
         "let is_over = removal.is_at_once() || deadline <= case.now;"
         => "let is_over = removal.is_at_once();";
@@ -81,6 +87,9 @@ mutants! {
     "no-commitment", "leaves without having said so", LEAVE,
         "let Some(shutdown) = case.commitment(machine) else {\n        return commit(case, machine, removal, case.now);\n    };"
         => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason: removal.reason };\n    let shutdown = case.commitment(machine).unwrap_or(&made);";
+    "started-in-the-past", "counts a machine's time to leave from before it was told to", LEAVE,
+        "return commit(case, machine, removal, case.now);"
+        => "return commit(case, machine, removal, after(case.now, SignedDuration::from_mins(-3)));";
     "unclaimed-deleted", "deletes a Machine that Cluster API has not taken up", LEAVE,
         "if is_unclaimed(case, machine) {" => "if false {";
     "infrastructure-without-machine", "deletes an infrastructure object that no Machine had", LEAVE,
@@ -108,6 +117,8 @@ mutants! {
         "outcome.wakes.iter().copied().chain(after.next_transition);" => "outcome.wakes.iter().copied();";
     "never-at-rest", "asks to be woken at once, again and again", LIB,
         "let wake = wakes.filter(|due| *due > case.now).min();" => "let wake = wakes.chain([case.now]).min();";
+    "retry-not-awaited", "sleeps over the time to try again what has failed", HOLD,
+        "outcome.wakes.push(failure.retry_at);" => "";
     "children-first", "takes down bootstrap and infrastructure before the Machine", LEAVE,
         "match case.triple.our_machine() {\n        Some(machine) => leave_machine(case, machine, removal),"
         => "match case.triple.our_machine() {\n        Some(_) if !case.triple.providers().is_empty() => delete(case, &case.triple.providers()),\n        Some(machine) => leave_machine(case, machine, removal),";
@@ -135,11 +146,28 @@ mutants! {
     "leftovers-used-again", "builds on objects of an earlier machine", TRIPLE,
         "*place > 0\n                        || had_machine\n                        || found.meta.is_deleting"
         => "*place > 0";
+    "old-machine-kept", "takes a Machine that is being deleted for one in service", SERVE,
+        "Slot::Ours(machine) if machine.meta.is_deleting => await_old(case, machine),"
+        => "Slot::Ours(machine) if false => await_old(case, machine),";
+    "kind-of-spec-believed", "looks for what it has made where today's spec would make it", PLACE,
+        "for place in recorded.chain([home]) {" => "for place in recorded.filter(|_| false).chain([home]) {";
+    "record-not-read", "looks for what it has made only where its Machine says, if there is one", PLACE,
+        "let recorded = recorded.into_iter().flatten().filter(of_providers);"
+        => "let recorded = recorded.into_iter().take(1).flatten().filter(of_providers);";
+    "outdated-bootstrap-used", "makes a machine from a bootstrap object of an older spec", SERVE,
+        "&& hash_of(outdated) != Some(&case.want.hash)" => "&& false && outdated.meta.is_deleting";
+    "outdated-infrastructure-untold", "calls a machine up to date that was finished with older parts", SERVE,
+        "let hash = infrastructure.and_then(hash_of).unwrap_or(&case.want.hash);"
+        => "let hash = &case.want.hash;";
+    "pending-changes-untold", "does not say that a machine is of an older spec", SERVE,
+        "has_pending_changes: is_remade || is_moved," => "has_pending_changes: is_moved && is_remade,";
     "finalizer-dropped-early", "lets an object go while its machine is there", LIB,
         "let action = if outcome.state == State::Quiet && subject.is_deleting {"
         => "let action = if subject.is_deleting {";
     "finalizer-never-set", "makes objects that nobody will clean up", LIB,
         "} else if is_touched && !subject.has_finalizer() {" => "} else if false {";
+    "finalizer-set-again", "sets its finalizer on every pass", LIB,
+        "} else if is_touched && !subject.has_finalizer() {" => "} else if is_touched {";
     "finalizer-never-dropped", "holds an object for ever", LIB,
         "let action = if outcome.state == State::Quiet && subject.is_deleting {"
         => "let action = if false {";
@@ -191,6 +219,10 @@ mutants! {
     "owner-label-missing", "makes objects that it does not know again", WRITE,
         "\"labels\": name::child_labels(&subject.name, &subject.uid, &case.want.cluster),"
         => "\"labels\": {},";
+    "owner-missing", "makes objects that stay when their ScheduledMachine is gone", WRITE,
+        "\"ownerReferences\": [owner(subject, false).json()]," => "\"ownerReferences\": [],";
+    "controls-providers", "takes the place of the Machine that is to control an object", WRITE,
+        "\"ownerReferences\": [owner(subject, false).json()]," => "\"ownerReferences\": [owner(subject, true).json()],";
     "never-created", "makes nothing when a window opens", SERVE,
         "let actions = providers.into_iter().flatten().chain(machine).collect();"
         => "let actions = providers.into_iter().flatten().chain(machine).filter(|_| false).collect();";
@@ -208,26 +240,43 @@ mutants! {
         "let mut outcome = Outcome {\n        shutdown: Commitment::Clear," => "let mut outcome = Outcome {\n        shutdown: Commitment::Keep,";
     "cluster-going-ignored", "creates a machine for a Cluster that is being deleted", FINDING,
         "if cluster.meta.is_deleting {" => "if false {";
+    "cluster-not-ready-ignored", "creates a machine for a Cluster that cannot take it", FINDING,
+        "(true, false) => \"its control plane is not initialised\"," => "(true, false) => return None,";
     "not-wanted-created", "makes a machine outside its window", LEAVE,
-        "        None => clear_up(case),\n    }\n}\n\nfn leave_machine"
-        => "        None if case.triple.is_gone() => crate::serve::serve(case),\n        None => clear_up(case),\n    }\n}\n\nfn leave_machine";
+        "        Some(machine) => leave_machine(case, machine, removal),\n        None => clear_up(case),"
+        => "        Some(machine) => leave_machine(case, machine, removal),\n        None if case.triple.is_gone() => crate::serve::serve(case),\n        None => clear_up(case),";
     "inactive-too-early", "says that a machine is gone while it leaves", PHASE,
         "        State::Going(message) => {\n" => "        State::Going(message) if case.now < jiff::Timestamp::UNIX_EPOCH || !matches!(rung, Rung::Serve) => (Phase::Inactive, true, Reason::Inactive, message.clone()),\n        State::Going(message) => {\n";
+    "ready-while-blocked", "says that all is well while no machine can be made", PHASE,
+        "(blocked(reason), false, reason.clone(), message.clone())"
+        => "(blocked(reason), true, reason.clone(), message.clone())";
+    "node-stays-on-record", "names the Node of a machine that is gone", STATUS,
+        "if !is_node_awaited(case, outcome) {" => "if false {";
+    "machine-stays-on-record", "names a Machine that is gone", STATUS,
+        "if is_gone || outcome.record.is_some() {" => "if false {";
     "times-not-kept", "says of everything that it has just changed", CONDITION,
         "if before.status == next.status.as_str() {" => "if false {";
     "generation-goes-back", "says of an old generation that it was the last", STATUS,
         "status.observed_generation = case.subject.generation;"
-        => "status.observed_generation = case.subject.generation.map(|of| if case.want.is_enabled { of } else { of - 1 });";
+        => "status.observed_generation = case.subject.generation.map(|of| if case.want.is_enabled { of } else { 1 });";
+    "generation-kept", "tells of the first generation for ever", STATUS,
+        "status.observed_generation = case.subject.generation;"
+        => "status.observed_generation = status.observed_generation.or(case.subject.generation);";
     "reclaim-ignored", "keeps a host that its owner wants back", LADDER,
         "} else if is_reclaimed {" => "} else if false {";
     "reclaim-not-disabled", "takes a host again that was given back", RECLAIM,
         "if let Some(outcome) = disable(case, machine) {" => "if let (false, Some(outcome)) = (true, disable(case, machine)) {";
+    "disabled-only-in-word", "notes that a schedule is switched off and leaves it on", RECLAIM,
+        "let actions = disable.into_iter().chain([record]).collect();"
+        => "let actions = disable.into_iter().filter(|_| false).chain([record]).collect();";
     "reclaim-request-kept", "leaves the request on a Node that joined with it", RECLAIM,
         "is_stale.then(|| write::clear_request(node))" => "(is_stale && false).then(|| write::clear_request(node))";
     "brought-request-obeyed", "gives back a host for a request that its Node has brought along", RECLAIM,
         "has_joined(case, machine, node).then_some(reason)" => "Some(reason)";
     "foreign-taint-seized", "overwrites the taint of somebody else", TAINT,
         "(Some(_), None) => next.conflicts.push(want.clone())," => "(Some(there), None) => {\n                there.value.clone_from(&want.value);\n                next.record.push(want.clone());\n            }";
+    "foreign-taint-adopted", "takes the taint of somebody else for its own", TAINT,
+        "(Some(_), None) => next.conflicts.push(want.clone())," => "(Some(_), None) => next.record.push(want.clone()),";
     "foreign-taints-dropped", "writes the list of taints without those of others", TAINT,
         "        taints: node.to_vec()," => "        taints: node.iter().filter(|there| wanted.iter().any(|want| is_at(there, want))).cloned().collect(),";
     "taint-not-recorded", "puts taints on a Node that it does not know again", TAINT,
