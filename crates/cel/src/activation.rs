@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::{RunError, Value};
+use crate::{Places, RunError, Value};
 
 /// Gives variables their values. Asked by name at each use, so an answer may be computed on
 /// demand; an implementation that computes should keep what it computed.
@@ -21,6 +21,13 @@ pub trait Activation<'v> {
         field: &str,
     ) -> Option<Result<Binding<'v>, RunError>> {
         let _ = (variable, field);
+        None
+    }
+
+    /// What is kept of where paths lead, for programs that are run with the same variables:
+    /// those that the paths begin at may never be answered otherwise than here. Of programs
+    /// that were compiled without these paths nothing is kept.
+    fn places(&self) -> Option<&Places<'v>> {
         None
     }
 }

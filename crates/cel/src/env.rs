@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::{Dialect, Type};
+use crate::{Dialect, Paths, Type};
 
 /// The dialect and the variables that expressions are compiled against.
 #[derive(Clone, Debug)]
 pub struct Env {
     dialect: Dialect,
     variables: Vec<Variable>,
+    paths: Option<Paths>,
 }
 
 /// A declared variable.
@@ -27,6 +28,7 @@ impl Env {
         Self {
             dialect,
             variables: Vec::new(),
+            paths: None,
         }
     }
 
@@ -41,6 +43,17 @@ impl Env {
             ty,
         });
         self
+    }
+
+    /// Numbers the paths that programs follow, so that they can share where those lead.
+    #[must_use]
+    pub fn with_paths(mut self, paths: Paths) -> Self {
+        self.paths = Some(paths);
+        self
+    }
+
+    pub(crate) fn paths(&self) -> Option<&Paths> {
+        self.paths.as_ref()
     }
 
     /// The dialect expressions are compiled in.

@@ -12,7 +12,7 @@ use crate::cost::Formula;
 use crate::library::regex::compiled;
 use crate::library::{self, Overload, Overloads};
 use crate::pattern::Pattern;
-use crate::{RunError, Value, cost};
+use crate::{Paths, RunError, Value, cost};
 
 use constant::{
     constant_list, constant_map, is_conversion, is_dispatched, member, qualified, single,
@@ -34,9 +34,10 @@ pub(crate) struct Plan {
 ///
 /// # Errors
 /// If a constant cannot be computed, such as `int('x')`.
-pub(crate) fn plan(tree: &Tree) -> Result<Plan, RunError> {
+pub(crate) fn plan(tree: &Tree, paths: Option<&Paths>) -> Result<Plan, RunError> {
     let mut planner = Planner {
         tree,
+        paths,
         variables: Vec::new(),
         scopes: Vec::new(),
         slots: 0,
@@ -51,6 +52,7 @@ pub(crate) fn plan(tree: &Tree) -> Result<Plan, RunError> {
 
 struct Planner<'t> {
     tree: &'t Tree,
+    paths: Option<&'t Paths>,
     variables: Vec<Arc<str>>,
     scopes: Vec<(Arc<str>, usize)>,
     slots: usize,
@@ -75,13 +77,7 @@ impl Planner<'_> {
                 }
                 let operand = self.node(operand)?;
                 let key = Key::Name(Name::new(Arc::clone(field)));
-                let mut attribute = qualified(
-                    operand,
-                    Qualifier {
-                        key,
-                        optional: false,
-                    },
-                );
+                let mut attribute = qualified(operand, (key, false), self.paths);
                 attribute.test = *test;
                 Node::Attribute(attribute)
             }
@@ -122,11 +118,12 @@ impl Planner<'_> {
             (_, Some((_, slot))) => Root::Local(*slot),
             _ => Root::Variable(self.variable(&Arc::from(name))),
         };
-        Node::Attribute(Attribute {
-            root,
-            qualifiers: Vec::new(),
-            test: false,
-        })
+        let mut attribute = Attribute::of(root);
+        if let (Root::Variable(variable), Some(paths)) = (&attribute.root, self.paths) {
+            let name = self.variables.get(*variable);
+            attribute.path = name.and_then(|name| paths.variable(name));
+        }
+        Node::Attribute(attribute)
     }
 
     fn variable(&mut self, name: &Arc<str>) -> usize {
@@ -157,11 +154,8 @@ impl Planner<'_> {
             (operator::OR, _) => return Ok(Node::Or(self.nodes(target, args)?)),
             (operator::CONDITIONAL, [condition, yes, no]) => {
                 let parts = [self.node(condition)?, self.node(yes)?, self.node(no)?];
-                return Ok(Node::Attribute(Attribute {
-                    root: Root::conditional(parts, args),
-                    qualifiers: Vec::new(),
-                    test: false,
-                }));
+                let conditional = Root::conditional(parts, args);
+                return Ok(Node::Attribute(Attribute::of(conditional)));
             }
             (operator::NOT_STRICTLY_FALSE, [argument]) => {
                 let argument = Box::new(self.node(argument)?);
@@ -217,7 +211,7 @@ impl Planner<'_> {
                     Node::Const(value) => Key::Const(value),
                     other => Key::Computed(Box::new(other)),
                 };
-                Node::Attribute(qualified(operand, Qualifier { key, optional }))
+                Node::Attribute(qualified(operand, (key, optional), self.paths))
             }
             "or" | "orValue" => Node::Alternative {
                 sides: Box::new(sides),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::check::Tree;
-use crate::plan::{Plan, plan};
+use crate::plan::{Node, Plan, plan};
 use crate::run::{Run, Slot};
 use crate::{
-    Activation, Budget, CompileErrors, Env, RunError, Type, Value, check, parser,
+    Activation, Budget, CompileErrors, Env, Paths, RunError, Type, Value, check, parser,
 };
 
 /// A compiled expression: parsed, checked, ready to run any number of times.
@@ -17,6 +17,8 @@ pub struct Program {
     tree: Tree,
     declared: Vec<Declared>,
     plan: Plan,
+    /// What the numbers in the plan are of.
+    paths: Option<Paths>,
 }
 
 /// As many variables of folds as nearly all expressions have.
@@ -37,7 +39,7 @@ impl Program {
     pub fn compile(source: &str, env: &Env) -> Result<Self, CompileErrors> {
         let parsed = parser::parse(source, env.dialect())?;
         let tree = check::check(source, parsed, env)?;
-        let plan = plan(&tree)
+        let plan = plan(&tree, env.paths())
             .map_err(|error| CompileErrors::unplaced(&error, tree.summary()))?;
         let declared = plan.variables.iter().map(|name| {
             let found = env.variables().iter().find(|known| known.name == *name);
@@ -53,6 +55,7 @@ impl Program {
             tree,
             declared,
             plan,
+            paths: env.paths().cloned(),
         })
     }
 
@@ -83,40 +86,67 @@ impl Program {
     ///
     /// # Errors
     /// What the expression itself cannot answer, and costs above the budget's limits.
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method alone is for one lifetime of a run"
+    )]
     pub fn run<'v>(
         &'v self,
         activation: &dyn Activation<'v>,
         budget: &mut Budget,
     ) -> Result<Value<'v>, RunError> {
-        match self.plan.slots {
-            0 => self.run_in(&mut [], activation, budget),
-            1 => self.run_in(&mut [Slot::Unset], activation, budget),
-            slots if slots <= FEW => {
-                self.run_in(&mut [const { Slot::Unset }; FEW], activation, budget)
-            }
-            slots => {
-                let mut many = Vec::new();
-                many.resize_with(slots, || Slot::Unset);
-                self.run_in(&mut many, activation, budget)
-            }
-        }
+        self.run_with_slots(activation, budget, |run, root| run.eval(root))
     }
 
-    fn run_in<'v>(
+    /// [`Program::run`] where only `true` matters: whether that is the value.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method alone is for one lifetime of a run"
+    )]
+    pub fn holds<'v>(
         &'v self,
-        slots: &mut [Slot<'v>],
         activation: &dyn Activation<'v>,
         budget: &mut Budget,
-    ) -> Result<Value<'v>, RunError> {
+    ) -> Result<bool, RunError> {
+        self.run_with_slots(activation, budget, |run, root| run.is_true(root))
+    }
+
+    fn run_with_slots<'v, T>(
+        &'v self,
+        activation: &dyn Activation<'v>,
+        budget: &mut Budget,
+        start: impl FnOnce(&mut Run<'_, 'v>, &'v Node) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        let places = self.paths.as_ref().and_then(|paths| {
+            let places = activation.places();
+            places.filter(|places| places.are_of(paths))
+        });
         budget.begin_call();
         let mut run = Run {
             declared: &self.declared,
             activation,
-            budget,
-            slots,
+            places,
+            budget: &mut *budget,
+            slots: &mut [],
             failed: None,
         };
-        let result = run.eval(&self.plan.root);
+        let root = &self.plan.root;
+        let result = match self.plan.slots {
+            0 => start(&mut run, root),
+            1 => start(&mut run.in_slots(&mut [Slot::UNSET]), root),
+            2 => start(&mut run.in_slots(&mut [Slot::UNSET; 2]), root),
+            slots if slots <= FEW => {
+                start(&mut run.in_slots(&mut [Slot::UNSET; FEW]), root)
+            }
+            slots => {
+                let mut many = Vec::new();
+                many.resize_with(slots, || Slot::UNSET);
+                start(&mut run.in_slots(&mut many), root)
+            }
+        };
         match (result, budget.end_call()) {
             (Err(error @ RunError::CallLimit), _) | (_, Err(error)) => Err(error),
             (result, Ok(())) => result,

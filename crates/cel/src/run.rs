@@ -2,15 +2,17 @@
 
 mod attribute;
 mod fold;
+mod kept;
 mod maybe;
 mod path;
 mod truth;
+mod words;
 
 use crate::library;
 use crate::plan::{Call, Node, Way};
 use crate::program::Declared;
 use crate::value::{Entries, Map};
-use crate::{Activation, Budget, RunError, Value, cost};
+use crate::{Activation, Budget, Places, RunError, Value, cost};
 
 pub(crate) use fold::Slot;
 use maybe::Maybe;
@@ -21,6 +23,8 @@ pub(crate) type Outcome<'v> = Result<Value<'v>, RunError>;
 pub(crate) struct Run<'r, 'v> {
     pub(crate) declared: &'v [Declared],
     pub(crate) activation: &'r dyn Activation<'v>,
+    /// Where the paths lead that are numbered in the plan.
+    pub(crate) places: Option<&'r Places<'v>>,
     pub(crate) budget: &'r mut Budget,
     /// The variables of folds; each has a slot of its own.
     pub(crate) slots: &'r mut [Slot<'v>],
@@ -29,6 +33,18 @@ pub(crate) struct Run<'r, 'v> {
 }
 
 impl<'v> Run<'_, 'v> {
+    /// The same run with these slots.
+    pub(crate) fn in_slots<'s>(&'s mut self, slots: &'s mut [Slot<'v>]) -> Run<'s, 'v> {
+        Run {
+            declared: self.declared,
+            activation: self.activation,
+            places: self.places,
+            budget: self.budget,
+            slots,
+            failed: None,
+        }
+    }
+
     /// The value of a node. Its cost is charged also where it is an error.
     ///
     /// What it calls is kept apart from it, so that coming here costs no more than choosing.

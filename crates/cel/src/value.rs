@@ -18,6 +18,7 @@ use crate::{RunError, Type};
 pub(crate) use convert::{go_float, lossless_integer};
 pub(crate) use equality::{order, same};
 pub use json::field as json_field;
+pub(crate) use json::{named, read_untyped as untyped};
 pub use list::List;
 pub use map::{Entries, Map};
 pub(crate) use raw::plain;

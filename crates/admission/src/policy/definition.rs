@@ -1,6 +1,6 @@
 //! A `ValidatingAdmissionPolicy`, compiled.
 
-use fivespot_cel::Dialect;
+use fivespot_cel::{Dialect, Paths};
 use serde_json::Value;
 
 use super::expression::Compiled;
@@ -26,6 +26,8 @@ pub struct Policy {
     pub(super) annotations: Vec<Expression>,
     /// Whether what cannot be evaluated is admitted.
     pub(super) ignores_errors: bool,
+    /// What the expressions read again and again.
+    pub(super) paths: Paths,
 }
 
 /// A named expression: a match condition, a variable, an audit annotation.

@@ -3,7 +3,7 @@
 use fivespot_cel::{Budget, Program, RunError, Value};
 use serde_json::Value as Json;
 
-use super::definition::{Expression, Policy};
+use super::definition::{Expression, Policy, Validation};
 use super::expression::Compiled;
 use super::scope::{Inputs, Scope};
 use crate::crd_rules::usable_message;
@@ -42,18 +42,18 @@ impl Policy {
         params: &'v Json,
     ) -> Found {
         let mut budgets = Budgets::default();
-        let mut found = self.run_all(inputs, params, &mut budgets);
+        let places = self.paths.places();
+        let scope = || Scope::new(inputs, &self.variables, params, &places);
+        let mut found = self.run_all(scope, &mut budgets);
         found.cost = budgets.spent();
         found
     }
 
     fn run_all<'v>(
         &'v self,
-        inputs: &'v Inputs<'v>,
-        params: &'v Json,
+        scope: impl Fn() -> Scope<'v>,
         budgets: &mut Budgets,
     ) -> Found {
-        let scope = || Scope::new(inputs, &self.variables, params);
         match self.applies(&scope().without_namespace(), &mut budgets.conditions) {
             Ok(true) => {}
             Ok(false) => return Found::default(),
@@ -133,11 +133,21 @@ impl Policy {
     ) -> Result<Vec<(usize, Verdict)>, String> {
         let mut verdicts = Vec::new();
         for (at, validation) in self.validations.iter().enumerate() {
-            let result = run(&validation.compiled, &validation.source, scope, budget);
-            match result.map_err(|Stopped| OUT_OF_BUDGET.to_owned())? {
-                Ok(Value::Bool(true)) => {}
-                Ok(_) => verdicts.push((at, Ok(()))),
-                Err(why) => verdicts.push((at, Err(why))),
+            let Validation {
+                compiled, source, ..
+            } = validation;
+            let holds = match compiled {
+                Ok(program) => program.holds(scope, budget),
+                Err(why) => {
+                    verdicts.push((at, Err(uncompiled(why))));
+                    continue;
+                }
+            };
+            match settled(holds, (source, scope), budget) {
+                Ok(Ok(true)) => {}
+                Ok(Ok(false)) => verdicts.push((at, Ok(()))),
+                Ok(Err(why)) => verdicts.push((at, Err(why))),
+                Err(Stopped) => return Err(OUT_OF_BUDGET.to_owned()),
             }
         }
         Ok(verdicts)
@@ -277,9 +287,22 @@ fn run<'v>(
 ) -> Result<Result<Value<'v>, String>, Stopped> {
     let program: &'v Program = match compiled {
         Ok(program) => program,
-        Err(why) => return Ok(Err(format!("compilation error: {why}"))),
+        Err(why) => return Ok(Err(uncompiled(why))),
     };
     let result = program.run(scope, budget);
+    settled(result, (source, scope), budget)
+}
+
+fn uncompiled(why: &str) -> String {
+    format!("compilation error: {why}")
+}
+
+/// What has become of an expression, once all is paid for.
+fn settled<T>(
+    result: Result<T, RunError>,
+    (source, scope): (&str, &Scope<'_>),
+    budget: &mut Budget,
+) -> Result<Result<T, String>, Stopped> {
     // Composed variables that were computed on the way are paid for here.
     budget.take(scope.cost.take()).map_err(|_| Stopped)?;
     match result {

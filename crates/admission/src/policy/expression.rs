@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::sync::LazyLock;
 
-use fivespot_cel::{Dialect, Env, ObjectType, Program, Type};
+use fivespot_cel::{Dialect, Env, ObjectType, Paths, Program, Type};
 
 use crate::crd_rules::compilation_failed;
 
@@ -49,6 +49,15 @@ impl Environments {
             variables: None,
             made: Made::default(),
         }
+    }
+
+    /// Numbers the paths that are followed from variables which are the same for all
+    /// expressions of one evaluation.
+    pub(super) fn number_paths(&mut self) -> Paths {
+        let paths = Paths::of(&["object", "oldObject", "params"]);
+        self.base = self.base.clone().with_paths(paths.clone());
+        self.made = Made::default();
+        paths
     }
 
     /// Makes `variables` known to what is compiled from here on.

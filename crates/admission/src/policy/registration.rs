@@ -30,6 +30,7 @@ impl Reader<'_, '_> {
         let params = self.params();
         let matching = self.matching();
         let mut environments = Environments::new(dialect, params.is_some());
+        let paths = environments.number_paths();
         let conditions = self.conditions(&environments);
         let variables = self.variables(&mut environments);
         let validations = self.validations(&environments);
@@ -51,6 +52,7 @@ impl Reader<'_, '_> {
             validations,
             annotations,
             ignores_errors,
+            paths,
         }
     }
 

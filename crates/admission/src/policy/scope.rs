@@ -5,7 +5,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fivespot_cel::{Activation, Binding, Budget, RunError, Value};
+use fivespot_cel::{Activation, Binding, Budget, Places, RunError, Value};
 use serde_json::Value as Json;
 
 use super::authorize::Asking;
@@ -19,6 +19,8 @@ pub(super) struct Scope<'v> {
     pub(super) inputs: &'v Inputs<'v>,
     pub(super) variables: &'v [Expression],
     pub(super) params: &'v Json,
+    /// Where the paths of the policy lead.
+    pub(super) places: &'v Places<'v>,
     /// Whether `namespaceObject` may be seen; match conditions may not.
     pub(super) shows_namespace: bool,
     /// Whether the authorizer may be asked. Kubernetes declares it to messages and audit
@@ -60,11 +62,13 @@ impl<'v> Scope<'v> {
         inputs: &'v Inputs<'v>,
         variables: &'v [Expression],
         params: &'v Json,
+        places: &'v Places<'v>,
     ) -> Self {
         Self {
             inputs,
             variables,
             params,
+            places,
             shows_namespace: true,
             has_authorizer: true,
             known: RefCell::default(),
@@ -149,6 +153,10 @@ impl<'v> Activation<'v> for Scope<'v> {
             result
         };
         Some(result.map(Binding::Value))
+    }
+
+    fn places(&self) -> Option<&Places<'v>> {
+        Some(self.places)
     }
 }
 

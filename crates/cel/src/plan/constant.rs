@@ -1,12 +1,12 @@
 //! What is known before any run: constants, and calls that look at nothing else.
 
-use crate::Value;
 use crate::ast::operator;
 use crate::cost::Formula;
 use crate::library::{Overload, Overloads};
 use crate::value::{Entries, Map};
+use crate::{Paths, Value};
 
-use super::node::{Attribute, Call, Node, Qualifier, Root, Way};
+use super::node::{Attribute, Call, Key, Node, Qualifier, Root, Way};
 
 pub(super) fn single(overloads: &[&'static Overload]) -> Option<&'static str> {
     match overloads {
@@ -27,16 +27,28 @@ pub(super) fn is_dispatched(function: &str, overloads: &[&'static Overload]) -> 
 }
 
 /// Adds a field or index to what is read from `operand`.
-pub(super) fn qualified(operand: Node, qualifier: Qualifier) -> Attribute {
+pub(super) fn qualified(
+    operand: Node,
+    (key, optional): (Key, bool),
+    paths: Option<&Paths>,
+) -> Attribute {
     let mut attribute = match operand {
         Node::Attribute(attribute) if !attribute.test => attribute,
-        other => Attribute {
-            root: Root::Value(Box::new(other)),
-            qualifiers: Vec::new(),
-            test: false,
-        },
+        other => Attribute::of(Root::Value(Box::new(other))),
     };
-    attribute.qualifiers.push(qualifier);
+    let path = match (attribute.path, &key, paths) {
+        (Some(before), Key::Name(name), Some(paths)) => {
+            paths.field(before, name.text(), optional)
+        }
+        _ => None,
+    };
+    attribute.optional |= optional;
+    attribute.path = path;
+    attribute.qualifiers.push(Qualifier {
+        key,
+        optional,
+        path,
+    });
     attribute
 }
 

@@ -6,6 +6,7 @@ use crate::cost::Formula;
 use crate::library::Overloads;
 use crate::library::regex::RunCompiled;
 use crate::pattern::Pattern;
+use crate::places::Number;
 
 use super::name::Name;
 
@@ -49,6 +50,23 @@ pub(crate) struct Attribute {
     pub(crate) qualifiers: Vec<Qualifier>,
     /// Ends with the presence test of `has()`.
     pub(crate) test: bool,
+    /// Whether any qualifier is written with `?`.
+    pub(crate) optional: bool,
+    /// Its number, if it is a path of which is kept where it leads.
+    pub(crate) path: Option<Number>,
+}
+
+impl Attribute {
+    /// What begins here, with nothing read from it yet.
+    pub(crate) fn of(root: Root) -> Self {
+        Self {
+            root,
+            qualifiers: Vec::new(),
+            test: false,
+            optional: false,
+            path: None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -159,6 +177,8 @@ pub(crate) struct Qualifier {
     pub(crate) key: Key,
     /// Written with `?`.
     pub(crate) optional: bool,
+    /// The number of the path up to here.
+    pub(crate) path: Option<Number>,
 }
 
 #[derive(Debug)]

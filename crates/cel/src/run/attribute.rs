@@ -41,6 +41,9 @@ impl<'v> Run<'_, 'v> {
     /// the name would cost, also from a conditional, which has none.
     #[inline(never)]
     pub(super) fn attribute(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
+        if let Some(kept) = self.kept(attribute, cost::SELECT) {
+            return kept.map(Maybe::wrapped);
+        }
         let value = match &attribute.root {
             _ if attribute.test || !attribute.qualifiers.is_empty() => None,
             Root::Local(slot) => Some(self.local(*slot)),
@@ -68,6 +71,17 @@ impl<'v> Run<'_, 'v> {
         &mut self,
         attribute: &'v Attribute,
     ) -> Result<Maybe<'v>, RunError> {
+        if let Some(kept) = self.kept(attribute, cost::SELECT) {
+            return kept;
+        }
+        self.attribute_anew(attribute)
+    }
+
+    #[inline(never)]
+    fn attribute_anew(
+        &mut self,
+        attribute: &'v Attribute,
+    ) -> Result<Maybe<'v>, RunError> {
         let value = carried_on(self.resolve(attribute))?;
         match (&attribute.root, attribute.test) {
             (Root::Conditional(_) | Root::OptMap(_), true) => {
@@ -83,7 +97,10 @@ impl<'v> Run<'_, 'v> {
     /// leads to and does not charge for its name again.
     pub(super) fn inner(&mut self, node: &'v Node) -> Result<Maybe<'v>, RunError> {
         match node {
-            Node::Attribute(attribute) => self.resolve(attribute),
+            Node::Attribute(attribute) => match self.kept(attribute, 0) {
+                Some(kept) => kept,
+                None => self.resolve(attribute),
+            },
             other => self.maybe(other).map(|value| value.forgotten(true)),
         }
     }

@@ -17,10 +17,12 @@ pub(crate) enum Slot<'v> {
     Unset,
     /// To be computed when it is first read.
     Pending(&'v Node),
-    /// Computed already, and not paid for: what reading it for the first time costs, in
-    /// steps of 1.
-    Known(Outcome<'v>, u64),
-    Set(Outcome<'v>),
+    /// Computed, with what the first reading has yet to pay, in steps of 1.
+    Set(Outcome<'v>, u64),
+}
+
+impl Slot<'_> {
+    pub(crate) const UNSET: Self = Self::Unset;
 }
 
 impl<'v> Run<'_, 'v> {
@@ -30,17 +32,16 @@ impl<'v> Run<'_, 'v> {
             return Err(RunError::text("no such attribute"));
         };
         match place {
-            Slot::Set(value) => value.clone(),
+            Slot::Set(value, 0) => value.clone(),
+            Slot::Set(value, due) => {
+                let (value, due) = (value.clone(), std::mem::take(due));
+                self.budget.charge_steps(due)?;
+                value
+            }
             Slot::Pending(node) => {
                 let node = *node;
                 let value = self.eval(node);
                 self.set(slot, value.clone());
-                value
-            }
-            Slot::Known(value, cost) => {
-                let (value, cost) = (value.clone(), *cost);
-                *place = Slot::Set(value.clone());
-                self.budget.charge_steps(cost)?;
                 value
             }
             Slot::Unset => Err(RunError::text("no such attribute")),
@@ -78,7 +79,7 @@ impl<'v> Run<'_, 'v> {
         };
         let cost = self.budget.in_call().saturating_sub(before);
         if let Some(place) = self.slots.get_mut(bind.slot) {
-            *place = Slot::Known(value, cost);
+            *place = Slot::Set(value, cost);
         }
         match present {
             Node::Call(call) => self.some(call, &bind.body).map(Maybe::Present),
@@ -88,7 +89,7 @@ impl<'v> Run<'_, 'v> {
 
     fn set(&mut self, slot: usize, value: Outcome<'v>) {
         if let Some(place) = self.slots.get_mut(slot) {
-            *place = Slot::Set(value);
+            *place = Slot::Set(value, 0);
         }
     }
 

@@ -4,12 +4,13 @@ use serde_json::Value as Json;
 
 use super::fold::Slot;
 use super::maybe::Maybe;
+use super::words::{Words, local};
 use super::{Outcome, Run};
-use crate::activation::Binding;
-use crate::library::{self, no_such_overload};
-use crate::plan::{Attribute, Call, Node, Root, Way};
-use crate::value::{Text, characters, same};
-use crate::{RunError, Type, Value, cost};
+use crate::library;
+use crate::places::Place;
+use crate::plan::{Bind, Call, Node, Root, Way};
+use crate::value::same;
+use crate::{RunError, Value, cost};
 
 /// Whether something is so. An error is kept by the run meanwhile, which makes this a byte
 /// where the outcome of a step is four words.
@@ -45,33 +46,39 @@ impl<'v> Run<'_, 'v> {
             Node::Or(terms) => self.logical(terms, Truth::Yes),
             Node::Equal { sides, negated } => {
                 let [left, right] = &**sides;
-                let equal = match right {
+                match right {
                     Node::Const(Value::Null) => self.null(left, *negated),
                     right => self.equal([left, right], *negated),
-                };
-                self.known_truth(equal)
+                }
             }
-            Node::Member { wanted, set } => {
-                let found = self.eval(wanted).map(|wanted| set.contains(&wanted));
-                self.known_truth(found)
-            }
+            Node::Member { wanted, set } => self.member(wanted, set),
             Node::NotFalse { argument } => self.not_false(argument),
             Node::Call(call) if call.way.is_test() => self.predicate(call),
             Node::Const(Value::Bool(value)) => Truth::of(*value),
             Node::Alternative { sides, unwrap } => {
-                match self.alternative_truth(sides, *unwrap) {
-                    Some(truth) => truth,
-                    None => self.truth_of_value(node),
-                }
+                self.alternative_truth(node, sides, *unwrap)
             }
             node => self.truth_of_value(node),
         }
     }
 
+    /// Whether the value is `true`.
+    ///
+    /// # Errors
+    /// That of the evaluation.
+    pub(crate) fn is_true(&mut self, node: &'v Node) -> Result<bool, RunError> {
+        match self.truth(node) {
+            Truth::Yes => Ok(true),
+            Truth::No | Truth::Other => Ok(false),
+            Truth::Failed => Err(self.error()),
+        }
+    }
+
     /// [`Run::truth`] of what has to become a value first.
+    #[inline(never)]
     fn truth_of_value(&mut self, node: &'v Node) -> Truth {
         if let Some(slot) = local(node)
-            && let Some(Slot::Set(Ok(Value::Bool(value)))) = self.slots.get(slot)
+            && let Some(Slot::Set(Ok(Value::Bool(value)), 0)) = self.slots.get(slot)
         {
             let truth = Truth::of(*value);
             return if self.pay(cost::SELECT) {
@@ -131,12 +138,23 @@ impl<'v> Run<'_, 'v> {
         true
     }
 
+    /// Charges steps of 1; `false` if one of them ends the run.
+    fn pay_steps(&mut self, steps: u64) -> bool {
+        let paid = self.budget.charge_steps(steps);
+        if let Err(error) = paid {
+            self.fail(error);
+            return false;
+        }
+        true
+    }
+
     /// Whether the run goes on behind what has this truth.
     fn goes_on(&self, truth: Truth) -> bool {
         truth != Truth::Failed || !self.failed.as_ref().is_some_and(RunError::ends_run)
     }
 
     /// `&&` and `||`: any term that decides does so whatever the others are.
+    #[inline(never)]
     fn logical(&mut self, terms: &'v [Node], decisive: Truth) -> Truth {
         for (at, term) in terms.iter().enumerate() {
             let truth = self.truth(term);
@@ -173,45 +191,51 @@ impl<'v> Run<'_, 'v> {
         self.fail(first)
     }
 
-    /// `x.optMap(name, body).orValue(other)` with a body that is true or false; nothing for
-    /// anything else.
-    fn alternative_truth(&mut self, sides: &'v [Node; 2], unwrap: bool) -> Option<Truth> {
-        let [Node::Attribute(first), second] = sides else {
-            return None;
-        };
-        let Root::OptMap(parts) = &first.root else {
-            return None;
-        };
-        let [Node::Call(test), present @ Node::Call(some), absent] = &**parts else {
-            return None;
-        };
-        let bind = present
-            .bound_optional()
-            .filter(|bind| bind.body.is_test())?;
-        let plain = unwrap && first.qualifiers.is_empty() && !first.test;
-        let [target] = test.args.first_chunk().filter(|_| plain)?;
-        let before = self.budget.in_call();
-        let value = match self.looked_into(test, target) {
-            Ok(Maybe::Present(value)) => value.found(),
-            Ok(Maybe::Absent) => return Some(self.absent_truth(absent, second)),
-            Ok(Maybe::Plain(other)) => {
-                let value = library::call(&test.overloads, &[other]);
-                return Some(self.truth_of(value));
+    /// `x.or(y)` and `x.orValue(y)`.
+    #[inline(never)]
+    fn alternative_truth(
+        &mut self,
+        node: &'v Node,
+        sides: &'v [Node; 2],
+        unwrap: bool,
+    ) -> Truth {
+        match sides {
+            [Node::Attribute(first), second]
+                if unwrap && first.qualifiers.is_empty() && !first.test =>
+            {
+                if let Root::OptMap(parts) = &first.root
+                    && let Some(mapped) = Mapped::of(parts)
+                {
+                    return self.mapped_truth(&mapped, second);
+                }
             }
-            Err(error) => return Some(self.fail(error)),
+            _ => {}
+        }
+        self.truth_of_value(node)
+    }
+
+    /// `x.optMap(name, body).orValue(other)` with a body that is true or false.
+    fn mapped_truth(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> Truth {
+        let before = self.budget.in_call();
+        let value = match self.looked_into(mapped.test, mapped.target) {
+            Ok(Maybe::Present(value)) => value.found(),
+            Ok(Maybe::Absent) => return self.absent_truth(mapped.absent, second),
+            Ok(Maybe::Plain(other)) => {
+                let value = library::call(&mapped.test.overloads, &[other]);
+                return self.truth_of(value);
+            }
+            Err(error) => return self.fail(error),
         };
         let cost = self.budget.in_call().saturating_sub(before);
-        if let Some(place) = self.slots.get_mut(bind.slot) {
-            *place = Slot::Known(value, cost);
+        if let Some(place) = self.slots.get_mut(mapped.bind.slot) {
+            *place = Slot::Set(value, cost);
         }
-        let truth = self.truth(&bind.body);
-        Some(
-            if self.goes_on(truth) && !self.pay(some.formula.cost(&[], None)) {
-                Truth::Failed
-            } else {
-                truth
-            },
-        )
+        let truth = self.truth(&mapped.bind.body);
+        let made = mapped.some.formula.cost(&[], None);
+        if self.goes_on(truth) && !self.pay(made) {
+            return Truth::Failed;
+        }
+        truth
     }
 
     /// What is instead of an optional value that is not there.
@@ -225,7 +249,19 @@ impl<'v> Run<'_, 'v> {
         self.truth_of(value)
     }
 
-    fn equal(
+    #[inline(never)]
+    fn member(&mut self, wanted: &'v Node, set: &'v [Value<'static>]) -> Truth {
+        let found = self.eval(wanted).map(|wanted| set.contains(&wanted));
+        self.known_truth(found)
+    }
+
+    #[inline(never)]
+    fn equal(&mut self, sides: [&'v Node; 2], negated: bool) -> Truth {
+        let equal = self.compare(sides, negated);
+        self.known_truth(equal)
+    }
+
+    fn compare(
         &mut self,
         [left, right]: [&'v Node; 2],
         negated: bool,
@@ -253,18 +289,34 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// `x == null` and `x != null`
-    fn null(&mut self, value: &'v Node, negated: bool) -> Result<bool, RunError> {
-        if let Some((json, Type::Dyn)) = self.json(value) {
-            self.budget.charge(cost::SELECT)?;
-            self.budget.charge(u64::from(!is_empty(json)))?;
-            return Ok(json.is_null() != negated);
+    #[inline(never)]
+    fn null(&mut self, value: &'v Node, negated: bool) -> Truth {
+        let known = match self.place(value) {
+            Some((Place::At(json), attribute)) if !attribute.optional => {
+                Some((json, attribute.steps()))
+            }
+            _ => self.untyped(value).map(|json| (json, 0)),
+        };
+        let Some((json, steps)) = known else {
+            let is_null = self.null_value(value, negated);
+            return self.known_truth(is_null);
+        };
+        let size = u64::from(!is_empty(json));
+        if self.pay_steps(steps + cost::SELECT + size) {
+            Truth::of(json.is_null() != negated)
+        } else {
+            Truth::Failed
         }
+    }
+
+    fn null_value(&mut self, value: &'v Node, negated: bool) -> Result<bool, RunError> {
         let value = self.attempt(value)?;
         let sides = [value.as_ref().unwrap_or(&Value::Null), &Value::Null];
         self.budget.charge(cost::comparison(sides))?;
         Ok(value?.is_null() != negated)
     }
 
+    #[inline(never)]
     fn not_false(&mut self, argument: &'v Node) -> Truth {
         let truth = self.truth(argument);
         if !self.goes_on(truth) || !self.pay(1) {
@@ -275,6 +327,7 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// A call whose result is a boolean that needs no other value on the way.
+    #[inline(never)]
     pub(super) fn predicate(&mut self, call: &'v Call) -> Truth {
         match (&call.way, &*call.args) {
             (Way::Not, [argument]) => {
@@ -313,73 +366,33 @@ impl<'v> Run<'_, 'v> {
             _ => self.fail(RunError::NO_SUCH_OVERLOAD),
         }
     }
-
-    /// [`Run::eval`], where only text matters.
-    fn words(&mut self, node: &'v Node) -> Result<Words<'v>, RunError> {
-        if let Some(slot) = local(node) {
-            if let Some(text) = self.local_text(slot)? {
-                self.budget.charge(cost::SELECT)?;
-                return Ok(Words::Text(Text::Borrowed(text)));
-            }
-        } else if let Some((Json::String(text), Type::String | Type::Dyn)) =
-            self.json(node)
-        {
-            self.budget.charge(cost::SELECT)?;
-            return Ok(Words::Text(Text::Borrowed(text)));
-        }
-        Ok(match self.eval(node)? {
-            Value::String(text) => Words::Text(text),
-            other => Words::Other(other.cost_size()),
-        })
-    }
-
-    /// The text that a variable of a fold is, if it is borrowed.
-    fn local_text(&mut self, slot: usize) -> Result<Option<&'v str>, RunError> {
-        let Some(place) = self.slots.get_mut(slot) else {
-            return Ok(None);
-        };
-        match place {
-            Slot::Set(Ok(Value::String(Text::Borrowed(text)))) => Ok(Some(*text)),
-            Slot::Known(Ok(Value::String(Text::Borrowed(text))), cost) => {
-                let (text, cost) = (*text, *cost);
-                *place = Slot::Set(Ok(Value::String(Text::Borrowed(text))));
-                self.budget.charge_steps(cost)?;
-                Ok(Some(text))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// The JSON that a variable of the activation is, and the type that it is read by.
-    fn json(&self, node: &'v Node) -> Option<(&'v Json, &'v Type)> {
-        let Node::Attribute(Attribute {
-            root: Root::Variable(variable),
-            qualifiers,
-            test: false,
-        }) = node
-        else {
-            return None;
-        };
-        let declared = self
-            .declared
-            .get(*variable)
-            .filter(|_| qualifiers.is_empty())?;
-        match self.activation.variable(&declared.name)? {
-            Ok(Binding::Json(json)) => Some((json, &declared.ty)),
-            _ => None,
-        }
-    }
 }
 
-/// The slot of a variable of a fold that stands alone.
-fn local(node: &Node) -> Option<usize> {
-    match node {
-        Node::Attribute(Attribute {
-            root: Root::Local(slot),
-            qualifiers,
-            test: false,
-        }) if qualifiers.is_empty() => Some(*slot),
-        _ => None,
+/// The parts of `x.optMap(name, body)` with a body that is true or false.
+struct Mapped<'v> {
+    /// `x.hasValue()`
+    test: &'v Call,
+    /// `x`
+    target: &'v Node,
+    /// `optional.of(body)`
+    some: &'v Call,
+    bind: &'v Bind,
+    absent: &'v Node,
+}
+
+impl<'v> Mapped<'v> {
+    fn of(parts: &'v [Node; 3]) -> Option<Self> {
+        let [Node::Call(test), present @ Node::Call(some), absent] = parts else {
+            return None;
+        };
+        let bind = present.bound_optional().filter(|it| it.body.is_test())?;
+        Some(Self {
+            test,
+            target: test.args.first()?,
+            some,
+            bind,
+            absent,
+        })
     }
 }
 
@@ -390,27 +403,5 @@ fn is_empty(json: &Json) -> bool {
         Json::Array(items) => items.is_empty(),
         Json::Object(fields) => fields.is_empty(),
         Json::Null | Json::Bool(_) | Json::Number(_) => false,
-    }
-}
-
-/// Text, or how large what stands in its place is for costs.
-enum Words<'v> {
-    Text(Text<'v>),
-    Other(u64),
-}
-
-impl Words<'_> {
-    fn size(&self) -> u64 {
-        match self {
-            Self::Text(text) => characters(text) as u64,
-            Self::Other(size) => *size,
-        }
-    }
-
-    fn test(&self, test: impl FnOnce(&str) -> bool) -> Result<bool, RunError> {
-        match self {
-            Self::Text(text) => Ok(test(text)),
-            Self::Other(_) => no_such_overload(),
-        }
     }
 }

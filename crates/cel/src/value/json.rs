@@ -32,7 +32,7 @@ pub fn field<'v>(
 }
 
 /// [`field`], which first looks where the name was found before.
-pub(super) fn named<'v>(
+pub(crate) fn named<'v>(
     object: &'v serde_json::Map<String, Json>,
     name: &Name,
 ) -> Option<&'v Json> {
@@ -58,7 +58,7 @@ pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunErr
     }
 }
 
-pub(super) fn read_untyped(json: &Json) -> Value<'_> {
+pub(crate) fn read_untyped(json: &Json) -> Value<'_> {
     match json {
         Json::Null => Value::Null,
         Json::Bool(value) => Value::Bool(*value),

@@ -1,0 +1,128 @@
+//! Paths of which is kept where they lead, for all programs that follow them.
+
+use serde_json::Value as Json;
+
+use super::Run;
+use super::maybe::Maybe;
+use crate::activation::Binding;
+use crate::places::{Number, Place, Places};
+use crate::plan::{Attribute, Key, Node, Qualifier, Root};
+use crate::value::{named, untyped};
+use crate::{RunError, Type};
+
+impl Attribute {
+    /// What its fields and indexes cost, but for the name they begin with.
+    pub(super) fn steps(&self) -> u64 {
+        self.qualifiers.len() as u64
+    }
+}
+
+impl<'v> Run<'_, 'v> {
+    /// Where a path leads, if that is kept.
+    #[inline]
+    pub(super) fn place(&self, node: &'v Node) -> Option<(Place<'v>, &'v Attribute)> {
+        match node {
+            Node::Attribute(attribute) => Some((self.led(attribute)?, attribute)),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn led(&self, attribute: &'v Attribute) -> Option<Place<'v>> {
+        let (places, path) = (self.places?, attribute.path?);
+        if attribute.test {
+            return None;
+        }
+        match places.get(path) {
+            Place::Unknown => Some(self.find(places, attribute, path)),
+            place => Some(place),
+        }
+    }
+
+    /// What a path leads to that is kept, with its costs but for the name it begins with.
+    #[inline]
+    pub(super) fn kept(
+        &mut self,
+        attribute: &'v Attribute,
+        name: u64,
+    ) -> Option<Result<Maybe<'v>, RunError>> {
+        let (cost, found) = match self.led(attribute)? {
+            Place::At(json) => {
+                let value = untyped(json);
+                let found = if attribute.optional {
+                    Maybe::Present(value)
+                } else {
+                    Maybe::Plain(value)
+                };
+                (attribute.steps(), found)
+            }
+            Place::Absent(before) => (u64::from(before), Maybe::Absent),
+            Place::Unknown | Place::Elsewhere => return None,
+        };
+        Some(self.budget.charge_steps(cost + name).map(|()| found))
+    }
+
+    /// Follows a path from the last field on of which is known where it is.
+    #[inline(never)]
+    fn find(
+        &self,
+        places: &Places<'v>,
+        attribute: &'v Attribute,
+        path: Number,
+    ) -> Place<'v> {
+        let qualifiers = &*attribute.qualifiers;
+        let known = qualifiers
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(at, qualifier)| match places.get(qualifier.path?) {
+                Place::Unknown => None,
+                place => Some((at + 1, place)),
+            });
+        let (from, mut place) =
+            known.unwrap_or_else(|| (0, self.beginning(&attribute.root)));
+        for (at, qualifier) in qualifiers.iter().enumerate().skip(from) {
+            let before = qualifiers.get(..=at).unwrap_or_default();
+            let optional = before.iter().any(|it| it.optional);
+            place = step(place, (at, qualifier), optional);
+            if let Some(path) = qualifier.path {
+                places.set(path, place);
+            }
+        }
+        places.set(path, place);
+        place
+    }
+
+    /// What a path begins with: a variable that is JSON of no declared type.
+    fn beginning(&self, root: &Root) -> Place<'v> {
+        let json = match root {
+            Root::Variable(variable) => self.declared.get(*variable),
+            _ => None,
+        };
+        let json = json.filter(|declared| matches!(declared.ty, Type::Dyn));
+        match json.and_then(|declared| self.activation.variable(&declared.name)) {
+            Some(Ok(Binding::Json(json))) => Place::At(json),
+            _ => Place::Elsewhere,
+        }
+    }
+}
+
+/// One field on, the one that has so many before it.
+fn step<'v>(
+    place: Place<'v>,
+    (before, qualifier): (usize, &Qualifier),
+    optional: bool,
+) -> Place<'v> {
+    let (Place::At(Json::Object(fields)), Key::Name(name)) = (place, &qualifier.key)
+    else {
+        return match place {
+            Place::Absent(_) => place,
+            _ => Place::Elsewhere,
+        };
+    };
+    match (named(fields, name), u16::try_from(before)) {
+        (Some(json), _) => Place::At(json),
+        (None, Ok(before)) if optional => Place::Absent(before),
+        _ => Place::Elsewhere,
+    }
+}

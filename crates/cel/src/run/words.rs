@@ -1,0 +1,115 @@
+//! Text, and variables that need not become values.
+
+use serde_json::Value as Json;
+
+use super::Run;
+use super::fold::Slot;
+use crate::activation::Binding;
+use crate::library::no_such_overload;
+use crate::places::Place;
+use crate::plan::{Attribute, Node, Root};
+use crate::value::{Text, characters};
+use crate::{RunError, Type, Value, cost};
+
+impl<'v> Run<'_, 'v> {
+    /// [`Run::eval`], where only text matters.
+    pub(super) fn words(&mut self, node: &'v Node) -> Result<Words<'v>, RunError> {
+        if let Some(slot) = local(node) {
+            if let Some(text) = self.local_text(slot)? {
+                self.budget.charge(cost::SELECT)?;
+                return Ok(Words::Text(Text::Borrowed(text)));
+            }
+        } else if let Some((Place::At(Json::String(text)), attribute)) = self.place(node)
+            && !attribute.optional
+        {
+            self.budget.charge_steps(attribute.steps() + cost::SELECT)?;
+            return Ok(Words::Text(Text::Borrowed(text)));
+        } else if let Some((Json::String(text), Type::String | Type::Dyn)) =
+            self.json(node)
+        {
+            self.budget.charge(cost::SELECT)?;
+            return Ok(Words::Text(Text::Borrowed(text)));
+        }
+        Ok(match self.eval(node)? {
+            Value::String(text) => Words::Text(text),
+            other => Words::Other(other.cost_size()),
+        })
+    }
+
+    /// The text that a variable of a fold is, if it is borrowed.
+    fn local_text(&mut self, slot: usize) -> Result<Option<&'v str>, RunError> {
+        let Some(place) = self.slots.get_mut(slot) else {
+            return Ok(None);
+        };
+        match place {
+            Slot::Set(Ok(Value::String(Text::Borrowed(text))), due) => {
+                let (text, due) = (*text, std::mem::take(due));
+                self.budget.charge_steps(due)?;
+                Ok(Some(text))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The JSON of no declared type that a variable of the activation is.
+    pub(super) fn untyped(&self, node: &'v Node) -> Option<&'v Json> {
+        let (json, ty) = self.json(node)?;
+        matches!(ty, Type::Dyn).then_some(json)
+    }
+
+    /// The JSON that a variable of the activation is, and the type that it is read by.
+    fn json(&self, node: &'v Node) -> Option<(&'v Json, &'v Type)> {
+        let Node::Attribute(Attribute {
+            root: Root::Variable(variable),
+            qualifiers,
+            test: false,
+            ..
+        }) = node
+        else {
+            return None;
+        };
+        let declared = self
+            .declared
+            .get(*variable)
+            .filter(|_| qualifiers.is_empty())?;
+        match self.activation.variable(&declared.name)? {
+            Ok(Binding::Json(json)) => Some((json, &declared.ty)),
+            _ => None,
+        }
+    }
+}
+
+/// The slot of a variable of a fold that stands alone.
+pub(super) fn local(node: &Node) -> Option<usize> {
+    match node {
+        Node::Attribute(Attribute {
+            root: Root::Local(slot),
+            qualifiers,
+            test: false,
+            ..
+        }) if qualifiers.is_empty() => Some(*slot),
+        _ => None,
+    }
+}
+
+/// Text, or how large what stands in its place is for costs.
+pub(super) enum Words<'v> {
+    Text(Text<'v>),
+    Other(u64),
+}
+
+impl Words<'_> {
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Self::Text(text) => characters(text) as u64,
+            Self::Other(size) => *size,
+        }
+    }
+
+    pub(super) fn test(&self, test: impl FnOnce(&str) -> bool) -> Result<bool, RunError> {
+        match self {
+            Self::Text(text) => Ok(test(text)),
+            Self::Other(_) => no_such_overload(),
+        }
+    }
+}
