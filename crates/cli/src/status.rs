@@ -95,6 +95,8 @@ async fn follow(
     let mut signals = Signals::listen()?;
     let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
     let mut shown = table::Shown::default();
+    // What is there at first is told together, so that its columns fit all of it.
+    let mut listed: Vec<Row> = Vec::new();
     loop {
         let event = tokio::select! {
             () = signals.heard() => return Ok(Outcome::Yes),
@@ -104,25 +106,46 @@ async fn follow(
             Failure::new("watching ScheduledMachines", error)
                 .remedy("check the cluster and your access to it")
         })?;
-        let (row, is_gone) = match event {
-            Some(Event::Apply(object) | Event::InitApply(object)) => {
-                (Row::of(&value(&object)?), false)
+        let (mut rows, is_gone) = match event {
+            Some(Event::InitApply(object)) => {
+                listed.push(Row::of(&value(&object)?));
+                continue;
             }
-            Some(Event::Delete(object)) => (Row::of(&value(&object)?).gone(), true),
-            Some(Event::Init | Event::InitDone) => continue,
+            Some(Event::Apply(object)) => (vec![Row::of(&value(&object)?)], false),
+            Some(Event::Delete(object)) => (vec![Row::of(&value(&object)?).gone()], true),
+            Some(Event::InitDone) => (std::mem::take(&mut listed), false),
+            Some(Event::Init) => {
+                listed.clear();
+                continue;
+            }
             None => return Ok(Outcome::Yes),
         };
-        if !shown.is_news(&row, is_gone) {
-            continue;
-        }
-        match args.output {
-            Format::Text => shown.line(out, &row)?,
-            Format::Json => writeln!(out, "{}", json!(row))?,
-            Format::Yaml => {
-                writeln!(out, "---")?;
-                output::yaml(out, &row)?;
+        rows.retain(|row| shown.is_news(row, is_gone));
+        changed(args.output, &mut shown, &rows, out)?;
+    }
+}
+
+/// Tells what is new.
+fn changed(
+    format: Format,
+    shown: &mut table::Shown,
+    rows: &[Row],
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    match format {
+        Format::Text if rows.is_empty() => {}
+        Format::Text => shown.lines(out, rows)?,
+        Format::Json => {
+            for row in rows {
+                writeln!(out, "{}", json!(row))?;
             }
         }
-        out.flush()?;
+        Format::Yaml => {
+            for row in rows {
+                writeln!(out, "---")?;
+                output::yaml(out, row)?;
+            }
+        }
     }
+    Ok(out.flush()?)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use fivespot_api::Phase;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,6 +21,9 @@ pub(super) struct Row {
     next: String,
     message: String,
 }
+
+/// How wide an instant is: `2026-03-06T23:00:00Z`.
+const INSTANT: usize = 20;
 
 const HEAD: [&str; 6] = ["NAMESPACE", "NAME", "PHASE", "NODE", "NEXT", "MESSAGE"];
 
@@ -125,16 +129,25 @@ impl Shown {
         self.rows.insert(key, row.clone()).as_ref() != Some(row)
     }
 
-    /// Prints it, below the heads if it is the first one.
-    pub(super) fn line(&mut self, out: &mut dyn Write, row: &Row) -> io::Result<()> {
+    /// Prints them, below the heads if they are the first ones. The columns leave room for what
+    /// is likely to come: any phase, and Nodes that are named like their machines.
+    pub(super) fn lines(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         let is_first = self.widths.is_none();
         let mut widths = self.widths.unwrap_or(HEAD.map(str::len));
-        widen(&mut widths, row);
+        for row in rows {
+            widen(&mut widths, row);
+        }
+        let [_, name, phase, node, next, _] = &mut widths;
+        let phases = Phase::ALL.iter().map(|phase| phase.as_str().len());
+        *phase = phases.fold(*phase, usize::max);
+        *node = (*node).max(*name);
+        *next = (*next).max(INSTANT);
         if is_first {
             line(out, &widths, HEAD)?;
         }
         self.widths = Some(widths);
-        line(out, &widths, row.cells())
+        rows.iter()
+            .try_for_each(|row| line(out, &widths, row.cells()))
     }
 }
 
@@ -163,6 +176,36 @@ mod tests {
     fn machines_stand_in_columns() {
         let mut out = Vec::new();
         text(&mut out, &rows()).unwrap();
+        insta::assert_snapshot!(String::from_utf8(out).unwrap());
+    }
+
+    #[test]
+    fn a_machine_that_comes_and_goes_stays_in_its_columns() {
+        let row = |phase: &str, node: &str, message: &str| {
+            Row::of(&json!({
+                "metadata": {"namespace": "default", "name": "every-other-minute"},
+                "status": {
+                    "phase": phase,
+                    "nodeRef": {"name": node},
+                    "nextTransition": "2026-03-06T23:00:00Z",
+                    "message": message,
+                },
+            }))
+        };
+        let [_, new] = rows().try_into().unwrap();
+        let node = "every-other-minute";
+        let mut out = Vec::new();
+        let mut shown = Shown::default();
+        shown
+            .lines(&mut out, &[new, row("Inactive", "", "not wanted yet")])
+            .unwrap();
+        for later in [
+            row("Active", node, "in service"),
+            row("ShuttingDown", node, "the window has closed"),
+            row("Inactive", "", "not wanted").gone(),
+        ] {
+            shown.lines(&mut out, &[later]).unwrap();
+        }
         insta::assert_snapshot!(String::from_utf8(out).unwrap());
     }
 
