@@ -6,9 +6,11 @@ mod estimate;
 pub(crate) mod field_path;
 mod run;
 
-use fivespot_cel::{Bounds, CompileErrors, Dialect, Env, Program, Type};
-use indexmap::IndexMap;
+use std::sync::Arc;
 
+use fivespot_cel::{Bounds, CompileErrors, Dialect, Env, Program, Type};
+
+use crate::schema::entries::Entries;
 use crate::schema::node::{Node, RuleSource};
 
 pub(crate) use estimate::Estimate;
@@ -26,13 +28,13 @@ pub(crate) struct Rules {
     pub(crate) untyped: bool,
     pub(crate) items: Option<Box<Rules>>,
     pub(crate) additional: Option<Box<Rules>>,
-    pub(crate) properties: IndexMap<String, Rules>,
+    pub(crate) properties: Entries<Rules>,
 }
 
 /// One compiled rule.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    pub(crate) source: RuleSource,
+    pub(crate) source: Arc<RuleSource>,
     /// Absent if the rule is empty.
     program: Option<Result<Program, String>>,
     message: Option<Result<Program, String>>,
@@ -69,7 +71,7 @@ impl Rules {
         let own = compile_own(node, place, dialect);
         let items = node.items.as_deref().and_then(compile);
         let additional = node.additional.schema().and_then(compile);
-        let properties: IndexMap<_, _> = node
+        let properties: Entries<_> = node
             .properties
             .iter()
             .filter_map(|(name, property)| Some((name.clone(), compile(property)?)))
@@ -142,9 +144,9 @@ fn compile_own(node: &Node, place: Place, dialect: Dialect) -> Vec<Rule> {
 }
 
 impl Rule {
-    fn compile(source: &RuleSource, node: &Node, env: &Env) -> Self {
+    fn compile(source: &Arc<RuleSource>, node: &Node, env: &Env) -> Self {
         let mut rule = Self {
-            source: source.clone(),
+            source: Arc::clone(source),
             program: None,
             message: None,
             uses_old: false,

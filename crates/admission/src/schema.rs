@@ -3,6 +3,7 @@
 
 mod check;
 mod embedded;
+pub(crate) mod entries;
 mod fill;
 mod found;
 mod list_type;

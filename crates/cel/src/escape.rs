@@ -1,5 +1,7 @@
 //! How names that are no identifiers are written in a rule.
 
+use std::borrow::Cow;
+
 use crate::parser;
 
 /// Whether `name` is a word of the language or kept for other languages, and so names nothing.
@@ -28,11 +30,19 @@ pub fn is_reserved(name: &str) -> bool {
 /// assert_eq!(escape("1st"), None);
 /// ```
 pub fn escape(name: &str) -> Option<String> {
+    escaped(name).map(Cow::into_owned)
+}
+
+/// [`escape`], which leaves most names as they are.
+pub(crate) fn escaped(name: &str) -> Option<Cow<'_, str>> {
     if is_reserved(name) {
-        return Some(format!("__{name}__"));
+        return Some(Cow::Owned(format!("__{name}__")));
     }
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
+    }
+    if name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Some(Cow::Borrowed(name));
     }
     let mut chars = name.chars().peekable();
     let mut escaped = String::with_capacity(name.len());
@@ -49,5 +59,5 @@ pub fn escape(name: &str) -> Option<String> {
             _ => return None,
         }
     }
-    Some(escaped)
+    Some(Cow::Owned(escaped))
 }

@@ -1,12 +1,36 @@
 //! Splits source text into tokens.
 
-/// A token and where it stands, in code points.
+mod sign;
+
+pub(crate) use sign::Sign;
+
+/// A token and where it stands. Sources are bounded, so that it fits into a few bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Token<'s> {
+pub(crate) struct Token {
     pub(crate) kind: TokenKind,
-    pub(crate) at: usize,
-    /// As written; empty at the end.
-    pub(crate) text: &'s str,
+    /// Code points before it.
+    at: u32,
+    /// Bytes before it, and before what follows it.
+    start: u32,
+    end: u32,
+}
+
+impl Token {
+    /// Code points before it.
+    pub(crate) fn at(self) -> usize {
+        self.at as usize
+    }
+
+    /// As it is written in `source`; empty at the end.
+    pub(crate) fn text(self, source: &str) -> &str {
+        let bytes = self.start as usize..self.end as usize;
+        source.get(bytes).unwrap_or_default()
+    }
+}
+
+/// A place in a source, of which there are never as many as can be counted.
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +43,7 @@ pub(crate) enum TokenKind {
     Bytes,
     /// A name in backticks, which Kubernetes has not.
     Backticks,
-    /// An operator, bracket or one of `in`, `true`, `false`, `null`.
-    Sign,
+    Sign(Sign),
     End,
 }
 
@@ -32,7 +55,7 @@ pub(crate) struct Unrecognized {
 }
 
 /// All tokens, the last of kind [`TokenKind::End`], and every place that starts none.
-pub(crate) fn tokens(source: &str) -> (Vec<Token<'_>>, Vec<Unrecognized>) {
+pub(crate) fn tokens(source: &str) -> (Vec<Token>, Vec<Unrecognized>) {
     let mut lexer = Lexer {
         source,
         bytes: source.as_bytes(),
@@ -47,8 +70,12 @@ pub(crate) fn tokens(source: &str) -> (Vec<Token<'_>>, Vec<Unrecognized>) {
         let start = lexer.at;
         let at = lexer.place.at(source, start);
         let Some(kind) = lexer.token() else { continue };
-        let text = source.get(start..lexer.at).unwrap_or_default();
-        tokens.push(Token { kind, at, text });
+        tokens.push(Token {
+            kind,
+            at: place(at),
+            start: place(start),
+            end: place(lexer.at),
+        });
         if kind == TokenKind::End {
             break;
         }
@@ -98,14 +125,12 @@ impl Lexer<'_> {
     }
 
     fn skip_blank(&mut self) {
-        while let Some(byte) = self.peek(0) {
-            match byte {
-                b' ' | b'\t' | b'\r' | b'\n' | 0xc => self.at += 1,
-                b'/' if self.peek(1) == Some(b'/') => {
-                    self.skip_while(|byte| byte != b'\n');
-                }
-                _ => break,
+        loop {
+            self.skip_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0xc));
+            if self.peek(0) != Some(b'/') || self.peek(1) != Some(b'/') {
+                break;
             }
+            self.skip_while(|byte| byte != b'\n');
         }
     }
 
@@ -120,7 +145,8 @@ impl Lexer<'_> {
         let Some(first) = self.peek(0) else {
             return Some(TokenKind::End);
         };
-        if let Some(kind) = self.quoted() {
+        let may_open = matches!(first, b'b' | b'B' | b'r' | b'R' | b'"' | b'\'');
+        if may_open && let Some(kind) = self.quoted() {
             return Some(kind);
         }
         match first {
@@ -134,19 +160,14 @@ impl Lexer<'_> {
     }
 
     fn sign(&mut self, first: u8) -> Option<TokenKind> {
-        let second = self.peek(1);
-        let is_two = match first {
-            b'=' | b'!' | b'<' | b'>' => second == Some(b'='),
-            b'&' | b'|' => second == Some(first),
-            _ => false,
-        };
-        if is_two {
+        let two = self.peek(1).and_then(|second| Sign::of_two(first, second));
+        if let Some(sign) = two {
             self.at += 2;
-            return Some(TokenKind::Sign);
+            return Some(TokenKind::Sign(sign));
         }
-        if is_sign(first) {
+        if let Some(sign) = Sign::of_one(first) {
             self.at += 1;
-            return Some(TokenKind::Sign);
+            return Some(TokenKind::Sign(sign));
         }
         let read = match first {
             b'`' => match self.backticks() {
@@ -206,10 +227,8 @@ impl Lexer<'_> {
     fn word(&mut self) -> TokenKind {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        match self.bytes.get(start..self.at) {
-            Some(b"in" | b"true" | b"false" | b"null") => TokenKind::Sign,
-            _ => TokenKind::Ident,
-        }
+        let word = self.bytes.get(start..self.at).unwrap_or_default();
+        Sign::of_word(word).map_or(TokenKind::Ident, TokenKind::Sign)
     }
 
     fn number(&mut self) -> TokenKind {
@@ -294,6 +313,7 @@ impl Lexer<'_> {
         raw: bool,
     ) -> Result<usize, usize> {
         loop {
+            ahead += self.plain(ahead, quote);
             let byte = self.peek(ahead).ok_or(ahead)?;
             if byte == quote && (0..length).all(|n| self.peek(ahead + n) == Some(quote)) {
                 return Ok(ahead + length);
@@ -307,6 +327,14 @@ impl Lexer<'_> {
                 ahead + 1
             };
         }
+    }
+
+    /// How many bytes from `ahead` on mean nothing but themselves in a literal.
+    fn plain(&self, ahead: usize, quote: u8) -> usize {
+        let rest = self.bytes.get(self.at + ahead..).unwrap_or_default();
+        let is_plain = |byte: u8| byte != quote && !matches!(byte, b'\\' | b'\n' | b'\r');
+        let end = rest.iter().position(|byte| !is_plain(*byte));
+        end.unwrap_or(rest.len())
     }
 
     /// Where the escape ends whose backslash is before `ahead`, or else where it breaks off.
@@ -327,28 +355,4 @@ impl Lexer<'_> {
             _ => Err(ahead),
         }
     }
-}
-
-/// Whether the byte is an operator or bracket of its own.
-const fn is_sign(byte: u8) -> bool {
-    matches!(
-        byte,
-        b'<' | b'>'
-            | b'+'
-            | b'-'
-            | b'*'
-            | b'/'
-            | b'%'
-            | b'!'
-            | b'?'
-            | b':'
-            | b'.'
-            | b','
-            | b'('
-            | b')'
-            | b'['
-            | b']'
-            | b'{'
-            | b'}'
-    )
 }

@@ -6,7 +6,7 @@ mod recovery;
 
 use crate::ast::{Expr, Kind, operator};
 use crate::error::CompileErrors;
-use crate::lexer::{self, Token, TokenKind};
+use crate::lexer::{self, Sign, Token, TokenKind};
 use crate::{Dialect, Value, macros};
 
 pub(crate) use builder::{Builder, Parse, SyntaxError, located};
@@ -113,11 +113,11 @@ pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Parsed, CompileErr
 
 struct Parser<'s> {
     source: &'s str,
-    tokens: Vec<Token<'s>>,
+    tokens: Vec<Token>,
     next: usize,
     nesting: usize,
     /// What may end the expressions that are open; the end of the source where none is.
-    closers: Vec<&'static [&'static str]>,
+    closers: Vec<&'static [Sign]>,
     /// What was mended.
     errors: Vec<SyntaxError>,
     /// Whether a sign was taken for granted and nothing has been read since.
@@ -126,22 +126,22 @@ struct Parser<'s> {
 }
 
 /// The function behind a binary operator, and how tightly it binds, 0 being loosest.
-fn binary_operator(sign: &str) -> Option<(usize, &'static str)> {
+const fn binary_operator(sign: Sign) -> Option<(usize, &'static str)> {
     Some(match sign {
-        "||" => (0, operator::OR),
-        "&&" => (1, operator::AND),
-        "==" => (2, operator::EQUALS),
-        "!=" => (2, operator::NOT_EQUALS),
-        "<" => (2, operator::LESS),
-        "<=" => (2, operator::LESS_EQUALS),
-        ">" => (2, operator::GREATER),
-        ">=" => (2, operator::GREATER_EQUALS),
-        "in" => (2, operator::IN),
-        "+" => (3, operator::ADD),
-        "-" => (3, operator::SUBTRACT),
-        "*" => (4, operator::MULTIPLY),
-        "/" => (4, operator::DIVIDE),
-        "%" => (4, operator::MODULO),
+        Sign::Or => (0, operator::OR),
+        Sign::And => (1, operator::AND),
+        Sign::Equals => (2, operator::EQUALS),
+        Sign::NotEquals => (2, operator::NOT_EQUALS),
+        Sign::Less => (2, operator::LESS),
+        Sign::LessEquals => (2, operator::LESS_EQUALS),
+        Sign::Greater => (2, operator::GREATER),
+        Sign::GreaterEquals => (2, operator::GREATER_EQUALS),
+        Sign::In => (2, operator::IN),
+        Sign::Plus => (3, operator::ADD),
+        Sign::Minus => (3, operator::SUBTRACT),
+        Sign::Star => (4, operator::MULTIPLY),
+        Sign::Slash => (4, operator::DIVIDE),
+        Sign::Percent => (4, operator::MODULO),
         _ => return None,
     })
 }
@@ -160,21 +160,28 @@ impl<'s> Parser<'s> {
 
     // --- tokens
 
-    fn token(&self) -> Option<Token<'s>> {
+    #[inline]
+    fn token(&self) -> Option<Token> {
         self.tokens.get(self.next).or(self.tokens.last()).copied()
     }
 
+    #[inline]
     fn kind(&self) -> TokenKind {
         self.token().map_or(TokenKind::End, |token| token.kind)
     }
 
-    fn at(&self) -> usize {
-        self.token().map_or(0, |token| token.at)
+    /// The token as it is written.
+    fn text(&self) -> &'s str {
+        self.token().map_or("", |token| token.text(self.source))
     }
 
-    fn is(&self, sign: &str) -> bool {
-        self.token()
-            .is_some_and(|token| token.kind == TokenKind::Sign && token.text == sign)
+    fn at(&self) -> usize {
+        self.token().map_or(0, Token::at)
+    }
+
+    #[inline]
+    fn is(&self, sign: Sign) -> bool {
+        self.kind() == TokenKind::Sign(sign)
     }
 
     /// Moves past the token and returns where it stood.
@@ -185,7 +192,8 @@ impl<'s> Parser<'s> {
         at
     }
 
-    fn eat(&mut self, sign: &str) -> Option<usize> {
+    #[inline]
+    fn eat(&mut self, sign: Sign) -> Option<usize> {
         self.is(sign).then(|| self.advance())
     }
 
@@ -206,7 +214,7 @@ impl<'s> Parser<'s> {
     /// The token as errors name it.
     fn found(&self) -> &'s str {
         match self.token() {
-            Some(token) if token.kind != TokenKind::End => token.text,
+            Some(token) if token.kind != TokenKind::End => token.text(self.source),
             _ => "<EOF>",
         }
     }
@@ -214,7 +222,7 @@ impl<'s> Parser<'s> {
     // --- expressions
 
     /// An expression that one of `closers` ends.
-    fn inside(&mut self, closers: &'static [&'static str]) -> Parse<Expr> {
+    fn inside(&mut self, closers: &'static [Sign]) -> Parse<Expr> {
         self.closers.push(closers);
         let inner = self.expression();
         self.closers.pop();
@@ -228,14 +236,14 @@ impl<'s> Parser<'s> {
             return Err(too_deep(self.at()));
         }
         let condition = self.binary(0)?;
-        let whole = match self.eat("?") {
+        let whole = match self.eat(Sign::Question) {
             None => condition,
             Some(at) => {
-                self.closers.push(&[":"]);
+                self.closers.push(&[Sign::Colon]);
                 let yes = self.binary(0);
                 self.closers.pop();
                 let yes = yes?;
-                self.expect(":")?;
+                self.expect(Sign::Colon)?;
                 let no = self.expression()?;
                 self.builder
                     .call(at, operator::CONDITIONAL, vec![condition, yes, no])?
@@ -281,17 +289,18 @@ impl<'s> Parser<'s> {
 
     /// The operator that comes next, if it binds at least as tightly as `level`.
     fn operator(&self, level: usize) -> Option<(usize, &'static str)> {
-        let token = self.token().filter(|token| token.kind == TokenKind::Sign)?;
-        binary_operator(token.text).filter(|(found, _)| *found >= level)
+        let TokenKind::Sign(sign) = self.kind() else {
+            return None;
+        };
+        binary_operator(sign).filter(|(found, _)| *found >= level)
     }
 
     fn unary(&mut self) -> Parse<Expr> {
         self.expression_starts()?;
-        let sign = ["!", "-"].into_iter().find(|sign| self.is(sign));
-        let Some(sign) = sign else {
+        let TokenKind::Sign(sign @ (Sign::Not | Sign::Minus)) = self.kind() else {
             return self.member();
         };
-        if sign == "-" {
+        if sign == Sign::Minus {
             let number = self.tokens.get(self.next + 1).map(|token| token.kind);
             if matches!(number, Some(TokenKind::Int | TokenKind::Double)) {
                 return self.member();
@@ -307,7 +316,7 @@ impl<'s> Parser<'s> {
         if count % 2 == 0 {
             return Ok(operand);
         }
-        let function = if sign == "!" {
+        let function = if sign == Sign::Not {
             operator::NOT
         } else {
             operator::NEGATE
@@ -319,20 +328,20 @@ impl<'s> Parser<'s> {
     fn member(&mut self) -> Parse<Expr> {
         let mut expr = self.primary()?;
         loop {
-            if let Some(at) = self.eat(".") {
+            if let Some(at) = self.eat(Sign::Dot) {
                 expr = self.select(at, expr)?;
-            } else if let Some(at) = self.eat("[") {
+            } else if let Some(at) = self.eat(Sign::LeftBracket) {
                 self.opened(&recovery::INDEX)?;
                 let optional = self.optional_sign()?;
-                let index = self.inside(&["]"])?;
-                self.expect("]")?;
+                let index = self.inside(&[Sign::RightBracket])?;
+                self.expect(Sign::RightBracket)?;
                 let function = if optional {
                     operator::OPTIONAL_INDEX
                 } else {
                     operator::INDEX
                 };
                 expr = self.builder.call(at, function, vec![expr, index])?;
-            } else if self.is("{") && expr.qualified_name().is_some() {
+            } else if self.is(Sign::LeftBrace) && expr.qualified_name().is_some() {
                 expr = self.structure(&expr)?;
             } else {
                 return Ok(expr);
@@ -342,7 +351,7 @@ impl<'s> Parser<'s> {
 
     /// `?` where an optional value may stand.
     fn optional_sign(&mut self) -> Parse<bool> {
-        let Some(at) = self.eat("?") else {
+        let Some(at) = self.eat(Sign::Question) else {
             return Ok(false);
         };
         if macros::has_optionals(self.builder.dialect) {
@@ -382,7 +391,7 @@ impl<'s> Parser<'s> {
                 vec![operand, field],
             );
         }
-        let Some(open) = self.eat("(") else {
+        let Some(open) = self.eat(Sign::LeftParen) else {
             let (operand, field) = (Box::new(operand), self.builder.name(field));
             return self.builder.node(
                 at,
@@ -405,7 +414,7 @@ impl<'s> Parser<'s> {
 
     /// The token as it is written, and moves past it.
     fn name(&mut self) -> &'s str {
-        let name = self.token().map_or("", |token| token.text);
+        let name = self.text();
         self.advance();
         name
     }
@@ -414,16 +423,16 @@ impl<'s> Parser<'s> {
     fn arguments(&mut self) -> Parse<Vec<Expr>> {
         let mut args = Vec::new();
         self.opened(&recovery::ARGUMENTS)?;
-        if self.eat(")").is_some() {
+        if self.eat(Sign::RightParen).is_some() {
             return Ok(args);
         }
         loop {
-            args.push(self.inside(&[")", ","])?);
-            if self.eat(",").is_none() {
+            args.push(self.inside(&[Sign::RightParen, Sign::Comma])?);
+            if self.eat(Sign::Comma).is_none() {
                 break;
             }
         }
-        self.expect(")")?;
+        self.expect(Sign::RightParen)?;
         Ok(args)
     }
 }

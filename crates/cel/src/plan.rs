@@ -168,6 +168,15 @@ impl Planner<'_> {
             _ => None,
         };
         if let Some((left, right)) = sides.filter(|_| is_paired(function)) {
+            if is_lookup(function)
+                && let Kind::Literal(Value::String(name)) = &right.kind
+            {
+                let key = Key::Name(Name::new(name.clone()));
+                let optional = function != operator::INDEX;
+                let operand = self.node(left)?;
+                let attribute = qualified(operand, (key, optional), self.paths);
+                return Ok(Node::Attribute(attribute));
+            }
             let sides = [self.node(left)?, self.node(right)?];
             if is_lookup(function) && !is_dynamic(right) {
                 let [_, index] = &sides;

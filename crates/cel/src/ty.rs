@@ -1,10 +1,11 @@
 //! The types of variables and expressions.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::Value;
+use crate::escape::escaped;
 
 /// A type, as declared for a variable or found for an expression.
 ///
@@ -92,15 +93,16 @@ pub struct MapType {
 /// An object's declared fields. Two object types are the same when their names are.
 #[derive(Clone, Debug)]
 pub struct ObjectType {
-    name: String,
-    fields: BTreeMap<String, Field>,
+    name: Cow<'static, str>,
+    /// By escaped name, in order of it.
+    fields: Vec<(Arc<str>, Field)>,
 }
 
 /// One declared field of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     /// The name in JSON; expressions use the field's escaped name.
-    pub json: String,
+    pub json: Arc<str>,
     /// The type of its value.
     pub ty: Type,
 }
@@ -182,39 +184,34 @@ impl Type {
     /// Kubernetes does so with a rule's `self` type: two fields of equal shape are still of
     /// different types. Objects that already have a name of their own keep it.
     #[must_use]
-    pub fn with_names(&self, name: &str) -> Self {
+    pub fn with_names(mut self, name: &str) -> Self {
+        self.set_names(name);
+        self
+    }
+
+    fn set_names(&mut self, name: &str) {
         match self {
             Self::Object(object) if object.name == ObjectType::UNNAMED => {
-                let fields = object.fields.iter().map(|(key, field)| {
-                    let ty = if field.ty.has_parts() {
-                        field.ty.with_names(&format!("{name}.{key}"))
-                    } else {
-                        field.ty.clone()
-                    };
-                    (
-                        key.clone(),
-                        Field {
-                            json: field.json.clone(),
-                            ty,
-                        },
-                    )
-                });
-                Self::object(ObjectType {
-                    name: name.to_owned(),
-                    fields: fields.collect(),
-                })
+                let object = Arc::make_mut(object);
+                object.name = Cow::Owned(name.to_owned());
+                for (key, field) in &mut object.fields {
+                    if field.ty.has_parts() {
+                        field.ty.set_names(&format!("{name}.{key}"));
+                    }
+                }
             }
-            Self::List(list) => Self::list_of(
-                list.item.with_names(&format!("{name}.@idx")),
-                list.kind.clone(),
-            ),
-            Self::Map(map) => {
-                let value = map.value.with_names(&format!("{name}.@elem"));
-                Self::map_of(map.key.clone(), value)
+            Self::List(list) if list.item.has_parts() => {
+                let item = &mut Arc::make_mut(list).item;
+                item.set_names(&format!("{name}.@idx"));
             }
-            Self::Optional(inner) => Self::optional(inner.with_names(name)),
-            Self::Nullable(inner) => Self::nullable(inner.with_names(name)),
-            other => other.clone(),
+            Self::Map(map) if map.value.has_parts() => {
+                let value = &mut Arc::make_mut(map).value;
+                value.set_names(&format!("{name}.@elem"));
+            }
+            Self::Optional(inner) | Self::Nullable(inner) if inner.has_parts() => {
+                Arc::make_mut(inner).set_names(name);
+            }
+            _ => {}
         }
     }
 }
@@ -227,21 +224,35 @@ impl ObjectType {
     ///
     /// Expressions see each under its [escaped](crate::escape) name; a field whose name
     /// cannot be escaped cannot be seen.
-    pub fn new<N: Into<String>>(fields: impl IntoIterator<Item = (N, Type)>) -> Self {
+    pub fn new<N: Into<Arc<str>>>(fields: impl IntoIterator<Item = (N, Type)>) -> Self {
         let fields = fields.into_iter().filter_map(|(name, ty)| {
             let json = name.into();
-            Some((crate::escape(&json)?, Field { json, ty }))
+            let name = match escaped(&json)? {
+                Cow::Borrowed(_) => Arc::clone(&json),
+                Cow::Owned(escaped) => Arc::from(escaped),
+            };
+            Some((name, Field { json, ty }))
+        });
+        let mut fields: Vec<_> = fields.collect();
+        fields.sort_by(|(left, _), (right, _)| left.cmp(right));
+        // Of two fields of one name the later counts.
+        fields.dedup_by(|later, earlier| {
+            let is_same = later.0 == earlier.0;
+            if is_same {
+                std::mem::swap(later, earlier);
+            }
+            is_same
         });
         Self {
-            name: Self::UNNAMED.to_owned(),
-            fields: fields.collect(),
+            name: Cow::Borrowed(Self::UNNAMED),
+            fields,
         }
     }
 
     /// The same fields under a type name of their own, such as `kubernetes.AdmissionRequest`.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.name = Cow::Owned(name.into());
         self
     }
 
@@ -253,19 +264,22 @@ impl ObjectType {
     /// The field of this escaped name. A field named like a word of the language may also
     /// be had by its plain name, where the syntax lets it stand: `self.metadata.namespace`.
     pub fn field(&self, name: &str) -> Option<&Field> {
-        let field = self.fields.get(name);
-        field.or_else(|| {
-            self.fields
-                .get(&format!("__{name}__"))
-                .filter(|field| field.json == name)
-        })
+        let escaped = || format!("__{name}__");
+        let is_plain = |field: &&Field| *field.json == *name;
+        self.escaped(name)
+            .or_else(|| self.escaped(&escaped()).filter(is_plain))
+    }
+
+    fn escaped(&self, name: &str) -> Option<&Field> {
+        let found = self
+            .fields
+            .binary_search_by(|(known, _)| (**known).cmp(name));
+        self.fields.get(found.ok()?).map(|(_, field)| field)
     }
 
     /// All fields by escaped name, in order of it.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Field)> {
-        self.fields
-            .iter()
-            .map(|(name, field)| (name.as_str(), field))
+        self.fields.iter().map(|(name, field)| (&**name, field))
     }
 }
 
@@ -319,7 +333,7 @@ impl Type {
             Self::Map(map) => map.value.is_plain(),
             Self::Optional(inner) => inner.is_plain(),
             Self::Object(object) => {
-                object.fields.values().all(|field| field.ty.is_plain())
+                object.fields.iter().all(|(_, field)| field.ty.is_plain())
             }
             _ => true,
         }
@@ -342,21 +356,11 @@ impl Type {
             Self::Map(map) => Self::map_of(map.key.clone(), map.value.plain()),
             Self::Optional(inner) => Self::optional(inner.plain()),
             Self::Object(object) => {
-                let fields = object.fields.iter().map(|(name, field)| {
-                    let Field { json, ty } = field;
-                    (
-                        name.clone(),
-                        Field {
-                            json: json.clone(),
-                            ty: ty.plain(),
-                        },
-                    )
-                });
-                let fields = fields.collect();
-                Self::object(ObjectType {
-                    name: object.name.clone(),
-                    fields,
-                })
+                let mut object = ObjectType::clone(object);
+                for (_, field) in &mut object.fields {
+                    field.ty = field.ty.plain();
+                }
+                Self::object(object)
             }
             other => other.clone(),
         }

@@ -34,14 +34,14 @@ fn check(column: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::required(path.field("name"), ""));
     }
     let given = text(column, "type");
-    let detail = format!("must be one of {}", TYPES.join(","));
+    let detail = || format!("must be one of {}", TYPES.join(","));
     if given.is_empty() {
-        errors.push(FieldError::required(path.field("type"), detail));
+        errors.push(FieldError::required(path.field("type"), detail()));
     } else if !TYPES.contains(&given) {
         errors.push(FieldError::invalid(
             path.field("type"),
             given.into(),
-            detail,
+            detail(),
         ));
     }
     let format = text(column, "format");

@@ -371,9 +371,9 @@ fn shares(versions: &[&Value], part: &str) -> bool {
 }
 
 fn scale_errors(version: &Value, path: Path<'_>) -> Vec<FieldError> {
-    let path = path.field("subresources").to_string();
+    let path = path.field("subresources");
     let scale = Scale::read(subresources(version));
-    scale.iter().flat_map(|scale| scale.errors(&path)).collect()
+    scale.map_or_else(Vec::new, |scale| scale.errors(&path.to_string()))
 }
 
 /// `missing` is what to say where there is no `root` of a schema.

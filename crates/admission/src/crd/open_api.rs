@@ -30,14 +30,14 @@ pub(super) fn check(
 
 /// What is known about the place of a node.
 #[derive(Clone, Default)]
-struct Place {
+struct Place<'p> {
     root: bool,
     /// Inside of `apiVersion`, `kind` or `metadata`.
     in_meta: bool,
     /// Why no default may be set here.
     no_default: Option<String>,
     /// The nearest list or map above whose entries cannot be told apart over time.
-    uncorrelated: Option<String>,
+    uncorrelated: Option<&'p Path<'p>>,
 }
 
 /// Errors of the schema, and errors of the rules, which are left out where the schema they
@@ -57,7 +57,12 @@ impl Found {
     }
 }
 
-fn node(node: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -> Found {
+fn node<'p>(
+    node: &Node,
+    rules: Option<&Rules>,
+    path: &'p Path<'p>,
+    place: &Place<'p>,
+) -> Found {
     let mut found = Found::default();
     keywords(node, path, place, &mut found.schema);
     found.merge(children(node, rules, path, place));
@@ -77,7 +82,7 @@ fn node(node: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -> F
         && found.schema.is_empty()
     {
         let path = path.field("x-kubernetes-validations");
-        let uncorrelated = place.uncorrelated.as_deref();
+        let uncorrelated = place.uncorrelated;
         if rules.unseen {
             let detail = "internal error: failed to construct type information for \
                           x-kubernetes-validations rules: unable to convert structural \
@@ -110,7 +115,12 @@ fn is_structural(node: &Node) -> bool {
         && branches.into_iter().flatten().all(is_structural)
 }
 
-fn keywords(node: &Node, path: &Path<'_>, place: &Place, errors: &mut Vec<FieldError>) {
+fn keywords(
+    node: &Node,
+    path: &Path<'_>,
+    place: &Place<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     let mut forbid = |name: &str, detail: &str| {
         errors.push(FieldError::forbidden(path.field(name), detail));
     };
@@ -152,7 +162,7 @@ fn children(
     parent: &Node,
     rules: Option<&Rules>,
     path: &Path<'_>,
-    place: &Place,
+    place: &Place<'_>,
 ) -> Found {
     let mut found = Found::default();
     let below = Place {
@@ -183,7 +193,7 @@ fn children(
         let known = ["atomic", "granular"];
         let map_type = parent.map_type.as_deref();
         if map_type.is_some_and(|map_type| !known.contains(&map_type)) {
-            below.uncorrelated.get_or_insert_with(|| path.to_string());
+            below.uncorrelated.get_or_insert(path);
         }
         if (place.root || parent.embedded) && META.contains(&name.as_str()) {
             below.in_meta = true;
@@ -197,7 +207,7 @@ fn children(
     found
 }
 
-fn branches(parent: &Node, path: &Path<'_>, place: &Place) -> Found {
+fn branches(parent: &Node, path: &Path<'_>, place: &Place<'_>) -> Found {
     let mut found = Found::default();
     let below = Place {
         root: false,
@@ -220,7 +230,12 @@ fn branches(parent: &Node, path: &Path<'_>, place: &Place) -> Found {
     found
 }
 
-fn items(parent: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -> Found {
+fn items(
+    parent: &Node,
+    rules: Option<&Rules>,
+    path: &Path<'_>,
+    place: &Place<'_>,
+) -> Found {
     let Some(each) = &parent.items else {
         return Found::default();
     };
@@ -229,7 +244,7 @@ fn items(parent: &Node, rules: Option<&Rules>, path: &Path<'_>, place: &Place) -
         ..place.clone()
     };
     if parent.list_type.as_deref() != Some("map") {
-        below.uncorrelated.get_or_insert_with(|| path.to_string());
+        below.uncorrelated.get_or_insert(path);
     }
     let rules = rules.and_then(|rules| rules.items.as_deref());
     node(each, rules, &path.field("items"), &below)

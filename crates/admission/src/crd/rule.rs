@@ -17,7 +17,10 @@ const REASONS: [&str; 4] = [
 
 /// What can be said about a rule without compiling it.
 pub(super) fn words(source: &RuleSource, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let has_lines = |text: &str| text.contains(['\n', '\r']);
+    let has_lines = |text: &str| {
+        let bytes = text.as_bytes();
+        bytes.contains(&b'\n') || bytes.contains(&b'\r')
+    };
     let message = source.message.trim();
     let given = |text: &str| Value::from(text);
     if source.rule.trim().is_empty() {
@@ -82,7 +85,7 @@ pub(super) fn field_path(
 pub(super) fn compiled(
     rule: &Rule,
     path: &Path<'_>,
-    uncorrelated: Option<&str>,
+    uncorrelated: Option<&Path<'_>>,
     (errors, spent): (&mut Vec<FieldError>, &mut Spent),
 ) {
     let source = &rule.source;

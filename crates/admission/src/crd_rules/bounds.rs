@@ -108,11 +108,11 @@ fn longest_allowed(node: &Node) -> Option<i64> {
     lengths.max()
 }
 
-fn object(node: &Node, resource: bool) -> Sized {
+fn object<'n>(node: &'n Node, resource: bool) -> Sized {
     let resource = resource && !declared::declares_meta(node);
     let mut fields = Vec::with_capacity(node.properties.len());
     let mut shortest = EMPTY;
-    let mut add = |name: &str, value: Sized, has_default: bool| {
+    let mut add = |name: &'n str, value: Sized, has_default: bool| {
         let required = node.checks.required.iter().any(|it| it == name);
         // Defaults are filled in after the request was read.
         if required && !has_default {
@@ -121,7 +121,7 @@ fn object(node: &Node, resource: bool) -> Sized {
                 .saturating_add(value.shortest + 4)
                 .saturating_add(shortest);
         }
-        fields.push((name.to_owned(), value.bounds));
+        fields.push((name, value.bounds));
     };
     for (name, property) in &node.properties {
         if let Some(value) = part(property)

@@ -1,5 +1,7 @@
 //! What rules may see of a schema.
 
+use std::sync::Arc;
+
 use fivespot_cel::{ListKind, ObjectType, Type};
 
 use crate::schema::node::Node;
@@ -60,17 +62,17 @@ pub(super) fn declares_meta(node: &Node) -> bool {
 
 fn object(node: &Node, resource: bool) -> Type {
     let resource = resource && !declares_meta(node);
-    let mut fields: Vec<(String, Type)> = node
+    let mut fields: Vec<(Arc<str>, Type)> = node
         .properties
         .iter()
         .filter(|(name, _)| !(resource && is_meta(name)))
-        .filter_map(|(name, property)| Some((name.clone(), part(property)?)))
+        .filter_map(|(name, property)| Some((name.as_str().into(), part(property)?)))
         .collect();
     if resource {
         let names = [("name", Type::String), ("generateName", Type::String)];
-        fields.push(("apiVersion".to_owned(), Type::String));
-        fields.push(("kind".to_owned(), Type::String));
-        fields.push(("metadata".to_owned(), Type::object(ObjectType::new(names))));
+        fields.push(("apiVersion".into(), Type::String));
+        fields.push(("kind".into(), Type::String));
+        fields.push(("metadata".into(), Type::object(ObjectType::new(names))));
     }
     Type::object(ObjectType::new(fields))
 }

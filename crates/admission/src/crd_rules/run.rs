@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Rule, Rules};
 use crate::correlate::{Old, same_item};
 use crate::field::Path;
-use crate::schema::node::{Node, entry};
+use crate::schema::node::Node;
 use crate::schema::ratchets;
 use crate::{FieldError, KubeVersion};
 
@@ -183,7 +183,7 @@ impl Run {
 
     /// A field of an object or an entry of a map.
     fn entry(&mut self, rules: &Rules, place: Place<'_>, name: &str, value: &Value) {
-        let property = entry(&rules.properties, name);
+        let property = rules.properties.get(name);
         if property.is_none() && rules.additional.is_none() {
             return;
         }

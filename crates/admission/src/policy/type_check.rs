@@ -170,9 +170,9 @@ fn with_metadata(ty: &Type) -> Type {
     };
     let others = object
         .fields()
-        .filter(|(_, field)| field.json != "metadata")
+        .filter(|(_, field)| *field.json != *"metadata")
         .map(|(_, field)| (field.json.clone(), field.ty.clone()));
-    let metadata = ("metadata".to_owned(), metadata());
+    let metadata = ("metadata".into(), metadata());
     let fields = others.chain([metadata]);
     Type::object(ObjectType::new(fields).named(object.name()))
 }

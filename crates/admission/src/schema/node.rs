@@ -1,9 +1,11 @@
 //! One node of a schema, read from JSON.
 
+use std::sync::Arc;
+
 use fivespot_cel::json_field;
-use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
+use super::entries::Entries;
 use crate::FieldError;
 use crate::field::Path;
 
@@ -19,7 +21,7 @@ pub(crate) struct Node {
     pub(crate) int_or_string: bool,
     pub(crate) preserve_unknown: bool,
     pub(crate) embedded: bool,
-    pub(crate) properties: IndexMap<String, Node>,
+    pub(crate) properties: Entries<Node>,
     pub(crate) additional: Additional,
     pub(crate) items: Option<Box<Node>>,
     pub(crate) default: Option<Value>,
@@ -28,7 +30,7 @@ pub(crate) struct Node {
     pub(crate) list_keys: Vec<String>,
     /// `atomic`, `granular`.
     pub(crate) map_type: Option<String>,
-    pub(crate) rules: Vec<RuleSource>,
+    pub(crate) rules: Vec<Arc<RuleSource>>,
     pub(crate) checks: Checks,
     /// The rest of what the JSON said, needed only to refuse it.
     pub(crate) extras: Extras,
@@ -46,27 +48,10 @@ pub(crate) struct Holds {
     pub(crate) unique: bool,
 }
 
-/// Maps of no more entries than this are searched, which is faster than hashing.
-const SEARCHED: usize = 16;
-
-/// The entry of this name, as [`IndexMap::get`] finds it.
-pub(crate) fn entry<'a, T>(
-    entries: &'a IndexMap<String, T>,
-    name: &str,
-) -> Option<&'a T> {
-    if entries.len() > SEARCHED {
-        return entries.get(name);
-    }
-    let mut entries = entries.iter();
-    entries
-        .find(|(key, _)| *key == name)
-        .map(|(_, entry)| entry)
-}
-
 impl Node {
     /// The schema of a declared field.
     pub(crate) fn property(&self, name: &str) -> Option<&Node> {
-        entry(&self.properties, name)
+        self.properties.get(name)
     }
 
     fn sum_up(&mut self) {
@@ -212,11 +197,7 @@ impl Reader {
             return Node::default();
         }
         self.depth += 1;
-        let mut part = Part {
-            reader: self,
-            fields,
-            path,
-        };
+        let mut part = Part::of(self, fields, path);
         let node = part.node();
         self.depth -= 1;
         node
@@ -232,10 +213,32 @@ impl Reader {
 struct Part<'a> {
     reader: &'a mut Reader,
     fields: &'a Map<String, Value>,
+    /// The [marks](mark) of all fields.
+    marks: u64,
     path: &'a Path<'a>,
 }
 
+/// A bit for a name, so that most names that are not there need not be looked for.
+fn mark(name: &str) -> u64 {
+    let first = name.bytes().next().map_or(0, usize::from);
+    1 << ((name.len() * 5 + first) % 64)
+}
+
 impl<'a> Part<'a> {
+    fn of(
+        reader: &'a mut Reader,
+        fields: &'a Map<String, Value>,
+        path: &'a Path<'a>,
+    ) -> Self {
+        let marks = fields.keys().fold(0, |marks, name| marks | mark(name));
+        Self {
+            reader,
+            fields,
+            marks,
+            path,
+        }
+    }
+
     fn node(&mut self) -> Node {
         let (additional, items) = (self.additional(), self.items());
         let mut node = Node {
@@ -247,11 +250,7 @@ impl<'a> Part<'a> {
             properties: self.properties(),
             additional,
             items,
-            default: self
-                .fields
-                .get("default")
-                .filter(|it| !it.is_null())
-                .cloned(),
+            default: self.present("default").cloned(),
             list_type: self.optional_text("x-kubernetes-list-type"),
             list_keys: self.texts("x-kubernetes-list-map-keys"),
             map_type: self.optional_text("x-kubernetes-map-type"),
@@ -295,18 +294,21 @@ impl<'a> Part<'a> {
             .filter(|(key, _)| self.present(key).is_some())
             .map(|(_, words)| *words)
             .collect();
-        let preserve = self.fields.get("x-kubernetes-preserve-unknown-fields");
+        let preserve = self.present("x-kubernetes-preserve-unknown-fields");
         Extras {
             description: self.present("description").is_some(),
             title: self.present("title").is_some(),
             unsupported,
             preserve_false: preserve == Some(&Value::Bool(false)),
-            items_is_list: self.fields.get("items").is_some_and(Value::is_array),
+            items_is_list: self.present("items").is_some_and(Value::is_array),
         }
     }
 
     /// A field that is there and not null, which stands for absence.
     fn present(&self, name: &str) -> Option<&'a Value> {
+        if self.marks & mark(name) == 0 {
+            return None;
+        }
         json_field(self.fields, name).filter(|value| !value.is_null())
     }
 
@@ -381,11 +383,11 @@ impl<'a> Part<'a> {
             .collect()
     }
 
-    fn properties(&mut self) -> IndexMap<String, Node> {
+    fn properties(&mut self) -> Entries<Node> {
         let Some(fields) =
             self.expect("properties", Value::as_object, "must be an object")
         else {
-            return IndexMap::new();
+            return Entries::default();
         };
         let path = self.path.field("properties");
         fields
@@ -420,7 +422,7 @@ impl<'a> Part<'a> {
         })
     }
 
-    fn rules(&mut self) -> Vec<RuleSource> {
+    fn rules(&mut self) -> Vec<Arc<RuleSource>> {
         let list = self.list("x-kubernetes-validations").unwrap_or_default();
         let path = self.path.field("x-kubernetes-validations");
         let mut rules = Vec::with_capacity(list.len());
@@ -430,12 +432,8 @@ impl<'a> Part<'a> {
                 self.reader.wrong(&path, json, "must be an object");
                 continue;
             };
-            let mut part = Part {
-                reader: self.reader,
-                fields,
-                path: &path,
-            };
-            rules.push(RuleSource {
+            let mut part = Part::of(self.reader, fields, &path);
+            rules.push(Arc::new(RuleSource {
                 rule: part.text("rule"),
                 message: part.text("message"),
                 message_expression: part.text("messageExpression"),
@@ -444,7 +442,7 @@ impl<'a> Part<'a> {
                 optional_old_self: part
                     .present("optionalOldSelf")
                     .map(|_| part.flag("optionalOldSelf")),
-            });
+            }));
         }
         rules
     }

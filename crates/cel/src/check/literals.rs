@@ -41,15 +41,18 @@ impl Validator<'_> {
                 target,
                 function,
                 args,
-            } => {
-                if self.arguments {
-                    self.argument(function, target.is_some(), args);
-                    if &**function == "format" {
+            } => match &**function {
+                "format" => {
+                    if self.arguments {
                         self.format(expr.at, target.as_deref(), args);
                     }
+                    formatted = true;
                 }
-                formatted |= &**function == "format";
-            }
+                "matches" | "duration" | "timestamp" if self.arguments => {
+                    self.argument(function, target.is_some(), args);
+                }
+                _ => {}
+            },
             Kind::List(items) if !formatted => {
                 self.same(items.iter().map(|item| (&item.value, item.optional)));
             }

@@ -59,9 +59,12 @@ impl Bounds {
     }
 
     /// The size of what `path`, after its variable, leads to.
-    pub(super) fn size_at(&self, path: &[Step]) -> Option<u64> {
+    pub(super) fn size_at<'s>(
+        &self,
+        mut path: impl Iterator<Item = &'s Step>,
+    ) -> Option<u64> {
         let mut at = self;
-        for (index, step) in path.iter().enumerate() {
+        while let Some(step) = path.next() {
             at = match (step, &at.inside) {
                 (
                     Step::Items | Step::Values,
@@ -69,7 +72,7 @@ impl Bounds {
                 ) => each,
                 // Nothing is below a key.
                 (Step::Keys, Inside::Values(_)) => {
-                    return (index + 1 == path.len()).then_some(0);
+                    return path.next().is_none().then_some(0);
                 }
                 (Step::Name(name), Inside::Fields(fields)) => fields.get(&**name)?,
                 _ => return None,

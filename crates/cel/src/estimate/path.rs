@@ -23,14 +23,19 @@ pub(crate) enum Step {
 /// `x.limit` is then as large as the limit), so paths share their memory here as they do
 /// there.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Path {
-    /// None where there are no steps.
-    memory: Option<Rc<Memory>>,
-    length: usize,
+pub(super) enum Path {
+    #[default]
+    Empty,
+    /// A variable alone. There is no room behind it, so that nothing is shared.
+    One(Step),
+    Several {
+        memory: Rc<Memory>,
+        length: usize,
+    },
 }
 
 #[derive(Debug)]
-struct Memory {
+pub(super) struct Memory {
     steps: RefCell<Vec<Step>>,
     capacity: usize,
 }
@@ -38,41 +43,46 @@ struct Memory {
 impl Path {
     /// The path of a variable.
     pub(super) fn of(variable: &Arc<str>) -> Self {
-        Self::default().then(Step::Name(Arc::clone(variable)))
+        Self::One(Step::Name(Arc::clone(variable)))
     }
 
     /// The path extended by `step`: in place while there is room, else in memory twice as
     /// large.
     pub(super) fn then(&self, step: Step) -> Self {
-        let length = self.length + 1;
-        if let Some(memory) = &self.memory
+        let length = match self {
+            Self::Empty => return Self::One(step),
+            Self::One(_) => 2,
+            Self::Several { length, .. } => length + 1,
+        };
+        if let Self::Several { memory, .. } = self
             && length <= memory.capacity
         {
             let mut steps = memory.steps.borrow_mut();
-            match steps.get_mut(self.length) {
+            match steps.get_mut(length - 1) {
                 Some(place) => *place = step,
                 None => steps.push(step),
             }
-            let memory = Some(Rc::clone(memory));
-            return Self { memory, length };
+            let memory = Rc::clone(memory);
+            return Self::Several { memory, length };
         }
-        let mut steps = Vec::with_capacity(length.next_power_of_two());
+        let capacity = length.next_power_of_two();
+        let mut steps = Vec::with_capacity(capacity);
         self.look(|before| steps.extend_from_slice(before));
         steps.push(step);
-        let memory = Memory {
-            steps: RefCell::new(steps),
-            capacity: length.next_power_of_two(),
-        };
-        let memory = Some(Rc::new(memory));
-        Self { memory, length }
+        let steps = RefCell::new(steps);
+        let memory = Rc::new(Memory { steps, capacity });
+        Self::Several { memory, length }
     }
 
     /// Looks at the steps as they are at this moment.
     pub(super) fn look<T>(&self, look: impl FnOnce(&[Step]) -> T) -> T {
-        let Some(memory) = &self.memory else {
-            return look(&[]);
-        };
-        let steps = memory.steps.borrow();
-        look(steps.get(..self.length).unwrap_or(&steps))
+        match self {
+            Self::Empty => look(&[]),
+            Self::One(step) => look(std::slice::from_ref(step)),
+            Self::Several { memory, length } => {
+                let steps = memory.steps.borrow();
+                look(steps.get(..*length).unwrap_or(&steps))
+            }
+        }
     }
 }

@@ -14,11 +14,6 @@ impl Range {
         min: 0,
         max: u64::MAX,
     };
-    /// Gives way to whatever it is united with.
-    pub(crate) const NOTHING: Self = Self {
-        min: u64::MAX,
-        max: 0,
-    };
 
     pub(crate) const fn exactly(value: u64) -> Self {
         Self {

@@ -9,6 +9,7 @@ use super::path::{Path, Step};
 use super::{Bounds, Range};
 use crate::ast::{Expr, Kind};
 use crate::check::{Reference, Tree};
+use crate::cost::Operand;
 use crate::{Type, cost};
 
 use fold::is_binding;
@@ -20,6 +21,7 @@ pub(super) fn cost(tree: &Tree, bounds: &Bounds) -> Range {
         bounds,
         known: Vec::new(),
         locals: Vec::new(),
+        operands: Vec::new(),
     };
     walk.known.resize_with(tree.types.len(), Known::default);
     walk.cost(&tree.root)
@@ -32,6 +34,8 @@ struct Walk<'t> {
     known: Vec<Known>,
     /// Variables of folds, innermost last.
     locals: Vec<Local>,
+    /// The operands of the calls that are being looked at, the innermost call's last.
+    operands: Vec<Operand<'t>>,
 }
 
 /// What is known of an expression.
@@ -190,10 +194,12 @@ impl<'t> Walk<'t> {
         known.or_else(|| self.local_of(expr)?.entry)
     }
 
-    fn size_at(&self, path: &[Step]) -> Option<Range> {
+    /// The size of what `below` leads to from what is at `path`.
+    fn size_at(&self, path: &[Step], below: Option<&Step>) -> Option<Range> {
         // Whatever variable it starts from: there is but one schema.
-        let (_, below) = path.split_first()?;
-        self.bounds.size_at(below).map(Range::up_to)
+        let (_, path) = path.split_first()?;
+        let path = path.iter().chain(below);
+        self.bounds.size_at(path).map(Range::up_to)
     }
 
     fn size(&mut self, expr: &Expr) -> Option<Range> {
@@ -203,7 +209,7 @@ impl<'t> Walk<'t> {
         if let Some(size) = written_size(expr) {
             return Some(Range::exactly(size));
         }
-        if let Some(size) = self.path(expr).look(|steps| self.size_at(steps)) {
+        if let Some(size) = self.path(expr).look(|steps| self.size_at(steps, None)) {
             self.remember(expr, Some(size));
             return Some(size);
         }

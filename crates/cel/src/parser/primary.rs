@@ -2,7 +2,7 @@
 
 use super::{EXPRESSION_STARTS, Parse, Parser, SyntaxError, is_reserved, recovery};
 use crate::ast::{Entry, Expr, Function, Item, Kind};
-use crate::lexer::TokenKind;
+use crate::lexer::{Sign, TokenKind};
 use crate::{Value, literal, macros};
 
 impl Parser<'_> {
@@ -10,7 +10,7 @@ impl Parser<'_> {
         let at = self.at();
         match self.kind() {
             TokenKind::Ident => self.ident(false),
-            TokenKind::Sign => self.signed_primary(at),
+            TokenKind::Sign(sign) => self.signed_primary(at, sign),
             TokenKind::End | TokenKind::Backticks => {
                 Err(self.unexpected(EXPRESSION_STARTS, false))
             }
@@ -18,33 +18,32 @@ impl Parser<'_> {
         }
     }
 
-    fn signed_primary(&mut self, at: usize) -> Parse<Expr> {
-        let text = self.token().map_or("", |token| token.text);
-        match text {
-            "(" => {
+    fn signed_primary(&mut self, at: usize, sign: Sign) -> Parse<Expr> {
+        match sign {
+            Sign::LeftParen => {
                 self.advance();
-                let inner = self.inside(&[")"])?;
-                self.expect(")")?;
+                let inner = self.inside(&[Sign::RightParen])?;
+                self.expect(Sign::RightParen)?;
                 Ok(inner)
             }
-            "[" => self.list(),
-            "{" => self.map(),
-            "." => {
+            Sign::LeftBracket => self.list(),
+            Sign::LeftBrace => self.map(),
+            Sign::Dot => {
                 self.advance();
                 if self.kind() != TokenKind::Ident {
                     return Err(self.no_name(at));
                 }
                 self.ident(true)
             }
-            "-" => {
+            Sign::Minus => {
                 self.advance();
                 self.number_or_text(at, true)
             }
-            "true" | "false" => {
+            Sign::True | Sign::False => {
                 self.advance();
-                self.builder.literal(at, Value::Bool(text == "true"))
+                self.builder.literal(at, Value::Bool(sign == Sign::True))
             }
-            "null" => {
+            Sign::Null => {
                 self.advance();
                 self.builder.literal(at, Value::Null)
             }
@@ -53,7 +52,7 @@ impl Parser<'_> {
     }
 
     fn number_or_text(&mut self, at: usize, negative: bool) -> Parse<Expr> {
-        let text = self.token().map_or("", |token| token.text);
+        let text = self.text();
         let value = match self.kind() {
             TokenKind::Int => literal::int(text, negative).map(Value::Int),
             TokenKind::Uint if !negative => literal::uint(text).map(Value::Uint),
@@ -84,7 +83,7 @@ impl Parser<'_> {
                 message: format!("reserved identifier: {name}"),
             });
         }
-        let Some(open) = self.eat("(") else {
+        let Some(open) = self.eat(Sign::LeftParen) else {
             let name = self.builder.name(name);
             let ident = self.builder.node(at, Kind::Ident(name))?;
             if rooted {
@@ -102,66 +101,66 @@ impl Parser<'_> {
     }
 
     fn list(&mut self) -> Parse<Expr> {
-        let at = self.expect("[")?;
+        let at = self.expect(Sign::LeftBracket)?;
         let mut items = Vec::new();
         self.opened(&recovery::LIST)?;
-        while !self.is("]") && !self.is(",") {
+        while !self.is(Sign::RightBracket) && !self.is(Sign::Comma) {
             let optional = self.optional_sign()?;
-            let value = self.inside(&["]", ","])?;
+            let value = self.inside(&[Sign::RightBracket, Sign::Comma])?;
             items.push(Item { value, optional });
-            self.either(["]", ","])?;
+            self.either([Sign::RightBracket, Sign::Comma])?;
             if self.is_last() {
                 break;
             }
-            self.eat(",");
+            self.eat(Sign::Comma);
         }
-        self.eat(",");
-        self.expect("]")?;
+        self.eat(Sign::Comma);
+        self.expect(Sign::RightBracket)?;
         self.builder.node(at, Kind::List(items))
     }
 
     fn map(&mut self) -> Parse<Expr> {
-        let at = self.expect("{")?;
+        let at = self.expect(Sign::LeftBrace)?;
         let mut entries = Vec::new();
         self.opened(&recovery::MAP)?;
-        while !self.is("}") && !self.is(",") {
+        while !self.is(Sign::RightBrace) && !self.is(Sign::Comma) {
             let optional = self.optional_sign()?;
-            let key = self.inside(&[":"])?;
-            self.expect(":")?;
-            let value = self.inside(&["}", ","])?;
+            let key = self.inside(&[Sign::Colon])?;
+            self.expect(Sign::Colon)?;
+            let value = self.inside(&[Sign::RightBrace, Sign::Comma])?;
             entries.push(Entry {
                 key,
                 value,
                 optional,
             });
-            self.either(["}", ","])?;
+            self.either([Sign::RightBrace, Sign::Comma])?;
             if self.is_last() {
                 break;
             }
-            self.eat(",");
+            self.eat(Sign::Comma);
         }
-        self.eat(",");
-        self.expect("}")?;
+        self.eat(Sign::Comma);
+        self.expect(Sign::RightBrace)?;
         self.builder.node(at, Kind::Map(entries))
     }
 
     /// `Name{field: value}`.
     pub(super) fn structure(&mut self, name: &Expr) -> Parse<Expr> {
-        let at = self.expect("{")?;
+        let at = self.expect(Sign::LeftBrace)?;
         let mut fields = Vec::new();
-        while !self.is("}") {
+        while !self.is(Sign::RightBrace) {
             self.optional_sign()?;
             if self.kind() != TokenKind::Ident {
                 return Err(self.unexpected("IDENTIFIER", false));
             }
             self.name();
-            self.expect(":")?;
-            fields.push(self.inside(&["}", ","])?);
-            if self.eat(",").is_none() {
+            self.expect(Sign::Colon)?;
+            fields.push(self.inside(&[Sign::RightBrace, Sign::Comma])?);
+            if self.eat(Sign::Comma).is_none() {
                 break;
             }
         }
-        self.expect("}")?;
+        self.expect(Sign::RightBrace)?;
         let name = name.qualified_name().unwrap_or_default();
         self.builder.node(at, Kind::Struct { name, fields })
     }

@@ -3,47 +3,74 @@
 //! ends the parse; the API server's tries further, so that it may say more.
 
 use super::{EXPRESSION_STARTS, Parse, Parser, SyntaxError};
-use crate::lexer::{Token, TokenKind};
+use crate::lexer::{Sign, Token, TokenKind};
 
 /// Whether the sign begins an expression.
-fn starts(sign: &str) -> bool {
+const fn starts(sign: Sign) -> bool {
     matches!(
         sign,
-        "[" | "{" | "(" | "." | "-" | "!" | "true" | "false" | "null"
+        Sign::LeftBracket
+            | Sign::LeftBrace
+            | Sign::LeftParen
+            | Sign::Dot
+            | Sign::Minus
+            | Sign::Not
+            | Sign::True
+            | Sign::False
+            | Sign::Null
     )
 }
 
-/// Signs that go on with one.
-const CONTINUES: [&str; 18] = [
-    "*", "/", "%", "+", "-", "<", "<=", ">", ">=", "==", "!=", "in", "&&", "||", "?",
-    ".", "[", "{",
-];
+/// Whether the sign goes on with one.
+const fn continues(sign: Sign) -> bool {
+    matches!(
+        sign,
+        Sign::Star
+            | Sign::Slash
+            | Sign::Percent
+            | Sign::Plus
+            | Sign::Minus
+            | Sign::Less
+            | Sign::LessEquals
+            | Sign::Greater
+            | Sign::GreaterEquals
+            | Sign::Equals
+            | Sign::NotEquals
+            | Sign::In
+            | Sign::And
+            | Sign::Or
+            | Sign::Question
+            | Sign::Dot
+            | Sign::LeftBracket
+            | Sign::LeftBrace
+    )
+}
 
 /// What may come where something has been opened.
 pub(super) struct Opening {
     /// Signs beside those that begin an expression.
-    pub(super) signs: &'static [&'static str],
+    pub(super) signs: &'static [Sign],
     /// All of it, as the API server lists it.
     pub(super) listed: &'static str,
 }
 
 pub(super) const ARGUMENTS: Opening = Opening {
-    signs: &[")"],
+    signs: &[Sign::RightParen],
     listed: "{'[', '{', '(', ')', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, \
              NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
 };
 pub(super) const INDEX: Opening = Opening {
-    signs: &["?"],
+    signs: &[Sign::Question],
     listed: "{'[', '{', '(', '.', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, \
              NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
 };
 pub(super) const LIST: Opening = Opening {
-    signs: &["]", ",", "?"],
+    signs: &[Sign::RightBracket, Sign::Comma, Sign::Question],
     listed: "{'[', ']', '{', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', \
              NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
 };
 pub(super) const MAP: Opening = Opening {
-    signs: &["}", ",", "?"],
+    signs: &[Sign::RightBrace, Sign::Comma, Sign::Question],
     listed: "{'[', '{', '}', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', \
              NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
 };
@@ -52,15 +79,16 @@ const EXPRESSION: Opening = Opening {
     listed: EXPRESSION_STARTS,
 };
 
-impl<'s> Parser<'s> {
-    fn token_at(&self, ahead: usize) -> Option<Token<'s>> {
+impl Parser<'_> {
+    fn token_at(&self, ahead: usize) -> Option<Token> {
         self.tokens.get(self.next + ahead).copied()
     }
 
-    fn is_sign_at(&self, ahead: usize, signs: &[&str]) -> bool {
-        self.token_at(ahead).is_some_and(|token| {
-            token.kind == TokenKind::Sign && signs.contains(&token.text)
-        })
+    fn is_sign_at(&self, ahead: usize, signs: &[Sign]) -> bool {
+        match self.token_at(ahead).map(|token| token.kind) {
+            Some(TokenKind::Sign(sign)) => signs.contains(&sign),
+            _ => false,
+        }
     }
 
     fn starts_at(&self, ahead: usize) -> bool {
@@ -69,7 +97,7 @@ impl<'s> Parser<'s> {
         };
         match token.kind {
             TokenKind::End | TokenKind::Backticks => false,
-            TokenKind::Sign => starts(token.text),
+            TokenKind::Sign(sign) => starts(sign),
             _ => true,
         }
     }
@@ -113,29 +141,29 @@ impl<'s> Parser<'s> {
     }
 
     /// Makes sure that one of two signs comes next.
-    pub(super) fn either(&mut self, signs: [&str; 2]) -> Parse<()> {
+    pub(super) fn either(&mut self, signs: [Sign; 2]) -> Parse<()> {
         if self.is_sign_at(0, &signs) {
             return Ok(());
         }
-        let [first, second] = signs;
+        let [first, second] = signs.map(Sign::text);
         let fits = self.is_sign_at(1, &signs);
         self.leave_out(&format!("{{'{first}', '{second}'}}"), fits)
     }
 
     /// Moves past a sign and returns where it stood, or should have stood.
-    pub(super) fn expect(&mut self, sign: &str) -> Parse<usize> {
+    pub(super) fn expect(&mut self, sign: Sign) -> Parse<usize> {
         if self.is(sign) {
             return Ok(self.advance());
         }
-        let wanted = format!("'{sign}'");
+        let wanted = format!("'{}'", sign.text());
         if self.is_sign_at(1, &[sign]) {
             self.leave_out(&wanted, true)?;
             return Ok(self.advance());
         }
-        let may_follow = if sign == ":" {
+        let may_follow = if sign == Sign::Colon {
             self.starts_at(0)
         } else {
-            self.is_sign_at(0, &CONTINUES) || self.closes()
+            self.continues() || self.closes()
         };
         if !may_follow {
             return Err(self.unexpected(&wanted, false));
@@ -152,7 +180,13 @@ impl<'s> Parser<'s> {
 
     /// Whether no further item comes: there is no comma, or nothing behind it.
     pub(super) fn is_last(&self) -> bool {
-        !self.is(",") || !(self.starts_at(1) || self.is_sign_at(1, &["?"]))
+        !self.is(Sign::Comma)
+            || !(self.starts_at(1) || self.is_sign_at(1, &[Sign::Question]))
+    }
+
+    /// Whether what comes next may go on with an expression.
+    fn continues(&self) -> bool {
+        matches!(self.kind(), TokenKind::Sign(sign) if continues(sign))
     }
 
     /// Whether what comes next may end the expression around.
@@ -166,10 +200,10 @@ impl<'s> Parser<'s> {
     /// Makes sure that a dot is followed by a name.
     pub(super) fn dotted(&self, dot: usize) -> Parse<()> {
         let is_name = matches!(self.kind(), TokenKind::Ident | TokenKind::Backticks);
-        if is_name || self.is("?") {
+        if is_name || self.is(Sign::Question) {
             return Ok(());
         }
-        if self.is_sign_at(0, &["true", "false", "null"]) {
+        if self.is_sign_at(0, &[Sign::True, Sign::False, Sign::Null]) {
             return Err(self.unexpected("IDENTIFIER", false));
         }
         Err(self.no_name(dot))
@@ -179,7 +213,9 @@ impl<'s> Parser<'s> {
     pub(super) fn no_name(&self, dot: usize) -> SyntaxError {
         let token = self.token();
         let end = token.filter(|token| token.kind != TokenKind::End);
-        let end = end.map_or(usize::MAX, |token| token.at + token.text.chars().count());
+        let end = end.map_or(usize::MAX, |token| {
+            token.at() + token.text(self.source).chars().count()
+        });
         let rest = self.source.chars().skip(dot);
         let text: String = rest.take(end.saturating_sub(dot)).collect();
         SyntaxError {

@@ -1,11 +1,14 @@
 //! Calls, and the sizes of what they make.
 
+use std::mem;
+
 use super::Walk;
 use crate::ast::{Expr, Kind, operator};
 use crate::check::Reference;
 use crate::cost::{Elements, Formula, Operand};
 use crate::estimate::Range;
 use crate::estimate::path::Step;
+use crate::library::Overload;
 use crate::{Type, Value};
 
 impl<'t> Walk<'t> {
@@ -21,18 +24,18 @@ impl<'t> Walk<'t> {
             self.copy_sizes(expr, arg);
             return cost;
         }
-        let mut costs = Vec::with_capacity(args.len());
-        let mut operands = Vec::with_capacity(args.len() + 1);
-        for arg in args {
-            costs.push(self.cost(arg));
-            operands.push(self.operand(arg));
-        }
         match function {
-            operator::AND | operator::OR => return self.logical(expr, &costs),
-            operator::CONDITIONAL => return self.conditional(expr, args, &costs),
+            operator::AND | operator::OR => return self.logical(expr, args),
+            operator::CONDITIONAL => return self.conditional(expr, args),
             _ => {}
         }
-        let mut cost = costs.into_iter().fold(Range::ZERO, Range::plus);
+        let outer = self.operands.len();
+        let mut cost = Range::ZERO;
+        for arg in args {
+            cost = cost.plus(self.cost(arg));
+            let operand = self.operand(arg);
+            self.operands.push(operand);
+        }
         let reference = self.tree.references.get(expr.id);
         let (overloads, receiver) = match reference {
             Some(Reference::Call {
@@ -43,52 +46,82 @@ impl<'t> Walk<'t> {
         };
         if let Some(target) = target.filter(|_| receiver) {
             cost = cost.plus(self.cost(target));
-            operands.insert(0, self.operand(target));
+            let operand = self.operand(target);
+            self.operands.insert(outer, operand);
         }
-        let (name, ids) = match function {
-            operator::EQUALS => (function, vec!["equals"]),
-            operator::NOT_EQUALS => (function, vec!["not_equals"]),
-            operator::OPTIONAL_SELECT => (function, vec!["select_optional_field"]),
-            _ => {
-                let name = overloads.first().map_or(function, |first| first.function);
-                (name, overloads.iter().map(|overload| overload.id).collect())
-            }
+        let mut all = mem::take(&mut self.operands);
+        let operands = all.get(outer..).unwrap_or_default();
+        let own = self.own_cost(expr, (function, overloads), (args, operands));
+        all.truncate(outer);
+        self.operands = all;
+        own.map_or(cost, |own| cost.plus(own))
+    }
+
+    /// The cost of a call without its operands; nothing if nobody knows what is called.
+    fn own_cost(
+        &mut self,
+        expr: &Expr,
+        (function, overloads): (&str, &[&'static Overload]),
+        (args, operands): (&[Expr], &[Operand<'_>]),
+    ) -> Option<Range> {
+        let built_in = match function {
+            operator::EQUALS => Some("equals"),
+            operator::NOT_EQUALS => Some("not_equals"),
+            operator::OPTIONAL_SELECT => Some("select_optional_field"),
+            _ => None,
         };
-        let mut own = Range::NOTHING;
-        for id in &ids {
-            own = own.or(Formula::of(name, Some(id)).estimate(name, &operands));
-        }
-        self.result_size(expr, (name, &ids), (args, &operands));
-        if ids.is_empty() { cost } else { cost.plus(own) }
+        let (name, overloads) = match (built_in, overloads.first()) {
+            (None, Some(first)) => (first.function, overloads),
+            _ => (function, &[][..]),
+        };
+        let ids = built_in.into_iter();
+        let ids = ids.chain(overloads.iter().map(|overload| overload.id));
+        let estimates = ids
+            .clone()
+            .map(|id| Formula::of(name, Some(id)).estimate(name, operands));
+        let own = estimates.reduce(Range::or);
+        self.result_size(expr, (name, ids), (args, operands));
+        own
     }
 
     /// `&&` and `||` cost at least their first side.
-    fn logical(&mut self, expr: &Expr, costs: &[Range]) -> Range {
+    fn logical(&mut self, expr: &Expr, args: &'t [Expr]) -> Range {
+        let (mut first, mut all) = (None, Range::ZERO);
+        for arg in args {
+            let cost = self.cost(arg);
+            self.size(arg);
+            first = first.or(Some(cost));
+            all = all.plus(cost);
+        }
         self.remember(expr, Some(Range::exactly(1)));
-        let all = costs.iter().copied().fold(Range::ZERO, Range::plus);
         Range {
-            min: costs.first().map_or(0, |first| first.min),
+            min: first.map_or(0, |first| first.min),
             max: all.max,
         }
     }
 
-    fn conditional(&mut self, expr: &Expr, args: &[Expr], costs: &[Range]) -> Range {
-        let ([_, yes, no], [condition, yes_cost, no_cost]) = (args, costs) else {
+    fn conditional(&mut self, expr: &Expr, args: &'t [Expr]) -> Range {
+        let [condition, yes, no] = args else {
             return Range::ZERO;
         };
+        let [condition, yes_cost, no_cost] = [condition, yes, no].map(|arg| {
+            let cost = self.cost(arg);
+            self.size(arg);
+            cost
+        });
         let size = self.size_or_unknown(yes).or(self.size_or_unknown(no));
         if let (Some(yes), Some(no)) = (self.entry(yes), self.entry(no)) {
             self.set_entry(expr, yes.or(no));
         }
         self.remember(expr, Some(size));
-        condition.plus(yes_cost.or(*no_cost))
+        condition.plus(yes_cost.or(no_cost))
     }
 
     /// Finds the size of what a call of one of the overloads makes.
     fn result_size(
         &mut self,
         expr: &Expr,
-        (function, overloads): (&str, &[&str]),
+        (function, overloads): (&str, impl Iterator<Item = &'static str>),
         (args, operands): (&[Expr], &[Operand<'_>]),
     ) {
         let mut size: Option<Range> = None;
@@ -98,7 +131,7 @@ impl<'t> Walk<'t> {
                 (Some(size), Some(made)) => Some(size.or(made)),
                 (size, made) => size.or(made),
             };
-            let step = match *overload {
+            let step = match overload {
                 "index_list" => Some(Step::Items),
                 "index_map" => Some(Step::Values),
                 _ => None,
@@ -109,7 +142,7 @@ impl<'t> Walk<'t> {
                 self.set_path(expr, path);
             }
             if let ("add_string" | "add_bytes" | "add_list", [left, right]) =
-                (*overload, args)
+                (overload, args)
                 && let (Some(left), Some(right)) = (self.entry(left), self.entry(right))
             {
                 self.set_entry(expr, left.or(right));
@@ -133,14 +166,7 @@ impl<'t> Walk<'t> {
             _ => None,
         };
         let elements = item.map(|item| {
-            let size = path.look(|steps| {
-                if steps.is_empty() {
-                    return None;
-                }
-                let mut steps = steps.to_vec();
-                steps.push(Step::Items);
-                self.size_at(&steps)
-            });
+            let size = path.look(|steps| self.size_at(steps, Some(&Step::Items)));
             Elements {
                 are_text: matches!(item, Type::String | Type::Bytes),
                 size: size.unwrap_or(Range::UNKNOWN),
