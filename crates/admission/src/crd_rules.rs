@@ -6,6 +6,7 @@ mod estimate;
 pub(crate) mod field_path;
 mod run;
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use fivespot_cel::{Bounds, CompileErrors, Dialect, Env, Program, Type};
@@ -131,11 +132,13 @@ fn compile_own(node: &Node, place: Place, dialect: Dialect) -> Vec<Rule> {
             .variable("self", declared.clone())
             .variable("oldSelf", old)
     };
-    let plain = env(declared.clone());
-    let optional = env(Type::optional(declared.clone()));
+    let (plain, optional) = (OnceCell::new(), OnceCell::new());
     let rules = node.rules.iter().map(|source| {
-        let is_optional = source.optional_old_self == Some(true);
-        let env = if is_optional { &optional } else { &plain };
+        let env = if source.optional_old_self == Some(true) {
+            optional.get_or_init(|| env(Type::optional(declared.clone())))
+        } else {
+            plain.get_or_init(|| env(declared.clone()))
+        };
         let mut rule = Rule::compile(source, node, env);
         rule.estimate = Estimate::of(&rule, &value, place.times);
         rule

@@ -10,6 +10,9 @@ use crate::{Dialect, Value};
 /// The accumulator of every fold; no source can name it.
 static ACCUMULATOR: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("@result"));
 
+/// The variable of a fold that only gives a name to a value.
+static NO_VARIABLE: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(UNUSED));
+
 /// Optional values and their syntax came with Kubernetes 1.28.
 pub(crate) fn has_optionals(dialect: Dialect) -> bool {
     dialect.minor() >= 28
@@ -370,7 +373,7 @@ fn bind(
     let range = builder.list(at, Vec::new())?;
     let fold = Fold {
         range,
-        var: Arc::from(UNUSED),
+        var: Arc::clone(&NO_VARIABLE),
         var2: None,
         accu: name,
         init: value,

@@ -4,10 +4,12 @@ mod builder;
 mod primary;
 mod recovery;
 
+use std::sync::Arc;
+
 use crate::ast::{Expr, Kind, operator};
 use crate::error::CompileErrors;
 use crate::lexer::{self, Sign, Token, TokenKind};
-use crate::{Dialect, Value, macros};
+use crate::{Env, Value, macros};
 
 pub(crate) use builder::{Builder, Parse, SyntaxError, located};
 use builder::{MOST_NESTING, too_deep};
@@ -51,11 +53,11 @@ pub(crate) struct Parsed {
     pub(crate) rooted: Vec<usize>,
 }
 
-/// Parses `source` in `dialect`.
+/// Parses `source` in the dialect of `env`.
 ///
 /// # Errors
 /// The syntax errors.
-pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Parsed, CompileErrors> {
+pub(crate) fn parse(source: &str, env: &Env) -> Result<Parsed, CompileErrors> {
     let failed = |errors: Vec<(usize, String)>| {
         let errors = errors
             .into_iter()
@@ -86,7 +88,9 @@ pub(crate) fn parse(source: &str, dialect: Dialect) -> Result<Parsed, CompileErr
         closers: Vec::new(),
         errors: Vec::new(),
         quiet: false,
-        builder: Builder::new(dialect),
+        names: Vec::with_capacity(NAMES_LOOKED_AT / 2),
+        env,
+        builder: Builder::new(env.dialect()),
     };
     let root = match parser.whole() {
         Ok(root) => Some(root),
@@ -122,8 +126,14 @@ struct Parser<'s> {
     errors: Vec<SyntaxError>,
     /// Whether a sign was taken for granted and nothing has been read since.
     quiet: bool,
+    /// Names that were read, the latest last.
+    names: Vec<Arc<str>>,
+    env: &'s Env,
     builder: Builder,
 }
+
+/// How many of the latest names are looked through for one that is read again.
+const NAMES_LOOKED_AT: usize = 16;
 
 /// The function behind a binary operator, and how tightly it binds, 0 being loosest.
 const fn binary_operator(sign: Sign) -> Option<(usize, &'static str)> {
@@ -182,6 +192,19 @@ impl<'s> Parser<'s> {
     #[inline]
     fn is(&self, sign: Sign) -> bool {
         self.kind() == TokenKind::Sign(sign)
+    }
+
+    /// A name as it is kept: expressions have few different ones, and those often.
+    fn shared(&mut self, name: &str) -> Arc<str> {
+        let mut latest = self.names.iter().rev().take(NAMES_LOOKED_AT);
+        if let Some(known) = latest.find(|known| ***known == *name) {
+            return Arc::clone(known);
+        }
+        let mut variables = self.env.variables().iter();
+        let declared = variables.find(|variable| *variable.name == *name);
+        let new = declared.map_or_else(|| name.into(), |it| Arc::clone(&it.name));
+        self.names.push(Arc::clone(&new));
+        new
     }
 
     /// Moves past the token and returns where it stood.
@@ -383,7 +406,7 @@ impl<'s> Parser<'s> {
         let field = self.name();
         if optional {
             let field_at = at + 1;
-            let name = Value::String(self.builder.name(field).into());
+            let name = Value::String(self.shared(field).into());
             let field = self.builder.literal(field_at, name)?;
             return self.builder.call(
                 at,
@@ -392,7 +415,7 @@ impl<'s> Parser<'s> {
             );
         }
         let Some(open) = self.eat(Sign::LeftParen) else {
-            let (operand, field) = (Box::new(operand), self.builder.name(field));
+            let (operand, field) = (Box::new(operand), self.shared(field));
             return self.builder.node(
                 at,
                 Kind::Select {

@@ -76,10 +76,12 @@ impl Paths {
         optional: bool,
     ) -> Option<Number> {
         let mut steps = self.0.steps.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = steps.iter().position(|step| {
+        // A path is numbered behind the one before it.
+        let first = before.map_or(0, |before| usize::from(before) + 1);
+        let known = steps.iter().skip(first).position(|step| {
             step.before == before && step.optional == optional && *step.name == *name
         });
-        let at = known.unwrap_or(steps.len());
+        let at = known.map_or(steps.len(), |at| first + at);
         if at == steps.len() {
             if at == MOST_PATHS {
                 return None;

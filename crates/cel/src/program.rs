@@ -37,7 +37,7 @@ impl Program {
     /// # Errors
     /// Every syntax error, or else every type error, with position and Kubernetes' text.
     pub fn compile(source: &str, env: &Env) -> Result<Self, CompileErrors> {
-        let parsed = parser::parse(source, env.dialect())?;
+        let parsed = parser::parse(source, env)?;
         let tree = check::check(source, parsed, env)?;
         let plan = plan(&tree, env.paths())
             .map_err(|error| CompileErrors::unplaced(&error, tree.summary()))?;

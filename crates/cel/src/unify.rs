@@ -1,7 +1,7 @@
 //! Decides whether a type may stand where another is wanted, and what the type parameters
 //! are then.
 
-use std::mem::discriminant;
+use std::mem::{self, discriminant};
 use std::sync::{Arc, LazyLock};
 
 use crate::Type;
@@ -12,17 +12,63 @@ use crate::ty::{ListType, MapType};
 /// What the type parameters seen so far stand for.
 #[derive(Debug, Default)]
 pub(crate) struct Substitutions {
-    bound: OwnKeys<Arc<str>, Type>,
+    bound: Bound,
     /// What was bound before, newest last, so that an attempt can be taken back.
     undo: Vec<(Arc<str>, Option<Type>)>,
     fresh: usize,
 }
 
+/// What is bound, by the number in the name that a parameter was given.
+#[derive(Debug, Default)]
+struct Bound {
+    numbered: Vec<Option<Type>>,
+    /// Parameters of declared types, which are called anything.
+    others: OwnKeys<Arc<str>, Type>,
+}
+
+/// Parameters of higher numbers are bound by their names.
+const MOST_NUMBERED: usize = 4_096;
+
+impl Bound {
+    /// The number in a name.
+    fn number(name: &str) -> Option<usize> {
+        let digits = name.strip_prefix(PREFIX)?;
+        let is_number = digits == "0" || !digits.starts_with(['0', '+']);
+        let number = digits.parse().ok().filter(|_| is_number)?;
+        (number < MOST_NUMBERED).then_some(number)
+    }
+
+    fn get(&self, name: &str) -> Option<&Type> {
+        match Self::number(name) {
+            Some(number) => self.numbered.get(number)?.as_ref(),
+            None => self.others.get(name),
+        }
+    }
+
+    /// Binds a parameter to `ty`, or to nothing; returns what it was bound to.
+    fn set(&mut self, name: &Arc<str>, ty: Option<Type>) -> Option<Type> {
+        let Some(number) = Self::number(name) else {
+            return match ty {
+                Some(ty) => self.others.insert(Arc::clone(name), ty),
+                None => self.others.remove(name),
+            };
+        };
+        if self.numbered.len() <= number {
+            self.numbered.resize(number + 1, None);
+        }
+        let place = self.numbered.get_mut(number)?;
+        mem::replace(place, ty)
+    }
+}
+
 /// The names of the first parameters, which nearly all expressions make do with.
 static NAMES: LazyLock<Vec<Arc<str>>> = LazyLock::new(|| (0..32).map(name_of).collect());
 
+/// What the names of parameters begin with, before their numbers.
+const PREFIX: &str = "_var";
+
 fn name_of(number: usize) -> Arc<str> {
-    Arc::from(format!("_var{number}"))
+    Arc::from(format!("{PREFIX}{number}"))
 }
 
 fn numbered(number: usize) -> Arc<str> {
@@ -81,16 +127,38 @@ impl Substitutions {
             return self.all_assignable(given, params).then(|| result.clone());
         }
         let mark = self.undo.len();
+        let mut pairs = given.iter().zip(params);
         let fits = given.len() == params.len()
-            && given
-                .iter()
-                .zip(params)
-                .all(|(given, wanted)| match wanted {
-                    whole if !whole.has_params() => self.unify(given, whole),
-                    wanted => self.unify(given, &names.rename(wanted)),
-                });
+            && pairs.all(|(given, wanted)| self.unify_named(given, wanted, &names));
         self.settle(mark, fits)
-            .then(|| self.applied(names.rename(result)))
+            .then(|| self.apply_named(result, &names))
+    }
+
+    /// [`Substitutions::unify`] with a type whose parameters are to be called by `names`.
+    fn unify_named(&mut self, given: &Type, wanted: &Type, names: &Names<'_>) -> bool {
+        match (given, wanted) {
+            (given, whole) if !whole.has_params() => self.unify(given, whole),
+            (Type::List(given), Type::List(wanted)) => {
+                self.unify_named(&given.item, &wanted.item, names)
+            }
+            (Type::Map(given), Type::Map(wanted)) => {
+                self.unify_named(&given.key, &wanted.key, names)
+                    && self.unify_named(&given.value, &wanted.value, names)
+            }
+            (Type::Optional(given), Type::Optional(wanted)) => {
+                self.unify_named(given, wanted, names)
+            }
+            (given, wanted) => self.unify(given, &names.rename(wanted)),
+        }
+    }
+
+    /// [`Substitutions::apply`] to a type whose parameters are to be called by `names`.
+    fn apply_named(&self, ty: &Type, names: &Names<'_>) -> Type {
+        match ty {
+            whole if !whole.has_params() => whole.clone(),
+            Type::Param(_) => self.applied(names.rename(ty)),
+            other => other.map_inner(&mut |inner| self.apply_named(inner, names)),
+        }
     }
 
     /// The one type that values of both types have, if they may have one.
@@ -133,10 +201,7 @@ impl Substitutions {
         while self.undo.len() > mark
             && let Some((name, before)) = self.undo.pop()
         {
-            match before {
-                Some(ty) => self.bound.insert(name, ty),
-                None => self.bound.remove(&name),
-            };
+            self.bound.set(&name, before);
         }
         false
     }
@@ -182,7 +247,7 @@ impl Substitutions {
     }
 
     fn bind(&mut self, name: &Arc<str>, ty: Type) {
-        let before = self.bound.insert(Arc::clone(name), ty);
+        let before = self.bound.set(name, Some(ty));
         self.undo.push((Arc::clone(name), before));
     }
 
@@ -317,9 +382,19 @@ impl Type {
     }
 
     /// Whether there are type parameters in it.
+    #[inline]
     fn has_params(&self) -> bool {
         match self {
             Self::Param(_) => true,
+            Self::List(_) | Self::Map(_) | Self::Optional(_) | Self::Type(_) => {
+                self.has_params_within()
+            }
+            _ => false,
+        }
+    }
+
+    fn has_params_within(&self) -> bool {
+        match self {
             Self::List(list) => list.item.has_params(),
             Self::Map(map) => map.key.has_params() || map.value.has_params(),
             Self::Optional(inner) | Self::Type(inner) => inner.has_params(),

@@ -277,7 +277,7 @@ impl Reader<'_, '_> {
         let trimmed = message.trim();
         let detail = if !message.is_empty() && trimmed.is_empty() {
             "must be non-empty if specified"
-        } else if trimmed.contains(['\n', '\r']) {
+        } else if trimmed.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
             "must not contain line breaks"
         } else {
             return trimmed.to_owned();

@@ -43,12 +43,7 @@ pub(crate) struct Builder {
     pub(crate) dialect: Dialect,
     ids: usize,
     rooted: Vec<usize>,
-    /// Names that were read, the latest last.
-    names: Vec<Arc<str>>,
 }
-
-/// How many of the latest names are looked through for one that is read again.
-const NAMES_LOOKED_AT: usize = 16;
 
 impl Builder {
     pub(super) fn new(dialect: Dialect) -> Self {
@@ -56,19 +51,7 @@ impl Builder {
             dialect,
             ids: 0,
             rooted: Vec::new(),
-            names: Vec::new(),
         }
-    }
-
-    /// A name as it is kept: expressions have few different ones, and those often.
-    pub(super) fn name(&mut self, name: &str) -> Arc<str> {
-        let latest = self.names.iter().rev().take(NAMES_LOOKED_AT);
-        if let Some(known) = latest.into_iter().find(|known| ***known == *name) {
-            return Arc::clone(known);
-        }
-        let new: Arc<str> = Arc::from(name);
-        self.names.push(Arc::clone(&new));
-        new
     }
 
     /// Remembers that a dot stands before the name.

@@ -84,7 +84,7 @@ impl Parser<'_> {
             });
         }
         let Some(open) = self.eat(Sign::LeftParen) else {
-            let name = self.builder.name(name);
+            let name = self.shared(name);
             let ident = self.builder.node(at, Kind::Ident(name))?;
             if rooted {
                 self.builder.root(&ident);
