@@ -202,7 +202,7 @@ impl CustomResource {
     pub fn create(&self, object: &Value) -> Verdict {
         let mut errors = self.wrong_kind(object);
         if errors.is_empty() {
-            let metadata = object.get("metadata");
+            let metadata = member(object, "metadata");
             errors = object_meta::create(metadata, NameRule::DnsSubdomain, self.scope);
             errors.extend(self.schema.check_values(object, None));
             errors.extend(self.scale_errors(object, true));
@@ -240,7 +240,7 @@ impl CustomResource {
     fn wrong_kind(&self, object: &Value) -> Vec<FieldError> {
         let wanted = [("kind", &self.kind), ("apiVersion", &self.api_version)];
         let wrong = wanted.into_iter().filter_map(|(name, wanted)| {
-            let found = object.get(name);
+            let found = member(object, name);
             if found.and_then(Value::as_str) == Some(wanted) {
                 return None;
             }
@@ -279,7 +279,7 @@ impl CustomResource {
     ) -> Verdict {
         let old_metadata = old.and_then(|old| old.get("metadata"));
         let mut warnings =
-            object_meta::finalizer_warnings(object.get("metadata"), old_metadata);
+            object_meta::finalizer_warnings(member(object, "metadata"), old_metadata);
         let mut cost = 0;
         if let Some(rules) = &self.rules {
             if errors.iter().any(|error| error.kind.blocks_rules()) {
@@ -310,6 +310,11 @@ impl CustomResource {
         };
         FieldError::invalid(ROOT, absent, detail)
     }
+}
+
+/// The field of an object.
+fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+    fivespot_cel::json_field(object.as_object()?, name)
 }
 
 fn costs(rules: Option<&Rules>) -> Vec<RuleCost> {

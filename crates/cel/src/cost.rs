@@ -158,6 +158,15 @@ impl Formula {
         Self::SelfCompare { list, text }
     }
 
+    /// The cost of a call whatever its arguments and result are.
+    #[inline]
+    pub(crate) fn flat(self) -> u64 {
+        match self {
+            Self::Fixed(cost) => cost,
+            other => other.cost(&[], None),
+        }
+    }
+
     /// The cost of a call; an argument or result that is an error has size 1.
     pub(crate) fn cost(self, args: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
         let size = |index: usize| args.get(index).map_or(1, Value::cost_size);
@@ -255,18 +264,24 @@ fn self_compare(list: Option<&Value<'_>>, size: u64) -> u64 {
     cost.saturating_add(1 + LIST)
 }
 
-/// A tenth, rounded up: what traversing text of this size costs. In floats, as the API
-/// server computes it: a tenth of 70 is a little more than 7.
+/// A tenth, rounded up: what traversing text of this size costs.
+pub(crate) fn tenths(size: u64) -> u64 {
+    if u32::try_from(size).is_ok() {
+        size.div_ceil(10)
+    } else {
+        computed_tenths(size)
+    }
+}
+
+/// [`tenths`] as the API server computes it, in floats. That comes to the same for all sizes
+/// that there are, and to something else for those that only bounds have.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "sizes are far below 2^52"
+    reason = "a float above all whole numbers becomes the largest of them"
 )]
-pub(crate) fn tenths(size: u64) -> u64 {
-    if size <= 10 {
-        return size.min(1);
-    }
+fn computed_tenths(size: u64) -> u64 {
     let tenth = size as f64 * 0.1;
     let whole = tenth as u64;
     whole + u64::from((whole as f64) < tenth)
@@ -305,5 +320,23 @@ fn traversal(value: &Value<'_>) -> u64 {
                 .map(|(key, value)| traversal(key) + traversal(value)))
         }
         _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tenths_of_whole_numbers_are_those_that_floats_have() {
+        let most = u64::from(u32::MAX);
+        for size in (0..10_000).chain(most - 10_000..=most) {
+            assert_eq!(tenths(size), computed_tenths(size), "{size}");
+        }
+        for power in 0..32 {
+            for size in [1 << power, 10 << power, 70 << power, (10 << power) + 1] {
+                assert_eq!(tenths(size), computed_tenths(size), "{size}");
+            }
+        }
     }
 }

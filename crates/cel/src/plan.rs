@@ -4,6 +4,7 @@ mod constant;
 mod name;
 mod node;
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::ast::{Expr, Fold, Kind, operator};
@@ -12,7 +13,7 @@ use crate::cost::Formula;
 use crate::library::regex::compiled;
 use crate::library::{self, Overload, Overloads};
 use crate::pattern::Pattern;
-use crate::{Paths, RunError, Value, cost};
+use crate::{Paths, RunError, Type, Value, cost};
 
 use constant::{
     constant_list, constant_map, is_conversion, is_dispatched, member, qualified, single,
@@ -299,7 +300,7 @@ impl Planner<'_> {
         self.scopes.truncate(outer + 1);
         let result = self.node(&fold.result)?;
         self.scopes.truncate(outer);
-        Ok(Node::Fold(Box::new(FoldNode {
+        let mut fold = FoldNode {
             range,
             var,
             var2,
@@ -308,7 +309,10 @@ impl Planner<'_> {
             condition,
             step,
             result,
-        })))
+            decided_by: None,
+        };
+        fold.decided_by = fold.decision();
+        Ok(Node::Fold(Box::new(fold)))
     }
 
     /// A slot that no other variable of the program has.
@@ -345,12 +349,48 @@ fn way(
         let times = cost::search_times(formula, part);
         return Ok(Way::Text { test, times });
     }
+    if formula == Formula::Fixed(1)
+        && let Some(way) = sized_or_ordered(function, overloads, args)
+    {
+        return Ok(way);
+    }
     Ok(match single(overloads) {
         Some("logical_not") if args.len() == 1 => Way::Not,
         Some("optional_of") => Way::Some,
         Some("optional_hasValue") => Way::HasValue,
         Some("optional_value") => Way::Value,
         _ => Way::Overload,
+    })
+}
+
+/// How sizes are told and values are put in order, at what such a call mostly costs.
+fn sized_or_ordered(
+    function: &str,
+    overloads: &[&'static Overload],
+    args: &[Node],
+) -> Option<Way> {
+    let takes = |is_it: fn(&Type) -> bool| {
+        let mut all = overloads.iter();
+        all.any(|it| it.params.iter().all(is_it))
+    };
+    if function == "size" && args.len() == 1 {
+        return Some(Way::Size {
+            of_text: takes(|ty| matches!(ty, Type::String)),
+            of_many: takes(|ty| matches!(ty, Type::List(_)))
+                && takes(|ty| matches!(ty, Type::Map(_))),
+        });
+    }
+    let wanted = match function {
+        operator::LESS => Ordering::is_lt,
+        operator::LESS_EQUALS => Ordering::is_le,
+        operator::GREATER => Ordering::is_gt,
+        operator::GREATER_EQUALS => Ordering::is_ge,
+        _ => return None,
+    };
+    (args.len() == 2).then(|| Way::Order {
+        wanted,
+        of_ints: takes(|ty| matches!(ty, Type::Int)),
+        of_spans: takes(|ty| matches!(ty, Type::Duration)),
     })
 }
 

@@ -125,26 +125,27 @@ impl Program {
             places.filter(|places| places.are_of(paths))
         });
         budget.begin_call();
-        let mut run = Run {
-            declared: &self.declared,
-            activation,
-            places,
-            budget: &mut *budget,
-            slots: &mut [],
-            failed: None,
-        };
         let root = &self.plan.root;
+        let run_in = |slots: &mut [Slot<'v>]| {
+            let mut run = Run {
+                declared: &self.declared,
+                activation,
+                places,
+                budget,
+                slots,
+                failed: None,
+            };
+            start(&mut run, root)
+        };
         let result = match self.plan.slots {
-            0 => start(&mut run, root),
-            1 => start(&mut run.in_slots(&mut [Slot::UNSET]), root),
-            2 => start(&mut run.in_slots(&mut [Slot::UNSET; 2]), root),
-            slots if slots <= FEW => {
-                start(&mut run.in_slots(&mut [Slot::UNSET; FEW]), root)
-            }
+            0 => run_in(&mut []),
+            1 => run_in(&mut [Slot::UNSET]),
+            2 => run_in(&mut [Slot::UNSET; 2]),
+            slots if slots <= FEW => run_in(&mut [Slot::UNSET; FEW]),
             slots => {
                 let mut many = Vec::new();
                 many.resize_with(slots, || Slot::UNSET);
-                start(&mut run.in_slots(&mut many), root)
+                run_in(&mut many)
             }
         };
         match (result, budget.end_call()) {

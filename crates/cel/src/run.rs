@@ -4,6 +4,7 @@ mod attribute;
 mod fold;
 mod kept;
 mod maybe;
+mod order;
 mod path;
 mod truth;
 mod words;
@@ -33,18 +34,6 @@ pub(crate) struct Run<'r, 'v> {
 }
 
 impl<'v> Run<'_, 'v> {
-    /// The same run with these slots.
-    pub(crate) fn in_slots<'s>(&'s mut self, slots: &'s mut [Slot<'v>]) -> Run<'s, 'v> {
-        Run {
-            declared: self.declared,
-            activation: self.activation,
-            places: self.places,
-            budget: self.budget,
-            slots,
-            failed: None,
-        }
-    }
-
     /// The value of a node. Its cost is charged also where it is an error.
     ///
     /// What it calls is kept apart from it, so that coming here costs no more than choosing.
@@ -166,21 +155,25 @@ impl<'v> Run<'_, 'v> {
             (Way::Some, [value]) => self.some(call, value).map(Value::some),
             (Way::HasValue, [optional]) => self.has_value(call, optional),
             (Way::Value, [optional]) => self.value(call, optional),
+            (Way::Size { .. }, [of]) => self.size(call, of),
             (_, [one]) => {
                 let (one, ready) = apart(self.attempt(one)?);
                 self.finish(call, &[one], ready)
             }
-            (_, [left, right]) => {
-                let left = self.attempt(left)?;
-                if call.in_order && left.is_err() {
-                    return left;
-                }
-                let (right, right_ready) = apart(self.attempt(right)?);
-                let (left, left_ready) = apart(left);
-                self.finish(call, &[left, right], left_ready.and(right_ready))
-            }
+            (_, [left, right]) => self.of_two(call, [left, right]),
             _ => self.in_order(call),
         }
+    }
+
+    #[inline(never)]
+    fn of_two(&mut self, call: &'v Call, [left, right]: [&'v Node; 2]) -> Outcome<'v> {
+        let left = self.attempt(left)?;
+        if call.in_order && left.is_err() {
+            return left;
+        }
+        let (right, right_ready) = apart(self.attempt(right)?);
+        let (left, left_ready) = apart(left);
+        self.finish(call, &[left, right], left_ready.and(right_ready))
     }
 
     /// Evaluates arguments until one is an error. The call costs something only if all have

@@ -273,9 +273,9 @@ impl Run {
                 (false, None) => None,
             },
         };
-        match program.run(&states, &mut self.budget) {
-            Ok(value) if value.as_bool() == Some(true) => {}
-            Ok(_) => self.broken(rule, place),
+        match program.holds(&states, &mut self.budget) {
+            Ok(true) => {}
+            Ok(false) => self.broken(rule, place),
             Err(RunError::OutOfBudget) => self.stop(place, OUT_OF_BUDGET),
             Err(error) if error.is_no_such_overload() => {
                 let detail = format!(

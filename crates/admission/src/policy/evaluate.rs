@@ -298,6 +298,7 @@ fn uncompiled(why: &str) -> String {
 }
 
 /// What has become of an expression, once all is paid for.
+#[inline]
 fn settled<T>(
     result: Result<T, RunError>,
     (source, scope): (&str, &Scope<'_>),

@@ -61,7 +61,7 @@ pub(super) const MAP_INSERT_ROWS: &[Row] = &[
 ];
 
 /// A length as the language's integer.
-pub(super) fn length<'v>(length: usize) -> Value<'v> {
+pub(crate) fn length<'v>(length: usize) -> Value<'v> {
     Value::Int(i64::try_from(length).unwrap_or(i64::MAX))
 }
 

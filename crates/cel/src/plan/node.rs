@@ -1,5 +1,7 @@
 //! The steps of an evaluation.
 
+use std::cmp::Ordering;
+
 use crate::Value;
 use crate::ast::{Expr, Kind};
 use crate::cost::Formula;
@@ -110,7 +112,21 @@ impl Node {
             | Node::Member { .. }
             | Node::NotFalse { .. } => true,
             Node::Call(call) => call.way.is_test(),
+            Node::Fold(fold) => fold.decided_by.is_some(),
             _ => false,
+        }
+    }
+
+    /// The slot of a variable of a fold, if that is all there is.
+    pub(crate) fn local(&self) -> Option<usize> {
+        match self {
+            Node::Attribute(Attribute {
+                root: Root::Local(slot),
+                qualifiers,
+                test: false,
+                ..
+            }) if qualifiers.is_empty() => Some(*slot),
+            _ => None,
         }
     }
 
@@ -230,6 +246,21 @@ pub(crate) enum Way {
         /// How often the cost of traversing the text is paid.
         times: u64,
     },
+    /// `x.size()` or `size(x)`
+    Size {
+        /// Whether it takes text.
+        of_text: bool,
+        /// Whether it takes lists and maps.
+        of_many: bool,
+    },
+    /// `x < y` and the like.
+    Order {
+        wanted: fn(Ordering) -> bool,
+        /// Whether it takes two whole numbers.
+        of_ints: bool,
+        /// Whether it takes two spans of time.
+        of_spans: bool,
+    },
     /// Another function with a pattern that is a constant.
     Pattern {
         run: RunCompiled,
@@ -245,7 +276,10 @@ pub(crate) type TextTest = fn(&str, &str) -> bool;
 impl Way {
     /// Whether the result is a boolean that needs no other value on the way.
     pub(crate) fn is_test(&self) -> bool {
-        matches!(self, Self::Not | Self::Matches { .. } | Self::Text { .. })
+        matches!(
+            self,
+            Self::Not | Self::Matches { .. } | Self::Text { .. } | Self::Order { .. }
+        )
     }
 }
 
@@ -267,4 +301,46 @@ pub(crate) struct FoldNode {
     pub(crate) condition: Node,
     pub(crate) step: Node,
     pub(crate) result: Node,
+    /// The result of the first item that decides, if it is `all` or `exists`.
+    pub(crate) decided_by: Option<bool>,
+}
+
+impl FoldNode {
+    /// What decides, if it is as the macros `all` and `exists` write it.
+    pub(crate) fn decision(&self) -> Option<bool> {
+        let Node::Const(Value::Bool(undecided)) = self.init else {
+            return None;
+        };
+        let is_accu = |node: &Node| node.local() == Some(self.accu);
+        let (Node::NotFalse { argument }, [first, _]) = (&self.condition, self.terms()?)
+        else {
+            return None;
+        };
+        let goes_on = match &**argument {
+            Node::Call(Call {
+                way: Way::Not,
+                args,
+                ..
+            }) if !undecided => args.first()?,
+            argument if undecided => argument,
+            _ => return None,
+        };
+        let accus = [goes_on, first, &self.result];
+        let is_macro = accus.into_iter().all(is_accu)
+            && matches!(self.step, Node::And(_)) == undecided;
+        is_macro.then_some(!undecided)
+    }
+
+    fn terms(&self) -> Option<&[Node; 2]> {
+        match &self.step {
+            Node::And(terms) | Node::Or(terms) => terms.as_slice().try_into().ok(),
+            _ => None,
+        }
+    }
+
+    /// What is said of each item, if it is `all` or `exists`.
+    pub(crate) fn said(&self) -> Option<(&Node, bool)> {
+        let [_, said] = self.terms()?;
+        self.decided_by.map(|decided_by| (said, decided_by))
+    }
 }

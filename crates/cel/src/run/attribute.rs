@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map as JsonMap, Value as Json};
 
 use super::maybe::Maybe;
+use super::path::starts_with_name;
 use super::{Outcome, Run, carried_on};
 use crate::activation::Binding;
 use crate::library::no_such_overload;
@@ -41,7 +42,9 @@ impl<'v> Run<'_, 'v> {
     /// the name would cost, also from a conditional, which has none.
     #[inline(never)]
     pub(super) fn attribute(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
-        if let Some(kept) = self.kept(attribute, cost::SELECT) {
+        if attribute.path.is_some()
+            && let Some(kept) = self.kept(attribute, cost::SELECT)
+        {
             return kept.map(Maybe::wrapped);
         }
         let value = match &attribute.root {
@@ -71,7 +74,9 @@ impl<'v> Run<'_, 'v> {
         &mut self,
         attribute: &'v Attribute,
     ) -> Result<Maybe<'v>, RunError> {
-        if let Some(kept) = self.kept(attribute, cost::SELECT) {
+        if attribute.path.is_some()
+            && let Some(kept) = self.kept(attribute, cost::SELECT)
+        {
             return kept;
         }
         self.attribute_anew(attribute)
@@ -116,7 +121,12 @@ impl<'v> Run<'_, 'v> {
                     Read::Value(value) => Maybe::of(value),
                 }
             }
-            Root::Local(slot) => Maybe::of(self.local(*slot)?),
+            Root::Local(slot) => match self.local(*slot)? {
+                Value::Map(Map::Json(fields, ty)) if starts_with_name(qualifiers) => {
+                    return self.walk_fields((fields, ty), qualifiers, attribute.test);
+                }
+                value => Maybe::of(value),
+            },
             Root::Value(node) => self.maybe(node)?,
             Root::Conditional(parts) => {
                 let [condition, yes, no] = &**parts;
@@ -295,7 +305,7 @@ impl<'v> Run<'_, 'v> {
 }
 
 /// What an attribute is that ends before it comes to its last qualifier.
-fn nothing<'v>(test: bool) -> Maybe<'v> {
+pub(super) fn nothing<'v>(test: bool) -> Maybe<'v> {
     if test {
         Maybe::Plain(Value::Bool(false))
     } else {

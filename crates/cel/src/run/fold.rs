@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::maybe::Maybe;
 use super::truth::Truth;
 use super::{Outcome, Run, carried_on, known};
+use crate::cost::SELECT;
 use crate::library::{self, no_such_overload};
 use crate::plan::{Bind, Call, FoldNode, Node};
 use crate::value::{List, Map};
@@ -23,6 +24,25 @@ pub(crate) enum Slot<'v> {
 
 impl Slot<'_> {
     pub(crate) const UNSET: Self = Self::Unset;
+}
+
+/// What `all` and `exists` have found out.
+struct SoFar<'v> {
+    /// What is said of each item.
+    said: &'v Node,
+    /// What makes looking further idle.
+    decisive: Truth,
+    truth: Truth,
+    /// The first error, which counts if nothing decides.
+    error: Option<RunError>,
+}
+
+/// Why no further item is looked at.
+#[derive(PartialEq, Eq)]
+enum Ended {
+    Decided,
+    /// By what ends the run.
+    Failed,
 }
 
 impl<'v> Run<'_, 'v> {
@@ -93,8 +113,97 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
+    /// `range.all(x, …)` and `range.exists(x, …)`, which need no accumulator but pay for
+    /// reading one: twice for each item, and once in the end.
+    #[inline(never)]
+    pub(super) fn quantified(&mut self, fold: &'v FoldNode) -> Truth {
+        let Some((said, decided_by)) = fold.said() else {
+            return self.fail(RunError::NO_SUCH_OVERLOAD);
+        };
+        let range = match self.eval(&fold.range) {
+            Ok(range) => range,
+            Err(error) => return self.fail(error),
+        };
+        let mut so_far = SoFar {
+            said,
+            decisive: Truth::of(decided_by),
+            truth: Truth::of(!decided_by),
+            error: None,
+        };
+        let var = fold.var;
+        let gone_through = match (range, fold.var2) {
+            (Value::List(list), None) => {
+                let mut items = list.iter();
+                items.try_for_each(|item| self.item(&mut so_far, [(var, item)]))
+            }
+            (Value::List(list), Some(var2)) => {
+                let mut items = list.iter().enumerate();
+                items.try_for_each(|(at, item)| {
+                    let at = Value::Int(i64::try_from(at).unwrap_or(i64::MAX));
+                    self.item(&mut so_far, [(var, Ok(at)), (var2, item)])
+                })
+            }
+            (Value::Map(map), None) => {
+                let mut keys = map.keys().into_iter();
+                keys.try_for_each(|key| self.item(&mut so_far, [(var, Ok(key))]))
+            }
+            (Value::Map(map), Some(var2)) => {
+                let mut keys = map.keys().into_iter();
+                keys.try_for_each(|key| {
+                    let value = map.get(&key).unwrap_or_else(no_such_overload);
+                    self.item(&mut so_far, [(var2, value), (var, Ok(key))])
+                })
+            }
+            _ => return self.fail(RunError::NO_SUCH_OVERLOAD),
+        };
+        if gone_through == Err(Ended::Failed) || !self.pay_steps(SELECT) {
+            return Truth::Failed;
+        }
+        match so_far.error {
+            Some(error) => self.fail(error),
+            None => so_far.truth,
+        }
+    }
+
+    /// What is so of one more item.
+    fn item<const VARIABLES: usize>(
+        &mut self,
+        so_far: &mut SoFar<'v>,
+        variables: [(usize, Outcome<'v>); VARIABLES],
+    ) -> Result<(), Ended> {
+        for (slot, value) in variables {
+            self.set(slot, value);
+        }
+        let is_decided = so_far.truth == so_far.decisive;
+        // The condition: of `exists` it also has a `!`.
+        let condition = SELECT + 1 + u64::from(so_far.decisive == Truth::Yes);
+        let step = if is_decided { 0 } else { SELECT };
+        if !self.pay_steps(condition + step) {
+            return Err(Ended::Failed);
+        }
+        if is_decided {
+            return Err(Ended::Decided);
+        }
+        let truth = self.truth(so_far.said);
+        if truth == so_far.decisive {
+            so_far.truth = truth;
+            so_far.error = None;
+        } else if matches!(truth, Truth::Other | Truth::Failed) {
+            if !self.goes_on(truth) {
+                return Err(Ended::Failed);
+            }
+            let error = self.error();
+            so_far.error.get_or_insert(error);
+        }
+        Ok(())
+    }
+
     #[inline(never)]
     pub(super) fn fold(&mut self, fold: &'v FoldNode) -> Outcome<'v> {
+        if fold.decided_by.is_some() {
+            let truth = self.quantified(fold);
+            return self.outcome(truth).map(Value::Bool);
+        }
         let range = self.eval(&fold.range)?;
         if let Some(place) = self.slots.get_mut(fold.accu) {
             *place = Slot::Pending(&fold.init);

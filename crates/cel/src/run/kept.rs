@@ -46,20 +46,32 @@ impl<'v> Run<'_, 'v> {
         attribute: &'v Attribute,
         name: u64,
     ) -> Option<Result<Maybe<'v>, RunError>> {
-        let (cost, found) = match self.led(attribute)? {
-            Place::At(json) => {
-                let value = untyped(json);
-                let found = if attribute.optional {
-                    Maybe::Present(value)
-                } else {
-                    Maybe::Plain(value)
-                };
-                (attribute.steps(), found)
-            }
-            Place::Absent(before) => (u64::from(before), Maybe::Absent),
-            Place::Unknown | Place::Elsewhere => return None,
+        let (found, steps) = self.kept_json(attribute)?;
+        let found = match found {
+            Some(json) if attribute.optional => Maybe::Present(untyped(json)),
+            Some(json) => Maybe::Plain(untyped(json)),
+            None => Maybe::Absent,
         };
-        Some(self.budget.charge_steps(cost + name).map(|()| found))
+        Some(self.budget.charge_steps(steps + name).map(|()| found))
+    }
+
+    /// Where a path leads, or that it leads nowhere, and what following it costs but for the
+    /// name it begins with; nothing if that is not kept.
+    #[inline]
+    pub(super) fn kept_at(&self, node: &'v Node) -> Option<(Option<&'v Json>, u64)> {
+        match node {
+            Node::Attribute(attribute) => self.kept_json(attribute),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn kept_json(&self, attribute: &'v Attribute) -> Option<(Option<&'v Json>, u64)> {
+        match self.led(attribute)? {
+            Place::At(json) => Some((Some(json), attribute.steps())),
+            Place::Absent(before) => Some((None, u64::from(before))),
+            Place::Unknown | Place::Elsewhere => None,
+        }
     }
 
     /// Follows a path from the last field on of which is known where it is.
@@ -71,20 +83,25 @@ impl<'v> Run<'_, 'v> {
         path: Number,
     ) -> Place<'v> {
         let qualifiers = &*attribute.qualifiers;
-        let known = qualifiers
-            .iter()
-            .enumerate()
-            .rev()
-            .find_map(|(at, qualifier)| match places.get(qualifier.path?) {
-                Place::Unknown => None,
-                place => Some((at + 1, place)),
-            });
-        let (from, mut place) =
-            known.unwrap_or_else(|| (0, self.beginning(&attribute.root)));
-        for (at, qualifier) in qualifiers.iter().enumerate().skip(from) {
-            let before = qualifiers.get(..=at).unwrap_or_default();
-            let optional = before.iter().any(|it| it.optional);
-            place = step(place, (at, qualifier), optional);
+        let mut place = Place::Unknown;
+        let mut from = qualifiers.len();
+        while let Some(before) = from.checked_sub(1)
+            && let Some(qualifier) = qualifiers.get(before)
+        {
+            place = qualifier.path.map_or(place, |path| places.get(path));
+            if !matches!(place, Place::Unknown) {
+                break;
+            }
+            from = before;
+        }
+        if from == 0 {
+            place = self.beginning(&attribute.root);
+        }
+        let (known, rest) = qualifiers.split_at_checked(from).unwrap_or_default();
+        let mut optional = known.iter().any(|it| it.optional);
+        for (at, qualifier) in rest.iter().enumerate() {
+            optional |= qualifier.optional;
+            place = step(place, (from + at, qualifier), optional);
             if let Some(path) = qualifier.path {
                 places.set(path, place);
             }

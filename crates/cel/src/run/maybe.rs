@@ -64,7 +64,7 @@ impl<'v> Run<'_, 'v> {
     /// What `optional.of(x)` holds.
     pub(super) fn some(&mut self, call: &'v Call, value: &'v Node) -> Outcome<'v> {
         let value = carried_on(self.eval(value))?;
-        self.budget.charge(call.formula.cost(&[], None))?;
+        self.budget.charge(call.formula.flat())?;
         value
     }
 
@@ -97,7 +97,7 @@ impl<'v> Run<'_, 'v> {
         optional: &'v Node,
     ) -> Result<Maybe<'v>, RunError> {
         let found = carried_on(self.maybe(optional))?;
-        self.budget.charge(call.formula.cost(&[], None))?;
+        self.budget.charge(call.formula.flat())?;
         found
     }
 }

@@ -1,55 +1,72 @@
 //! Walking along names through JSON, without a value for each step.
 
-use serde_json::Value as Json;
+use serde_json::{Map as JsonMap, Value as Json};
 
 use super::Run;
-use super::attribute::bound;
+use super::attribute::{bound, nothing};
 use super::maybe::Maybe;
 use crate::activation::Binding;
-use crate::plan::{Key, Qualifier};
+use crate::plan::{Key, Name, Qualifier};
 use crate::value::Map;
 use crate::{RunError, Type, Value, cost};
 
 impl<'v> Run<'_, 'v> {
-    /// What the qualifiers of a variable that is JSON lead to. It is walked as far as there
-    /// are objects and names; what is left goes from value to value.
+    /// What the qualifiers of a variable that is JSON lead to.
     pub(super) fn walk(
         &mut self,
-        (mut json, mut ty): (&'v Json, &'v Type),
+        (json, ty): (&'v Json, &'v Type),
+        qualifiers: &'v [Qualifier],
+        test: bool,
+    ) -> Result<Maybe<'v>, RunError> {
+        if let Some(fields) = fields(json, ty)
+            && starts_with_name(qualifiers)
+        {
+            return self.walk_fields((fields, ty), qualifiers, test);
+        }
+        let root = Maybe::of(bound(Binding::Json(json), ty)?);
+        let root = root.forgotten(qualifiers.is_empty());
+        self.qualify(root, qualifiers, test)
+    }
+
+    /// What qualifiers, of which the first is a name, lead to from an object. They are
+    /// followed as far as there are objects and names; what is left goes from value to value.
+    pub(super) fn walk_fields(
+        &mut self,
+        (mut object, mut ty): (&'v JsonMap<String, Json>, &'v Type),
         qualifiers: &'v [Qualifier],
         test: bool,
     ) -> Result<Maybe<'v>, RunError> {
         let (mut rest, mut optional) = (qualifiers, false);
-        while let (Some((first, others)), Json::Object(fields)) =
-            (rest.split_first(), json)
-            && let (Key::Name(name), Type::Dyn | Type::Map(_) | Type::Object(_)) =
-                (&first.key, ty)
+        let mut last = None;
+        while let Some((first, others)) = rest.split_first()
+            && let Key::Name(name) = &first.key
         {
             // The step before this one has led to what can be read.
             if rest.len() < qualifiers.len() {
                 self.budget.charge(cost::SELECT)?;
             }
             optional |= first.optional;
-            let found = Map::declared(fields, ty, name);
+            let found = Map::declared(object, ty, name);
             if test && others.is_empty() {
                 return self.presence(found, optional);
             }
-            match found {
-                Some(found) => (json, ty) = found,
-                None if optional && test => return Ok(Maybe::Plain(Value::Bool(false))),
-                None if optional => return Ok(Maybe::Absent),
-                None => {
-                    self.budget.charge(cost::SELECT)?;
-                    return Err(RunError::text(format!("no such key: {}", name.text())));
-                }
+            let Some((json, its)) = found else {
+                return self.missing(name, optional, test);
+            };
+            (last, rest) = (Some((json, its)), others);
+            match fields(json, its) {
+                Some(inner) => (object, ty) = (inner, its),
+                None => break,
             }
-            rest = others;
         }
-        if rest.len() == qualifiers.len() {
-            let root = Maybe::of(bound(Binding::Json(json), ty)?);
-            let root = root.forgotten(rest.is_empty());
-            return self.qualify(root, rest, test);
-        }
+        let Some((json, ty)) = last else {
+            return self.qualify_value(
+                Value::Map(Map::Json(object, ty)),
+                false,
+                qualifiers,
+                test,
+            );
+        };
         let value = Value::from_json(json, ty);
         if !optional || value.is_ok() {
             self.budget.charge(cost::SELECT)?;
@@ -62,6 +79,20 @@ impl<'v> Run<'_, 'v> {
             Maybe::Plain(value) if optional => Maybe::Present(value),
             value => value,
         })
+    }
+
+    /// Where a field is not there.
+    fn missing(
+        &mut self,
+        name: &Name,
+        optional: bool,
+        test: bool,
+    ) -> Result<Maybe<'v>, RunError> {
+        if optional {
+            return Ok(nothing(test));
+        }
+        self.budget.charge(cost::SELECT)?;
+        Err(RunError::text(format!("no such key: {}", name.text())))
     }
 
     /// `has()`: whether the field is there, also if it is null. After a `?` that costs only
@@ -81,4 +112,28 @@ impl<'v> Run<'_, 'v> {
         }
         there.map(|there| Maybe::Plain(Value::Bool(there)))
     }
+}
+
+/// The fields of an object that is read by names.
+fn fields<'v>(json: &'v Json, ty: &Type) -> Option<&'v JsonMap<String, Json>> {
+    match (json, ty) {
+        (Json::Object(fields), Type::Dyn | Type::Map(_) | Type::Object(_)) => {
+            Some(fields)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a field is read first.
+pub(super) fn starts_with_name(qualifiers: &[Qualifier]) -> bool {
+    matches!(
+        qualifiers,
+        [
+            Qualifier {
+                key: Key::Name(_),
+                ..
+            },
+            ..
+        ]
+    )
 }

@@ -4,12 +4,12 @@ use serde_json::Value as Json;
 
 use super::fold::Slot;
 use super::maybe::Maybe;
-use super::words::{Words, local};
+use super::words::Words;
 use super::{Outcome, Run};
 use crate::library;
 use crate::places::Place;
 use crate::plan::{Bind, Call, Node, Root, Way};
-use crate::value::same;
+use crate::value::{same, untyped};
 use crate::{RunError, Value, cost};
 
 /// Whether something is so. An error is kept by the run meanwhile, which makes this a byte
@@ -25,7 +25,7 @@ pub(super) enum Truth {
 }
 
 impl Truth {
-    const fn of(value: bool) -> Self {
+    pub(super) const fn of(value: bool) -> Self {
         if value { Self::Yes } else { Self::No }
     }
 
@@ -58,6 +58,7 @@ impl<'v> Run<'_, 'v> {
             Node::Alternative { sides, unwrap } => {
                 self.alternative_truth(node, sides, *unwrap)
             }
+            Node::Fold(fold) if fold.decided_by.is_some() => self.quantified(fold),
             node => self.truth_of_value(node),
         }
     }
@@ -77,7 +78,7 @@ impl<'v> Run<'_, 'v> {
     /// [`Run::truth`] of what has to become a value first.
     #[inline(never)]
     fn truth_of_value(&mut self, node: &'v Node) -> Truth {
-        if let Some(slot) = local(node)
+        if let Some(slot) = node.local()
             && let Some(Slot::Set(Ok(Value::Bool(value)), 0)) = self.slots.get(slot)
         {
             let truth = Truth::of(*value);
@@ -91,7 +92,7 @@ impl<'v> Run<'_, 'v> {
         self.truth_of(value)
     }
 
-    fn truth_of(&mut self, value: Outcome<'v>) -> Truth {
+    pub(super) fn truth_of(&mut self, value: Outcome<'v>) -> Truth {
         match value {
             Ok(Value::Bool(value)) => Truth::of(value),
             Ok(_) => Truth::Other,
@@ -117,39 +118,38 @@ impl<'v> Run<'_, 'v> {
 
     /// The error of what failed, or that of a value of another type.
     #[cold]
-    fn error(&mut self) -> RunError {
+    pub(super) fn error(&mut self) -> RunError {
         self.failed.take().unwrap_or(RunError::NO_SUCH_OVERLOAD)
     }
 
     #[cold]
     #[inline(never)]
-    fn fail(&mut self, error: RunError) -> Truth {
+    pub(super) fn fail(&mut self, error: RunError) -> Truth {
         self.failed = Some(error);
         Truth::Failed
     }
 
     /// Charges; `false` if that ends the run.
+    #[inline]
     fn pay(&mut self, cost: u64) -> bool {
-        let paid = self.budget.charge(cost);
-        if let Err(error) = paid {
-            self.fail(error);
-            return false;
+        let is_paid = self.budget.charge(cost).is_ok();
+        if !is_paid {
+            self.fail(RunError::CallLimit);
         }
-        true
+        is_paid
     }
 
     /// Charges steps of 1; `false` if one of them ends the run.
-    fn pay_steps(&mut self, steps: u64) -> bool {
-        let paid = self.budget.charge_steps(steps);
-        if let Err(error) = paid {
-            self.fail(error);
-            return false;
+    pub(super) fn pay_steps(&mut self, steps: u64) -> bool {
+        let is_paid = self.budget.charge_steps(steps).is_ok();
+        if !is_paid {
+            self.fail(RunError::CallLimit);
         }
-        true
+        is_paid
     }
 
     /// Whether the run goes on behind what has this truth.
-    fn goes_on(&self, truth: Truth) -> bool {
+    pub(super) fn goes_on(&self, truth: Truth) -> bool {
         truth != Truth::Failed || !self.failed.as_ref().is_some_and(RunError::ends_run)
     }
 
@@ -217,7 +217,17 @@ impl<'v> Run<'_, 'v> {
     /// `x.optMap(name, body).orValue(other)` with a body that is true or false.
     fn mapped_truth(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> Truth {
         let before = self.budget.in_call();
-        let value = match self.looked_into(mapped.test, mapped.target) {
+        let found = match self.kept_at(mapped.target) {
+            Some((found, steps)) if found.is_none() || mapped.is_optional() => {
+                let steps = steps + cost::SELECT + mapped.test.formula.flat();
+                if !self.pay_steps(steps) {
+                    return Truth::Failed;
+                }
+                Ok(found.map_or(Maybe::Absent, |json| Maybe::Present(untyped(json))))
+            }
+            _ => self.looked_into(mapped.test, mapped.target),
+        };
+        let value = match found {
             Ok(Maybe::Present(value)) => value.found(),
             Ok(Maybe::Absent) => return self.absent_truth(mapped.absent, second),
             Ok(Maybe::Plain(other)) => {
@@ -231,7 +241,7 @@ impl<'v> Run<'_, 'v> {
             *place = Slot::Set(value, cost);
         }
         let truth = self.truth(&mapped.bind.body);
-        let made = mapped.some.formula.cost(&[], None);
+        let made = mapped.some.formula.flat();
         if self.goes_on(truth) && !self.pay(made) {
             return Truth::Failed;
         }
@@ -289,18 +299,27 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// `x == null` and `x != null`
-    #[inline(never)]
     fn null(&mut self, value: &'v Node, negated: bool) -> Truth {
-        let known = match self.place(value) {
+        match self.place(value) {
             Some((Place::At(json), attribute)) if !attribute.optional => {
-                Some((json, attribute.steps()))
+                self.null_json((json, attribute.steps()), negated)
             }
-            _ => self.untyped(value).map(|json| (json, 0)),
-        };
-        let Some((json, steps)) = known else {
-            let is_null = self.null_value(value, negated);
-            return self.known_truth(is_null);
-        };
+            _ => self.null_anew(value, negated),
+        }
+    }
+
+    #[inline(never)]
+    fn null_anew(&mut self, value: &'v Node, negated: bool) -> Truth {
+        if let Some(json) = self.untyped(value) {
+            return self.null_json((json, 0), negated);
+        }
+        let is_null = self.null_value(value, negated);
+        self.known_truth(is_null)
+    }
+
+    /// Whether JSON of no declared type is null, so many steps from a variable.
+    #[inline]
+    fn null_json(&mut self, (json, steps): (&'v Json, u64), negated: bool) -> Truth {
         let size = u64::from(!is_empty(json));
         if self.pay_steps(steps + cost::SELECT + size) {
             Truth::of(json.is_null() != negated)
@@ -363,6 +382,10 @@ impl<'v> Run<'_, 'v> {
                 let found = text.and_then(|text| text.test(|text| test(text, part)));
                 self.known_truth(found)
             }
+            (Way::Order { .. }, sides) => match sides.first_chunk() {
+                Some(sides) => self.ordered(call, sides),
+                None => self.fail(RunError::NO_SUCH_OVERLOAD),
+            },
             _ => self.fail(RunError::NO_SUCH_OVERLOAD),
         }
     }
@@ -381,6 +404,11 @@ struct Mapped<'v> {
 }
 
 impl<'v> Mapped<'v> {
+    /// Whether what is asked for is known to be optional, and not only at run time.
+    fn is_optional(&self) -> bool {
+        matches!(self.target, Node::Attribute(attribute) if attribute.optional)
+    }
+
     fn of(parts: &'v [Node; 3]) -> Option<Self> {
         let [Node::Call(test), present @ Node::Call(some), absent] = parts else {
             return None;

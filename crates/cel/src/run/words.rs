@@ -14,26 +14,37 @@ use crate::{RunError, Type, Value, cost};
 impl<'v> Run<'_, 'v> {
     /// [`Run::eval`], where only text matters.
     pub(super) fn words(&mut self, node: &'v Node) -> Result<Words<'v>, RunError> {
-        if let Some(slot) = local(node) {
-            if let Some(text) = self.local_text(slot)? {
-                self.budget.charge(cost::SELECT)?;
-                return Ok(Words::Text(Text::Borrowed(text)));
-            }
-        } else if let Some((Place::At(Json::String(text)), attribute)) = self.place(node)
-            && !attribute.optional
-        {
-            self.budget.charge_steps(attribute.steps() + cost::SELECT)?;
-            return Ok(Words::Text(Text::Borrowed(text)));
-        } else if let Some((Json::String(text), Type::String | Type::Dyn)) =
-            self.json(node)
-        {
-            self.budget.charge(cost::SELECT)?;
+        if let Some(text) = self.known_text(node)? {
             return Ok(Words::Text(Text::Borrowed(text)));
         }
         Ok(match self.eval(node)? {
             Value::String(text) => Words::Text(text),
             other => Words::Other(other.cost_size()),
         })
+    }
+
+    /// Text that is borrowed from the input, once it is paid for.
+    pub(super) fn known_text(
+        &mut self,
+        node: &'v Node,
+    ) -> Result<Option<&'v str>, RunError> {
+        if let Some(slot) = node.local() {
+            if let Some(text) = self.local_text(slot)? {
+                self.budget.charge(cost::SELECT)?;
+                return Ok(Some(text));
+            }
+        } else if let Some((Place::At(Json::String(text)), attribute)) = self.place(node)
+            && !attribute.optional
+        {
+            self.budget.charge_steps(attribute.steps() + cost::SELECT)?;
+            return Ok(Some(text));
+        } else if let Some((Json::String(text), Type::String | Type::Dyn)) =
+            self.json(node)
+        {
+            self.budget.charge(cost::SELECT)?;
+            return Ok(Some(text));
+        }
+        Ok(None)
     }
 
     /// The text that a variable of a fold is, if it is borrowed.
@@ -76,19 +87,6 @@ impl<'v> Run<'_, 'v> {
             Ok(Binding::Json(json)) => Some((json, &declared.ty)),
             _ => None,
         }
-    }
-}
-
-/// The slot of a variable of a fold that stands alone.
-pub(super) fn local(node: &Node) -> Option<usize> {
-    match node {
-        Node::Attribute(Attribute {
-            root: Root::Local(slot),
-            qualifiers,
-            test: false,
-            ..
-        }) if qualifiers.is_empty() => Some(*slot),
-        _ => None,
     }
 }
 
