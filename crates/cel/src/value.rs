@@ -149,14 +149,28 @@ impl<'v> Value<'v> {
 
     /// Refuses what the API server does not look up in a list, map or object, in its words.
     pub(crate) fn as_qualifier(&self) -> Result<(), RunError> {
-        let name = match self {
+        match self {
             Self::Bool(_)
             | Self::Int(_)
             | Self::Uint(_)
             | Self::Double(_)
-            | Self::String(_)
-            | Self::Abstract(_) => return Ok(()),
+            | Self::String(_) => Ok(()),
+            _ => self.go_type().map_or(Ok(()), |name| {
+                Err(RunError::text(format!("invalid qualifier type: {name}")))
+            }),
+        }
+    }
+
+    /// What the API server's own language calls the type in which it keeps the value; only
+    /// the host knows that of its objects.
+    pub(crate) fn go_type(&self) -> Option<&'static str> {
+        Some(match self {
             Self::Null => "types.Null",
+            Self::Bool(_) => "types.Bool",
+            Self::Int(_) => "types.Int",
+            Self::Uint(_) => "types.Uint",
+            Self::Double(_) => "types.Double",
+            Self::String(_) => "types.String",
             Self::Bytes(_) => "types.Bytes",
             Self::Timestamp(_) => "types.Timestamp",
             Self::Duration(_) => "types.Duration",
@@ -170,8 +184,8 @@ impl<'v> Value<'v> {
             Self::Optional(_) => "*types.Optional",
             Self::Type(_) => "*types.Type",
             Self::Library(value) => value.go_type(),
-        };
-        Err(RunError::text(format!("invalid qualifier type: {name}")))
+            Self::Abstract(_) => return None,
+        })
     }
 
     /// A list of these items.

@@ -820,6 +820,36 @@ fn answer(source: &str, env: &Env) -> Result<bool, String> {
 }
 
 #[test]
+fn what_has_no_items_tells_its_type_when_it_is_folded_over() {
+    let env = Env::new(Dialect::default());
+    let rows = [
+        (
+            "dyn(null).all(x, true)",
+            "got 'types.Null', expected iterable type",
+        ),
+        (
+            "dyn(1).exists(x, x == 1)",
+            "got 'types.Int', expected iterable type",
+        ),
+        (
+            "dyn('a').map(x, x).size() == 1",
+            "got 'types.String', expected iterable type",
+        ),
+        (
+            "dyn(optional.of([1])).all(x, true)",
+            "got '*types.Optional', expected iterable type",
+        ),
+        (
+            "dyn(null).all(i, x, true)",
+            "unsupported comprehension range type: types.Null",
+        ),
+    ];
+    for (source, why) in rows {
+        assert_eq!(answer(source, &env), Err(why.to_owned()), "{source}");
+    }
+}
+
+#[test]
 fn functions_tell_which_types_they_do_not_take() {
     let env = Env::new(Dialect::default());
     let rows = [

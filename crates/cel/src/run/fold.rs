@@ -238,7 +238,7 @@ impl<'v> Run<'_, 'v> {
                     }
                 }
             }
-            _ => return no_such_overload(),
+            (other, var2) => return Err(cannot_be_folded(&other, var2.is_some())),
         }
         self.eval(&fold.result)
     }
@@ -283,6 +283,19 @@ impl<'v> Run<'_, 'v> {
         match failed {
             Some(error) => Err(error),
             None => added(call, accumulator, args),
+        }
+    }
+}
+
+/// The error of a fold over what is neither a list nor a map, with two variables or one.
+fn cannot_be_folded(range: &Value<'_>, two: bool) -> RunError {
+    match (range.go_type(), two) {
+        (None, _) => RunError::NO_SUCH_OVERLOAD,
+        (Some(name), true) => {
+            RunError::text(format!("unsupported comprehension range type: {name}"))
+        }
+        (Some(name), false) => {
+            RunError::text(format!("got '{name}', expected iterable type"))
         }
     }
 }
