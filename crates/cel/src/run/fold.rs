@@ -154,7 +154,7 @@ impl<'v> Run<'_, 'v> {
                     self.item(&mut so_far, [(var2, value), (var, Ok(key))])
                 })
             }
-            _ => return self.fail(RunError::NO_SUCH_OVERLOAD),
+            (other, var2) => return self.fail(cannot_be_folded(&other, var2.is_some())),
         };
         if gone_through == Err(Ended::Failed) || !self.pay_steps(SELECT) {
             return Truth::Failed;
