@@ -6,7 +6,7 @@ mod mutant;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
@@ -125,7 +125,7 @@ fn search(
         .map(|campaign| (campaign, extent.limit.or(Some(LARGEST))));
     for (campaign, limit) in usual.chain(more) {
         let start = Instant::now();
-        let found = model::search(campaign, Extent { limit, ..extent });
+        let found = model::search(&Arc::default(), campaign, Extent { limit, ..extent });
         tell(campaign, &found, start.elapsed().as_secs_f64());
         unique += found.unique;
         violations += found.broken.len();
@@ -156,10 +156,11 @@ fn search_first(begin: Option<Campaign>, extent: Extent) -> ExitCode {
         (Some(1_000_000), large),
         (None, USUAL.iter().chain(&[])),
     ];
+    let world = Arc::default();
     for (limit, parts) in rounds {
         for campaign in parts {
             let start = Instant::now();
-            let found = model::search(campaign, Extent { limit, ..extent });
+            let found = model::search(&world, campaign, Extent { limit, ..extent });
             tell(campaign, &found, start.elapsed().as_secs_f64());
             if !found.broken.is_empty() {
                 return ExitCode::from(1);
@@ -193,13 +194,14 @@ fn tell(campaign: &Campaign, found: &Found, seconds: f64) {
 fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     // What the shipped planner breaks says nothing about a mistake.
+    let world = Arc::default();
     for campaign in USUAL.iter().chain(DEEP) {
         let shallow = Extent {
             limit: Some(SHALLOW),
             ends_at_first: true,
             threads: None,
         };
-        let found = model::search(campaign, shallow);
+        let found = model::search(&world, campaign, shallow);
         if !found.broken.is_empty() {
             tell(campaign, &found, 0.0);
             let why = "the shipped planner breaks a law: mend that first";

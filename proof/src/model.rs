@@ -16,6 +16,8 @@ mod server;
 mod state;
 mod world;
 
+use std::sync::Arc;
+
 use stateright::{Checker as _, HasDiscoveries, Model as _, Property};
 
 use law::Law;
@@ -23,7 +25,7 @@ use operator::Fate;
 use people::{Edit, Meddling};
 pub(crate) use state::Left;
 use state::{Kind, Pod, State};
-use world::World;
+pub(crate) use world::World;
 
 /// One step of anybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,7 +56,7 @@ pub(crate) enum Step {
 
 /// The model: the world, where it begins, and how much may go wrong in it.
 pub(crate) struct Model {
-    world: World,
+    world: Arc<World>,
     part: Part,
     left: Left,
 }
@@ -93,9 +95,9 @@ impl Part {
 
 impl Model {
     /// A part of the day in which at most `left` goes wrong.
-    pub(crate) fn new(part: Part, left: Left) -> Self {
+    pub(crate) fn new(world: &Arc<World>, part: Part, left: Left) -> Self {
         Self {
-            world: World::default(),
+            world: Arc::clone(world),
             part,
             left,
         }
@@ -221,7 +223,7 @@ impl stateright::Model for Model {
                 ]
             };
         }
-        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25)
+        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26)
     }
 }
 
@@ -240,7 +242,7 @@ pub(crate) struct Found {
 
 /// How many laws each state is held against.
 pub(crate) fn laws() -> usize {
-    Model::new(Part::Opening, Left::default())
+    Model::new(&Arc::default(), Part::Opening, Left::default())
         .properties()
         .len()
 }
@@ -344,6 +346,7 @@ pub(crate) const DEEP: &[Campaign] = &[
     campaign(Part::Closing, [1, 0, 0, 1]),
     campaign(Part::Closing, [0, 1, 1, 0]),
     campaign(Part::Closing, [0, 0, 1, 1]),
+    campaign(Part::Serving, [0, 0, 0, 2]),
 ];
 
 /// How far a search goes.
@@ -357,9 +360,10 @@ pub(crate) struct Extent {
     pub(crate) threads: Option<usize>,
 }
 
-/// Searches every state that can be reached in a campaign, as far as `extent` says.
-pub(crate) fn search(campaign: &Campaign, extent: Extent) -> Found {
-    let model = Model::new(campaign.part, campaign.left);
+/// Searches every state that can be reached in a campaign, as far as `extent` says. What becomes
+/// of what in the `world` is found out once, for all searches in it.
+pub(crate) fn search(world: &Arc<World>, campaign: &Campaign, extent: Extent) -> Found {
+    let model = Model::new(world, campaign.part, campaign.left);
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut checker = model
         .checker()

@@ -63,7 +63,9 @@ impl World {
                     return true;
                 }
                 // What somebody else controls is not taken over, ever.
-                Some(owner) if owner["kind"] != Kind::Machine.wire() => return false,
+                Some(owner) if owner["uid"] != machine["metadata"]["uid"] => {
+                    return false;
+                }
                 Some(_) => {}
             }
         }

@@ -29,10 +29,11 @@ pub(crate) enum Law {
     Joined,
     Returned,
     Marked,
+    Condemned,
 }
 
 impl Law {
-    pub(crate) const ALL: [Self; 26] = [
+    pub(crate) const ALL: [Self; 27] = [
         Self::S1,
         Self::S2,
         Self::S4,
@@ -59,6 +60,7 @@ impl Law {
         Self::Joined,
         Self::Returned,
         Self::Marked,
+        Self::Condemned,
     ];
 
     /// The law in words.
@@ -99,6 +101,7 @@ impl Law {
             Self::Bounded => "nobody is given more than a day to leave",
             Self::Joined => "a request that a Node has brought along is not obeyed",
             Self::Returned => "a host that is given back is not taken again",
+            Self::Condemned => "a replacement that has begun is not taken back",
             Self::Marked => {
                 "what is created is known again, goes with its owner and is Cluster API's to take"
             }

@@ -59,13 +59,15 @@ pub(crate) enum Meddling {
     Cordon,
     /// Somebody deletes the Machine.
     DeleteMachine,
+    /// Somebody takes the Machine away together with its finalizers.
+    MachineVanishes,
     /// Somebody deletes the infrastructure object under the Machine.
     DeleteInfrastructure,
     /// A Machine of somebody else takes the name.
     ForeignMachine,
     /// An infrastructure object of somebody else takes the name.
     ForeignInfrastructure,
-    /// A health check finds the Machine wanting.
+    /// A health check finds the Machine wanting, or in order again.
     HealthCheck,
     /// The Cluster is deleted.
     DeleteCluster,
@@ -96,9 +98,10 @@ pub(crate) enum Meddling {
 }
 
 impl Meddling {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Cordon,
         Self::DeleteMachine,
+        Self::MachineVanishes,
         Self::DeleteInfrastructure,
         Self::ForeignMachine,
         Self::ForeignInfrastructure,
@@ -190,11 +193,15 @@ impl World {
             }),
             // Before Cluster API has taken its objects over there is nothing that could be done.
             Meddling::DeleteMachine => {
-                let machine = self.get(state, Kind::Machine).unwrap_or_default();
-                let [_, infrastructure] = parts(&machine);
-                let infrastructure = infrastructure.and_then(|of| self.get(state, of));
-                if infrastructure.is_none_or(|object| has_controller(&object)) {
+                if self.has_been_taken_up(state) {
                     self.delete(state, Kind::Machine);
+                }
+            }
+            Meddling::MachineVanishes => {
+                let machine = self.get(state, Kind::Machine);
+                if machine.is_some_and(|of| is_ours(&of)) && self.has_been_taken_up(state)
+                {
+                    state.put(Kind::Machine, None);
                 }
             }
             Meddling::DeleteInfrastructure => {
@@ -208,10 +215,12 @@ impl World {
             Meddling::HealthCheck => self.change(state, Kind::Machine, |machine| {
                 let condition =
                     json!({ "type": key::OWNER_REMEDIATED, "status": "False" });
-                if let Some(conditions) = machine["status"]["conditions"].as_array_mut()
-                    && conditions.len() < 2
-                {
-                    conditions.push(condition);
+                if let Some(conditions) = machine["status"]["conditions"].as_array_mut() {
+                    let known = conditions.len();
+                    conditions.retain(|known| *known != condition);
+                    if conditions.len() == known {
+                        conditions.push(condition);
+                    }
                 }
             }),
             Meddling::DeleteCluster => self.delete(state, Kind::Cluster),
@@ -249,6 +258,14 @@ impl World {
             }),
         }
         *state != before
+    }
+
+    /// Whether Cluster API has taken over what the Machine names, if that is there.
+    fn has_been_taken_up(&self, state: &State) -> bool {
+        let machine = self.get(state, Kind::Machine).unwrap_or_default();
+        let [_, infrastructure] = parts(&machine);
+        let infrastructure = infrastructure.and_then(|of| self.get(state, of));
+        infrastructure.is_none_or(|object| has_controller(&object))
     }
 
     /// An object of somebody else takes a name that is free.

@@ -104,7 +104,8 @@ impl World {
         if before.is_some_and(|before| goes_back(before, status)) {
             state.broken = Some(Law::S16);
         }
-        let commits = before.and_then(|before| before.shutdown.as_ref()).is_none();
+        let stored = before.and_then(|before| before.shutdown.as_ref());
+        let commits = stored.is_none();
         if let (Some(sm), Some(shutdown), true) = (&sm, &status.shutdown, commits) {
             let planned = instant(flight.planned);
             state.broken = commits_wrongly(sm, shutdown, planned).or(state.broken);
@@ -120,20 +121,25 @@ impl World {
         if is_new && flight.had_request && !is_cleared {
             state.broken = Some(Law::Joined);
         }
+        let is_replaced =
+            stored.is_some_and(|of| of.reason == ShutdownReason::Remediation);
+        if is_replaced && status.shutdown.is_none() && self.commitment(state).is_some() {
+            state.broken = Some(Law::Condemned);
+        }
         if self.tells_wrongly(state, status) {
             state.broken = Some(Law::Told);
         }
         // As it goes over the wire, so that nothing is kept that is not stored. No decision reads
         // when a condition changed, so that states need not differ in it.
-        let stored = serde_json::to_value(status).and_then(serde_json::from_value);
-        let mut stored: Option<ScheduledMachineStatus> = stored.ok();
-        for condition in stored.iter_mut().flat_map(|status| &mut status.conditions) {
+        let kept = serde_json::to_value(status).and_then(serde_json::from_value);
+        let mut kept: Option<ScheduledMachineStatus> = kept.ok();
+        for condition in kept.iter_mut().flat_map(|status| &mut status.conditions) {
             condition.last_transition_time = Time(instant(0));
         }
-        if stored.as_ref() == before {
+        if kept.as_ref() == before {
             state.broken = Some(Law::Idempotent);
         }
-        self.change_sm(state, |sm| sm.status = stored);
+        self.change_sm(state, |sm| sm.status = kept);
     }
 
     /// Whether a phase is told that is not so.

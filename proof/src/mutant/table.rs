@@ -144,8 +144,8 @@ mutants! {
         "    has_our_name(meta, subject)\n        && !subject.uid.is_empty()\n        && (meta.is_owned_by(&subject.uid)\n            || name::owner_uid(&meta.labels) == Some(subject.uid.as_str()))"
         => "    has_our_name(meta, subject)";
     "leftovers-used-again", "builds on objects of an earlier machine", TRIPLE,
-        "*place > 0\n                        || had_machine\n                        || found.meta.is_deleting"
-        => "*place > 0";
+        "*place > 0\n                        || had_machine\n                        || found.meta.is_deleting\n                        || found\n                            .meta\n                            .owners\n                            .iter()\n                            .any(fivespot_capi::Owner::is_machine)"
+        => "*place > 0 && !found.kind.is_empty()";
     "old-machine-kept", "takes a Machine that is being deleted for one in service", SERVE,
         "Slot::Ours(machine) if machine.meta.is_deleting => await_old(case, machine),"
         => "Slot::Ours(machine) if false => await_old(case, machine),";
