@@ -21,7 +21,11 @@ pub(crate) use run::{Run, usable_message};
 /// The compiled rules of one schema node and of everything below it.
 #[derive(Debug)]
 pub(crate) struct Rules {
+    /// Which of the properties around it the node is; 0 if it is none.
+    at: usize,
     pub(crate) own: Vec<Rule>,
+    /// Whether any of them compares with the previous state.
+    use_old: bool,
     /// Whether there are rules about a value that no rule can see.
     pub(crate) unseen: bool,
     /// Whether rules cannot see such a value because of a part that has rules: those about
@@ -75,7 +79,11 @@ impl Rules {
         let properties: Entries<_> = node
             .properties
             .iter()
-            .filter_map(|(name, property)| Some((name.clone(), compile(property)?)))
+            .enumerate()
+            .filter_map(|(at, (name, property))| {
+                let rules = compile(property)?;
+                Some((name.clone(), Self { at, ..rules }))
+            })
             .collect();
         let unseen = !node.rules.is_empty() && own.is_empty();
         let is_untyped = |part: &Option<Self>| part.as_ref().is_some_and(|it| it.untyped);
@@ -86,6 +94,8 @@ impl Rules {
             && additional.is_none()
             && properties.is_empty();
         (!is_empty).then(|| Self {
+            at: 0,
+            use_old: own.iter().any(|rule| rule.uses_old),
             own,
             unseen,
             untyped,

@@ -12,6 +12,14 @@ pub trait Activation<'v> {
     /// The value of a declared variable. `None` is an error to whoever uses it.
     fn variable(&self, name: &str) -> Option<Result<Binding<'v>, RunError>>;
 
+    /// The value of a variable that is answered with [`Binding::Json`].
+    fn json(&self, name: &str) -> Option<&'v Json> {
+        match self.variable(name)? {
+            Ok(Binding::Json(json)) => Some(json),
+            _ => None,
+        }
+    }
+
     /// A field of a variable that was answered with [`Binding::Lazy`].
     ///
     /// An error hits only the expression that uses the field.

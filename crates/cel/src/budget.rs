@@ -73,6 +73,7 @@ impl Budget {
     }
 
     /// Adds to the running call.
+    #[inline]
     pub(crate) fn charge(&mut self, cost: u64) -> Result<(), RunError> {
         self.call = self.call.saturating_add(cost);
         if self.call > self.per_call {
@@ -83,14 +84,23 @@ impl Budget {
 
     /// Adds so many steps of 1 to the running call, and stops at the first that is one too
     /// many.
+    #[inline]
     pub(crate) fn charge_steps(&mut self, steps: u64) -> Result<(), RunError> {
         let sum = self.call.saturating_add(steps);
-        if steps > 0 && sum > self.per_call {
-            self.call = self.call.max(self.per_call).saturating_add(1);
-            return Err(RunError::CallLimit);
+        if sum > self.per_call {
+            return self.stop_within(steps);
         }
         self.call = sum;
         Ok(())
+    }
+
+    #[cold]
+    fn stop_within(&mut self, steps: u64) -> Result<(), RunError> {
+        if steps == 0 {
+            return Ok(());
+        }
+        self.call = self.call.max(self.per_call).saturating_add(1);
+        Err(RunError::CallLimit)
     }
 
     /// What the running call was charged so far.

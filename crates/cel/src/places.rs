@@ -112,7 +112,7 @@ pub(crate) enum Place<'v> {
     /// To JSON.
     At(&'v Json),
     /// To nothing: behind so many fields there was none, which a `?` allows.
-    Absent(u16),
+    Absent(u64),
     /// To an error, or to what is no JSON. It has to be followed each time.
     Elsewhere,
 }
@@ -124,9 +124,12 @@ impl<'v> Places<'v> {
     }
 
     /// Where the path of this number leads; of one that was numbered later nothing is kept.
+    #[inline]
     pub(crate) fn get(&self, path: Number) -> Place<'v> {
-        let known = self.known.get(usize::from(path));
-        known.map_or(Place::Elsewhere, Cell::get)
+        match self.known.get(usize::from(path)) {
+            Some(known) => known.get(),
+            None => Place::Elsewhere,
+        }
     }
 
     pub(crate) fn set(&self, path: Number, place: Place<'v>) {

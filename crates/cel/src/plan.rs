@@ -356,6 +356,7 @@ fn way(
     }
     Ok(match single(overloads) {
         Some("logical_not") if args.len() == 1 => Way::Not,
+        Some("optional_none") if args.is_empty() => Way::None,
         Some("optional_of") => Way::Some,
         Some("optional_hasValue") => Way::HasValue,
         Some("optional_value") => Way::Value,

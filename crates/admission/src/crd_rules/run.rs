@@ -202,7 +202,9 @@ impl Run {
             };
             self.place(rules, step);
         }
-        if let (Some(rules), Some(node)) = (property, place.node.property(name)) {
+        if let Some(rules) = property.filter(|rules| !rules.untyped)
+            && let Some(node) = place.node.properties.at(rules.at)
+        {
             let path = place.path.field(name);
             let step = Place {
                 node,
@@ -211,9 +213,7 @@ impl Run {
                 old,
                 before,
             };
-            if !rules.untyped {
-                self.place(rules, step);
-            }
+            self.place(rules, step);
         }
     }
 
@@ -230,7 +230,7 @@ impl Run {
             self.stop(place, OUT_OF_BUDGET);
             return;
         }
-        self.shows_old = rules.own.iter().any(|rule| rule.uses_old);
+        self.shows_old = rules.use_old;
         for rule in &rules.own {
             self.rule(rule, place);
             if self.stopped {

@@ -21,9 +21,14 @@ impl<T> Entries<T> {
             let found = self.sorted.binary_search_by_key(&Some(name), name_at);
             self.all.get(*self.sorted.get(found.ok()?)?)
         } else {
-            self.all.iter().find(|(known, _)| known == name)
+            self.all.iter().find(|(known, _)| is_same(known, name))
         };
         found.map(|(_, entry)| entry)
+    }
+
+    /// The entry of this place in the order.
+    pub(crate) fn at(&self, place: usize) -> Option<&T> {
+        self.all.get(place).map(|(_, entry)| entry)
     }
 
     pub(crate) fn contains_key(&self, name: &str) -> bool {
@@ -53,6 +58,14 @@ impl<T> Entries<T> {
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.all.iter_mut().map(|(_, entry)| entry)
     }
+}
+
+/// Whether two names are the same. Those of one length mostly end differently, which is told
+/// without looking at the rest.
+fn is_same(one: &str, other: &str) -> bool {
+    one.len() == other.len()
+        && one.as_bytes().last() == other.as_bytes().last()
+        && one == other
 }
 
 impl<T> Default for Entries<T> {

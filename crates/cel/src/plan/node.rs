@@ -226,6 +226,8 @@ pub(crate) struct Call {
 pub(crate) enum Way {
     /// By the overload that fits.
     Overload,
+    /// `optional.none()`
+    None,
     /// `optional.of(x)`
     Some,
     /// `x.hasValue()`

@@ -4,7 +4,6 @@ use serde_json::Value as Json;
 
 use super::Run;
 use super::maybe::Maybe;
-use crate::activation::Binding;
 use crate::places::{Number, Place, Places};
 use crate::plan::{Attribute, Key, Node, Qualifier, Root};
 use crate::value::{named, untyped};
@@ -69,7 +68,7 @@ impl<'v> Run<'_, 'v> {
     fn kept_json(&self, attribute: &'v Attribute) -> Option<(Option<&'v Json>, u64)> {
         match self.led(attribute)? {
             Place::At(json) => Some((Some(json), attribute.steps())),
-            Place::Absent(before) => Some((None, u64::from(before))),
+            Place::Absent(before) => Some((None, before)),
             Place::Unknown | Place::Elsewhere => None,
         }
     }
@@ -117,9 +116,9 @@ impl<'v> Run<'_, 'v> {
             _ => None,
         };
         let json = json.filter(|declared| matches!(declared.ty, Type::Dyn));
-        match json.and_then(|declared| self.activation.variable(&declared.name)) {
-            Some(Ok(Binding::Json(json))) => Place::At(json),
-            _ => Place::Elsewhere,
+        match json.and_then(|declared| self.activation.json(&declared.name)) {
+            Some(json) => Place::At(json),
+            None => Place::Elsewhere,
         }
     }
 }
@@ -137,9 +136,9 @@ fn step<'v>(
             _ => Place::Elsewhere,
         };
     };
-    match (named(fields, name), u16::try_from(before)) {
-        (Some(json), _) => Place::At(json),
-        (None, Ok(before)) if optional => Place::Absent(before),
-        _ => Place::Elsewhere,
+    match named(fields, name) {
+        Some(json) => Place::At(json),
+        None if optional => Place::Absent(before as u64),
+        None => Place::Elsewhere,
     }
 }

@@ -54,6 +54,10 @@ impl<'v> Run<'_, 'v> {
         match node {
             Node::Attribute(attribute) => self.attribute_or_none(attribute),
             Node::Call(call) => match (&call.way, &*call.args) {
+                (Way::None, _) => {
+                    self.budget.charge(call.formula.flat())?;
+                    Ok(Maybe::Absent)
+                }
                 (Way::Some, [value]) => self.some(call, value).map(Maybe::Present),
                 _ => self.call(call).map(Maybe::of),
             },

@@ -216,18 +216,31 @@ impl<'v> Run<'_, 'v> {
 
     /// `x.optMap(name, body).orValue(other)` with a body that is true or false.
     fn mapped_truth(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> Truth {
-        let before = self.budget.in_call();
-        let found = match self.kept_at(mapped.target) {
-            Some((found, steps)) if found.is_none() || mapped.is_optional() => {
-                let steps = steps + cost::SELECT + mapped.test.formula.flat();
-                if !self.pay_steps(steps) {
-                    return Truth::Failed;
+        let test = mapped.test.formula.flat();
+        match self.kept_at(mapped.target) {
+            Some((Some(json), steps)) if mapped.is_optional() => {
+                let steps = steps + cost::SELECT + test;
+                if self.pay_steps(steps) {
+                    self.body_truth(mapped, Ok(untyped(json)), steps)
+                } else {
+                    Truth::Failed
                 }
-                Ok(found.map_or(Maybe::Absent, |json| Maybe::Present(untyped(json))))
             }
-            _ => self.looked_into(mapped.test, mapped.target),
-        };
-        let value = match found {
+            Some((None, steps)) => {
+                if self.pay_steps(steps + cost::SELECT + test) {
+                    self.absent_truth(mapped.absent, second)
+                } else {
+                    Truth::Failed
+                }
+            }
+            _ => self.mapped_truth_anew(mapped, second),
+        }
+    }
+
+    #[inline(never)]
+    fn mapped_truth_anew(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> Truth {
+        let before = self.budget.in_call();
+        let value = match self.looked_into(mapped.test, mapped.target) {
             Ok(Maybe::Present(value)) => value.found(),
             Ok(Maybe::Absent) => return self.absent_truth(mapped.absent, second),
             Ok(Maybe::Plain(other)) => {
@@ -237,6 +250,17 @@ impl<'v> Run<'_, 'v> {
             Err(error) => return self.fail(error),
         };
         let cost = self.budget.in_call().saturating_sub(before);
+        self.body_truth(mapped, value, cost)
+    }
+
+    /// The body with a value that has yet to be paid for where it is read.
+    #[inline]
+    fn body_truth(
+        &mut self,
+        mapped: &Mapped<'v>,
+        value: Outcome<'v>,
+        cost: u64,
+    ) -> Truth {
         if let Some(place) = self.slots.get_mut(mapped.bind.slot) {
             *place = Slot::Set(value, cost);
         }
@@ -249,7 +273,17 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// What is instead of an optional value that is not there.
+    #[inline(never)]
     fn absent_truth(&mut self, absent: &'v Node, second: &'v Node) -> Truth {
+        if let Node::Call(call) = absent
+            && matches!(call.way, Way::None)
+        {
+            return if self.pay(call.formula.flat()) {
+                self.truth(second)
+            } else {
+                Truth::Failed
+            };
+        }
         let value = match self.inner(absent) {
             Ok(Maybe::Absent) => return self.truth(second),
             Ok(Maybe::Present(value)) => value.read_back().found(),

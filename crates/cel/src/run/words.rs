@@ -4,7 +4,6 @@ use serde_json::Value as Json;
 
 use super::Run;
 use super::fold::Slot;
-use crate::activation::Binding;
 use crate::library::no_such_overload;
 use crate::places::Place;
 use crate::plan::{Attribute, Node, Root};
@@ -83,10 +82,8 @@ impl<'v> Run<'_, 'v> {
             .declared
             .get(*variable)
             .filter(|_| qualifiers.is_empty())?;
-        match self.activation.variable(&declared.name)? {
-            Ok(Binding::Json(json)) => Some((json, &declared.ty)),
-            _ => None,
-        }
+        let json = self.activation.json(&declared.name)?;
+        Some((json, &declared.ty))
     }
 }
 
