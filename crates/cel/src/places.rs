@@ -27,6 +27,8 @@ struct Step {
     before: Option<Number>,
     name: Box<str>,
     optional: bool,
+    /// The paths that go one step further.
+    next: Vec<Number>,
 }
 
 /// The number of a path.
@@ -76,23 +78,30 @@ impl Paths {
         optional: bool,
     ) -> Option<Number> {
         let mut steps = self.0.steps.lock().unwrap_or_else(PoisonError::into_inner);
-        // A path is numbered behind the one before it.
-        let first = before.map_or(0, |before| usize::from(before) + 1);
-        let known = steps.iter().skip(first).position(|step| {
-            step.before == before && step.optional == optional && *step.name == *name
-        });
-        let at = known.map_or(steps.len(), |at| first + at);
-        if at == steps.len() {
-            if at == MOST_PATHS {
-                return None;
-            }
-            steps.push(Step {
-                before,
-                name: name.into(),
-                optional,
-            });
+        let is_same = |step: &Step| step.optional == optional && *step.name == *name;
+        let known = if let Some(before) = before {
+            let next = steps.get(usize::from(before)).map(|step| &*step.next);
+            let mut next = next.unwrap_or_default().iter().copied();
+            next.find(|at| steps.get(usize::from(*at)).is_some_and(is_same))
+        } else {
+            let mut all = steps.iter();
+            let at = all.position(|step| step.before.is_none() && is_same(step));
+            at.and_then(|at| Number::try_from(at).ok())
+        };
+        if known.is_some() || steps.len() == MOST_PATHS {
+            return known;
         }
-        Number::try_from(at).ok()
+        let new = Number::try_from(steps.len()).ok()?;
+        steps.push(Step {
+            before,
+            name: name.into(),
+            optional,
+            next: Vec::new(),
+        });
+        if let Some(before) = before.and_then(|at| steps.get_mut(usize::from(at))) {
+            before.next.push(new);
+        }
+        Some(new)
     }
 }
 

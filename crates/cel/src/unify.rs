@@ -26,6 +26,8 @@ struct Bound {
     others: OwnKeys<Arc<str>, Type>,
 }
 
+/// So many parameters nearly all expressions make do with.
+const FEW_PARAMETERS: usize = 12;
 /// Parameters of higher numbers are bound by their names.
 const MOST_NUMBERED: usize = 4_096;
 
@@ -54,6 +56,7 @@ impl Bound {
             };
         };
         if self.numbered.len() <= number {
+            self.numbered.reserve(FEW_PARAMETERS);
             self.numbered.resize(number + 1, None);
         }
         let place = self.numbered.get_mut(number)?;
