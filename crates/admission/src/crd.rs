@@ -355,6 +355,7 @@ impl ResourceRules {
         version: KubeVersion,
     ) -> Result<Self, Vec<FieldError>> {
         let schema = Structural::read(schema, &crate::field::Path::Root, version)?;
+        let schema = schema.with_checked_formats();
         let resource = root == SchemaRoot::Resource;
         let rules = Rules::of(schema.root(), resource, version.dialect_of_stored());
         Ok(Self {

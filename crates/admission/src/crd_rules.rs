@@ -59,6 +59,7 @@ impl Rules {
         }
         let place = Place {
             resource,
+            is_meta: false,
             times: Some(1),
         };
         Self::compile(root, place, dialect)
@@ -69,10 +70,16 @@ impl Rules {
         let within = estimate::times_within(node);
         let times = place.times.zip(within);
         let times = times.map(|(outer, inner)| outer.saturating_mul(inner));
-        let compile = |child: &Node| {
-            let resource = child.embedded;
-            Self::compile(child, Place { resource, times }, dialect)
+        let compile_as = |child: &Node, is_meta: bool| {
+            let place = Place {
+                resource: child.embedded,
+                is_meta,
+                times,
+            };
+            Self::compile(child, place, dialect)
         };
+        let compile = |child: &Node| compile_as(child, false);
+        let hides_meta = place.resource && !declared::declares_meta(node);
         let own = compile_own(node, place, dialect);
         let items = node.items.as_deref().and_then(compile);
         let additional = node.additional.schema().and_then(compile);
@@ -81,7 +88,8 @@ impl Rules {
             .iter()
             .enumerate()
             .filter_map(|(at, (name, property))| {
-                let rules = compile(property)?;
+                let is_meta = hides_meta && name == "metadata";
+                let rules = compile_as(property, is_meta)?;
                 Some((name.clone(), Self { at, ..rules }))
             })
             .collect();
@@ -124,6 +132,8 @@ fn has_rules(node: &Node) -> bool {
 #[derive(Clone, Copy)]
 struct Place {
     resource: bool,
+    /// Whether it is the `metadata` of a resource, of which rules see the names alone.
+    is_meta: bool,
     /// How often its values may be there; nothing if only the size of a request bounds it.
     times: Option<u64>,
 }
@@ -135,6 +145,11 @@ fn compile_own(node: &Node, place: Place, dialect: Dialect) -> Vec<Rule> {
     let seen = declared::of(node, place.resource).zip(bounds::of(node, place.resource));
     let Some((declared, value)) = seen else {
         return Vec::new();
+    };
+    let declared = if place.is_meta {
+        declared::meta()
+    } else {
+        declared
     };
     let declared = declared.with_names("selfType");
     let env = |old: Type| {

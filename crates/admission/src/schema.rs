@@ -80,25 +80,31 @@ impl Structural {
         let structural = Self::read(schema, &path, version)?;
         let errors = structural.structure_errors(&path);
         if errors.is_empty() {
-            Ok(structural)
+            Ok(structural.with_checked_formats())
         } else {
             Err(errors)
         }
     }
 
-    /// Reads a schema that may not be structural yet.
+    /// Reads a schema that may not be structural yet, with every format: a default is held
+    /// against those too that are ignored later.
     pub(crate) fn read(
         schema: &Value,
         path: &Path<'_>,
         version: KubeVersion,
     ) -> Result<Self, Vec<FieldError>> {
         let mut reader = Reader::new();
-        let mut root = reader.node(schema, path);
+        let root = reader.node(schema, path);
         if !reader.errors.is_empty() {
             return Err(reader.errors);
         }
-        strip_formats(&mut root, version);
         Ok(Self { root, version })
+    }
+
+    /// The same without the formats that the version does not check in objects.
+    pub(crate) fn with_checked_formats(mut self) -> Self {
+        strip_formats(&mut self.root, self.version);
+        self
     }
 
     /// A schema that knows no fields.

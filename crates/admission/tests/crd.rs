@@ -541,6 +541,42 @@ fn a_default_of_an_integer_or_text_may_be_anything_as_in_kubernetes() {
 }
 
 #[test]
+fn rules_at_the_metadata_of_an_embedded_resource_see_its_names_alone() {
+    let with = |rule: &str| {
+        let metadata = json!({
+            "type": "object",
+            "properties": {"owner": {"type": "string", "maxLength": 9}},
+            "x-kubernetes-validations": [{"rule": rule}],
+        });
+        let embedded = json!({
+            "type": "object",
+            "x-kubernetes-embedded-resource": true,
+            "properties": {"metadata": metadata},
+        });
+        definition(json!({"type": "object", "properties": {
+            "parts": {"type": "object", "maxProperties": 2, "additionalProperties": embedded},
+        }}))
+    };
+    let said = refused(with("has(self.owner)"));
+    assert!(said.contains("undefined field 'owner'"), "{said}");
+    let by_name = with("self.name != ''");
+    assert!(Crd::compile(&by_name, KubeVersion::default()).is_ok());
+}
+
+#[test]
+fn a_default_is_held_against_formats_that_objects_are_not() {
+    let with = |format: &str, default: Value| {
+        definition(json!({"type": "object", "properties": {
+            "a": {"type": "string", "format": format, "default": default},
+        }}))
+    };
+    // A format says that lists are its own business, and then nobody looks at them.
+    assert!(Crd::compile(&with("int32", json!(["a"])), KubeVersion::default()).is_ok());
+    let said = refused(with("float", json!(5)));
+    assert!(said.contains("must be of type float: \"int64\""), "{said}");
+}
+
+#[test]
 fn the_type_of_a_result_counts_before_whether_it_can_be_computed() {
     let rule = |rule: Value| {
         refused(definition(

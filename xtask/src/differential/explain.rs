@@ -52,11 +52,9 @@ const MATTERS: &[Matter] = &[
         },
     },
     Matter {
-        what: "a default of another type than its format is for",
-        why: "Kubernetes names the format, such as `float` of an integer, the engine the type",
-        fits: |theirs, ours| {
-            theirs.contains(".default") && ours.contains("must be of type")
-        },
+        what: "the metadata of a default of an embedded resource",
+        why: "Kubernetes tells what of it cannot be read, and looks no further",
+        fits: |theirs, _| theirs.contains("json: cannot unmarshal"),
     },
     Matter {
         what: "where an error of a macro is told",

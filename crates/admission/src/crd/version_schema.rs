@@ -49,7 +49,7 @@ pub(super) fn compile(
     let usable = rules.as_ref().filter(|_| errors.is_empty());
     errors.extend(open_api::check(structural.root(), usable, &path));
     Compiled {
-        schema: structural,
+        schema: structural.with_checked_formats(),
         rules,
         errors,
     }

@@ -69,12 +69,17 @@ fn object(node: &Node, resource: bool) -> Type {
         .filter_map(|(name, property)| Some((name.as_str().into(), part(property)?)))
         .collect();
     if resource {
-        let names = [("name", Type::String), ("generateName", Type::String)];
         fields.push(("apiVersion".into(), Type::String));
         fields.push(("kind".into(), Type::String));
-        fields.push(("metadata".into(), Type::object(ObjectType::new(names))));
+        fields.push(("metadata".into(), meta()));
     }
     Type::object(ObjectType::new(fields))
+}
+
+/// The type of `metadata` in a resource, also where its schema says more of it.
+pub(super) fn meta() -> Type {
+    let names = [("name", Type::String), ("generateName", Type::String)];
+    Type::object(ObjectType::new(names))
 }
 
 pub(super) fn is_meta(name: &str) -> bool {
