@@ -16,7 +16,7 @@ use crate::schema::node::{Node, RuleSource};
 
 pub(crate) use estimate::Estimate;
 pub use estimate::RuleCost;
-pub(crate) use run::{Run, usable_message};
+pub(crate) use run::{Run, has_lines, usable_message};
 
 /// The compiled rules of one schema node and of everything below it.
 #[derive(Debug)]
@@ -142,14 +142,14 @@ fn compile_own(node: &Node, place: Place, dialect: Dialect) -> Vec<Rule> {
     if node.rules.is_empty() {
         return Vec::new();
     }
-    let seen = declared::of(node, place.resource).zip(bounds::of(node, place.resource));
+    let declared = if place.is_meta {
+        Some(declared::meta())
+    } else {
+        declared::of(node, place.resource)
+    };
+    let seen = declared.zip(bounds::of(node, place.resource));
     let Some((declared, value)) = seen else {
         return Vec::new();
-    };
-    let declared = if place.is_meta {
-        declared::meta()
-    } else {
-        declared
     };
     let declared = declared.with_names("selfType");
     let env = |old: Type| {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::budget::Spent;
-use crate::crd_rules::{Rule, field_path};
+use crate::crd_rules::{Rule, field_path, has_lines};
 use crate::field::Path;
 use crate::schema::node::{Node, RuleSource};
 use crate::{FieldError, quote};
@@ -17,10 +17,6 @@ const REASONS: [&str; 4] = [
 
 /// What can be said about a rule without compiling it.
 pub(super) fn words(source: &RuleSource, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let has_lines = |text: &str| {
-        let bytes = text.as_bytes();
-        bytes.contains(&b'\n') || bytes.contains(&b'\r')
-    };
     let message = source.message.trim();
     let given = |text: &str| Value::from(text);
     if source.rule.trim().is_empty() {

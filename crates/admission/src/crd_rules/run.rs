@@ -414,6 +414,12 @@ fn run_message(
     }
 }
 
+/// Whether a text goes on in another line.
+pub(crate) fn has_lines(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.contains(&b'\n') || bytes.contains(&b'\r')
+}
+
 /// A message without surrounding space, unless it is empty, too long or of several lines.
 pub(crate) fn usable_message(text: &str) -> Option<String> {
     let text = text.trim();

@@ -3,7 +3,7 @@
 use fivespot_cel::{Budget, Program, RunError, Value};
 use serde_json::Value as Json;
 
-use super::definition::{Expression, Policy, Validation};
+use super::definition::{Expression, Policy};
 use super::expression::Compiled;
 use super::scope::{Inputs, Scope};
 use crate::crd_rules::usable_message;
@@ -133,21 +133,14 @@ impl Policy {
     ) -> Result<Vec<(usize, Verdict)>, String> {
         let mut verdicts = Vec::new();
         for (at, validation) in self.validations.iter().enumerate() {
-            let Validation {
-                compiled, source, ..
-            } = validation;
-            let holds = match compiled {
-                Ok(program) => program.holds(scope, budget),
-                Err(why) => {
-                    verdicts.push((at, Err(uncompiled(why))));
-                    continue;
-                }
-            };
-            match settled(holds, (source, scope), budget) {
-                Ok(Ok(true)) => {}
-                Ok(Ok(false)) => verdicts.push((at, Ok(()))),
-                Ok(Err(why)) => verdicts.push((at, Err(why))),
-                Err(Stopped) => return Err(OUT_OF_BUDGET.to_owned()),
+            let named = (&validation.compiled, &*validation.source);
+            let holds = settle(named, scope, budget, |program, budget| {
+                program.holds(scope, budget)
+            });
+            match holds.map_err(|Stopped| OUT_OF_BUDGET.to_owned())? {
+                Ok(true) => {}
+                Ok(false) => verdicts.push((at, Ok(()))),
+                Err(why) => verdicts.push((at, Err(why))),
             }
         }
         Ok(verdicts)
@@ -285,25 +278,24 @@ fn run<'v>(
     scope: &Scope<'v>,
     budget: &mut Budget,
 ) -> Result<Result<Value<'v>, String>, Stopped> {
-    let program: &'v Program = match compiled {
-        Ok(program) => program,
-        Err(why) => return Ok(Err(uncompiled(why))),
-    };
-    let result = program.run(scope, budget);
-    settled(result, (source, scope), budget)
+    settle((compiled, source), scope, budget, |program, budget| {
+        program.run(scope, budget)
+    })
 }
 
-fn uncompiled(why: &str) -> String {
-    format!("compilation error: {why}")
-}
-
-/// What has become of an expression, once all is paid for.
+/// Runs an expression as `start` does, and pays for all of it.
 #[inline]
-fn settled<T>(
-    result: Result<T, RunError>,
-    (source, scope): (&str, &Scope<'_>),
+fn settle<'v, T>(
+    (compiled, source): (&'v Compiled, &str),
+    scope: &Scope<'v>,
     budget: &mut Budget,
+    start: impl FnOnce(&'v Program, &mut Budget) -> Result<T, RunError>,
 ) -> Result<Result<T, String>, Stopped> {
+    let program = match compiled {
+        Ok(program) => program,
+        Err(why) => return Ok(Err(format!("compilation error: {why}"))),
+    };
+    let result = start(program, budget);
     // Composed variables that were computed on the way are paid for here.
     budget.take(scope.cost.take()).map_err(|_| Stopped)?;
     match result {

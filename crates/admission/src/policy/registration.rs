@@ -7,6 +7,7 @@ use super::expression::{Compiled, Environments, Wanted};
 use super::fields::Fields;
 use super::matching::Matching;
 use super::world::ParamKind;
+use crate::crd_rules::has_lines;
 use crate::field::Path;
 use crate::{FieldError, name};
 
@@ -277,7 +278,7 @@ impl Reader<'_, '_> {
         let trimmed = message.trim();
         let detail = if !message.is_empty() && trimmed.is_empty() {
             "must be non-empty if specified"
-        } else if trimmed.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        } else if has_lines(trimmed) {
             "must not contain line breaks"
         } else {
             return trimmed.to_owned();

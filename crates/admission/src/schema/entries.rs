@@ -44,7 +44,7 @@ impl<T> Entries<T> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &T)> {
-        self.all.iter().map(|(name, entry)| (name, entry))
+        self.into_iter()
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &String> {

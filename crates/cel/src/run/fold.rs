@@ -32,17 +32,10 @@ struct SoFar<'v> {
     said: &'v Node,
     /// What makes looking further idle.
     decisive: Truth,
+    /// Failed only by what ends the run.
     truth: Truth,
     /// The first error, which counts if nothing decides.
     error: Option<RunError>,
-}
-
-/// Why no further item is looked at.
-#[derive(PartialEq, Eq)]
-enum Ended {
-    Decided,
-    /// By what ends the run.
-    Failed,
 }
 
 impl<'v> Run<'_, 'v> {
@@ -130,33 +123,11 @@ impl<'v> Run<'_, 'v> {
             truth: Truth::of(!decided_by),
             error: None,
         };
-        let var = fold.var;
-        let gone_through = match (range, fold.var2) {
-            (Value::List(list), None) => {
-                let mut items = list.iter();
-                items.try_for_each(|item| self.item(&mut so_far, [(var, item)]))
-            }
-            (Value::List(list), Some(var2)) => {
-                let mut items = list.iter().enumerate();
-                items.try_for_each(|(at, item)| {
-                    let at = Value::Int(i64::try_from(at).unwrap_or(i64::MAX));
-                    self.item(&mut so_far, [(var, Ok(at)), (var2, item)])
-                })
-            }
-            (Value::Map(map), None) => {
-                let mut keys = map.keys().into_iter();
-                keys.try_for_each(|key| self.item(&mut so_far, [(var, Ok(key))]))
-            }
-            (Value::Map(map), Some(var2)) => {
-                let mut keys = map.keys().into_iter();
-                keys.try_for_each(|key| {
-                    let value = map.get(&key).unwrap_or_else(no_such_overload);
-                    self.item(&mut so_far, [(var2, value), (var, Ok(key))])
-                })
-            }
-            (other, var2) => return self.fail(cannot_be_folded(&other, var2.is_some())),
-        };
-        if gone_through == Err(Ended::Failed) || !self.pay_steps(SELECT) {
+        let gone_through = self.each(fold, range, |run| run.item(&mut so_far));
+        if let Err(error) = gone_through {
+            return self.fail(error);
+        }
+        if so_far.truth == Truth::Failed || !self.pay_steps(SELECT) {
             return Truth::Failed;
         }
         match so_far.error {
@@ -165,24 +136,60 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// What is so of one more item.
-    fn item<const VARIABLES: usize>(
+    /// Gives the variables one item after the other, as long as `turn` says to go on.
+    fn each(
         &mut self,
-        so_far: &mut SoFar<'v>,
-        variables: [(usize, Outcome<'v>); VARIABLES],
-    ) -> Result<(), Ended> {
-        for (slot, value) in variables {
-            self.set(slot, value);
+        fold: &'v FoldNode,
+        range: Value<'v>,
+        mut turn: impl FnMut(&mut Self) -> bool,
+    ) -> Result<(), RunError> {
+        match (range, fold.var2) {
+            (Value::List(list), None) => {
+                for item in list.iter() {
+                    self.set(fold.var, item);
+                    if !turn(self) {
+                        break;
+                    }
+                }
+            }
+            (Value::List(list), Some(var2)) => {
+                for (index, item) in list.iter().enumerate() {
+                    let index = i64::try_from(index).unwrap_or(i64::MAX);
+                    self.set(fold.var, Ok(Value::Int(index)));
+                    self.set(var2, item);
+                    if !turn(self) {
+                        break;
+                    }
+                }
+            }
+            (Value::Map(map), var2) => {
+                for key in map.keys() {
+                    if let Some(var2) = var2 {
+                        self.set(var2, map.get(&key).unwrap_or_else(no_such_overload));
+                    }
+                    self.set(fold.var, Ok(key));
+                    if !turn(self) {
+                        break;
+                    }
+                }
+            }
+            (other, var2) => return Err(cannot_be_folded(&other, var2.is_some())),
         }
+        Ok(())
+    }
+
+    /// What is so of one more item; whether to go on.
+    fn item(&mut self, so_far: &mut SoFar<'v>) -> bool {
         let is_decided = so_far.truth == so_far.decisive;
         // The condition: of `exists` it also has a `!`.
         let condition = SELECT + 1 + u64::from(so_far.decisive == Truth::Yes);
         let step = if is_decided { 0 } else { SELECT };
         if !self.pay_steps(condition + step) {
-            return Err(Ended::Failed);
+            so_far.truth = Truth::Failed;
+            return false;
         }
         if is_decided {
-            return Err(Ended::Decided);
+            return false;
         }
         let truth = self.truth(so_far.said);
         if truth == so_far.decisive {
@@ -190,12 +197,13 @@ impl<'v> Run<'_, 'v> {
             so_far.error = None;
         } else if matches!(truth, Truth::Other | Truth::Failed) {
             if !self.goes_on(truth) {
-                return Err(Ended::Failed);
+                so_far.truth = Truth::Failed;
+                return false;
             }
             let error = self.error();
             so_far.error.get_or_insert(error);
         }
-        Ok(())
+        true
     }
 
     #[inline(never)]
@@ -208,38 +216,14 @@ impl<'v> Run<'_, 'v> {
         if let Some(place) = self.slots.get_mut(fold.accu) {
             *place = Slot::Pending(&fold.init);
         }
-        match (range, fold.var2) {
-            (Value::List(list), None) => {
-                for item in list.iter() {
-                    self.set(fold.var, item);
-                    if !self.turn(fold)? {
-                        break;
-                    }
-                }
-            }
-            (Value::List(list), Some(var2)) => {
-                for (index, item) in list.iter().enumerate() {
-                    let index = i64::try_from(index).unwrap_or(i64::MAX);
-                    self.set(fold.var, Ok(Value::Int(index)));
-                    self.set(var2, item);
-                    if !self.turn(fold)? {
-                        break;
-                    }
-                }
-            }
-            (Value::Map(map), var2) => {
-                for key in map.keys() {
-                    if let Some(var2) = var2 {
-                        self.set(var2, map.get(&key).unwrap_or_else(no_such_overload));
-                    }
-                    self.set(fold.var, Ok(key));
-                    if !self.turn(fold)? {
-                        break;
-                    }
-                }
-            }
-            (other, var2) => return Err(cannot_be_folded(&other, var2.is_some())),
-        }
+        let mut ended = Ok(());
+        self.each(fold, range, |run| {
+            run.turn(fold).unwrap_or_else(|error| {
+                ended = Err(error);
+                false
+            })
+        })?;
+        ended?;
         self.eval(&fold.result)
     }
 

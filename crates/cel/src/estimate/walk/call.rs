@@ -84,12 +84,18 @@ impl<'t> Walk<'t> {
         own
     }
 
+    /// The cost of an operand of which the size is noted, too.
+    fn cost_and_size(&mut self, arg: &'t Expr) -> Range {
+        let cost = self.cost(arg);
+        self.size(arg);
+        cost
+    }
+
     /// `&&` and `||` cost at least their first side.
     fn logical(&mut self, expr: &Expr, args: &'t [Expr]) -> Range {
         let (mut first, mut all) = (None, Range::ZERO);
         for arg in args {
-            let cost = self.cost(arg);
-            self.size(arg);
+            let cost = self.cost_and_size(arg);
             first = first.or(Some(cost));
             all = all.plus(cost);
         }
@@ -104,11 +110,8 @@ impl<'t> Walk<'t> {
         let [condition, yes, no] = args else {
             return Range::ZERO;
         };
-        let [condition, yes_cost, no_cost] = [condition, yes, no].map(|arg| {
-            let cost = self.cost(arg);
-            self.size(arg);
-            cost
-        });
+        let [condition, yes_cost, no_cost] =
+            [condition, yes, no].map(|arg| self.cost_and_size(arg));
         let size = self.size_or_unknown(yes).or(self.size_or_unknown(no));
         if let (Some(yes), Some(no)) = (self.entry(yes), self.entry(no)) {
             self.set_entry(expr, yes.or(no));
