@@ -1,7 +1,8 @@
-//! Which status writes merely repeat what Cluster API and the workload cluster report.
+//! What each write of a status changed, and which of them merely repeat what Cluster API and the
+//! workload cluster report.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::Rc;
 
@@ -16,10 +17,13 @@ use crate::world::Failure;
 /// The conditions that repeat what others report.
 const REPEATED: [&str; 2] = ["MachineReady", "NodeAccess"];
 
+/// How many writes of a status changed the same things, by what they changed.
+pub(crate) type Changes = BTreeMap<String, usize>;
+
 /// Follows the ScheduledMachines of a namespace, and counts. To be used within a
 /// [`LocalSet`].
 pub(crate) struct News {
-    count: Rc<Cell<usize>>,
+    changes: Rc<RefCell<Changes>>,
     following: AbortHandle,
 }
 
@@ -32,7 +36,7 @@ impl Drop for News {
 impl News {
     /// Begins to follow, before there is anything to be seen.
     pub(crate) fn follow(stage: &Stage) -> Self {
-        let count = Rc::new(Cell::new(0));
+        let changes = Rc::new(RefCell::new(Changes::new()));
         let resource = ApiResource {
             group: "5spot.finos.org".to_owned(),
             version: "v1alpha1".to_owned(),
@@ -42,22 +46,31 @@ impl News {
         };
         let api =
             Api::namespaced_with(stage.client().clone(), stage.namespace(), &resource);
-        let counted = count.clone();
+        let counted = changes.clone();
         let task = tokio::task::spawn_local(async move {
             let (known, version) = (RefCell::default(), RefCell::new("0".to_owned()));
             // The server ends a watch after some minutes; it goes on where it was.
             while watch(&api, (&known, &version), &counted).await.is_ok() {}
         });
         Self {
-            count,
+            changes,
             following: task.abort_handle(),
         }
     }
 
-    /// How many there have been.
-    pub(crate) fn count(&self) -> usize {
-        self.count.get()
+    /// The writes since this was asked last.
+    pub(crate) fn take(&self) -> Changes {
+        self.changes.take()
     }
+}
+
+/// How many of the writes merely repeat what others report.
+pub(crate) fn repeating(changes: &Changes) -> usize {
+    let those = changes.iter().filter(|(what, _)| {
+        what.split(", ")
+            .all(|of| REPEATED.contains(&of.trim_end_matches(" in words")))
+    });
+    those.map(|(_, count)| count).sum()
 }
 
 /// Runs what follows in the background as well.
@@ -70,7 +83,7 @@ type Statuses = RefCell<BTreeMap<String, Value>>;
 async fn watch(
     api: &Api<DynamicObject>,
     (known, version): (&Statuses, &RefCell<String>),
-    count: &Cell<usize>,
+    counted: &RefCell<Changes>,
 ) -> Result<(), Failure> {
     let from = version.borrow().clone();
     let events = api.watch(&WatchParams::default(), &from).await?;
@@ -85,28 +98,57 @@ async fn watch(
         let name = meta.name.unwrap_or_default();
         let mut known = known.borrow_mut();
         if let Some(before) = known.get(&name)
-            && is_news(before, &status)
+            && let Some(what) = changed(before, &status)
         {
-            count.set(count.get() + 1);
+            *counted.borrow_mut().entry(what).or_default() += 1;
         }
         known.insert(name, status);
     }
     Ok(())
 }
 
-/// Whether two statuses differ, and in nothing but what others report.
-fn is_news(before: &Value, after: &Value) -> bool {
-    before != after && own_words(before.clone()) == own_words(after.clone())
+/// What is different between two statuses; none if nothing is. Of a change of phase the rest
+/// follows.
+fn changed(before: &Value, after: &Value) -> Option<String> {
+    let phase = |status: &Value| status["phase"].as_str().unwrap_or("none").to_owned();
+    let (was, is) = (phase(before), phase(after));
+    if was != is {
+        return Some(format!("phase {was} to {is}"));
+    }
+    let mut what: Vec<String> = names(before, after)
+        .into_iter()
+        .filter(|name| name != "conditions" && before[name] != after[name])
+        .collect();
+    let (old, new) = (conditions(before), conditions(after));
+    let kinds: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    for kind in kinds {
+        let state = |all: &BTreeMap<String, Value>| {
+            let of = all.get(kind).cloned().unwrap_or_default();
+            (of["status"].clone(), of["reason"].clone())
+        };
+        if state(&old) != state(&new) {
+            what.push(kind.clone());
+        } else if old.get(kind) != new.get(kind) {
+            what.push(format!("{kind} in words"));
+        }
+    }
+    (!what.is_empty()).then(|| what.join(", "))
 }
 
-fn own_words(mut status: Value) -> Value {
-    if let Some(all) = status["conditions"].as_array_mut() {
-        all.retain(|condition| {
-            let kind = condition["type"].as_str().unwrap_or_default();
-            !REPEATED.contains(&kind)
-        });
-    }
-    status
+fn names(before: &Value, after: &Value) -> BTreeSet<String> {
+    let fields = [before, after].into_iter().filter_map(Value::as_object);
+    fields.flat_map(|of| of.keys().cloned()).collect()
+}
+
+fn conditions(status: &Value) -> BTreeMap<String, Value> {
+    let all = status["conditions"].as_array().into_iter().flatten();
+    all.map(|of| {
+        (
+            of["type"].as_str().unwrap_or_default().to_owned(),
+            of.clone(),
+        )
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -115,16 +157,47 @@ mod tests {
 
     use super::*;
 
+    fn status(phase: &str, node: &str, ready: [&str; 2]) -> Value {
+        let [reason, message] = ready;
+        json!({"phase": phase, "nodeRef": {"name": node}, "conditions": [
+            {"type": "Ready", "reason": phase},
+            {"type": "MachineReady", "reason": reason, "message": message},
+        ]})
+    }
+
     #[test]
-    fn what_repeats_others_is_news_and_a_phase_is_none() {
-        let status = |phase: &str, ready: &str| {
-            json!({"phase": phase, "conditions": [
-                {"type": "Ready", "reason": phase}, {"type": "MachineReady", "reason": ready},
-            ]})
-        };
-        let before = status("Pending", "a");
-        assert!(is_news(&before, &status("Pending", "b")));
-        assert!(!is_news(&before, &status("Active", "b")));
-        assert!(!is_news(&before, &before));
+    fn a_write_is_known_by_what_it_changed() {
+        let before = status("Pending", "a", ["x", "1"]);
+        let rows = [
+            (status("Pending", "a", ["x", "1"]), None),
+            (status("Pending", "a", ["y", "2"]), Some("MachineReady")),
+            (
+                status("Pending", "a", ["x", "2"]),
+                Some("MachineReady in words"),
+            ),
+            (
+                status("Pending", "b", ["y", "1"]),
+                Some("nodeRef, MachineReady"),
+            ),
+            (
+                status("Active", "b", ["y", "1"]),
+                Some("phase Pending to Active"),
+            ),
+        ];
+        for (after, expected) in rows {
+            assert_eq!(changed(&before, &after).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn what_repeats_others_alone_is_counted_as_such() {
+        let changes = [
+            ("MachineReady", 1),
+            ("MachineReady in words, NodeAccess", 2),
+            ("nodeRef, NodeAccess", 4),
+            ("phase Pending to Active", 8),
+        ];
+        let changes = changes.map(|(what, count)| (what.to_owned(), count)).into();
+        assert_eq!(repeating(&changes), 3);
     }
 }

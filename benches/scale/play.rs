@@ -101,6 +101,7 @@ impl Play<'_> {
     /// machines, of a hundred 99, all.
     async fn open(&mut self, window: Window) -> Result<[f64; 3], Failure> {
         let mut at = self.log.length()?;
+        self.news.take();
         let opened = self.world.turn(self.edge, window.opens, true).await?;
         eprintln!("open");
         let mut entries = Vec::new();
@@ -123,12 +124,12 @@ impl Play<'_> {
 
     /// Until all serve, and then until all are gone, and idle.
     async fn rest_of_a_cycle(&mut self, window: Window) -> Result<(), Failure> {
-        let opening = self.news.count();
         let from = self.log.length()?;
         self.world.settle("Active", self.seconds()).await?;
         self.quiet().await?;
         self.report.opening.add(&Span::of(&self.log.since(from)?));
         self.report.open = Some(self.operator.taken()?);
+        self.report.told_opening = self.news.take();
 
         let from = self.log.length()?;
         self.world.turn(self.edge, window.closes, false).await?;
@@ -137,7 +138,8 @@ impl Play<'_> {
         self.quiet().await?;
         self.report.closing = Span::of(&self.log.since(from)?);
         self.report.closed = Some(self.operator.taken()?);
-        self.report.news = self.news.count().saturating_sub(opening);
+        self.report.told_closing = self.news.take();
+        self.report.count_news();
 
         eprintln!("idle");
         let from = self.log.length()?;

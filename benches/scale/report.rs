@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use serde::Serialize;
 
 use crate::Args;
+use crate::news::{self, Changes};
 use crate::operator::Taken;
 use crate::span::Span;
 
@@ -31,9 +32,13 @@ pub(crate) struct Report {
     pub(crate) opening: Span,
     /// From the closing edge until all are gone.
     pub(crate) closing: Span,
+    /// What the status writes of the opening changed.
+    pub(crate) told_opening: Changes,
+    /// The same of the closing.
+    pub(crate) told_closing: Changes,
     /// How many status writes of both merely repeat what Cluster API and the workload cluster
     /// report.
-    pub(crate) news: usize,
+    news: usize,
     /// While nothing happens.
     pub(crate) idle: Span,
     idle_minutes: u32,
@@ -72,6 +77,8 @@ impl Report {
             lateness_seconds: [0.0; 3],
             again_seconds: None,
             created: 0,
+            told_opening: Changes::new(),
+            told_closing: Changes::new(),
             news: 0,
             opening: Span::default(),
             closing: Span::default(),
@@ -85,6 +92,12 @@ impl Report {
             open: None,
             closed: None,
         }
+    }
+
+    /// Counts which of the status writes merely repeat others' reports.
+    pub(crate) fn count_news(&mut self) {
+        let told = [&self.told_opening, &self.told_closing];
+        self.news = told.into_iter().map(news::repeating).sum();
     }
 
     fn each(&self, count: usize) -> f64 {
@@ -129,10 +142,17 @@ impl fmt::Display for Report {
                 )?;
             }
         }
-        for (what, span) in [("open", &self.opening), ("close", &self.closing)] {
+        for (what, span, told) in [
+            ("open", &self.opening, &self.told_opening),
+            ("close", &self.closing, &self.told_closing),
+        ] {
             writeln!(f, "\nto {what}, per machine")?;
             for (kind, count) in span.kinds() {
                 writeln!(f, "  {kind:<44} {:>8.2}", self.each(count))?;
+            }
+            writeln!(f, "  what the writes of the status changed")?;
+            for (what, count) in told {
+                writeln!(f, "    {what:<42} {:>8.2}", self.each(*count))?;
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! What an operator asked in a span of the audit log.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use benches::Entry;
 use jiff::Timestamp;
@@ -11,7 +12,8 @@ use crate::operator::USER;
 /// Requests of the operator, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Span {
-    /// How often, by verb and resource.
+    /// How often, by verb and resource, and by the code of the answer where that tells of no
+    /// success.
     requests: BTreeMap<String, usize>,
     /// How many were answered with 429.
     refused: usize,
@@ -26,7 +28,10 @@ impl Span {
                 "" => String::new(),
                 subresource => format!("/{subresource}"),
             };
-            let kind = format!("{} {}{of}", entry.verb, entry.resource);
+            let mut kind = format!("{} {}{of}", entry.verb, entry.resource);
+            if entry.code >= 300 {
+                let _ = write!(kind, " ({})", entry.code);
+            }
             *span.requests.entry(kind).or_default() += 1;
             span.refused += usize::from(entry.code == 429);
         }
@@ -53,19 +58,22 @@ impl Span {
 
     /// Those that are neither a watch nor about a Lease.
     pub(crate) fn beyond_idling(&self) -> usize {
-        let those = self.requests.iter().filter(|(kind, _)| {
-            !kind.starts_with("watch ") && !kind.ends_with(" leases")
-        });
+        let those = self
+            .requests
+            .iter()
+            .filter(|(kind, _)| !kind.starts_with("watch ") && !kind.contains(" leases"));
         those.map(|(_, count)| count).sum()
     }
 
-    /// Those that changed something, Events and Leases aside.
+    /// Those that changed something, Events and Leases aside. A write that was refused is none.
     pub(crate) fn writes(&self) -> usize {
         let those = self.requests.iter().filter(|(kind, _)| {
             let is_read = ["get ", "list ", "watch "]
                 .iter()
                 .any(|verb| kind.starts_with(verb));
-            !is_read && !kind.ends_with(" events") && !kind.ends_with(" leases")
+            let is_refused = kind.ends_with(')');
+            let is_aside = kind.ends_with(" events") || kind.ends_with(" leases");
+            !is_read && !is_refused && !is_aside
         });
         those.map(|(_, count)| count).sum()
     }
@@ -123,12 +131,15 @@ mod tests {
     }
 
     #[test]
-    fn events_and_leases_are_no_writes_and_others_requests_are_not_counted() {
+    fn events_leases_and_what_is_refused_are_no_writes_and_others_requests_do_not_count()
+    {
         let entries = [
             entry(USER, "create", "machines", 201),
             entry(USER, "create", "events", 201),
             entry(USER, "update", "leases", 200),
             entry(USER, "get", "machines", 429),
+            entry(USER, "patch", "machines", 409),
+            entry(USER, "update", "leases", 409),
             entry("capi", "patch", "machines", 200),
         ];
         let span = Span::of(&entries);
@@ -138,7 +149,7 @@ mod tests {
             span.refused(),
             span.beyond_idling(),
         );
-        assert_eq!(counts, (4, 1, 1, 3));
+        assert_eq!(counts, (6, 1, 1, 4));
     }
 
     #[test]
