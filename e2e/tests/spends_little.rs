@@ -1,7 +1,13 @@
 //! A machine's day costs the API server few requests: what is merely told comes from watches,
 //! and everything is read anew only before something begins or ends.
 
-use fivespot_testkit::{AuditEvent, Cluster, instant, scheduled_machine};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use fivespot_testkit::{
+    Asked, AuditEvent, Cluster, Delivery, Fate, Proxy, instant, pod, scheduled_machine,
+};
 use jiff::SignedDuration;
 use serde_json::Value;
 
@@ -13,6 +19,8 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("counts every read of a whole day"),
     promise!(a_day_costs_at_most_thirteen_writes_beside_what_cluster_api_reports)
         .on_embedded_alone("counts every write of a whole day"),
+    promise!(a_day_in_a_crowd_of_which_all_news_comes_late_costs_no_more)
+        .on_embedded_alone("holds up every event on the operator's clock"),
 ];
 
 async fn everything_is_read_anew_five_times_a_day() {
@@ -37,10 +45,13 @@ async fn everything_is_read_anew_five_times_a_day() {
     assert!(reads.len() <= 5 * 6 + 2, "{reads:#?}");
 }
 
-/// A status without what only repeats Cluster API's word about the Machine.
+/// A status without what only repeats others' words: those of Cluster API about the Machine, and
+/// whether the workload cluster answers.
 fn own_words(mut status: Value) -> Value {
     if let Some(all) = status["conditions"].as_array_mut() {
-        all.retain(|condition| condition["type"] != "MachineReady");
+        all.retain(|condition| {
+            condition["type"] != "MachineReady" && condition["type"] != "NodeAccess"
+        });
     }
     status
 }
@@ -77,4 +88,106 @@ async fn a_day_costs_at_most_thirteen_writes_beside_what_cluster_api_reports() {
     assert!(on_node <= 3, "{writes:#?}");
     let others = writes.len() - events - on_node;
     assert!(others <= 13 + reports, "{reports}: {writes:#?}");
+}
+
+/// A way to a busy server: each event of a watch takes so long that, of many machines, hardly any
+/// two steps of one are seen together. Keeps what is written in the management cluster, Events
+/// aside: the name, and what a status is changed by.
+#[derive(Default)]
+struct Busy {
+    writes: Mutex<Vec<(String, Option<Value>)>>,
+}
+
+impl Proxy for Busy {
+    fn request<'a>(
+        &'a self,
+        _: &'a Asked,
+    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
+        Box::pin(std::future::ready(Fate::Pass))
+    }
+
+    fn served<'a>(
+        &'a self,
+        asked: &'a Asked,
+        code: u16,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        let event = &asked.event;
+        let is_aside = ["events", "nodes", "pods"].contains(&event.resource.as_str());
+        if event.is_write() && code < 300 && !is_aside {
+            let mut body: Value = serde_json::from_slice(&asked.body).unwrap();
+            let named = body["metadata"]["name"].as_str();
+            let name = named.unwrap_or(&event.name).to_owned();
+            let status = (event.subresource == "status").then(|| body["status"].take());
+            self.writes.lock().unwrap().push((name, status));
+        }
+        Box::pin(std::future::ready(()))
+    }
+
+    fn event(&self, _: &Asked, _: &[u8]) -> Delivery {
+        Delivery::Late(SignedDuration::from_millis(250))
+    }
+}
+
+/// What was written about one machine.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    /// Whatever is not merely repeated.
+    own: usize,
+    /// Statuses that merely repeat others' words.
+    repeated: usize,
+}
+
+impl Busy {
+    /// What each machine has cost so far.
+    fn costs(&self) -> BTreeMap<String, Cost> {
+        let mut costs: BTreeMap<String, Cost> = BTreeMap::new();
+        let mut last = BTreeMap::new();
+        for (name, status) in self.writes.lock().unwrap().iter() {
+            let cost = costs.entry(name.clone()).or_default();
+            let is_repeated = status.as_ref().is_some_and(|change| {
+                let told = own_words(change.clone())["conditions"].take();
+                let is_alone = change.as_object().is_some_and(|fields| fields.len() == 1);
+                let before = last.insert(name.clone(), told.clone());
+                is_alone && before == Some(told)
+            });
+            if is_repeated {
+                cost.repeated += 1;
+            } else {
+                cost.own += 1;
+            }
+        }
+        costs
+    }
+}
+
+async fn a_day_in_a_crowd_of_which_all_news_comes_late_costs_no_more() {
+    let names: Vec<String> = (0..20).map(|number| format!("worker-{number}")).collect();
+    let cluster = Cluster::start(instant("2026-03-06T12:00:00Z")).await;
+    cluster.add_cluster().await;
+    for name in &names {
+        cluster.apply(&scheduled_machine(name)).await;
+    }
+    let way = Arc::new(Busy::default());
+    let _operator = cluster.operator_behind(way.clone(), |_| {});
+    // What is written ahead of the opening counts as well.
+    cluster.pass_to("2026-03-06T13:58:59Z").await;
+    way.writes.lock().unwrap().clear();
+    cluster.pass_to("2026-03-06T14:30:00Z").await;
+    for name in &names {
+        assert_eq!(cluster.status(name).await["phase"], "Active", "{name}");
+        let node = cluster.node_name(name);
+        cluster
+            .apply(&pod(&format!("shop-{name}"), "shop", &node))
+            .await;
+    }
+    cluster.pass_to("2026-03-07T12:00:00Z").await;
+    let costs = way.costs();
+    for name in &names {
+        assert_eq!(cluster.status(name).await["phase"], "Inactive", "{name}");
+        let cost = costs[name];
+        assert!((9..=13).contains(&cost.own), "{name}: {cost:?}");
+    }
+    // Else nothing would have come so late that it was told by itself.
+    let repeated: usize = costs.values().map(|cost| cost.repeated).sum();
+    assert!(repeated > names.len() * 3, "{costs:#?}");
 }

@@ -31,7 +31,8 @@ pub(crate) enum Drain {
         actions: Vec<Action>,
         /// When to look again.
         due: Timestamp,
-        message: String,
+        /// What keeps it from going on, if anything does.
+        trouble: Option<String>,
     },
 }
 
@@ -43,10 +44,10 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
     let silent = || Drain::Running {
         actions: Vec::new(),
         due: after(case.now, RECHECK),
-        message: format!(
+        trouble: Some(format!(
             "the workload cluster does not answer; Node {} is drained when it does, or given up at the deadline",
             link.name,
-        ),
+        )),
     };
     match &case.seen.workload.access {
         Access::Connected => {}
@@ -119,7 +120,7 @@ fn empty(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
         } else {
             recheck
         },
-        message: told(case, node, &leaving),
+        trouble: held(case, node, &leaving),
         actions,
     }
 }
@@ -169,20 +170,17 @@ fn refusal<'a>(case: &Case<'a>, pod: &Pod) -> Option<&'a Refusal> {
     case.memory.refusal(&pod.uid)
 }
 
-fn told(case: &Case<'_>, node: &Node, leaving: &[&Pod]) -> String {
-    let held = leaving
+/// Which pod holds the drain up, if one does.
+fn held(case: &Case<'_>, node: &Node, leaving: &[&Pod]) -> Option<String> {
+    let (pod, refusal) = leaving
         .iter()
-        .find_map(|pod| Some((pod, refusal(case, pod)?)));
+        .find_map(|pod| Some((pod, refusal(case, pod)?)))?;
     let pods = match leaving.len() {
-        0 => return format!("cordoning Node {}", node.name),
         1 => "1 pod".to_owned(),
         count => format!("{count} pods"),
     };
-    match held {
-        None => format!("evicting {pods} from Node {}", node.name),
-        Some((pod, refusal)) => format!(
-            "evicting {pods} from Node {}; {}/{} is held back: {}",
-            node.name, pod.namespace, pod.name, refusal.message,
-        ),
-    }
+    Some(format!(
+        "evicting {pods} from Node {}; {}/{} is held back: {}",
+        node.name, pod.namespace, pod.name, refusal.message,
+    ))
 }

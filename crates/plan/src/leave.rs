@@ -38,11 +38,14 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
     }
     let deadline = case.deadline(shutdown);
     let is_over = removal.is_at_once() || deadline <= case.now;
+    let told = going(case, machine, shutdown);
     if machine.meta.is_deleting {
         return if is_over {
-            wait_for_machine(case, machine, write::exclusions(machine, true))
+            let exclusions = write::exclusions(machine, true);
+            wait_for_machine(case, machine, (exclusions, told))
         } else {
-            wait_for_machine(case, machine, MachinePatch::default()).wake(deadline)
+            wait_for_machine(case, machine, (MachinePatch::default(), told))
+                .wake(deadline)
         };
     }
     if is_unclaimed(case, machine) {
@@ -54,18 +57,20 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
             .into_iter()
             .chain([write::delete_machine(machine)])
             .collect();
-        let told = format!("deleting Machine {}", machine.meta.name);
         return Outcome::tell(State::Going(told)).with(actions);
     }
-    drain_first(case, machine, shutdown)
+    drain_first(case, machine, (shutdown, told))
 }
 
 /// Empties the Node of a Machine that leaves and has time to, then deletes the Machine.
-fn drain_first(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> Outcome {
-    let deleting = State::Going(format!("deleting Machine {}", machine.meta.name));
+fn drain_first(
+    case: &Case<'_>,
+    machine: &Machine,
+    (shutdown, told): (&Shutdown, String),
+) -> Outcome {
     match drain::next(case, machine, shutdown.started_at) {
         Drain::NotOurs => {
-            Outcome::tell(deleting).with(vec![write::delete_machine(machine)])
+            Outcome::tell(State::Going(told)).with(vec![write::delete_machine(machine)])
         }
         Drain::Empty => {
             let exclude =
@@ -74,17 +79,17 @@ fn drain_first(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> Outco
                 .into_iter()
                 .chain([write::delete_machine(machine)])
                 .collect();
-            Outcome::tell(deleting).with(actions)
+            Outcome::tell(State::Going(told)).with(actions)
         }
         Drain::Running {
             actions,
             due,
-            message,
+            trouble,
         } => {
             let timeouts =
                 write::patch_machine(machine, &machine::timeouts(case, machine));
             let actions = timeouts.into_iter().chain(actions).collect();
-            Outcome::tell(State::Going(message))
+            Outcome::tell(State::Going(trouble.unwrap_or(told)))
                 .with(actions)
                 .wake(case.deadline(shutdown))
                 .wake(due)
@@ -147,17 +152,40 @@ fn commit(
         deadline: after(started, given),
         reason: removal.reason,
     };
-    let told = announcement(&machine.meta.name, &shutdown);
+    let told = announcement(&machine.meta.name, (shutdown.reason, shutdown.deadline));
     Outcome {
         shutdown: Commitment::Make(shutdown),
         ..Outcome::tell(State::Going(told))
     }
 }
 
+/// What is told of a Machine on its way out: what was announced, for as long as that may still
+/// come true. How far it has come is told by the Machine itself, so that no step of an ordinary
+/// leaving takes a write to tell of.
+fn going(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> String {
+    let name = &machine.meta.name;
+    let deadline = case.deadline(shutdown);
+    let is_announced = match shutdown.reason {
+        ShutdownReason::KillSwitch => true,
+        ShutdownReason::ScheduleEnded
+        | ShutdownReason::Deleted
+        | ShutdownReason::Remediation => case.now < deadline,
+        ShutdownReason::Reclaim => false,
+    };
+    if is_announced {
+        announcement(name, (shutdown.reason, deadline))
+    } else {
+        awaited(name)
+    }
+}
+
+fn awaited(name: &str) -> String {
+    format!("waiting for Machine {name} to be gone")
+}
+
 /// Why the Machine leaves, and by when.
-fn announcement(name: &str, shutdown: &Shutdown) -> String {
-    let by = shutdown.deadline;
-    match shutdown.reason {
+fn announcement(name: &str, (reason, by): (ShutdownReason, Timestamp)) -> String {
+    match reason {
         ShutdownReason::ScheduleEnded => {
             format!("the window has closed; Machine {name} leaves by {by} at the latest")
         }
@@ -178,11 +206,18 @@ fn announcement(name: &str, shutdown: &Shutdown) -> String {
     }
 }
 
-/// Waits for a Machine that Cluster API is deleting; `exclusions` are what it may skip.
-pub(crate) fn wait_for_machine(
+/// Waits for a Machine that somebody deleted although it is wanted.
+pub(crate) fn wait_for_old(case: &Case<'_>, machine: &Machine) -> Outcome {
+    let told = awaited(&machine.meta.name);
+    wait_for_machine(case, machine, (MachinePatch::default(), told))
+}
+
+/// Waits for a Machine that Cluster API is deleting; `exclusions` are what it may skip, and `told`
+/// is what is told while it moves.
+fn wait_for_machine(
     case: &Case<'_>,
     machine: &Machine,
-    exclusions: MachinePatch,
+    (exclusions, told): (MachinePatch, String),
 ) -> Outcome {
     let patch = MachinePatch {
         annotations: exclusions.annotations,
@@ -197,7 +232,7 @@ pub(crate) fn wait_for_machine(
             "Machine {name} has not moved for 10 minutes{details}"
         ))
     } else {
-        State::Going(format!("waiting for Machine {name} to be gone"))
+        State::Going(told)
     };
     Outcome::tell(state)
         .with(write::patch_machine(machine, &patch).into_iter().collect())

@@ -48,11 +48,7 @@ pub(crate) fn tend(case: &Case<'_>) -> Outcome {
 
 /// Somebody deleted the Machine inside the window: it is made anew once everything is gone.
 fn await_old(case: &Case<'_>, machine: &Machine) -> Outcome {
-    coming(leave::wait_for_machine(
-        case,
-        machine,
-        MachinePatch::default(),
-    ))
+    coming(leave::wait_for_old(case, machine))
 }
 
 /// Keeps a machine in service: ends a commitment to leave, and what was done for it.

@@ -315,8 +315,8 @@ fn a_refused_exclusion_does_not_hold_up_the_deletion_and_is_told() {
     assert_eq!(status.phase, Some(Phase::ShuttingDown));
     assert_eq!(
         status.message.unwrap(),
-        "waiting for Machine worker to be gone; cannot change the Machine: the API server \
-         refuses it"
+        "the kill switch is set; Machine worker is removed at once; cannot change the Machine: \
+         the API server refuses it"
     );
     // No answer at all is another matter: both are tried again.
     let mut memory = Memory::default();

@@ -12,6 +12,7 @@ mod law;
 mod leaving;
 mod reclaiming;
 mod scenario;
+mod spending;
 mod table;
 mod taints;
 mod telling;
