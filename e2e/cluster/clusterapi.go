@@ -152,6 +152,9 @@ func startManager(ctx context.Context, family *family, k *kubernetes, programs s
 		"--health-addr=127.0.0.1:" + port(ports[1]),
 		"--diagnostics-address=127.0.0.1:" + port(ports[2]),
 		"--insecure-diagnostics",
+		// Many machines come and go at a time; what limits them is to be this machine.
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
 	}
 	if contract == newer {
 		arguments = append(arguments, "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields")

@@ -10,6 +10,7 @@ use libtest_mimic::{Arguments, Trial};
 use serde_json::{Value, json};
 
 use crate::promise::Promise;
+use crate::survives_every_fault::account;
 
 /// How many promises are played at a time on a real cluster: they mostly wait for it.
 const AT_A_TIME: usize = 16;
@@ -86,6 +87,8 @@ pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
         && !arguments.list
         && !arguments.ignored;
     let conclusion = libtest_mimic::run(&arguments, trials);
+    let faults = Path::new(env!("CARGO_TARGET_TMPDIR")).join("faults");
+    account::conclude(&faults, (&place.label, &place.title));
     if is_whole {
         println!("on {}; not played:", place.title);
         let mut results = BTreeMap::new();

@@ -39,8 +39,9 @@ usage: cargo xtask <task>
   cluster kubeconfig
                  print the path of their kubeconfig
   promises [--check]
-                 keep the results of the last whole runs of the end-to-end suite; with
-                 --check, say which differ from those that are kept and fail
+                 keep the results of the last whole runs of the end-to-end suite, and of its
+                 last runs with every fault; with --check, say which of the first differ
+                 from those that are kept and fail
   kubectl        build kubectl where there is none, and print the PATH to it (needs Go)
   record [--kubernetes 1.30]
                  keep a real API server's answers to the corpus (needs Go), and measure

@@ -1,4 +1,5 @@
-//! `cargo xtask promises`: keeps the results of the end-to-end suite's last whole runs.
+//! `cargo xtask promises`: keeps the results of the end-to-end suite's last whole runs, and of
+//! the last runs of its stories with every fault.
 
 use std::env;
 use std::error::Error;
@@ -7,16 +8,25 @@ use std::path::{Path, PathBuf};
 
 use crate::Faults;
 use crate::conformance::RESULTS;
+use crate::how_we_test::FAULTS;
 
-/// Copies the results of the last whole run on each backend into the source tree.
+/// Copies the results of the last whole run on each backend into the source tree, and those of
+/// the last runs with every fault, if there are any.
 ///
 /// # Errors
 /// There are none, or they cannot be copied.
 pub(crate) fn keep(root: &Path) -> Result<(), Box<dyn Error>> {
-    let kept = root.join(RESULTS);
-    fs::create_dir_all(&kept)?;
-    for path in last_runs(root)? {
-        fs::copy(&path, kept.join(path.file_name().unwrap_or_default()))?;
+    let faults = left_in(root, FAULTS_LEFT);
+    let runs = left_in(root, RUNS_LEFT);
+    if let (Err(_), Err(_)) = (&faults, &runs) {
+        return Err("no whole run yet; `cargo test -p e2e` is one".into());
+    }
+    for (found, kept) in [(runs, RESULTS), (faults, FAULTS)] {
+        let kept = root.join(kept);
+        fs::create_dir_all(&kept)?;
+        for path in found.unwrap_or_default() {
+            fs::copy(&path, kept.join(path.file_name().unwrap_or_default()))?;
+        }
     }
     Ok(())
 }
@@ -27,7 +37,8 @@ pub(crate) fn keep(root: &Path) -> Result<(), Box<dyn Error>> {
 /// There are none, or they cannot be read.
 pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     let mut faults = Faults::new();
-    for path in last_runs(root)? {
+    let missing = |_| "no whole run yet; `cargo test -p e2e` is one".to_owned();
+    for path in left_in(root, RUNS_LEFT).map_err(missing)? {
         let name = path.file_name().unwrap_or_default();
         let kept = root.join(RESULTS).join(name);
         let is_equal = fs::read_to_string(&kept)
@@ -43,14 +54,16 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     Ok(faults)
 }
 
-/// The results that the suite has left in the target folder, by backend.
-fn last_runs(root: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+/// Where the suite leaves the results of whole runs, below the target folder.
+const RUNS_LEFT: &str = "tmp/promises";
+/// Where it leaves those of runs with every fault.
+const FAULTS_LEFT: &str = "tmp/faults";
+
+/// The results that the suite has left in a folder of the target folder, by backend.
+fn left_in(root: &Path, folder: &str) -> std::io::Result<Vec<PathBuf>> {
     let target = env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), |directory| root.join(directory));
-    let runs = target.join("tmp/promises");
-    let missing = |_| "no whole run yet; `cargo test -p e2e` is one".to_owned();
-    let mut paths: Vec<_> = fs::read_dir(runs)
-        .map_err(missing)?
+    let mut paths: Vec<_> = fs::read_dir(target.join(folder))?
         .filter_map(Result::ok)
         .map(|entry| entry.path())
         .collect();

@@ -125,16 +125,17 @@ impl Cluster {
         let client = site.admin();
         let clock = Clock::stopped_at(now);
         let namespace = site.add_namespace(&client, "e2e").await;
+        let home = Home::in_namespace(&namespace);
         Self {
             ground: Ground::Kubernetes(Real {
-                traffic: Traffic::new(clock.clone()),
+                traffic: Traffic::new(clock.clone(), home.suffix().to_owned()),
                 operator: site.operator(),
             }),
             clock,
             contract: site.contract(),
             kube_minor: site.kube_minor(),
             client,
-            home: Home::in_namespace(&namespace),
+            home,
         }
     }
 
@@ -343,7 +344,7 @@ impl Cluster {
         }
     }
 
-    async fn send(
+    pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,

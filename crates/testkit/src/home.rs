@@ -32,6 +32,11 @@ impl Home {
         home
     }
 
+    /// What the names of Nodes end in.
+    pub(crate) fn suffix(&self) -> &str {
+        &self.suffix
+    }
+
     /// From now on, `name` means `namespace`.
     pub(crate) fn add(&self, name: &str, namespace: &str) {
         let mut namespaces = self

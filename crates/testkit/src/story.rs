@@ -1,8 +1,10 @@
 //! A cluster in which one ScheduledMachine is at work.
 
+use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::request::Form;
 use crate::{
     Backend, Cluster, Contract, cluster_object, instant, machine_path, path_of, pod,
     rights,
@@ -17,6 +19,9 @@ pub const CLOSING: &str = "2026-03-06T23:00:00Z";
 
 /// Where [`Cluster::hold_last_pod`] puts its budget.
 const SHOP_BUDGET: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/shop";
+
+/// Has Cluster API delete a Machine without draining its Node.
+const UNDRAINED: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
 
 /// The finalizer of [`Cluster::hold`].
 const HOLD: &str = "example.com/hold";
@@ -156,6 +161,26 @@ impl Cluster {
                 .map(SignedDuration::from_secs),
         };
         timeout.expect("a drain timeout")
+    }
+
+    /// Takes away what a real Cluster API would go on looking after for as long as it runs: the
+    /// Cluster, the Machine of the ScheduledMachine `name`, and its Node. To be called when no
+    /// operator runs any more; waits for nothing of it. An embedded cluster ends by itself.
+    pub async fn clear_away(&self, name: &str) {
+        if Backend::chosen() == Backend::Embedded {
+            return;
+        }
+        let [_, _, machine] = self.triple(name);
+        let undrained = json!({"metadata": {"annotations": {UNDRAINED: ""}}});
+        let released = json!({"metadata": {"finalizers": []}});
+        let object = machine_path(name);
+        // What is gone by now is refused.
+        let _ = self.try_patch(&machine, &undrained).await;
+        let _ = self.try_patch(&object, &released).await;
+        for path in [object, self.cluster_path(), node_path(name)] {
+            let options = (Form::Json, &Value::Null);
+            let _ = self.send(Method::DELETE, &path, options).await;
+        }
     }
 
     /// The instant that lies `span` ahead, as a limit to waiting.

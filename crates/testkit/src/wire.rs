@@ -18,8 +18,13 @@ use tower::Service;
 
 use crate::site::TICK;
 
-/// How long nothing passes before it is taken that nothing will.
+/// How long nothing passes before it is taken that nothing will, where answers come at once.
 const SILENCE: Duration = Duration::from_millis(400);
+/// How many times as long as the slowest of the last answers it takes besides: where the machine
+/// is busy, Cluster API is late too.
+const LATENESS: u32 = 4;
+/// The longest silence that is waited for.
+const LONGEST_SILENCE: Duration = Duration::from_secs(6);
 
 /// What has passed between an operator and the servers that it knows.
 #[derive(Clone, Debug)]
@@ -28,17 +33,24 @@ pub(crate) struct Traffic(Arc<Mutex<Passed>>);
 #[derive(Debug)]
 struct Passed {
     clock: Clock,
+    /// What the names of the test's own Nodes end in.
+    suffix: String,
     events: Vec<AuditEvent>,
     last: Instant,
+    /// How long an answer takes at most, as of late.
+    slowest: Duration,
 }
 
 impl Traffic {
-    /// None yet. Requests are dated by `clock`.
-    pub(crate) fn new(clock: Clock) -> Self {
+    /// None yet. Requests are dated by `clock`. The names of the test's own Nodes end in
+    /// `suffix`: what is told of others, which whoever watches Nodes hears, is nothing that passes.
+    pub(crate) fn new(clock: Clock, suffix: String) -> Self {
         Self(Arc::new(Mutex::new(Passed {
             clock,
+            suffix,
             events: Vec::new(),
             last: Instant::now(),
+            slowest: Duration::ZERO,
         })))
     }
 
@@ -53,7 +65,9 @@ impl Traffic {
 
     /// Whether nothing has passed for so long that time may.
     pub(crate) fn is_settled(&self) -> bool {
-        self.passed().last.elapsed() >= SILENCE
+        let passed = self.passed();
+        let silence = SILENCE + passed.slowest * LATENESS;
+        passed.last.elapsed() >= silence.min(LONGEST_SILENCE)
     }
 
     /// Waits until that is so, and the operator is done with what it knows.
@@ -72,8 +86,19 @@ impl Traffic {
         self.passed().last = Instant::now();
     }
 
-    fn tell(&self, mut event: AuditEvent, code: u16) {
+    /// An event of a watch of all Nodes has come.
+    fn hear_of_node(&self, event: &[u8]) {
         let mut passed = self.passed();
+        let own = passed.suffix.as_bytes();
+        if own.is_empty() || event.windows(own.len()).any(|part| part == own) {
+            passed.last = Instant::now();
+        }
+    }
+
+    /// A request that was sent at `sent` has been answered.
+    fn tell(&self, mut event: AuditEvent, code: u16, sent: Instant) {
+        let mut passed = self.passed();
+        passed.slowest = sent.elapsed().max(passed.slowest * 7 / 8);
         event.code = code;
         event.at = passed.clock.now();
         passed.events.push(event);
@@ -124,10 +149,16 @@ impl Service<Request<Body>> for Wire {
         } = self.clone();
         Box::pin(async move {
             traffic.stir();
+            let sent = Instant::now();
             let asked = asked(user, request.method(), request.uri());
+            let is_shared = asked.verb == "watch" && asked.resource == "nodes";
             let answer = client.send(request).await?;
-            traffic.tell(asked, answer.status().as_u16());
-            Ok(answer.map(|body| Noted { body, traffic }))
+            traffic.tell(asked, answer.status().as_u16(), sent);
+            Ok(answer.map(|body| Noted {
+                body,
+                traffic,
+                is_shared,
+            }))
         })
     }
 }
@@ -137,6 +168,8 @@ impl Service<Request<Body>> for Wire {
 pub(crate) struct Noted {
     body: Body,
     traffic: Traffic,
+    /// Whether it tells of what is not the test's own, too.
+    is_shared: bool,
 }
 
 impl http_body::Body for Noted {
@@ -148,8 +181,13 @@ impl http_body::Body for Noted {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
-        if polled.is_ready() {
-            self.traffic.stir();
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) if self.is_shared => {
+                let event = frame.data_ref().map(AsRef::as_ref);
+                self.traffic.hear_of_node(event.unwrap_or_default());
+            }
+            Poll::Ready(_) => self.traffic.stir(),
+            Poll::Pending => {}
         }
         polled
     }
@@ -222,6 +260,17 @@ fn label_selector(uri: &Uri) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_of_others_are_nothing_that_passes() {
+        let traffic = Traffic::new(Clock::system(), ".e2e-1".to_owned());
+        let long_ago = Instant::now().checked_sub(SILENCE * 2).unwrap();
+        traffic.passed().last = long_ago;
+        traffic.hear_of_node(br#"{"object":{"metadata":{"name":"worker.e2e-2"}}}"#);
+        assert_eq!(traffic.passed().last, long_ago);
+        traffic.hear_of_node(br#"{"object":{"metadata":{"name":"worker.e2e-1"}}}"#);
+        assert!(traffic.passed().last > long_ago);
+    }
 
     #[test]
     fn a_request_is_read_as_the_server_reads_it() {

@@ -1,6 +1,7 @@
 //! Strikes one fault between the operator and its servers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,28 +30,63 @@ impl Fault {
         Self::Lost,
     ];
     pub(super) const OF_WATCHES: [Self; 3] = [Self::Dropped, Self::Delayed, Self::Old];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::CrashBefore => "a crash before",
+            Self::CrashAfter => "a crash after",
+            Self::Conflict => "a conflict at",
+            Self::Error => "an error at",
+            Self::Lost => "a lost answer to",
+            Self::Dropped => "an end of",
+            Self::Delayed => "a delay of",
+            Self::Old => "an old start of",
+        }
+    }
 }
 
 /// What a fault strikes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
-    /// The write of that number, from 0.
-    Write(usize),
-    /// The first event of that watch.
+    /// A write of that verb and resource, and how many of those came before it.
+    Write(String, usize),
+    /// A watch of that resource, from its first event or its beginning on.
     Watch(String),
+}
+
+/// One fault, and what it strikes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Strike {
+    pub(super) target: Target,
+    pub(super) fault: Fault,
+}
+
+impl fmt::Display for Strike {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fault = self.fault.as_str();
+        match &self.target {
+            Target::Write(kind, before) => {
+                write!(formatter, "{fault} write {} of `{kind}`", before + 1)
+            }
+            Target::Watch(watch) => write!(formatter, "{fault} the watch of `{watch}`"),
+        }
+    }
 }
 
 /// Strikes one fault, and remembers what passes.
 pub(super) struct Striker {
-    strike: Option<(Target, Fault)>,
+    strike: Option<Strike>,
     /// The versions that an earlier operator's watches began from.
-    pub(super) old: BTreeMap<String, String>,
+    old: BTreeMap<String, String>,
+    /// The Node of the story; a shared server tells of those of others, too.
+    node: String,
     passed: Mutex<Passed>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Passed {
-    pub(super) writes: usize,
+    /// How many writes there were, by verb and resource.
+    pub(super) writes: BTreeMap<String, usize>,
     /// The versions that watches began from.
     pub(super) began: BTreeMap<String, String>,
     /// The watches that have delivered something.
@@ -62,13 +98,16 @@ pub(super) struct Passed {
 const DELAY: SignedDuration = SignedDuration::from_secs(40);
 
 impl Striker {
+    /// Strikes `strike`, if any, in a story about `node`.
     pub(super) fn new(
-        strike: Option<(Target, Fault)>,
+        strike: Option<Strike>,
         old: BTreeMap<String, String>,
+        node: String,
     ) -> Arc<Self> {
         Arc::new(Self {
             strike,
             old,
+            node,
             passed: Mutex::default(),
         })
     }
@@ -77,15 +116,24 @@ impl Striker {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether that watch can begin from an older version than it did.
+    pub(super) fn knows_older(&self, watch: &str) -> bool {
+        let began = self.passed().began.get(watch).cloned();
+        let old = self.old.get(watch);
+        old.is_some() && old != began.as_ref()
+    }
+
     fn fate(&self, asked: &Asked) -> Fate {
         if !asked.event.is_write() || asked.event.resource == "events" {
             return Fate::Pass;
         }
+        let kind = kind(asked);
         let mut passed = self.passed();
-        let number = passed.writes;
-        passed.writes += 1;
+        let count = passed.writes.entry(kind.clone()).or_default();
+        let written = Target::Write(kind, *count);
+        *count += 1;
         match &self.strike {
-            Some((Target::Write(struck), fault)) if *struck == number => {
+            Some(Strike { target, fault }) if *target == written => {
                 passed.has_struck = true;
                 match fault {
                     Fault::CrashBefore => Fate::CrashBefore,
@@ -98,6 +146,29 @@ impl Striker {
             _ => Fate::Pass,
         }
     }
+
+    fn fault_of(&self, watch: &str) -> Option<Fault> {
+        let Strike { target, fault } = self.strike.as_ref()?;
+        (*target == Target::Watch(watch.to_owned())).then_some(*fault)
+    }
+
+    /// Whether an event is about this story at all.
+    fn concerns_us(&self, asked: &Asked, line: &[u8]) -> bool {
+        let has =
+            |text: &str| line.windows(text.len()).any(|part| part == text.as_bytes());
+        let is_bookmark = has("\"type\":\"BOOKMARK\"");
+        !is_bookmark && (asked.event.resource != "nodes" || has(&self.node))
+    }
+}
+
+/// What a write does, whatever the names in the cluster.
+fn kind(asked: &Asked) -> String {
+    let event = &asked.event;
+    let subresource = match event.subresource.as_str() {
+        "" => String::new(),
+        subresource => format!("/{subresource}"),
+    };
+    format!("{} {}{subresource}", event.verb, event.resource)
 }
 
 /// A watch, whatever the names in the cluster.
@@ -107,7 +178,10 @@ fn watch(asked: &Asked) -> String {
         .split('&')
         .find_map(|word| word.strip_prefix("fieldSelector="));
     let field = selector.and_then(|text| text.split(['=', '%']).next());
-    format!("{} {}", asked.event.resource, field.unwrap_or_default())
+    match field {
+        Some(field) => format!("{} by {field}", asked.event.resource),
+        None => asked.event.resource.clone(),
+    }
 }
 
 impl Proxy for Striker {
@@ -129,9 +203,10 @@ impl Proxy for Striker {
             let began = passed.began.entry(key.clone());
             began.or_insert_with(|| version.to_owned());
         }
-        let is_struck = self.strike == Some((Target::Watch(key.clone()), Fault::Old));
         match self.old.get(&key) {
-            Some(old) if is_struck && !passed.has_struck => {
+            Some(old)
+                if self.fault_of(&key) == Some(Fault::Old) && !passed.has_struck =>
+            {
                 passed.has_struck = true;
                 Opening::From(old.clone())
             }
@@ -139,27 +214,22 @@ impl Proxy for Striker {
         }
     }
 
-    fn event(&self, asked: &Asked, _: &[u8]) -> Delivery {
+    fn event(&self, asked: &Asked, line: &[u8]) -> Delivery {
+        if !self.concerns_us(asked, line) {
+            return Delivery::Pass;
+        }
         let key = watch(asked);
         let mut passed = self.passed();
         passed.told.insert(key.clone());
-        let fault = match &self.strike {
-            Some((Target::Watch(struck), fault)) if *struck == key => *fault,
-            _ => return Delivery::Pass,
-        };
         if passed.has_struck {
             return Delivery::Pass;
         }
-        match fault {
-            Fault::Dropped => {
-                passed.has_struck = true;
-                Delivery::End
-            }
-            Fault::Delayed => {
-                passed.has_struck = true;
-                Delivery::Late(DELAY)
-            }
-            _ => Delivery::Pass,
-        }
+        let delivery = match self.fault_of(&key) {
+            Some(Fault::Dropped) => Delivery::End,
+            Some(Fault::Delayed) => Delivery::Late(DELAY),
+            _ => return Delivery::Pass,
+        };
+        passed.has_struck = true;
+        delivery
     }
 }

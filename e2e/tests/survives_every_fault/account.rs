@@ -1,0 +1,165 @@
+//! What the plays of a story came to: told as they go on, as a table at the end, and kept.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::striker::{Strike, Target};
+
+/// What the stories of this run came to, by name.
+static TOLD: Mutex<BTreeMap<&str, Account>> = Mutex::new(BTreeMap::new());
+
+/// What the plays of one story came to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Account {
+    story: &'static str,
+    writes: usize,
+    watches: usize,
+    planned: usize,
+    begun: Option<Instant>,
+    took: Duration,
+    /// Faults of writes, and of watches, that have struck.
+    struck: [usize; 2],
+    /// What was to be struck and did not come, however often it was played.
+    missed: Vec<String>,
+    /// The plays that ended otherwise, and how.
+    differences: Vec<String>,
+}
+
+impl Account {
+    /// Of a story in which `strikes` are to be played, of so many writes and watches.
+    pub(super) fn new(
+        story: &'static str,
+        (writes, watches): (usize, usize),
+        strikes: &[Strike],
+    ) -> Self {
+        let account = Self {
+            story,
+            writes,
+            watches,
+            planned: strikes.len(),
+            begun: Some(Instant::now()),
+            ..Self::default()
+        };
+        account.say(&format!(
+            "{writes} writes, {watches} watches: {} faults to play",
+            strikes.len()
+        ));
+        account
+    }
+
+    /// A fault was played.
+    pub(super) fn note(&mut self, strike: &Strike, end: Result<bool, String>) {
+        let outcome = match end {
+            Ok(true) => {
+                let of_watch = matches!(strike.target, Target::Watch(_));
+                self.struck[usize::from(of_watch)] += 1;
+                "ended alike".to_owned()
+            }
+            Ok(false) => {
+                self.missed.push(strike.to_string());
+                "has not come".to_owned()
+            }
+            Err(difference) => {
+                self.differences.push(format!("{strike}: {difference}"));
+                format!("ENDED OTHERWISE: {difference}")
+            }
+        };
+        let played = self.struck.iter().sum::<usize>()
+            + self.missed.len()
+            + self.differences.len();
+        self.say(&format!(
+            "{played} of {}: {strike}: {outcome}",
+            self.planned
+        ));
+    }
+
+    /// All were played.
+    ///
+    /// # Errors
+    /// Those that ended otherwise, or did not come where that is certain.
+    pub(super) fn close(mut self, is_exact: bool) -> Result<(), String> {
+        self.took = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        let mut wrong = self.differences.clone();
+        if is_exact {
+            wrong.extend(self.missed.iter().map(|it| format!("{it} has not come")));
+        }
+        let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(self.story, self);
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(wrong.join("\n"))
+        }
+    }
+
+    fn say(&self, words: &str) {
+        if super::asked_for().is_some() {
+            eprintln!("{}: {words}", self.story);
+        }
+    }
+
+    fn figures(&self) -> Value {
+        json!({
+            "writes": self.writes, "faultsOfWrites": self.struck[0],
+            "watches": self.watches, "faultsOfWatches": self.struck[1],
+            "missed": self.missed, "otherwise": self.differences.len(),
+        })
+    }
+}
+
+/// Prints what the stories of this run came to, and where every fault was asked for, adds it to
+/// what is kept of that place in `directory`. Nothing where none was played.
+pub(crate) fn conclude(directory: &Path, (label, title): (&str, &str)) {
+    let told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(asked) = super::asked_for().filter(|_| !told.is_empty()) else {
+        return;
+    };
+    println!("{}", table(&told));
+    if asked != super::ALL {
+        return;
+    }
+    let path = directory.join(format!("{label}.json"));
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    let kept: Value = serde_json::from_str(&kept).unwrap_or_default();
+    let mut stories = kept["stories"].as_object().cloned().unwrap_or_default();
+    for (story, account) in told.iter() {
+        stories.insert((*story).to_owned(), account.figures());
+    }
+    let record = json!({"backend": title, "stories": stories});
+    let text = serde_json::to_string_pretty(&record).expect("JSON") + "\n";
+    fs::create_dir_all(directory).expect("a folder");
+    fs::write(&path, text).expect("a file");
+}
+
+fn table(told: &BTreeMap<&str, Account>) -> String {
+    let mut text = format!(
+        "{:<20} {:>6} {:>6} {:>7} {:>6} {:>6} {:>9} {:>7}\n",
+        "story",
+        "writes",
+        "faults",
+        "watches",
+        "faults",
+        "missed",
+        "otherwise",
+        "seconds"
+    );
+    for (story, account) in told {
+        let [of_writes, of_watches] = account.struck;
+        let _ = writeln!(
+            text,
+            "{story:<20} {:>6} {of_writes:>6} {:>7} {of_watches:>6} {:>6} {:>9} {:>7}",
+            account.writes,
+            account.watches,
+            account.missed.len(),
+            account.differences.len(),
+            account.took.as_secs(),
+        );
+    }
+    text
+}
