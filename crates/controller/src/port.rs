@@ -6,9 +6,13 @@ use http::{Method, Request};
 use kube::Client;
 use kube::api::ApiResource;
 use kube::core::Status;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use fivespot_api::name::FIELD_MANAGER;
+
+use crate::lean::Lean;
 
 /// Where an object is: its kind's URL, and its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,11 +102,9 @@ impl Port {
         fields: &str,
     ) -> kube::Result<Vec<Value>> {
         let path = format!("{}?fieldSelector={}", at.path(), escaped(fields));
-        let mut list = self.send(Method::GET, &path, Vec::new()).await?;
-        Ok(match list["items"].take() {
-            Value::Array(items) => items,
-            _ => Vec::new(),
-        })
+        let list: List = self.read(Method::GET, &path, Vec::new()).await?;
+        let items = list.items.unwrap_or_default();
+        Ok(items.into_iter().map(|Lean(item)| item).collect())
     }
 
     /// Creates an object. Fields that the server does not know are refused rather than
@@ -203,6 +205,16 @@ impl Port {
         path: &str,
         body: Vec<u8>,
     ) -> kube::Result<Value> {
+        let Lean(answer) = self.read(method, path, body).await?;
+        Ok(answer)
+    }
+
+    async fn read<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> kube::Result<T> {
         let content = if method == Method::PATCH {
             "application/merge-patch+json"
         } else {
@@ -216,17 +228,14 @@ impl Port {
             request = request.header(http::header::CONTENT_TYPE, content);
         }
         let request = request.body(body).map_err(kube::Error::HttpError)?;
-        self.0.request(request).await.map(without_bookkeeping)
+        self.0.request(request).await
     }
 }
 
-/// An answer without the list of who has written what: often half of it, and nobody here reads
-/// it. Many answers are held at a time at an edge.
-fn without_bookkeeping(mut answer: Value) -> Value {
-    if let Some(Value::Object(meta)) = answer.get_mut("metadata") {
-        meta.shift_remove("managedFields");
-    }
-    answer
+/// A list, of which only the objects are read.
+#[derive(Deserialize)]
+struct List {
+    items: Option<Vec<Lean>>,
 }
 
 /// Whether a text that somebody else has written can stand in a path, as one part of it.

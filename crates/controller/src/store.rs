@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use crate::Key;
 use crate::ledger::{Version, Written};
+use crate::packed::{Packed, Packer};
 
 /// One cached object: its JSON, without what nobody here reads.
 ///
-/// Kept as text, which is several times smaller than the parsed form; it is parsed when a
-/// pass needs it.
+/// Kept as text, which is several times smaller than the parsed form, and in a [`Store`] less what
+/// it has in common with others; it is parsed when a pass needs it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Object {
     /// Uid.
@@ -20,7 +21,7 @@ pub(crate) struct Object {
     /// The resourceVersion it was last seen in.
     pub(crate) version: Version,
     /// Everything but the resourceVersion.
-    text: Box<str>,
+    text: Packed,
     /// Who is to be woken when it changes.
     pub(crate) wakes: Vec<Target>,
     /// What it can be found by, besides its name.
@@ -55,7 +56,7 @@ impl Object {
         Self {
             uid,
             version: Version::new(version),
-            text: value.to_string().into_boxed_str(),
+            text: Packed::plain(value.to_string()),
             wakes,
             terms: terms.into_iter().map(Arc::from).collect(),
         }
@@ -64,7 +65,8 @@ impl Object {
     /// The object as the API server would show it, less what was cut away.
     pub(crate) fn value(&self) -> Value {
         // The text was printed from a value, so that it always parses.
-        let mut value: Value = serde_json::from_str(&self.text).unwrap_or_default();
+        let text = self.text.text();
+        let mut value: Value = serde_json::from_slice(&text).unwrap_or_default();
         if let Some(Value::Object(meta)) = value.get_mut("metadata") {
             let version = self.version.as_str().to_owned();
             meta.insert("resourceVersion".to_owned(), Value::String(version));
@@ -77,7 +79,7 @@ impl Object {
     /// # Errors
     /// `T` is made of something that it lacks.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
-        serde_json::from_str(&self.text)
+        serde_json::from_slice(&self.text.text())
     }
 
     fn is_same_but_for_its_version(&self, other: &Self) -> bool {
@@ -95,6 +97,7 @@ struct State {
     /// What can be found by a term: the terms of one machine find one object each.
     index: BTreeSet<(Arc<str>, Key)>,
     parts: BTreeMap<Part, Progress>,
+    packer: Packer,
 }
 
 /// What one watch covers: a namespace, or everything.
@@ -125,8 +128,9 @@ impl Store {
     }
 
     /// The list names `object`.
-    pub(crate) fn list(&self, part: &Part, key: Key, object: Object) {
+    pub(crate) fn list(&self, part: &Part, key: Key, mut object: Object) {
         let mut state = self.state();
+        state.packer.pack(&mut object.text);
         let progress = state.parts.entry(part.clone()).or_default();
         progress.listing.insert(key, Arc::new(object));
     }
@@ -157,8 +161,14 @@ impl Store {
 
     /// `object` is new or has changed. Returns who is concerned: nobody when nothing changed
     /// that is kept.
-    pub(crate) fn put(&self, part: &Part, key: &Key, object: Object) -> BTreeSet<Target> {
+    pub(crate) fn put(
+        &self,
+        part: &Part,
+        key: &Key,
+        mut object: Object,
+    ) -> BTreeSet<Target> {
         let mut state = self.state();
+        state.packer.pack(&mut object.text);
         state.note(part, &object.version);
         state.replace(key, Some(Arc::new(object)))
     }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use fivespot_clock::Busy;
 use fivespot_plan::Unknown;
 use futures::StreamExt as _;
-use kube::api::{Api, DynamicObject};
+use kube::Resource as _;
+use kube::api::Api;
 use kube::runtime::watcher::{self, Event, watcher};
-use serde_json::{Map, Value};
 
 use crate::Key;
 use crate::failure;
 use crate::feed::Feed;
+use crate::lean::Shown;
 use crate::ledger::Version;
 use crate::port::Port;
 use crate::shape::Shape;
@@ -31,7 +32,7 @@ pub(crate) fn everything() -> watcher::Config {
 /// What one watch follows: the objects behind `api`, as far as `config` selects them.
 pub(crate) struct Course {
     /// Where they are.
-    pub(crate) api: Api<DynamicObject>,
+    pub(crate) api: Api<Shown>,
     /// Which of them.
     pub(crate) config: watcher::Config,
     /// What of the cache they are.
@@ -84,16 +85,15 @@ pub(crate) async fn follow(shell: Arc<Shell>, feed: Arc<Feed>, course: Course) {
 }
 
 /// Puts one event into the cache. Says whether that completes a list.
-fn take(shell: &Shell, feed: &Feed, part: &Part, event: Event<DynamicObject>) -> bool {
+fn take(shell: &Shell, feed: &Feed, part: &Part, event: Event<Shown>) -> bool {
     match event {
         Event::Init => {
             feed.store.begin(part);
             false
         }
         Event::InitApply(object) => {
-            if let Some((key, object)) = kept(feed, object) {
-                feed.store.list(part, key, object);
-            }
+            let (key, object) = kept(feed, object);
+            feed.store.list(part, key, object);
             false
         }
         Event::InitDone => {
@@ -102,17 +102,16 @@ fn take(shell: &Shell, feed: &Feed, part: &Part, event: Event<DynamicObject>) ->
             true
         }
         Event::Apply(object) => {
-            if let Some((key, object)) = kept(feed, object) {
-                let concerned = feed.store.put(part, &key, object);
-                match feed.shape {
-                    Shape::Machine | Shape::Provider => shell.hear(concerned),
-                    _ => shell.wake(concerned),
-                }
+            let (key, object) = kept(feed, object);
+            let concerned = feed.store.put(part, &key, object);
+            match feed.shape {
+                Shape::Machine | Shape::Provider => shell.hear(concerned),
+                _ => shell.wake(concerned),
             }
             false
         }
         Event::Delete(object) => {
-            let version = object.metadata.resource_version.clone();
+            let version = object.meta().resource_version.clone();
             let version = Version::new(version.unwrap_or_default());
             let key = key_of(&object);
             shell.wake(feed.store.remove(part, &key, &version));
@@ -121,37 +120,13 @@ fn take(shell: &Shell, feed: &Feed, part: &Part, event: Event<DynamicObject>) ->
     }
 }
 
-fn kept(feed: &Feed, object: DynamicObject) -> Option<(Key, Object)> {
+fn kept(feed: &Feed, object: Shown) -> (Key, Object) {
     let key = key_of(&object);
-    let value = json(object)?;
-    Some((key, feed.shape.keep(value, &feed.resource)))
+    (key, feed.shape.keep(object.value, &feed.resource))
 }
 
-/// The object as it was sent, but for the bookkeeping of who has written what: half of it, which
-/// nobody here reads.
-fn json(object: DynamicObject) -> Option<Value> {
-    let DynamicObject {
-        types,
-        mut metadata,
-        data,
-    } = object;
-    metadata.managed_fields = None;
-    let mut fields = match data {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    };
-    if let Some(types) = types {
-        fields.insert("apiVersion".to_owned(), Value::String(types.api_version));
-        fields.insert("kind".to_owned(), Value::String(types.kind));
-    }
-    // What was read as JSON can be written as JSON.
-    let metadata = serde_json::to_value(metadata).ok()?;
-    fields.insert("metadata".to_owned(), metadata);
-    Some(Value::Object(fields))
-}
-
-fn key_of(object: &DynamicObject) -> Key {
-    let meta = &object.metadata;
+fn key_of(object: &Shown) -> Key {
+    let meta = object.meta();
     Key::new(
         meta.namespace.clone().unwrap_or_default(),
         meta.name.clone().unwrap_or_default(),
