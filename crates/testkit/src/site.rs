@@ -206,14 +206,15 @@ impl Site {
             "kind": "Namespace",
             "metadata": {"generateName": format!("{prefix}-")},
         });
-        let made = request::send(
-            client,
-            Method::POST,
-            "/api/v1/namespaces",
-            (Form::Json, &object),
-        )
-        .await
-        .expect("a namespace");
+        let made = loop {
+            let body = (Form::Json, &object);
+            let path = "/api/v1/namespaces";
+            match request::send(client, Method::POST, path, body).await {
+                // Five letters are not many, and an older server does not draw again.
+                Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+                made => break made.expect("a namespace"),
+            }
+        };
         let name = made["metadata"]["name"].as_str().unwrap_or_default();
         let account = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
         await_that(client, &account, |account| !account.is_null()).await;
