@@ -152,7 +152,7 @@ impl fmt::Display for Report {
             }
             writeln!(f, "  what the writes of the status changed")?;
             for (what, count) in told {
-                writeln!(f, "    {what:<42} {:>8.2}", self.each(*count))?;
+                writeln!(f, "    {:>6.2} {what}", self.each(*count))?;
             }
         }
         Ok(())
