@@ -58,13 +58,11 @@ fn within(mut config: kube::Config, limit: Duration) -> Result<Client, kube::Err
     // An eviction that a disruption budget refuses is answered 429; the planner decides when
     // to ask again.
     config.default_retry = false;
-    let client = ClientBuilder::try_from(config.clone())?
-        .with_layer(&TimeoutLayer::new(limit))
-        .build();
     if config.proxy_url.is_some() {
-        return Ok(client);
+        let client = ClientBuilder::try_from(config)?;
+        return Ok(client.with_layer(&TimeoutLayer::new(limit)).build());
     }
-    lines::share(client, &config, limit)
+    lines::share(&config, limit)
 }
 
 #[cfg(test)]

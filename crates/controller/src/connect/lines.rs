@@ -1,8 +1,10 @@
-//! All requests over one connection, watches over one each.
+//! All requests over one connection, and watches over as few as there may be.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::Request;
+use http_body_util::BodyExt as _;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
@@ -10,6 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ConfigExt as _};
 use kube::{Client, Config};
+use rustls::pki_types::ServerName;
 use tower::timeout::TimeoutLayer;
 use tower::{BoxError, ServiceBuilder, service_fn};
 
@@ -20,30 +23,29 @@ use crate::metrics::is_watch;
 /// take to say so.
 const PING: Duration = Duration::from_secs(15);
 
-/// A client whose requests share a connection.
+/// How many watches share a connection: as many as every server allows that speaks HTTP/2.
+const MOST_WATCHES: usize = 100;
+
+/// A client whose requests share a connection, and whose watches share others.
 ///
 /// A connection costs as much memory as twenty machines, and a handshake as much time as making
-/// one: too much for each of the requests that are under way at an edge. A watch keeps its own,
-/// so that one which falls silent is told from one which has nothing to say.
+/// one: too much for each of the requests that are under way at an edge, and for each of the
+/// watches of pods when thousands of machines leave together. A watch that falls silent is given
+/// up by whoever reads it, however much is heard of others.
 ///
-/// Sends watches through `watches`, and everything else over one connection, where the server
-/// that `config` names speaks HTTP/2; else over as many as it takes. An answer has to begin
-/// within `limit`.
+/// Where the server that `config` names does not speak HTTP/2, there are as many connections as
+/// it takes. An answer has to begin within `limit`.
 ///
 /// # Errors
 /// The certificate, the key or the token of `config` cannot be used.
-pub(super) fn share(
-    watches: Client,
-    config: &Config,
-    limit: Duration,
-) -> Result<Client, kube::Error> {
+pub(super) fn share(config: &Config, limit: Duration) -> Result<Client, kube::Error> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
     let builder = HttpsConnectorBuilder::new()
         .with_tls_config(config.rustls_client_config()?)
         .https_or_http();
-    let builder = match server_name(config) {
+    let builder = match server_name(config)? {
         Some(name) => {
             builder.with_server_name_resolver(FixedServerNameResolver::new(name))
         }
@@ -53,43 +55,86 @@ pub(super) fn share(
         TimeoutConnector::new(builder.enable_all_versions().wrap_connector(http));
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     connector.set_write_timeout(Some(limit));
-    let client = legacy::Builder::new(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .http2_keep_alive_interval(PING)
-        .http2_keep_alive_timeout(PING)
-        .build::<_, Body>(connector);
+    let dial = move || {
+        legacy::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .http2_keep_alive_interval(PING)
+            .http2_keep_alive_timeout(PING)
+            .build::<_, Body>(connector.clone())
+    };
+    let (requests, watches) = (dial(), Arc::new(Lines::new(dial)));
+    // Ready at any time: sending waits for its turn.
+    let lines = service_fn(move |request: Request<Body>| {
+        let (line, place) = if is_watch(request.uri()) {
+            watches.take()
+        } else {
+            (requests.clone(), Place::default())
+        };
+        async move {
+            let answer = line.request(request).await?;
+            let held = move |frame| held_for(&place, frame);
+            Ok::<_, legacy::Error>(answer.map(|body| body.map_frame(held)))
+        }
+    });
     let service = ServiceBuilder::new()
         .layer(TimeoutLayer::new(limit))
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
-        .service(client);
-    let namespace = watches.default_namespace().to_owned();
-    let requests = Client::new(service, namespace.clone());
-    // Ready at any time: sending waits for its turn.
-    let lines = service_fn(move |request: Request<Body>| {
-        let line = if is_watch(request.uri()) {
-            &watches
-        } else {
-            &requests
-        };
-        let line = line.clone();
-        async move { line.send(request).await }
-    });
-    Ok(Client::new(lines, namespace))
+        .service(lines);
+    Ok(Client::new(service, config.default_namespace.clone()))
+}
+
+/// A place on a line, for as long as somebody holds it.
+type Place = Arc<()>;
+
+/// `frame`. A body whose frames pass through here holds the place until all of it is read.
+fn held_for<T>(_: &Place, frame: T) -> T {
+    frame
+}
+
+/// Lines, each with so many places.
+struct Lines<T, D> {
+    dial: D,
+    open: Mutex<Vec<(T, Place)>>,
+}
+
+impl<T: Clone, D: Fn() -> T> Lines<T, D> {
+    fn new(dial: D) -> Self {
+        let open = Mutex::default();
+        Self { dial, open }
+    }
+
+    /// A line that has a place left, and the place. Lines that nobody uses are let go.
+    fn take(&self) -> (T, Place) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(_, places)| Arc::strong_count(places) > 1);
+        let free = open
+            .iter()
+            .find(|(_, places)| Arc::strong_count(places) <= MOST_WATCHES);
+        if let Some(free) = free {
+            return free.clone();
+        }
+        let added = ((self.dial)(), Place::default());
+        open.push(added.clone());
+        added
+    }
 }
 
 /// What the server's certificate is made out to, where that is not its address.
-fn server_name(config: &Config) -> Option<rustls::pki_types::ServerName<'static>> {
-    let name = config.tls_server_name.clone()?;
-    // One that is none has been refused by the client for watches.
-    name.try_into().ok()
+fn server_name(config: &Config) -> Result<Option<ServerName<'static>>, kube::Error> {
+    let Some(name) = config.tls_server_name.clone() else {
+        return Ok(None);
+    };
+    let name = ServerName::try_from(name);
+    name.map(Some)
+        .map_err(|error| kube::Error::Service(error.into()))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use fivespot_https::{Limits, Server};
     use http::{Response, Version};
@@ -146,13 +191,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_share_a_line_and_a_watch_has_its_own() {
+    async fn requests_and_watches_speak_http_2_where_the_server_does() {
         let (client, heard) = server(&[b"h2", b"http/1.1"]).await;
         get(&client, "/request").await;
         get(&client, "/watch?watch=true").await;
         let expected = [
             ("/request".to_owned(), Version::HTTP_2),
-            ("/watch".to_owned(), Version::HTTP_11),
+            ("/watch".to_owned(), Version::HTTP_2),
         ];
         assert_eq!(*heard.lock().unwrap(), expected);
     }
@@ -161,7 +206,27 @@ mod tests {
     async fn a_server_that_knows_no_shared_lines_is_talked_to_all_the_same() {
         let (client, heard) = server(&[b"http/1.1"]).await;
         get(&client, "/request").await;
-        let expected = [("/request".to_owned(), Version::HTTP_11)];
+        get(&client, "/watch?watch=true").await;
+        let expected = [
+            ("/request".to_owned(), Version::HTTP_11),
+            ("/watch".to_owned(), Version::HTTP_11),
+        ];
         assert_eq!(*heard.lock().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_line_that_is_full_is_followed_by_another_and_one_that_nobody_uses_goes() {
+        let dialled = AtomicUsize::new(0);
+        let lines = Lines::new(|| dialled.fetch_add(1, Ordering::Relaxed));
+        let mut first: Vec<_> = (0..MOST_WATCHES).map(|_| lines.take()).collect();
+        assert!(first.iter().all(|(line, _)| *line == 0));
+        let second = lines.take();
+        assert_eq!(second.0, 1);
+        first.pop();
+        assert_eq!(lines.take().0, 0, "a place has become free");
+        drop(first);
+        assert_eq!(lines.take().0, 1, "the first line has been let go");
+        drop(second);
+        assert_eq!(lines.take().0, 2);
     }
 }
