@@ -237,7 +237,7 @@ async fn send(
     let object = Key::new(namespace.unwrap_or_default(), target.object.name.clone());
     match request.call {
         Call::Create(_) | Call::Patch(_) => {
-            memo.wrote(&cache, &object, Some(answer.clone()));
+            memo.wrote(&cache, &object, Some(&answer));
         }
         Call::Delete { .. } | Call::DeletePod { .. } | Call::Evict { .. } => {
             memo.wrote(&cache, &object, None);

@@ -12,12 +12,15 @@ use crate::Key;
 ///
 /// A pass that writes goes on from the answers to its own writes instead of reading everything
 /// again. It never destroys anything on that ground: for that it reads anew.
+///
+/// What is known is kept as text, as in a cache: at an edge many passes wait for answers at the
+/// same time, and few of them look at what they know once more.
 #[derive(Debug, Default)]
 pub(crate) struct Memo(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    objects: BTreeMap<(String, Key), Option<Value>>,
+    objects: BTreeMap<(String, Key), Option<Box<str>>>,
     has_written: bool,
 }
 
@@ -30,24 +33,28 @@ impl Memo {
     pub(crate) fn get(&self, cache: &str, object: &Key) -> Fact<Option<Value>> {
         let place = (cache.to_owned(), object.clone());
         match self.state().objects.get(&place) {
-            Some(known) => Fact::Known(known.clone()),
+            // The text was printed from a value, so that it always parses.
+            Some(Some(known)) => {
+                Fact::Known(Some(serde_json::from_str(known).unwrap_or_default()))
+            }
+            Some(None) => Fact::Known(None),
             None => Fact::default(),
         }
     }
 
     /// The object was read.
-    pub(crate) fn read(&self, cache: &str, object: &Key, found: Option<Value>) {
+    pub(crate) fn read(&self, cache: &str, object: &Key, found: Option<&Value>) {
         let place = (cache.to_owned(), object.clone());
-        self.state().objects.insert(place, found);
+        self.state().objects.insert(place, found.map(text));
     }
 
     /// The object was written; none as an answer means that it is to be read again.
-    pub(crate) fn wrote(&self, cache: &str, object: &Key, answer: Option<Value>) {
+    pub(crate) fn wrote(&self, cache: &str, object: &Key, answer: Option<&Value>) {
         let place = (cache.to_owned(), object.clone());
         let mut state = self.state();
         state.has_written = true;
         match answer {
-            Some(answer) => state.objects.insert(place, Some(answer)),
+            Some(answer) => state.objects.insert(place, Some(text(answer))),
             None => state.objects.remove(&place),
         };
     }
@@ -61,4 +68,8 @@ impl Memo {
     pub(crate) fn is_fresh(&self) -> bool {
         !self.state().has_written
     }
+}
+
+fn text(value: &Value) -> Box<str> {
+    value.to_string().into_boxed_str()
 }

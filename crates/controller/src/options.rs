@@ -15,7 +15,7 @@ use crate::observe::{Observe, Silent};
 
 /// How many passes may be under way at a time unless told otherwise: so many that an edge has its
 /// share of a server on which Cluster API is at work as well.
-const DEFAULT_MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+const DEFAULT_MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(128).unwrap();
 
 /// Where ScheduledMachines are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// All namespaces, no other instance, workload access through [`Dial`], 64 passes at a
+    /// All namespaces, no other instance, workload access through [`Dial`], 128 passes at a
     /// time, no observer.
     pub fn new(client: Client, clock: Clock) -> Self {
         Self {

@@ -73,7 +73,7 @@ pub(crate) async fn status(
         left: left.map(Version::new),
         lists_begun,
     };
-    memo.wrote(&cache, key, Some(answer));
+    memo.wrote(&cache, key, Some(&answer));
     shell.desk(key, |desk| desk.ledger.record(cache, key.clone(), written));
     transition(shell, key, view, status);
     Told::Written

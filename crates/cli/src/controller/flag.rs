@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t)]
     node_access: Access,
     /// How many ScheduledMachines may be looked at at a time
-    #[arg(long, value_name = "NUMBER", default_value = "64")]
+    #[arg(long, value_name = "NUMBER", default_value = "128")]
     max_concurrent: NonZeroUsize,
     /// How many machines may start within a minute, those of high priority first [default: no
     /// limit]

@@ -161,7 +161,7 @@ impl Near<'_> {
         let lists_begun = feed.store.lists_begun(&key.namespace);
         match port.get(&at).await {
             Ok(found) => {
-                self.source.memo.read(&cache, &key, found.clone());
+                self.source.memo.read(&cache, &key, found.as_ref());
                 self.source
                     .outrun(&feed, (&key, found.as_ref()), lists_begun);
                 agent_config(Fact::Known(found))
@@ -184,7 +184,7 @@ impl Near<'_> {
         let nodes = self.workload.node_cache(self.source.shell);
         let lists_begun = nodes.store.lists_begun("");
         let found = port.get(&at).await?;
-        self.source.memo.read(&cache, &name, found.clone());
+        self.source.memo.read(&cache, &name, found.as_ref());
         self.source
             .outrun(&nodes, (&name, found.as_ref()), lists_begun);
         Ok(found)

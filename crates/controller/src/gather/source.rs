@@ -147,7 +147,7 @@ impl Source<'_> {
         };
         match answer.found {
             Ok(found) => {
-                self.memo.read(&feed.name, &at, found.clone());
+                self.memo.read(&feed.name, &at, found.as_ref());
                 self.outrun(feed, (&at, found.as_ref()), answer.lists_begun);
                 Fact::Known(found)
             }
