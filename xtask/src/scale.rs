@@ -27,8 +27,8 @@ all are there.
 
 Each row is a run of its own, on a cluster that was begun for it. Cluster API reacts to each
 Machine while others are still being made, and takes most of the server's time for that, now more
-and now less: equal runs differ by a third and more, the floor as well. So the numbers of a row
-belong together, and some runs are repeated.
+and now less: of equal runs one takes twice as long as the other, the floor as well. So a row tells
+how large its numbers are, and no more than that about the ratio of two of them.
 
 On a real cluster:
 
