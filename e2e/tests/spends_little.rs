@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use fivespot_testkit::{
-    Asked, AuditEvent, Cluster, Delivery, Fate, Proxy, instant, pod, scheduled_machine,
+    Asked, AuditEvent, Cluster, Delivery, Proxy, instant, pod, scheduled_machine,
 };
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -99,13 +99,6 @@ struct Busy {
 }
 
 impl Proxy for Busy {
-    fn request<'a>(
-        &'a self,
-        _: &'a Asked,
-    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
-        Box::pin(std::future::ready(Fate::Pass))
-    }
-
     fn served<'a>(
         &'a self,
         asked: &'a Asked,

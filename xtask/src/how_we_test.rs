@@ -10,6 +10,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::kept;
+
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/how-we-test.md";
 
@@ -81,22 +83,12 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
             let _ = write!(page, "\n## {heading}\n\n{}", text(&result));
         }
     }
-    let _ = write!(page, "\n{}\n{FLAMES}", faults(&kept(&root.join(FAULTS))?));
+    let _ = write!(
+        page,
+        "\n{}\n{FLAMES}",
+        faults(&kept::results(&root.join(FAULTS))?)
+    );
     Ok(page)
-}
-
-/// The results in a folder, in the order of their names; none where there is no such folder.
-fn kept(folder: &Path) -> Result<Vec<Value>, Box<dyn Error>> {
-    if !folder.exists() {
-        return Ok(Vec::new());
-    }
-    let mut files: Vec<_> = fs::read_dir(folder)?
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .collect();
-    files.sort();
-    let read = |file| Ok(serde_json::from_str(&fs::read_to_string(file)?)?);
-    files.into_iter().map(read).collect()
 }
 
 /// What became of the stories with every fault.

@@ -7,6 +7,7 @@ mod dependency;
 mod differential;
 mod generate;
 mod how_we_test;
+mod kept;
 mod promises;
 mod protobuf;
 mod record;

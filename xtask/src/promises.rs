@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::Faults;
 use crate::conformance::RESULTS;
 use crate::how_we_test::FAULTS;
+use crate::kept;
 
 /// Copies the results of the last whole run on each backend into the source tree, and those of
 /// the last runs with every fault, if there are any.
@@ -63,10 +64,5 @@ const FAULTS_LEFT: &str = "tmp/faults";
 fn left_in(root: &Path, folder: &str) -> std::io::Result<Vec<PathBuf>> {
     let target = env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), |directory| root.join(directory));
-    let mut paths: Vec<_> = fs::read_dir(target.join(folder))?
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .collect();
-    paths.sort();
-    Ok(paths)
+    kept::files(&target.join(folder))
 }

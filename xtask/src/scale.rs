@@ -2,10 +2,11 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+
+use crate::kept;
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/scale.md";
@@ -134,22 +135,8 @@ fn whole(cycles: &[&Value]) -> String {
 
 /// Every result, by server and number of machines.
 fn results(folder: &Path) -> Result<Vec<Value>, Box<dyn Error>> {
-    let mut all: Vec<Value> = Vec::new();
-    if folder.is_dir() {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|end| end == "json") {
-                all.push(serde_json::from_str(&fs::read_to_string(path)?)?);
-            }
-        }
-    }
-    // Equal runs in an order of their own, whatever the folder's is.
-    all.sort_by(|one, other| {
-        let by_size = |of: &Value| (name(of).to_owned(), of["machines"].as_u64());
-        let by_time =
-            number(&one["floorSeconds"]).total_cmp(&number(&other["floorSeconds"]));
-        by_size(one).cmp(&by_size(other)).then(by_time)
-    });
+    let mut all = kept::results(folder)?;
+    all.sort_by_key(|of| (name(of).to_owned(), of["machines"].as_u64()));
     Ok(all)
 }
 

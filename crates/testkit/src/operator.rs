@@ -1,7 +1,6 @@
 //! The operator that a test starts.
 
 use std::collections::BTreeSet;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use fivespot_apiserver::User;
@@ -14,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::{Cluster, Ground};
 use crate::crash::{Crash, Tally};
 use crate::embedded::InProcess;
-use crate::proxy::{Asked, Fate, Life, Proxied, Proxy};
+use crate::proxy::{Life, Proxied, Proxy};
 use crate::rights::{GROUPS, OPERATOR};
 use crate::wire::{Traffic, Wire};
 
@@ -77,14 +76,7 @@ impl Mortal {
 /// Lets everything pass.
 struct Open;
 
-impl Proxy for Open {
-    fn request<'a>(
-        &'a self,
-        _: &'a Asked,
-    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
-        Box::pin(std::future::ready(Fate::Pass))
-    }
-}
+impl Proxy for Open {}
 
 impl Cluster {
     /// Starts an operator.

@@ -79,11 +79,14 @@ pub enum Delivery {
 
 /// Decides what becomes of everything between an operator and its servers.
 pub trait Proxy: Send + Sync {
-    /// What becomes of a request, watches aside.
+    /// What becomes of a request, watches aside. It passes, unless overridden.
     fn request<'a>(
         &'a self,
         asked: &'a Asked,
-    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>>;
+    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
+        let _ = asked;
+        Box::pin(std::future::ready(Fate::Pass))
+    }
 
     /// A request was served, whether or not the operator hears of it. Does nothing unless
     /// overridden.

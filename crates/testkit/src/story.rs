@@ -1,5 +1,6 @@
 //! A cluster in which one ScheduledMachine is at work.
 
+use fivespot_capi::key::EXCLUDE_NODE_DRAINING;
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -19,9 +20,6 @@ pub const CLOSING: &str = "2026-03-06T23:00:00Z";
 
 /// Where [`Cluster::hold_last_pod`] puts its budget.
 const SHOP_BUDGET: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/shop";
-
-/// Has Cluster API delete a Machine without draining its Node.
-const UNDRAINED: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
 
 /// The finalizer of [`Cluster::hold`].
 const HOLD: &str = "example.com/hold";
@@ -171,7 +169,7 @@ impl Cluster {
             return;
         }
         let [_, _, machine] = self.triple(name);
-        let undrained = json!({"metadata": {"annotations": {UNDRAINED: ""}}});
+        let undrained = json!({"metadata": {"annotations": {EXCLUDE_NODE_DRAINING: ""}}});
         let released = json!({"metadata": {"finalizers": []}});
         let object = machine_path(name);
         // What is gone by now is refused.

@@ -3,24 +3,17 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+
+use crate::kept;
 
 /// Where the results are kept, one file per backend. Written by `cargo xtask promises`.
 pub(crate) const RESULTS: &str = "e2e/results";
 
 pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
-    let mut files: Vec<_> = fs::read_dir(root.join(RESULTS))?
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .collect();
-    files.sort();
-    let mut results = Vec::new();
-    for file in files {
-        results.push(serde_json::from_str(&fs::read_to_string(file)?)?);
-    }
+    let results = kept::results(&root.join(RESULTS))?;
     Ok(render(&results))
 }
 

@@ -1,0 +1,30 @@
+//! Results that commands have kept, a JSON file each.
+
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// What is in a folder, in the order of the names.
+///
+/// # Errors
+/// There is no such folder, or it cannot be read.
+pub(crate) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files: Vec<_> = fs::read_dir(folder)?
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// The results in a folder, in the order of their files' names.
+///
+/// # Errors
+/// There is no such folder, or a file in it cannot be read or holds no JSON.
+pub(crate) fn results(folder: &Path) -> Result<Vec<Value>, Box<dyn Error>> {
+    let read = |file| Ok(serde_json::from_str(&fs::read_to_string(file)?)?);
+    files(folder)?.into_iter().map(read).collect()
+}
