@@ -181,6 +181,15 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
     assert!(evictions.iter().all(|eviction| eviction.ends_with(" 429")));
 }
 
+/// How often the operator has begun to watch pods.
+fn watches_of_pods(cluster: &Cluster) -> usize {
+    let requests = cluster.operator_requests();
+    let watches = requests
+        .iter()
+        .filter(|event| event.resource == "pods" && event.verb == "watch");
+    watches.count()
+}
+
 async fn pods_that_nobody_can_move_are_not_waited_for() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
@@ -214,6 +223,8 @@ async fn pods_that_nobody_can_move_are_not_waited_for() {
     for pod in ["of-daemon-set", "mirror", "finished"] {
         assert!(cluster.get(&pod_path(pod)).await.is_some(), "{pod}");
     }
+    // Of a thousand machines that leave at one edge each would hold a watch.
+    assert_eq!(watches_of_pods(&cluster), 0);
 }
 
 async fn a_pod_that_comes_during_the_drain_is_drained_too() {
@@ -245,6 +256,7 @@ async fn a_pod_that_takes_its_time_to_end_is_waited_for() {
     let [_, _, machine] = cluster.triple("worker");
     let machine = cluster.get(&machine).await.expect("it waits");
     assert_eq!(machine["metadata"].get("deletionTimestamp"), None);
+    assert_eq!(watches_of_pods(&cluster), 1);
     cluster.release(&pod_path("slow")).await;
     let limit = instant("2026-03-06T23:04:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;

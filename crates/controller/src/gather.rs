@@ -50,15 +50,23 @@ pub(crate) enum Gathered {
     Unreadable { value: Value, message: String },
     /// Something has not arrived yet; the key is woken when it has.
     Waiting,
+    /// Something is in no cache: only a live look shows it.
+    NotCached,
     /// The ScheduledMachine could not be read, and this is why.
     Failed(String),
 }
 
-/// Cut short: something has not arrived yet.
-#[derive(Debug)]
-struct NotYet;
+/// Why gathering from caches was cut short.
+#[derive(Clone, Copy, Debug)]
+enum Short {
+    /// Something has not arrived yet.
+    NotYet,
+    /// Something is in no cache.
+    NotCached,
+}
 
-/// Gathers for `key` in one of two ways. From caches it may have to wait; live it never does.
+/// Gathers for `key` in one of two ways. From caches it may have to wait, or to look live; live
+/// it has to do neither.
 ///
 /// What `memo` knows is not read again, what is read live is noted in it.
 pub(crate) async fn gather(
@@ -82,11 +90,20 @@ pub(crate) async fn gather(
     match found {
         Ok(Fact::Known(Some(value))) => match read(&source, value).await {
             Ok(gathered) => gathered,
-            Err(NotYet) => Gathered::Waiting,
+            Err(short) => short.into(),
         },
         Ok(Fact::Known(None)) => Gathered::Gone,
         Ok(Fact::Unknown(unknown)) => Gathered::Failed(words(unknown)),
-        Err(NotYet) => Gathered::Waiting,
+        Err(short) => short.into(),
+    }
+}
+
+impl From<Short> for Gathered {
+    fn from(short: Short) -> Self {
+        match short {
+            Short::NotYet => Self::Waiting,
+            Short::NotCached => Self::NotCached,
+        }
     }
 }
 
@@ -99,7 +116,7 @@ async fn expect_cluster(source: &Source<'_>) {
     }
 }
 
-async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, NotYet> {
+async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, Short> {
     let status = value["status"].clone();
     let object = match ScheduledMachine::deserialize(&value) {
         Ok(object) => object,
@@ -108,6 +125,8 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, NotYet> {
             return Ok(Gathered::Unreadable { value, message });
         }
     };
+    // Of many passes at a time none holds it while it waits for answers.
+    drop(value);
     let contract = contract(source).await;
     let machine = machine(source, &contract).await?;
     let places = Places::of(&object, machine.known().and_then(Option::as_ref));
@@ -167,7 +186,7 @@ async fn contract(source: &Source<'_>) -> Fact<Contract> {
 async fn machine(
     source: &Source<'_>,
     contract: &Fact<Contract>,
-) -> Result<Fact<Option<Machine>>, NotYet> {
+) -> Result<Fact<Option<Machine>>, Short> {
     let name = fivespot_api::name::child(&source.key.name);
     let found = core(source, contract, ("Machine", Shape::Machine), name).await?;
     Ok(understood(found, Machine::read))
@@ -177,7 +196,7 @@ async fn cluster(
     source: &Source<'_>,
     contract: &Fact<Contract>,
     name: &str,
-) -> Result<Fact<Option<Cluster>>, NotYet> {
+) -> Result<Fact<Option<Cluster>>, Short> {
     let found = core(source, contract, ("Cluster", Shape::Cluster), name).await?;
     Ok(understood(found, Cluster::read))
 }
@@ -188,7 +207,7 @@ async fn core(
     contract: &Fact<Contract>,
     (kind, shape): (&str, Shape),
     name: &str,
-) -> Result<Fact<Option<Value>>, NotYet> {
+) -> Result<Fact<Option<Value>>, Short> {
     match contract {
         Fact::Known(contract) => {
             let resource = cluster_api(*contract, kind);
@@ -201,12 +220,12 @@ async fn core(
 async fn sightings(
     source: &Source<'_>,
     places: &[Reference],
-) -> Result<Vec<Sighting>, NotYet> {
+) -> Result<Vec<Sighting>, Short> {
     let all = join_all(places.iter().map(|place| sighting(source, place))).await;
     all.into_iter().collect()
 }
 
-async fn sighting(source: &Source<'_>, place: &Reference) -> Result<Sighting, NotYet> {
+async fn sighting(source: &Source<'_>, place: &Reference) -> Result<Sighting, Short> {
     // Nothing of ours is ever made elsewhere, whatever an object asks for that got past admission.
     if !name::is_provider_group(&place.group) {
         return Ok(Sighting {
@@ -232,7 +251,7 @@ async fn provider(
     source: &Source<'_>,
     resource: &ApiResource,
     place: &Reference,
-) -> Result<Fact<Option<Provider>>, NotYet> {
+) -> Result<Fact<Option<Provider>>, Short> {
     let found = source
         .object(resource, Shape::Provider, &place.name)
         .await?;
@@ -244,7 +263,7 @@ async fn provider(
 async fn elsewhere(
     source: &Source<'_>,
     place: &Reference,
-) -> Result<Fact<Option<Provider>>, NotYet> {
+) -> Result<Fact<Option<Provider>>, Short> {
     let any = Reference {
         version: None,
         ..place.clone()

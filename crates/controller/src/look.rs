@@ -69,8 +69,8 @@ async fn answered(shell: &Arc<Shell>, key: &Key) -> Result<Option<Look>, String>
             Gathered::Failed(error) | Gathered::Unreadable { message: error, .. } => {
                 return Err(error);
             }
-            // A live look waits for nothing.
-            Gathered::Waiting => continue,
+            // A live look waits for nothing, and needs no cache.
+            Gathered::Waiting | Gathered::NotCached => continue,
         };
         if !is_patient || !is_connecting(shell, key) {
             return Ok(Some(look));

@@ -72,7 +72,10 @@ async fn keep_warm(shell: &Arc<Shell>, key: &Key) -> Outcome {
             planned(shell, key, &view);
         }
         Gathered::Gone => shell.forget(key),
-        Gathered::Waiting | Gathered::Unreadable { .. } | Gathered::Failed(_) => {}
+        Gathered::Waiting
+        | Gathered::NotCached
+        | Gathered::Unreadable { .. }
+        | Gathered::Failed(_) => {}
     }
     Outcome::Done { wake: None }
 }
@@ -103,6 +106,10 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
                 tracing::warn!(error, "ScheduledMachine could not be read");
                 shell.metrics.failed("kube_api");
                 return Outcome::Failed { wake: None };
+            }
+            Gathered::NotCached => {
+                freshness = Freshness::Live;
+                continue;
             }
             Gathered::Waiting => {
                 if let Some(until) = patience(shell, key) {

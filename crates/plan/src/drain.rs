@@ -91,7 +91,7 @@ fn is_refused(case: &Case<'_>) -> bool {
 
 /// Cordons the Node and evicts what is due.
 fn empty(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
-    let leaving: Vec<&Pod> = pods.iter().filter(|pod| has_to_leave(pod)).collect();
+    let leaving: Vec<&Pod> = pods.iter().filter(|pod| pod.has_to_leave()).collect();
     // Only pods that were listed after the Node was closed are all pods.
     if leaving.is_empty() && node.is_unschedulable {
         return Drain::Empty;
@@ -128,7 +128,7 @@ fn empty(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
 /// Deletes the pods of a reclaimed host at once, disruption budgets or not; none when no pod is
 /// left that could be.
 pub(crate) fn eject(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<Outcome> {
-    let leaving: Vec<&Pod> = pods.iter().filter(|pod| has_to_leave(pod)).collect();
+    let leaving: Vec<&Pod> = pods.iter().filter(|pod| pod.has_to_leave()).collect();
     if leaving.is_empty() || case.failed_at(Step::DeletePod) == Some(Cause::Forbidden) {
         return None;
     }
@@ -154,11 +154,6 @@ pub(crate) fn eject(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<Outcom
             .push(Event::warning(reason.as_str(), "DeletePods", &note));
     }
     Some(outcome)
-}
-
-/// Whether a pod keeps the Node from being empty.
-fn has_to_leave(pod: &Pod) -> bool {
-    !pod.is_of_daemon_set && !pod.is_mirror && !pod.is_finished
 }
 
 /// When a refused eviction may be tried again; none if it was not refused.

@@ -172,6 +172,13 @@ pub struct Pod {
     pub is_deleting: bool,
 }
 
+impl Pod {
+    /// Whether it keeps the Node from being empty.
+    pub fn has_to_leave(&self) -> bool {
+        !self.is_of_daemon_set && !self.is_mirror && !self.is_finished
+    }
+}
+
 impl From<&core::Pod> for Pod {
     /// Takes what is needed; what is absent reads as empty.
     fn from(pod: &core::Pod) -> Self {

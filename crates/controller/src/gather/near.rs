@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1 as core;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::NotYet;
+use super::Short;
 use super::source::Source;
 use crate::Key;
 use crate::failure;
@@ -20,7 +20,7 @@ use crate::workload::{self, Link, on_node, pods_of};
 pub(super) async fn workload(
     source: &Source<'_>,
     places: &Places,
-) -> Result<Workload, NotYet> {
+) -> Result<Workload, Short> {
     let Source { shell, key, .. } = source;
     if !places.wants_pods {
         shell.drop_cache(&pods_of(key));
@@ -43,7 +43,7 @@ pub(super) async fn workload(
         (Link::Up(port), Freshness::Cached | Freshness::Intent) => near.cached(&port),
         (Link::Up(port), Freshness::Live) => Ok(near.live(&port).await),
         (Link::Down(access), _) => Ok(only(access)),
-        (Link::Connecting, Freshness::Cached | Freshness::Intent) => Err(NotYet),
+        (Link::Connecting, Freshness::Cached | Freshness::Intent) => Err(Short::NotYet),
         (Link::Connecting, Freshness::Live) => Ok(only(Access::Unreachable {
             message: "the workload cluster has not answered yet".to_owned(),
         })),
@@ -67,12 +67,13 @@ struct Near<'a> {
 }
 
 impl Near<'_> {
-    fn cached(&self, port: &Port) -> Result<Workload, NotYet> {
+    fn cached(&self, port: &Port) -> Result<Workload, Short> {
         let Source { shell, key, .. } = self.source;
         let nodes = self.workload.node_cache(shell);
         let node = understood(self.source.cached(&nodes, &Key::new("", self.node))?);
         let pods = if self.wants_pods {
-            let feed = workload::Workload::pod_cache(shell, key, port, self.node);
+            // They are watched only where a live look has shown one to be waited for.
+            let feed = shell.cache(&pods_of(key)).ok_or(Short::NotCached)?;
             match self.source.cached(&feed, &Key::new("", ""))? {
                 Fact::Known(_) => {
                     let all = feed.store.all().into_iter();
@@ -110,14 +111,19 @@ impl Near<'_> {
             Err(error) => return self.broken(&error),
         };
         let bound = if self.wants_pods {
-            // Watched as well, so that a pod's end brings the next pass.
-            let Source { shell, key, .. } = self.source;
-            workload::Workload::pod_cache(shell, key, port, self.node);
             // After the Node: only what is listed once it is closed is all there will be.
-            match port.list(&all, &selector).await {
+            let pods = match port.list(&all, &selector).await {
                 Ok(items) => all_pods(items),
                 Err(error) => return self.broken(&error),
+            };
+            // What has to be waited for is watched, so that a pod's end brings the next pass;
+            // watches cost memory, and at an edge thousands of Nodes may have nothing on them.
+            let is_waited_for = |pods: &Vec<Pod>| pods.iter().any(Pod::has_to_leave);
+            if pods.known().is_some_and(is_waited_for) {
+                let Source { shell, key, .. } = self.source;
+                workload::Workload::pod_cache(shell, key, port, self.node);
             }
+            pods
         } else {
             Fact::default()
         };

@@ -10,7 +10,7 @@ use kube::api::ApiResource;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::NotYet;
+use super::Short;
 use crate::Key;
 use crate::failure;
 use crate::feed::{Feed, Health};
@@ -78,7 +78,7 @@ pub(super) struct Source<'a> {
 
 impl Source<'_> {
     /// The ScheduledMachine itself.
-    pub(super) async fn scheduled_machine(&self) -> Result<Fact<Option<Value>>, NotYet> {
+    pub(super) async fn scheduled_machine(&self) -> Result<Fact<Option<Value>>, Short> {
         let feed = self.shell.scheduled_machines.clone();
         self.found(&feed, &self.key.name).await
     }
@@ -89,16 +89,12 @@ impl Source<'_> {
         resource: &ApiResource,
         shape: Shape,
         name: &str,
-    ) -> Result<Fact<Option<Value>>, NotYet> {
+    ) -> Result<Fact<Option<Value>>, Short> {
         let feed = self.shell.feed(resource, shape);
         self.found(&feed, name).await
     }
 
-    async fn found(
-        &self,
-        feed: &Feed,
-        name: &str,
-    ) -> Result<Fact<Option<Value>>, NotYet> {
+    async fn found(&self, feed: &Feed, name: &str) -> Result<Fact<Option<Value>>, Short> {
         let says_what_is_wanted =
             matches!(feed.shape, Shape::ScheduledMachine | Shape::Cluster);
         let is_live = match self.freshness {
@@ -254,7 +250,7 @@ impl Source<'_> {
         &self,
         feed: &Feed,
         at: &Key,
-    ) -> Result<Fact<Option<Value>>, NotYet> {
+    ) -> Result<Fact<Option<Value>>, Short> {
         match feed.health(&at.namespace) {
             Health::Synced => {
                 let found = feed.store.get(at);
@@ -262,7 +258,7 @@ impl Source<'_> {
             }
             Health::Loading => {
                 feed.wait(self.key);
-                Err(NotYet)
+                Err(Short::NotYet)
             }
             Health::Failing(unknown) => {
                 feed.wait(self.key);
