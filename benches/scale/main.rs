@@ -11,8 +11,9 @@
 //! machines, with so many machines in flight. Then makes so many ScheduledMachines whose windows
 //! open at one instant; counts and times from the API server's audit log what the operator does
 //! about it until each serves, until each is gone again, in an idle span, when their windows open
-//! once more after it, after a restart, and when all are deleted. With many machines that takes
-//! long; `--opening-alone` ends it when all objects have been created. On the embedded server:
+//! once more after it, after a restart while all serve, and when all are deleted. With many
+//! machines that takes long; `--opening-alone` ends it when all objects have been created. On the
+//! embedded server:
 //!
 //! ```console
 //! $ 5spot dev --no-controller --audit-log audit.json --apply empty/
@@ -38,7 +39,7 @@ mod report;
 mod span;
 mod world;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
@@ -71,7 +72,7 @@ struct Args {
     /// Ends when all objects have been created, and measures nothing after that
     #[arg(long)]
     opening_alone: bool,
-    /// Keeps the numbers in this file as well, as JSON
+    /// Keeps the numbers in this file as well, as JSON, part by part while they are measured
     #[arg(long)]
     record: Option<PathBuf>,
     /// Which API server this is, for the record
@@ -116,14 +117,19 @@ fn main() -> ExitCode {
 
 /// Prints the report, and keeps it where that is asked for.
 fn tell(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
-    let text = serde_json::to_string_pretty(report)?;
     if let Some(file) = &args.record {
-        std::fs::write(file, format!("{text}\n"))
-            .map_err(|error| format!("{}: {error}", file.display()))?;
+        keep(file, report)?;
     }
     match args.output {
         Output::Text => print!("{report}"),
-        Output::Json => println!("{text}"),
+        Output::Json => println!("{}", serde_json::to_string_pretty(report)?),
     }
     Ok(())
+}
+
+/// Writes the report into a file, as JSON.
+fn keep(file: &Path, report: &report::Report) -> Result<(), world::Failure> {
+    let text = serde_json::to_string_pretty(report)?;
+    std::fs::write(file, format!("{text}\n"))
+        .map_err(|error| format!("{}: {error}", file.display()).into())
 }

@@ -1,15 +1,17 @@
-//! What each write of a status changed, and which of them merely repeat what Cluster API and the
-//! workload cluster report.
+//! The phases of all ScheduledMachines, what each write of a status changed, and which of the
+//! writes merely repeat what Cluster API and the workload cluster report.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use benches::Stage;
 use futures::TryStreamExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, WatchEvent, WatchParams};
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::task::{AbortHandle, LocalSet};
 
 use crate::world::Failure;
@@ -17,13 +19,32 @@ use crate::world::Failure;
 /// The conditions that repeat what others report.
 const REPEATED: [&str; 2] = ["MachineReady", "NodeAccess"];
 
+/// For how long no status may change while there is something to wait for.
+const STILL: Duration = Duration::from_mins(4);
+
+/// How often is said how far it is.
+const TOLD: Duration = Duration::from_secs(15);
+
 /// How many writes of a status changed the same things, by what they changed.
 pub(crate) type Changes = BTreeMap<String, usize>;
+
+/// What has been seen of the ScheduledMachines.
+#[derive(Default)]
+struct Seen {
+    statuses: RefCell<BTreeMap<String, Value>>,
+    /// How many are in each phase: with many machines, counting them anew takes long.
+    phases: RefCell<BTreeMap<String, usize>>,
+    version: RefCell<String>,
+    changes: RefCell<Changes>,
+    changed: Notify,
+    /// Why nothing more is seen.
+    ended: RefCell<Option<String>>,
+}
 
 /// Follows the ScheduledMachines of a namespace, and counts. To be used within a
 /// [`LocalSet`].
 pub(crate) struct News {
-    changes: Rc<RefCell<Changes>>,
+    seen: Rc<Seen>,
     following: AbortHandle,
 }
 
@@ -36,7 +57,6 @@ impl Drop for News {
 impl News {
     /// Begins to follow, before there is anything to be seen.
     pub(crate) fn follow(stage: &Stage) -> Self {
-        let changes = Rc::new(RefCell::new(Changes::new()));
         let resource = ApiResource {
             group: "5spot.finos.org".to_owned(),
             version: "v1alpha1".to_owned(),
@@ -46,21 +66,66 @@ impl News {
         };
         let api =
             Api::namespaced_with(stage.client().clone(), stage.namespace(), &resource);
-        let counted = changes.clone();
+        let seen = Rc::new(Seen::default());
+        seen.version.replace("0".to_owned());
+        let shared = seen.clone();
         let task = tokio::task::spawn_local(async move {
-            let (known, version) = (RefCell::default(), RefCell::new("0".to_owned()));
             // The server ends a watch after some minutes; it goes on where it was.
-            while watch(&api, (&known, &version), &counted).await.is_ok() {}
+            let error = loop {
+                if let Err(error) = watch(&api, &shared).await {
+                    break error;
+                }
+            };
+            shared.ended.replace(Some(error.to_string()));
+            shared.changed.notify_one();
         });
         Self {
-            changes,
+            seen,
             following: task.abort_handle(),
         }
     }
 
     /// The writes since this was asked last.
     pub(crate) fn take(&self) -> Changes {
-        self.changes.take()
+        self.seen.changes.take()
+    }
+
+    /// Waits until so many are told to be in that phase, and says how far it is. Fails when
+    /// nothing comes nearer.
+    pub(crate) async fn settle(
+        &self,
+        phase: &str,
+        machines: usize,
+    ) -> Result<(), Failure> {
+        let mut told = tokio::time::interval(TOLD);
+        told.reset();
+        loop {
+            let there = self.in_phase(phase);
+            if there == machines {
+                return Ok(());
+            }
+            if let Some(error) = &*self.seen.ended.borrow() {
+                return Err(format!("the watch has ended: {error}").into());
+            }
+            let changed = tokio::time::timeout(STILL, self.seen.changed.notified());
+            tokio::pin!(changed);
+            loop {
+                tokio::select! {
+                    changed = &mut changed => {
+                        changed.map_err(|_| {
+                            format!("{there} of {machines} are {phase}, and none changes")
+                        })?;
+                        break;
+                    }
+                    _ = told.tick() => eprintln!("  {there} of {machines} {phase}"),
+                }
+            }
+        }
+    }
+
+    fn in_phase(&self, phase: &str) -> usize {
+        let phases = self.seen.phases.borrow();
+        phases.get(phase).copied().unwrap_or_default()
     }
 }
 
@@ -78,41 +143,65 @@ pub(crate) async fn beside<T>(work: impl Future<Output = T>) -> T {
     LocalSet::new().run_until(work).await
 }
 
-type Statuses = RefCell<BTreeMap<String, Value>>;
-
-async fn watch(
-    api: &Api<DynamicObject>,
-    (known, version): (&Statuses, &RefCell<String>),
-    counted: &RefCell<Changes>,
-) -> Result<(), Failure> {
-    let from = version.borrow().clone();
+async fn watch(api: &Api<DynamicObject>, seen: &Seen) -> Result<(), Failure> {
+    let from = seen.version.borrow().clone();
     let events = api.watch(&WatchParams::default(), &from).await?;
     let mut events = pin!(events);
     while let Some(event) = events.try_next().await? {
-        let (WatchEvent::Added(object) | WatchEvent::Modified(object)) = event else {
-            continue;
-        };
-        let meta = object.metadata;
-        version.replace(meta.resource_version.unwrap_or_default());
-        let status = object.data["status"].clone();
-        let name = meta.name.unwrap_or_default();
-        let mut known = known.borrow_mut();
-        if let Some(before) = known.get(&name)
-            && let Some(what) = changed(before, &status)
-        {
-            *counted.borrow_mut().entry(what).or_default() += 1;
+        match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                seen.object(object, true);
+            }
+            WatchEvent::Deleted(object) => seen.object(object, false),
+            WatchEvent::Bookmark(_) => {}
+            WatchEvent::Error(error) => return Err(error.message.into()),
         }
-        known.insert(name, status);
+        seen.changed.notify_one();
     }
     Ok(())
+}
+
+impl Seen {
+    /// An object as it is by now, or was when it went.
+    fn object(&self, object: DynamicObject, is_there: bool) {
+        let meta = object.metadata;
+        self.version
+            .replace(meta.resource_version.unwrap_or_default());
+        let name = meta.name.unwrap_or_default();
+        let status = is_there.then(|| object.data["status"].clone());
+        let mut statuses = self.statuses.borrow_mut();
+        let before = match &status {
+            Some(status) => statuses.insert(name, status.clone()),
+            None => statuses.remove(&name),
+        };
+        if let (Some(before), Some(status)) = (&before, &status)
+            && let Some(what) = changed(before, status)
+        {
+            *self.changes.borrow_mut().entry(what).or_default() += 1;
+        }
+        let mut phases = self.phases.borrow_mut();
+        if let Some(before) = &before
+            && let Some(count) = phases.get_mut(phase(before))
+        {
+            *count -= 1;
+        }
+        if let Some(status) = &status {
+            *phases.entry(phase(status).to_owned()).or_default() += 1;
+        }
+    }
+}
+
+/// The phase that a status tells; empty where it tells none.
+fn phase(status: &Value) -> &str {
+    status["phase"].as_str().unwrap_or_default()
 }
 
 /// What is different between two statuses; none if nothing is. Of a change of phase the rest
 /// follows.
 fn changed(before: &Value, after: &Value) -> Option<String> {
-    let phase = |status: &Value| status["phase"].as_str().unwrap_or("none").to_owned();
     let (was, is) = (phase(before), phase(after));
     if was != is {
+        let was = if was.is_empty() { "none" } else { was };
         return Some(format!("phase {was} to {is}"));
     }
     let mut what: Vec<String> = names(before, after)

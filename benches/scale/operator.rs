@@ -78,6 +78,8 @@ pub(crate) struct Taken {
     pub(crate) cpu_seconds: f64,
     /// Resident memory, KiB.
     pub(crate) resident_kib: u64,
+    /// The most that was resident at any time, KiB.
+    pub(crate) peak_kib: u64,
 }
 
 /// The operator, and what starts it.
@@ -152,14 +154,17 @@ impl Operator {
             text.and_then(|text| text.parse().ok()).unwrap_or_default()
         };
         let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-        let resident = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .and_then(|rest| rest.split_whitespace().next())
-            .and_then(|text| text.parse().ok());
+        let kib = |name| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let number = line.and_then(|rest| rest.split_whitespace().next());
+            number
+                .and_then(|text| text.parse().ok())
+                .unwrap_or_default()
+        };
         Ok(Taken {
             cpu_seconds: (field(11) + field(12)) / TICKS,
-            resident_kib: resident.unwrap_or_default(),
+            resident_kib: kib("VmRSS:"),
+            peak_kib: kib("VmHWM:"),
         })
     }
 }

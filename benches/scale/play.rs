@@ -55,9 +55,13 @@ pub(crate) async fn play(args: &Args) -> Result<Report, Failure> {
     play.settled(window).await?;
     play.report.settled = Some(play.operator.taken()?);
     play.report.lateness_seconds = play.open(window).await?;
+    play.report.opened = Some(play.operator.taken()?);
+    play.keep()?;
     if !args.opening_alone {
         play.rest_of_a_cycle(window).await?;
+        play.keep()?;
         play.another_edge().await?;
+        play.keep()?;
         play.end().await?;
     }
     play.operator.kill().await?;
@@ -76,9 +80,17 @@ struct Play<'a> {
 }
 
 impl Play<'_> {
+    /// Keeps what is known so far, where that is asked for: what takes an hour may be broken off.
+    fn keep(&self) -> Result<(), Failure> {
+        let Some(file) = &self.args.record else {
+            return Ok(());
+        };
+        crate::keep(file, &self.report)
+    }
+
     /// Waits until no machine is wanted and nothing more is asked.
     async fn settled(&self, window: Window) -> Result<(), Failure> {
-        self.world.settle(self.asleep(), self.seconds()).await?;
+        self.news.settle(self.asleep(), self.args.machines).await?;
         if self.edge == Edge::Cron && now() >= window.opens {
             return Err("the machines had not settled when the window opened".into());
         }
@@ -116,7 +128,6 @@ impl Play<'_> {
         }
         self.report.created = late.len();
         self.report.opening = Span::of(&entries);
-        self.report.opened = Some(self.operator.taken()?);
         let parts = quantiles(&late);
         eprintln!("  {} made after {:.1} s", late.len(), parts[2]);
         Ok(parts)
@@ -125,7 +136,7 @@ impl Play<'_> {
     /// Until all serve, and then until all are gone, and idle.
     async fn rest_of_a_cycle(&mut self, window: Window) -> Result<(), Failure> {
         let from = self.log.length()?;
-        self.world.settle("Active", self.seconds()).await?;
+        self.news.settle("Active", self.args.machines).await?;
         self.quiet().await?;
         self.report.opening.add(&Span::of(&self.log.since(from)?));
         self.report.open = Some(self.operator.taken()?);
@@ -134,7 +145,7 @@ impl Play<'_> {
         let from = self.log.length()?;
         self.world.turn(self.edge, window.closes, false).await?;
         eprintln!("closed");
-        self.world.settle(self.asleep(), self.seconds()).await?;
+        self.news.settle(self.asleep(), self.args.machines).await?;
         self.quiet().await?;
         self.report.closing = Span::of(&self.log.since(from)?);
         self.report.closed = Some(self.operator.taken()?);
@@ -148,7 +159,7 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Once more after having been idle.
+    /// Once more after having been idle, until all serve again.
     async fn another_edge(&mut self) -> Result<(), Failure> {
         let window = window(self.args)?;
         self.world.reschedule(self.edge, window).await?;
@@ -156,12 +167,13 @@ impl Play<'_> {
         let opening = std::mem::take(&mut self.report.opening);
         self.report.again_seconds = Some(self.open(window).await?);
         self.report.opening = opening;
-        self.world.turn(self.edge, window.closes, false).await?;
-        self.world.settle(self.asleep(), self.seconds()).await?;
-        self.quiet().await
+        self.news.settle("Active", self.args.machines).await?;
+        self.quiet().await?;
+        self.report.again = Some(self.operator.taken()?);
+        Ok(())
     }
 
-    /// A restart, and the end of all.
+    /// A restart while all serve, and the end of all.
     async fn end(&mut self) -> Result<(), Failure> {
         eprintln!("restart");
         self.operator.kill().await?;

@@ -55,6 +55,8 @@ pub(crate) struct Report {
     pub(crate) open: Option<Taken>,
     /// The same when all were gone.
     pub(crate) closed: Option<Taken>,
+    /// The same after the other edge, when all served again.
+    pub(crate) again: Option<Taken>,
 }
 
 /// A second start, with all machines there.
@@ -91,6 +93,7 @@ impl Report {
             opened: None,
             open: None,
             closed: None,
+            again: None,
         }
     }
 
@@ -133,12 +136,13 @@ impl fmt::Display for Report {
             ("all made", self.opened),
             ("all in service", self.open),
             ("all gone", self.closed),
+            ("all in service again", self.again),
         ] {
             if let Some(taken) = taken {
                 writeln!(
                     f,
-                    "process, {when:<22} {:.1} s of a core, {} KiB resident",
-                    taken.cpu_seconds, taken.resident_kib,
+                    "process, {when:<22} {:.1} s of a core, {} KiB resident, {} at most",
+                    taken.cpu_seconds, taken.resident_kib, taken.peak_kib,
                 )?;
             }
         }

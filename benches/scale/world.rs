@@ -122,12 +122,6 @@ impl World {
         Ok(turned)
     }
 
-    /// Waits until all are told to be in that phase; how many are, when that takes too long.
-    pub(crate) async fn settle(&self, phase: &str, seconds: u64) -> Result<(), Failure> {
-        let is_settled = async || Ok(self.stage.in_phase(phase).await? == self.machines);
-        self.wait(phase, seconds, is_settled).await
-    }
-
     /// Deletes all of a collection of the namespace, and waits until it is empty.
     pub(crate) async fn delete_all(
         &self,
