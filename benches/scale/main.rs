@@ -20,6 +20,9 @@
 //! $ cargo run --release -p benches --bin scale -- --audit-log audit.json
 //! ```
 //!
+//! There `--no-simulator`, with `--no-cluster-api --opening-alone` here, leaves Cluster API out:
+//! what it does about each Machine costs a server several times as much as making it.
+//!
 //! Another operator than the one that was built is described by `--controller FILE`, JSON:
 //!
 //! ```json
@@ -72,6 +75,9 @@ struct Args {
     /// Ends when all objects have been created, and measures nothing after that
     #[arg(long)]
     opening_alone: bool,
+    /// No Cluster API runs, so that nothing but the operator and the API server is measured
+    #[arg(long, requires = "opening_alone")]
+    no_cluster_api: bool,
     /// Keeps the numbers in this file as well, as JSON, part by part while they are measured
     #[arg(long)]
     record: Option<PathBuf>,

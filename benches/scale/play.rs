@@ -33,7 +33,7 @@ pub(crate) async fn play(args: &Args) -> Result<Report, Failure> {
     let floor = crate::floor::measure(args).await?;
     eprintln!("  {:.1} s", floor.as_secs_f64());
 
-    let world = World::make(args.machines).await?;
+    let world = World::make(args).await?;
     let news = News::follow(&world.stage);
     let operator = Operator::new(description, world.stage.namespace(), log.folder());
     let mut play = Play {
@@ -59,7 +59,6 @@ pub(crate) async fn play(args: &Args) -> Result<Report, Failure> {
     play.keep()?;
     if !args.opening_alone {
         play.rest_of_a_cycle(window).await?;
-        play.keep()?;
         play.another_edge().await?;
         play.keep()?;
         play.end().await?;
@@ -141,6 +140,7 @@ impl Play<'_> {
         self.report.opening.add(&Span::of(&self.log.since(from)?));
         self.report.open = Some(self.operator.taken()?);
         self.report.told_opening = self.news.take();
+        self.keep()?;
 
         let from = self.log.length()?;
         self.world.turn(self.edge, window.closes, false).await?;
@@ -151,12 +151,13 @@ impl Play<'_> {
         self.report.closed = Some(self.operator.taken()?);
         self.report.told_closing = self.news.take();
         self.report.count_news();
+        self.keep()?;
 
         eprintln!("idle");
         let from = self.log.length()?;
         tokio::time::sleep(Duration::from_mins(1) * self.args.idle_minutes).await;
         self.report.idle = Span::of(&self.log.since(from)?);
-        Ok(())
+        self.keep()
     }
 
     /// Once more after having been idle, until all serve again.

@@ -9,6 +9,7 @@ use http::{Method, Request};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::Args;
 use crate::operator::Edge;
 
 /// Why a measurement cannot be made.
@@ -36,15 +37,26 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Makes the namespace and the Cluster, and waits until machines can join it.
-    pub(crate) async fn make(machines: usize) -> Result<Self, Failure> {
+    /// Makes the namespace and the Cluster, and waits until machines can join it. Where no
+    /// Cluster API runs, says in its place that they can.
+    pub(crate) async fn make(args: &Args) -> Result<Self, Failure> {
         let stage = Stage::set("scale").await?;
+        if args.no_cluster_api {
+            stage.define_cluster_api().await?;
+        }
         stage.add_cluster().await?;
+        let machines = args.machines;
         let world = Self { stage, machines };
         let path = format!(
             "/apis/cluster.x-k8s.io/v1beta2/namespaces/{}/clusters/production-cluster",
             world.stage.namespace()
         );
+        if args.no_cluster_api {
+            let up = json!({"status": {"initialization": {
+                "infrastructureProvisioned": true, "controlPlaneInitialized": true,
+            }}});
+            world.stage.merge(&format!("{path}/status"), &up).await?;
+        }
         let is_up = async || {
             let cluster = world.stage.get(&path).await?;
             let status = &cluster["status"]["initialization"];

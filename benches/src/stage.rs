@@ -31,6 +31,15 @@ pub async fn send(
     Ok(client.request(request).await?)
 }
 
+async fn apply(
+    client: &Client,
+    object: &Value,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let path = format!("{}?fieldManager=bench&force=true", path_of(object));
+    send(client, (Method::PATCH, APPLY), &path, object).await?;
+    Ok(())
+}
+
 /// The path of the collection that an object belongs to.
 pub fn collection(object: &Value) -> String {
     let path = path_of(object);
@@ -54,8 +63,7 @@ impl Stage {
     pub async fn set(prefix: &str) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let client = Client::try_from(Config::infer().await?)?;
         for object in fivespot_api::manifest::installed(36) {
-            let path = format!("{}?fieldManager=bench&force=true", path_of(&object));
-            send(&client, (Method::PATCH, APPLY), &path, &object).await?;
+            apply(&client, &object).await?;
         }
         let named = json!({
             "apiVersion": "v1", "kind": "Namespace",
@@ -68,6 +76,17 @@ impl Stage {
             client,
             namespace: namespace.to_owned(),
         })
+    }
+
+    /// Installs the definitions of Cluster API's kinds, where no Cluster API brings them.
+    ///
+    /// # Errors
+    /// The server refuses one.
+    pub async fn define_cluster_api(&self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        for definition in fivespot_sim::definitions(Contract::V1Beta2) {
+            apply(&self.client, &definition).await?;
+        }
+        Ok(())
     }
 
     /// The client.
