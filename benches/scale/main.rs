@@ -3,7 +3,7 @@
 //!
 //! ```console
 //! $ cargo xtask cluster up                       # and export what it prints
-//! $ cargo build --release -p fivespot-cli
+//! $ cargo build --profile dist -p fivespot-cli
 //! $ cargo run --release -p benches --bin scale -- --machines 1000
 //! ```
 //!
@@ -46,6 +46,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Measures what many machines cost, and how soon their edges are met.
 #[derive(Debug, Parser)]
@@ -66,7 +67,10 @@ struct Args {
     /// How many machines the bare client makes at a time
     #[arg(long, default_value_t = 32)]
     in_flight: usize,
-    /// A description of the operator; by default the one in target/release
+    /// The profile with which the operator was built: that in target/dist is as it is shipped
+    #[arg(long, default_value = "dist")]
+    profile: String,
+    /// A description of the operator; by default the one of the profile
     #[arg(long)]
     controller: Option<PathBuf>,
     /// The audit log of the API server
@@ -104,7 +108,9 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let played = match runtime {
-        Ok(runtime) => runtime.block_on(news::beside(play::play(&args))),
+        Ok(runtime) => {
+            runtime.block_on(unless_broken_off(news::beside(play::play(&args))))
+        }
         Err(error) => Err(error.into()),
     };
     let report = match played {
@@ -119,6 +125,21 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     ExitCode::SUCCESS
+}
+
+/// Lets go of all that runs, the operator above all, when somebody breaks it off.
+async fn unless_broken_off<T>(
+    played: impl Future<Output = Result<T, world::Failure>>,
+) -> Result<T, world::Failure> {
+    let mut terminated = signal(SignalKind::terminate())?;
+    tokio::select! {
+        played = played => played,
+        broken_off = tokio::signal::ctrl_c() => {
+            broken_off?;
+            Err("broken off".into())
+        }
+        _ = terminated.recv() => Err("broken off".into()),
+    }
 }
 
 /// Prints the report, and keeps it where that is asked for.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::process::{Child, Command};
 
+use crate::Args;
 use crate::world::Failure;
 
 /// Who the operator is in the audit log.
@@ -43,11 +44,12 @@ pub(crate) enum Edge {
 }
 
 impl Description {
-    /// What a file says; without one, the operator that was built last.
-    pub(crate) fn read(file: Option<&Path>) -> Result<Self, Failure> {
-        let Some(file) = file else {
+    /// What a file says; without one, the operator that was built with the profile.
+    pub(crate) fn read(args: &Args) -> Result<Self, Failure> {
+        let Some(file) = &args.controller else {
+            let program = format!("target/{}/5spot", args.profile);
             let command = [
-                "target/release/5spot",
+                program.as_str(),
                 "controller",
                 "--namespaces",
                 "$NAMESPACE",

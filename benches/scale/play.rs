@@ -26,7 +26,7 @@ const SILENCES: usize = 120;
 
 /// Plays everything and counts.
 pub(crate) async fn play(args: &Args) -> Result<Report, Failure> {
-    let description = Description::read(args.controller.as_deref())?;
+    let description = Description::read(args)?;
     let edge = description.edge;
     let log = Log::at(&args.audit_log);
     eprintln!("the floor: {} bare machines", args.machines);

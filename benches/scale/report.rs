@@ -16,6 +16,8 @@ use crate::span::Span;
 pub(crate) struct Report {
     /// The API server.
     server: String,
+    /// How the operator was built.
+    profile: String,
     /// How long the windows were, or that only the opening was looked at.
     open_minutes: u32,
     opening_alone: bool,
@@ -72,6 +74,7 @@ impl Report {
     pub(crate) fn new(args: &Args, floor: SignedDuration) -> Self {
         Self {
             server: args.server.clone(),
+            profile: args.profile.clone(),
             open_minutes: args.open_minutes,
             opening_alone: args.opening_alone,
             machines: args.machines,

@@ -8,6 +8,7 @@ const LIB: &str = "crates/plan/src/lib.rs";
 const SERVE: &str = "crates/plan/src/serve.rs";
 const TRIPLE: &str = "crates/plan/src/triple.rs";
 const DRAIN: &str = "crates/plan/src/drain.rs";
+const NODE: &str = "crates/plan/src/node.rs";
 const WRITE: &str = "crates/plan/src/write.rs";
 const MACHINE: &str = "crates/plan/src/machine.rs";
 const CASE: &str = "crates/plan/src/case.rs";
@@ -124,9 +125,9 @@ mutants! {
         => "match case.triple.our_machine() {\n        Some(_) if !case.triple.providers().is_empty() => delete(case, &case.triple.providers()),\n        Some(machine) => leave_machine(case, machine, removal),";
     "silence-is-refusal", "gives up a drain when the workload cluster is silent", DRAIN,
         "        | Access::NotAsked => return silent(),\n    }\n    if is_refused" => "        | Access::NotAsked => return Drain::NotOurs,\n    }\n    if is_refused";
-    "leaving-is-gone", "takes pods that are still ending for gone", DRAIN,
-        "!pod.is_of_daemon_set && !pod.is_mirror && !pod.is_finished"
-        => "!pod.is_of_daemon_set && !pod.is_mirror && !pod.is_finished && !pod.is_deleting";
+    "leaving-is-gone", "takes pods that are still ending for gone", NODE,
+        "!self.is_of_daemon_set && !self.is_mirror && !self.is_finished"
+        => "!self.is_of_daemon_set && !self.is_mirror && !self.is_finished && !self.is_deleting";
     "pods-ignored", "counts a Node with pods as empty", DRAIN,
         "if leaving.is_empty() && node.is_unschedulable {" => "if node.is_unschedulable {";
     "refusal-forgotten", "evicts a pod again the moment it was refused", DRAIN,
