@@ -29,12 +29,8 @@ pub(crate) async fn measure(args: &Args) -> Result<SignedDuration, Failure> {
         .await?;
     let took = now().duration_since(begun);
     // Deleting thousands takes Cluster API longer than all that is measured.
-    let namespace = world.stage.namespace();
-    let cluster = format!(
-        "/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace}/clusters/production-cluster"
-    );
     let paused = json!({"spec": {"paused": true}});
-    world.stage.merge(&cluster, &paused).await?;
+    world.stage.merge(&world.cluster_path(), &paused).await?;
     tokio::time::sleep(CALM).await;
     Ok(took)
 }

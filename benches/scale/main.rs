@@ -42,7 +42,7 @@ mod report;
 mod span;
 mod world;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
@@ -144,9 +144,7 @@ async fn unless_broken_off<T>(
 
 /// Prints the report, and keeps it where that is asked for.
 fn tell(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
-    if let Some(file) = &args.record {
-        keep(file, report)?;
-    }
+    keep(args, report)?;
     match args.output {
         Output::Text => print!("{report}"),
         Output::Json => println!("{}", serde_json::to_string_pretty(report)?),
@@ -154,8 +152,12 @@ fn tell(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
     Ok(())
 }
 
-/// Writes the report into a file, as JSON.
-fn keep(file: &Path, report: &report::Report) -> Result<(), world::Failure> {
+/// Keeps the report as it is so far, where that is asked for: what takes an hour may be broken
+/// off.
+fn keep(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
+    let Some(file) = &args.record else {
+        return Ok(());
+    };
     let text = serde_json::to_string_pretty(report)?;
     std::fs::write(file, format!("{text}\n"))
         .map_err(|error| format!("{}: {error}", file.display()).into())

@@ -8,11 +8,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use benches::Stage;
+use fivespot_api::name;
 use futures::TryStreamExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, WatchEvent, WatchParams};
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, LocalSet};
+use tokio::time::Instant;
 
 use crate::world::Failure;
 
@@ -58,11 +60,11 @@ impl News {
     /// Begins to follow, before there is anything to be seen.
     pub(crate) fn follow(stage: &Stage) -> Self {
         let resource = ApiResource {
-            group: "5spot.finos.org".to_owned(),
-            version: "v1alpha1".to_owned(),
-            api_version: "5spot.finos.org/v1alpha1".to_owned(),
-            kind: "ScheduledMachine".to_owned(),
-            plural: "scheduledmachines".to_owned(),
+            group: name::GROUP.to_owned(),
+            version: name::VERSION.to_owned(),
+            api_version: name::API_VERSION.to_owned(),
+            kind: name::KIND.to_owned(),
+            plural: name::PLURAL.to_owned(),
         };
         let api =
             Api::namespaced_with(stage.client().clone(), stage.namespace(), &resource);
@@ -99,6 +101,7 @@ impl News {
     ) -> Result<(), Failure> {
         let mut told = tokio::time::interval(TOLD);
         told.reset();
+        let mut still = pin!(tokio::time::sleep(STILL));
         loop {
             let there = self.in_phase(phase);
             if there == machines {
@@ -107,17 +110,14 @@ impl News {
             if let Some(error) = &*self.seen.ended.borrow() {
                 return Err(format!("the watch has ended: {error}").into());
             }
-            let changed = tokio::time::timeout(STILL, self.seen.changed.notified());
-            tokio::pin!(changed);
-            loop {
-                tokio::select! {
-                    changed = &mut changed => {
-                        changed.map_err(|_| {
-                            format!("{there} of {machines} are {phase}, and none changes")
-                        })?;
-                        break;
-                    }
-                    _ = told.tick() => eprintln!("  {there} of {machines} {phase}"),
+            tokio::select! {
+                () = self.seen.changed.notified() => {
+                    still.as_mut().reset(Instant::now() + STILL);
+                }
+                _ = told.tick() => eprintln!("  {there} of {machines} {phase}"),
+                () = &mut still => {
+                    let told = format!("{there} of {machines} are {phase}, and none changes");
+                    return Err(told.into());
                 }
             }
         }

@@ -54,7 +54,10 @@ pub(crate) async fn play(args: &Args) -> Result<Report, Failure> {
     play.world.populate(edge, window).await?;
     play.settled(window).await?;
     play.report.settled = Some(play.operator.taken()?);
-    play.report.lateness_seconds = play.open(window).await?;
+    let opening = play.open(window).await?;
+    play.report.lateness_seconds = quantiles(&opening.late);
+    play.report.created = opening.late.len();
+    play.report.opening = opening.requests;
     play.report.opened = Some(play.operator.taken()?);
     play.keep()?;
     if !args.opening_alone {
@@ -65,6 +68,13 @@ pub(crate) async fn play(args: &Args) -> Result<Report, Failure> {
     }
     play.operator.kill().await?;
     Ok(play.report)
+}
+
+/// What was done at an edge.
+struct Opening {
+    /// How late the objects of each machine were there.
+    late: Vec<f64>,
+    requests: Span,
 }
 
 /// One measurement that is under way.
@@ -79,12 +89,8 @@ struct Play<'a> {
 }
 
 impl Play<'_> {
-    /// Keeps what is known so far, where that is asked for: what takes an hour may be broken off.
     fn keep(&self) -> Result<(), Failure> {
-        let Some(file) = &self.args.record else {
-            return Ok(());
-        };
-        crate::keep(file, &self.report)
+        crate::keep(self.args, &self.report)
     }
 
     /// Waits until no machine is wanted and nothing more is asked.
@@ -108,9 +114,8 @@ impl Play<'_> {
         seconds_for(self.args.machines)
     }
 
-    /// Waits for the edge, and until all objects are there. How late they were: half of the
-    /// machines, of a hundred 99, all.
-    async fn open(&mut self, window: Window) -> Result<[f64; 3], Failure> {
+    /// Waits for the edge, and until all objects are there.
+    async fn open(&self, window: Window) -> Result<Opening, Failure> {
         let mut at = self.log.length()?;
         self.news.take();
         let opened = self.world.turn(self.edge, window.opens, true).await?;
@@ -125,11 +130,10 @@ impl Play<'_> {
                 break;
             }
         }
-        self.report.created = late.len();
-        self.report.opening = Span::of(&entries);
-        let parts = quantiles(&late);
-        eprintln!("  {} made after {:.1} s", late.len(), parts[2]);
-        Ok(parts)
+        let [_, _, all] = quantiles(&late);
+        eprintln!("  {} made after {all:.1} s", late.len());
+        let requests = Span::of(&entries);
+        Ok(Opening { late, requests })
     }
 
     /// Until all serve, and then until all are gone, and idle.
@@ -165,9 +169,8 @@ impl Play<'_> {
         let window = window(self.args)?;
         self.world.reschedule(self.edge, window).await?;
         self.settled(window).await?;
-        let opening = std::mem::take(&mut self.report.opening);
-        self.report.again_seconds = Some(self.open(window).await?);
-        self.report.opening = opening;
+        let opening = self.open(window).await?;
+        self.report.again_seconds = Some(quantiles(&opening.late));
         self.news.settle("Active", self.args.machines).await?;
         self.quiet().await?;
         self.report.again = Some(self.operator.taken()?);
@@ -186,8 +189,7 @@ impl Play<'_> {
 
         eprintln!("deletion");
         let from = self.log.length()?;
-        let machines = self.world.stage.machines_path();
-        let took = self.world.delete_all(&machines, self.seconds()).await?;
+        let took = self.world.delete_all(self.seconds()).await?;
         self.report.deletion_seconds = took.as_secs_f64();
         self.report.deletion = Span::of(&self.log.since(from)?);
         Ok(())

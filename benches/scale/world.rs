@@ -47,10 +47,7 @@ impl World {
         stage.add_cluster().await?;
         let machines = args.machines;
         let world = Self { stage, machines };
-        let path = format!(
-            "/apis/cluster.x-k8s.io/v1beta2/namespaces/{}/clusters/production-cluster",
-            world.stage.namespace()
-        );
+        let path = world.cluster_path();
         if args.no_cluster_api {
             let up = json!({"status": {"initialization": {
                 "infrastructureProvisioned": true, "controlPlaneInitialized": true,
@@ -65,6 +62,14 @@ impl World {
         };
         world.wait("the Cluster", 120, is_up).await?;
         Ok(world)
+    }
+
+    /// Where the Cluster is.
+    pub(crate) fn cluster_path(&self) -> String {
+        let namespace = self.stage.namespace();
+        format!(
+            "/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace}/clusters/production-cluster"
+        )
     }
 
     /// The name of a machine, which no other namespace has: Nodes are of the whole cluster.
@@ -134,12 +139,12 @@ impl World {
         Ok(turned)
     }
 
-    /// Deletes all of a collection of the namespace, and waits until it is empty.
+    /// Deletes all ScheduledMachines of the namespace, and waits until they are gone.
     pub(crate) async fn delete_all(
         &self,
-        path: &str,
         seconds: u64,
     ) -> Result<SignedDuration, Failure> {
+        let path = self.stage.machines_path();
         let begun = now();
         let is_empty = async || {
             let list: Value = self.stage.get(&format!("{path}?limit=1")).await?;
@@ -148,7 +153,7 @@ impl World {
         loop {
             let request = Request::builder()
                 .method(Method::DELETE)
-                .uri(path)
+                .uri(&path)
                 .body(Vec::new())?;
             let answer = self.stage.client().request_text(request).await;
             // A server that is given a minute for a request breaks off where thousands take

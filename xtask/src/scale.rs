@@ -98,7 +98,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
             "| {} | {} | {} | {} | {} | {} | {} | {:.2} s |",
             name(of),
             of["machines"],
-            // The first runs did not say.
+            // A record that does not say is of that one.
             of["profile"].as_str().unwrap_or("release"),
             mebibytes(&of["settled"]["residentKib"]),
             mebibytes(&made["residentKib"]),

@@ -48,20 +48,18 @@ pub(crate) enum Gathered {
     Gone,
     /// There is one that makes no sense, as it is stored, and why it makes none.
     Unreadable { value: Value, message: String },
-    /// Something has not arrived yet; the key is woken when it has.
-    Waiting,
-    /// Something is in no cache: only a live look shows it.
-    NotCached,
+    /// There is not enough in the caches.
+    Short(Short),
     /// The ScheduledMachine could not be read, and this is why.
     Failed(String),
 }
 
 /// Why gathering from caches was cut short.
 #[derive(Clone, Copy, Debug)]
-enum Short {
-    /// Something has not arrived yet.
+pub(crate) enum Short {
+    /// Something has not arrived yet; the key is woken when it has.
     NotYet,
-    /// Something is in no cache.
+    /// Something is in no cache: only a live look shows it.
     NotCached,
 }
 
@@ -88,22 +86,12 @@ pub(crate) async fn gather(
         Freshness::Cached | Freshness::Live => source.scheduled_machine().await,
     };
     match found {
-        Ok(Fact::Known(Some(value))) => match read(&source, value).await {
-            Ok(gathered) => gathered,
-            Err(short) => short.into(),
-        },
+        Ok(Fact::Known(Some(value))) => {
+            read(&source, value).await.unwrap_or_else(Gathered::Short)
+        }
         Ok(Fact::Known(None)) => Gathered::Gone,
         Ok(Fact::Unknown(unknown)) => Gathered::Failed(words(unknown)),
-        Err(short) => short.into(),
-    }
-}
-
-impl From<Short> for Gathered {
-    fn from(short: Short) -> Self {
-        match short {
-            Short::NotYet => Self::Waiting,
-            Short::NotCached => Self::NotCached,
-        }
+        Err(short) => Gathered::Short(short),
     }
 }
 

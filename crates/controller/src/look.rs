@@ -70,7 +70,7 @@ async fn answered(shell: &Arc<Shell>, key: &Key) -> Result<Option<Look>, String>
                 return Err(error);
             }
             // A live look waits for nothing, and needs no cache.
-            Gathered::Waiting | Gathered::NotCached => continue,
+            Gathered::Short(_) => continue,
         };
         if !is_patient || !is_connecting(shell, key) {
             return Ok(Some(look));

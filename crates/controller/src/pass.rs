@@ -9,7 +9,7 @@ use tracing::Instrument as _;
 
 use crate::Key;
 use crate::apply::{Applied, apply};
-use crate::gather::{Gathered, View, gather, is_troubled};
+use crate::gather::{Gathered, Short, View, gather, is_troubled};
 use crate::memo::Memo;
 use crate::queue::{Outcome, PATIENCE};
 use crate::report::{self, Told};
@@ -72,10 +72,7 @@ async fn keep_warm(shell: &Arc<Shell>, key: &Key) -> Outcome {
             planned(shell, key, &view);
         }
         Gathered::Gone => shell.forget(key),
-        Gathered::Waiting
-        | Gathered::NotCached
-        | Gathered::Unreadable { .. }
-        | Gathered::Failed(_) => {}
+        Gathered::Short(_) | Gathered::Unreadable { .. } | Gathered::Failed(_) => {}
     }
     Outcome::Done { wake: None }
 }
@@ -107,12 +104,10 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
                 shell.metrics.failed("kube_api");
                 return Outcome::Failed { wake: None };
             }
-            Gathered::NotCached => {
-                freshness = Freshness::Live;
-                continue;
-            }
-            Gathered::Waiting => {
-                if let Some(until) = patience(shell, key) {
+            Gathered::Short(short) => {
+                if matches!(short, Short::NotYet)
+                    && let Some(until) = patience(shell, key)
+                {
                     return Outcome::Waiting { until };
                 }
                 freshness = Freshness::Live;

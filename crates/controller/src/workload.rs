@@ -106,13 +106,9 @@ impl Workload {
         shell.ensure(self.nodes(), node(), shape).0
     }
 
-    /// The pods on the Node that belongs to `key`; followed from the first call on.
-    pub(crate) fn pod_cache(
-        shell: &Arc<Shell>,
-        key: &Key,
-        port: &Port,
-        node: &str,
-    ) -> Arc<Feed> {
+    /// Follows the pods on the Node that belongs to `key`, from the first call on, into the cache
+    /// [`pods_of`] it.
+    pub(crate) fn follow_pods(shell: &Arc<Shell>, key: &Key, port: &Port, node: &str) {
         let shape = Shape::Pod(key.clone());
         let (feed, is_new) = shell.ensure(pods_of(key), pod(), shape);
         if is_new {
@@ -124,7 +120,6 @@ impl Workload {
             };
             feed.keep(shell.spawn(follow(shell.clone(), feed.clone(), course)));
         }
-        feed
     }
 
     /// The name of the cache of the configurations of agents on its Nodes.

@@ -121,7 +121,7 @@ impl Near<'_> {
             let is_waited_for = |pods: &Vec<Pod>| pods.iter().any(Pod::has_to_leave);
             if pods.known().is_some_and(is_waited_for) {
                 let Source { shell, key, .. } = self.source;
-                workload::Workload::pod_cache(shell, key, port, self.node);
+                workload::Workload::follow_pods(shell, key, port, self.node);
             }
             pods
         } else {
