@@ -58,6 +58,8 @@ async fn answered(shell: &Arc<Shell>, key: &Key) -> Result<Option<Look>, String>
     let mut patience = pin!(shell.clock.sleep(PATIENCE));
     let mut is_patient = true;
     loop {
+        // One that answers meanwhile has not been asked for its Node.
+        let before = has_answered(shell, key);
         let memo = Memo::default();
         let look = match gather(shell, key, Freshness::Live, &memo).await {
             Gathered::View(view) => Look {
@@ -72,10 +74,10 @@ async fn answered(shell: &Arc<Shell>, key: &Key) -> Result<Option<Look>, String>
             // A live look waits for nothing, and needs no cache.
             Gathered::Short(_) => continue,
         };
-        if !is_patient || !is_connecting(shell, key) {
+        if !is_patient || before == Some(true) || has_answered(shell, key).is_none() {
             return Ok(Some(look));
         }
-        while is_patient && is_connecting(shell, key) {
+        while is_patient && has_answered(shell, key) == Some(false) {
             tokio::select! {
                 biased;
                 (woken, _busy) = shell.work.next() => {
@@ -87,7 +89,9 @@ async fn answered(shell: &Arc<Shell>, key: &Key) -> Result<Option<Look>, String>
     }
 }
 
-fn is_connecting(shell: &Shell, key: &Key) -> bool {
-    let workload = shell.used_by(key);
-    workload.is_some_and(|workload| matches!(workload.link(), Link::Connecting))
+/// Whether the workload cluster has answered, or has been found not to; none where the
+/// ScheduledMachine makes use of none.
+fn has_answered(shell: &Shell, key: &Key) -> Option<bool> {
+    let workload = shell.used_by(key)?;
+    Some(!matches!(workload.link(), Link::Connecting))
 }

@@ -159,6 +159,36 @@ impl World {
         Running(tokio::spawn(async move { match running.await {} }))
     }
 
+    /// A client whose requests of the path `held` are answered only when the server has heard
+    /// `line` once more, and everybody else has had time to act on that.
+    pub(crate) fn held_until(&self, held: &str, line: &str) -> kube::Client {
+        let (service, heard) = (self.server.in_process(), self.heard.clone());
+        let (held, line) = (held.to_owned(), line.to_owned());
+        let is_line = move |heard: &Arc<Mutex<Vec<String>>>| {
+            let heard = heard.lock().unwrap();
+            heard.iter().filter(|told| **told == line).count()
+        };
+        let before = is_line(&heard);
+        let answer = move |request: Request<Body>| {
+            let is_held = request.uri().path() == held;
+            let (service, heard) = (service.clone(), heard.clone());
+            let is_line = is_line.clone();
+            async move {
+                while is_held && is_line(&heard) == before {
+                    tokio::task::yield_now().await;
+                }
+                for _ in 0..if is_held { 100 } else { 0 } {
+                    tokio::task::yield_now().await;
+                }
+                let answer = service.oneshot(request).await?;
+                Ok::<_, BoxError>(
+                    answer.map(|body| body.map_err(BoxError::from).boxed_unsync()),
+                )
+            }
+        };
+        kube::Client::new(service_fn(answer), "default")
+    }
+
     /// Options with which workload clusters are this very server.
     pub(crate) fn options(&self, client: kube::Client, clock: Clock) -> Options {
         let mut options = Options::new(client, clock);
