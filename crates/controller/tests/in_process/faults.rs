@@ -18,24 +18,15 @@ fn machine() -> String {
 
 /// A machine in service on a Node that runs these pods, at 15:10.
 async fn in_service(world: &World, pods: &[&str]) -> Running {
-    world.install_cluster_api().await;
-    world.create_cluster().await;
-    world.create_kubeconfig(&json!({"token": "abc"})).await;
-    world.create_scheduled_machine("worker").await;
+    world.wanted(&json!({"token": "abc"})).await;
     let running = world.run(|client, clock| world.options(client, clock));
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:01:00Z"))
-        .await;
+    world.until("2026-03-06T15:01:00Z").await;
     world.join("worker").await;
     world.ready("worker", true).await;
     for name in pods {
         world.bind_pod(name, "worker").await;
     }
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:10:00Z"))
-        .await;
+    world.until("2026-03-06T15:10:00Z").await;
     assert_eq!(world.status("worker").await["phase"], "Active");
     running
 }
@@ -56,10 +47,7 @@ async fn a_pod_whose_eviction_fails_holds_up_no_other() {
                    subresource does not support.";
     let eviction = "POST /api/v1/namespaces/default/pods/a/eviction";
     world.fail(usize::MAX, eviction, (500, &refusal(500, message)));
-    world
-        .clock
-        .advance_to(instant("2026-03-06T23:01:00Z"))
-        .await;
+    world.until("2026-03-06T23:01:00Z").await;
     let evicted = |name: &str| {
         let evicted = format!("create /api/v1/namespaces/default/pods/{name}/eviction");
         let writes = world.writes();
@@ -74,10 +62,7 @@ async fn a_pod_whose_eviction_fails_holds_up_no_other() {
             .unwrap()
             .contains("more than one")
     );
-    world
-        .clock
-        .advance_to(instant("2026-03-06T23:05:00Z"))
-        .await;
+    world.until("2026-03-06T23:05:00Z").await;
     assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
 }
 
@@ -96,10 +81,7 @@ async fn one_request_that_fails_does_not_lose_the_workload_cluster() {
         let status = world.status("worker").await;
         let access = World::condition(&status, "NodeAccess");
         assert_eq!(access["reason"], reason, "{status:#}");
-        world
-            .clock
-            .advance_to(instant("2026-03-06T15:11:00Z"))
-            .await;
+        world.until("2026-03-06T15:11:00Z").await;
         let status = world.status("worker").await;
         let access = World::condition(&status, "NodeAccess");
         assert_eq!(access["reason"], "Connected", "{status:#}");
@@ -145,10 +127,7 @@ async fn a_path_that_is_not_served_is_no_object_that_is_gone() {
     let request = format!("GET {}", machine());
     world.fail(3, &request, (404, "404 page not found\n"));
     delete_scheduled_machine(&world).await;
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:30:00Z"))
-        .await;
+    world.until("2026-03-06T15:30:00Z").await;
     let deleted = deletions(&world);
     let first = deleted
         .iter()
@@ -167,10 +146,7 @@ async fn discovery_that_comes_late_lets_no_object_go() {
     let group = "GET /apis/cluster.x-k8s.io";
     world.fail(2, group, (404, "404 page not found\n"));
     let _controller = world.run(|client, clock| world.options(client, clock));
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:30:00Z"))
-        .await;
+    world.until("2026-03-06T15:30:00Z").await;
     let deleted = deletions(&world);
     assert!(
         deleted.iter().any(|line| line.contains("machines/worker")),
@@ -202,10 +178,7 @@ async fn what_was_made_in_a_version_that_is_not_served_any_more_is_found_and_rem
     let held = |finalizers: Value| json!({"metadata": {"finalizers": finalizers}});
     world.merge(&made, held(json!(["example.com/held"]))).await;
     delete_scheduled_machine(&world).await;
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:30:00Z"))
-        .await;
+    world.until("2026-03-06T15:30:00Z").await;
     let left = world.get(&made).await.unwrap();
     let status = world.status("worker").await;
     assert!(
@@ -214,10 +187,7 @@ async fn what_was_made_in_a_version_that_is_not_served_any_more_is_found_and_rem
     );
     assert!(world.get(&format!("{SCHEDULED}/worker")).await.is_ok());
     world.merge(&made, held(Value::Null)).await;
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:31:00Z"))
-        .await;
+    world.until("2026-03-06T15:31:00Z").await;
     assert!(world.get(&format!("{SCHEDULED}/worker")).await.is_err());
 }
 
@@ -225,15 +195,9 @@ async fn what_was_made_in_a_version_that_is_not_served_any_more_is_found_and_rem
 #[tokio::test]
 async fn what_was_told_from_live_reads_is_not_taken_back_on_the_word_of_an_older_cache() {
     let world = World::at("2026-03-06T15:00:00Z").await;
-    world.install_cluster_api().await;
-    world.create_cluster().await;
-    world.create_kubeconfig(&json!({"token": "abc"})).await;
-    world.create_scheduled_machine("worker").await;
+    world.wanted(&json!({"token": "abc"})).await;
     let first = world.run(|client, clock| world.options(client, clock));
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:01:00Z"))
-        .await;
+    world.until("2026-03-06T15:01:00Z").await;
     drop(first);
     let answer = refusal(500, "no watch today");
     let watch = "WATCH /apis/cluster.x-k8s.io/v1beta2/machines";

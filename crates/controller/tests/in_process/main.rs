@@ -15,21 +15,13 @@ const MACHINES: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machin
 
 #[tokio::test]
 async fn the_three_objects_appear_at_the_edge_and_not_before() {
-    let world = World::at("2026-03-06T13:50:00Z").await;
-    world.install_cluster_api().await;
-    world.create_cluster().await;
+    let world = World::with_cluster_api("2026-03-06T13:50:00Z").await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(Options::new);
-    world
-        .clock
-        .advance_to(instant("2026-03-06T13:59:59Z"))
-        .await;
+    world.until("2026-03-06T13:59:59Z").await;
     assert_eq!(world.status("worker").await["phase"], "Inactive");
     assert_eq!(world.names(MACHINES).await, [""; 0]);
-    world
-        .clock
-        .advance_to(instant("2026-03-06T14:00:00Z"))
-        .await;
+    world.until("2026-03-06T14:00:00Z").await;
     for path in world::TRIPLE {
         let object = world.get(&format!("{path}/worker")).await.unwrap();
         let made = &object["metadata"]["creationTimestamp"];
@@ -42,21 +34,13 @@ async fn the_three_objects_appear_at_the_edge_and_not_before() {
 
 #[tokio::test]
 async fn an_idle_machine_costs_nothing() {
-    let world = World::at("2026-03-06T23:10:00Z").await;
-    world.install_cluster_api().await;
-    world.create_cluster().await;
+    let world = World::with_cluster_api("2026-03-06T23:10:00Z").await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(Options::new);
-    world
-        .clock
-        .advance_to(instant("2026-03-06T23:11:00Z"))
-        .await;
+    world.until("2026-03-06T23:11:00Z").await;
     assert_eq!(world.status("worker").await["phase"], "Inactive");
     let before = world.requests();
-    world
-        .clock
-        .advance_to(instant("2026-03-08T23:11:00Z"))
-        .await;
+    world.until("2026-03-08T23:11:00Z").await;
     assert_eq!(world.requests()[before.len()..], [""; 0]);
 }
 
@@ -65,10 +49,7 @@ async fn cluster_api_is_picked_up_when_it_is_installed() {
     let world = World::at("2026-03-06T15:00:00Z").await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(Options::new);
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:10:00Z"))
-        .await;
+    world.until("2026-03-06T15:10:00Z").await;
     let status = world.status("worker").await;
     assert_eq!(
         World::condition(&status, "ReferencesValid")["reason"],
@@ -83,15 +64,9 @@ async fn cluster_api_is_picked_up_when_it_is_installed() {
 #[tokio::test]
 async fn a_node_that_becomes_ready_makes_the_machine_active_at_that_instant() {
     let world = World::at("2026-03-06T15:00:00Z").await;
-    world.install_cluster_api().await;
-    world.create_cluster().await;
-    world.create_kubeconfig(&json!({"token": "abc"})).await;
-    world.create_scheduled_machine("worker").await;
+    world.wanted(&json!({"token": "abc"})).await;
     let _controller = world.run(|client, clock| world.options(client, clock));
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:01:00Z"))
-        .await;
+    world.until("2026-03-06T15:01:00Z").await;
     world.join("worker").await;
     world.clock.quiet().await;
     let status = world.status("worker").await;
@@ -107,18 +82,13 @@ async fn a_node_that_becomes_ready_makes_the_machine_active_at_that_instant() {
 
 #[tokio::test]
 async fn a_kubeconfig_that_would_run_a_program_is_refused() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
-    world.install_cluster_api().await;
-    world.create_cluster().await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world
         .create_kubeconfig(&json!({"exec": {"command": "sh"}}))
         .await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(|client, clock| world.options(client, clock));
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:01:00Z"))
-        .await;
+    world.until("2026-03-06T15:01:00Z").await;
     world.join("worker").await;
     world.clock.quiet().await;
     let status = world.status("worker").await;
@@ -132,9 +102,7 @@ async fn a_kubeconfig_that_would_run_a_program_is_refused() {
 
 #[tokio::test]
 async fn a_foreign_object_of_that_name_is_left_alone_and_named() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
-    world.install_cluster_api().await;
-    world.create_cluster().await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let foreign = json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
         "metadata": {"name": "worker", "namespace": "default"},
@@ -143,18 +111,12 @@ async fn a_foreign_object_of_that_name_is_left_alone_and_named() {
     world.client.create(MACHINES, foreign).await.unwrap();
     world.create_scheduled_machine("worker").await;
     let controller = world.run(Options::new);
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:10:00Z"))
-        .await;
+    world.until("2026-03-06T15:10:00Z").await;
     let status = world.status("worker").await;
     let condition = World::condition(&status, "ReferencesValid");
     assert_eq!(condition["reason"], "NameTaken", "{status:#}");
     let writes = world.writes();
-    world
-        .clock
-        .advance_to(instant("2026-03-06T16:10:00Z"))
-        .await;
+    world.until("2026-03-06T16:10:00Z").await;
     assert_eq!(world.writes()[writes.len()..], [""; 0]);
     drop(controller);
 }
@@ -165,39 +127,22 @@ async fn a_controller_that_is_dropped_and_started_anew_goes_on() {
     world.install_cluster_api().await;
     world.create_scheduled_machine("worker").await;
     let first = world.run(Options::new);
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:05:00Z"))
-        .await;
+    world.until("2026-03-06T15:05:00Z").await;
     drop(first);
     world.create_cluster().await;
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:30:00Z"))
-        .await;
+    world.until("2026-03-06T15:30:00Z").await;
     assert_eq!(world.names(MACHINES).await, [""; 0]);
     let _second = world.run(Options::new);
     world.clock.quiet().await;
     assert_eq!(world.names(MACHINES).await, ["worker"]);
 }
 
-/// A machine that is wanted, in a cluster whose nodes are reached as that user.
-async fn wanted(world: &World, user: &serde_json::Value) {
-    world.install_cluster_api().await;
-    world.create_cluster().await;
-    world.create_kubeconfig(user).await;
-    world.create_scheduled_machine("worker").await;
-}
-
 #[tokio::test]
 async fn rotated_credentials_are_used_as_soon_as_they_are_there() {
     let world = World::at("2026-03-06T15:00:00Z").await;
-    wanted(&world, &json!({"token": "refused"})).await;
+    world.wanted(&json!({"token": "refused"})).await;
     let _controller = world.run(|client, clock| world.options(client, clock));
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:01:00Z"))
-        .await;
+    world.until("2026-03-06T15:01:00Z").await;
     world.join("worker").await;
     world.ready("worker", true).await;
     world.clock.quiet().await;
@@ -219,45 +164,31 @@ async fn rotated_credentials_are_used_as_soon_as_they_are_there() {
 #[tokio::test]
 async fn a_workload_cluster_that_does_not_answer_holds_nothing_up_past_the_deadline() {
     let world = World::at("2026-03-06T15:00:00Z").await;
-    wanted(&world, &json!({"token": "silent"})).await;
+    world.wanted(&json!({"token": "silent"})).await;
     let _controller = world.run(|client, clock| world.options(client, clock));
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:01:00Z"))
-        .await;
+    world.until("2026-03-06T15:01:00Z").await;
     world.join("worker").await;
-    world
-        .clock
-        .advance_to(instant("2026-03-06T23:04:59Z"))
-        .await;
+    world.until("2026-03-06T23:04:59Z").await;
     let status = world.status("worker").await;
     assert_eq!(
         World::condition(&status, "NodeAccess")["reason"],
         "Unreachable"
     );
     assert_eq!(world.names(MACHINES).await, ["worker"]);
-    world
-        .clock
-        .advance_to(instant("2026-03-06T23:05:00Z"))
-        .await;
+    world.until("2026-03-06T23:05:00Z").await;
     assert_eq!(world.names(MACHINES).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn the_management_cluster_serves_as_workload_cluster_where_that_is_asked_for() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
-    world.install_cluster_api().await;
-    world.create_cluster().await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(|client, clock| {
         let mut options = Options::new(client, clock);
         options.node_access = NodeAccess::Management;
         options
     });
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:01:00Z"))
-        .await;
+    world.until("2026-03-06T15:01:00Z").await;
     world.join("worker").await;
     world.ready("worker", true).await;
     world.clock.quiet().await;
@@ -272,9 +203,7 @@ async fn the_management_cluster_serves_as_workload_cluster_where_that_is_asked_f
 
 #[tokio::test]
 async fn only_the_namespaces_that_were_given_are_read() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
-    world.install_cluster_api().await;
-    world.create_cluster().await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.create_scheduled_machine("worker").await;
     let before = world.requests().len();
     let _controller = world.run(|client, clock| {
@@ -282,10 +211,7 @@ async fn only_the_namespaces_that_were_given_are_read() {
         options.namespaces = Namespaces::Only(["elsewhere".to_owned()].into());
         options
     });
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:10:00Z"))
-        .await;
+    world.until("2026-03-06T15:10:00Z").await;
     for line in &world.requests()[before..] {
         let is_foreign =
             line.contains("/default/") || line.contains("/v1alpha1/scheduled");
@@ -317,23 +243,17 @@ impl Observe for Ear {
 #[tokio::test]
 async fn each_transition_is_told_once_with_its_instant_and_as_an_event_of_the_object() {
     let world = World::at("2026-03-06T13:50:00Z").await;
-    wanted(&world, &json!({"token": "abc"})).await;
+    world.wanted(&json!({"token": "abc"})).await;
     let ear = Arc::new(Ear::default());
     let _controller = world.run(|client, clock| {
         let mut options = world.options(client, clock);
         options.observe = ear.clone();
         options
     });
-    world
-        .clock
-        .advance_to(instant("2026-03-06T14:01:00Z"))
-        .await;
+    world.until("2026-03-06T14:01:00Z").await;
     world.join("worker").await;
     world.ready("worker", true).await;
-    world
-        .clock
-        .advance_to(instant("2026-03-06T15:00:00Z"))
-        .await;
+    world.until("2026-03-06T15:00:00Z").await;
     let told = ear.told();
     assert_eq!(
         told,

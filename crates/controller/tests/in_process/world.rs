@@ -149,6 +149,27 @@ impl World {
         world
     }
 
+    /// The same with Cluster API and a Cluster.
+    pub(crate) async fn with_cluster_api(start: &str) -> Self {
+        let world = Self::at(start).await;
+        world.install_cluster_api().await;
+        world.create_cluster().await;
+        world
+    }
+
+    /// A machine that is wanted, in a Cluster whose Nodes are reached as that user.
+    pub(crate) async fn wanted(&self, user: &Value) {
+        self.install_cluster_api().await;
+        self.create_cluster().await;
+        self.create_kubeconfig(user).await;
+        self.create_scheduled_machine("worker").await;
+    }
+
+    /// Lets the time pass until that instant.
+    pub(crate) async fn until(&self, then: &str) {
+        self.clock.advance_to(instant(then)).await;
+    }
+
     /// Runs a controller until what is returned is dropped.
     pub(crate) fn run(
         &self,
