@@ -3,7 +3,7 @@
 //!
 //! ```console
 //! $ cargo xtask cluster up                       # and export what it prints
-//! $ cargo build --profile dist -p fivespot-cli
+//! $ cargo build --profile dist --bin 5spot
 //! $ cargo run --release -p benches --bin scale -- --machines 1000
 //! ```
 //!

@@ -19,7 +19,7 @@ const HEAD: &str = "\
 
 Measured by `benches/scale`, on one machine that runs the API server, Cluster API, the operator and
 the measurement side by side. The operator is shipped as profile `dist` builds it, which takes some
-3 MiB less than `release`. The numbers are those that the runs have kept in `benches/results`;
+5 MiB less than `release`. The numbers are those that the runs have kept in `benches/results`;
 `cargo xtask gen` writes the page from them.
 
 The floor is what a bare client takes that does nothing but create the three objects of so many
@@ -36,7 +36,7 @@ On a real cluster:
 
 ```console
 $ cargo xtask cluster up                       # and export what it prints
-$ cargo build --profile dist -p fivespot-cli
+$ cargo build --profile dist --bin 5spot
 $ cargo run --release -p benches --bin scale -- --machines 1000 --opening-alone \\
     --record benches/results/kubernetes-1000.json
 ```

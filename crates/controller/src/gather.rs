@@ -32,8 +32,8 @@ pub(crate) struct View {
     pub(crate) now: Timestamp,
     /// The ScheduledMachine.
     pub(crate) object: ScheduledMachine,
-    /// Its status as it is stored.
-    pub(crate) status: Value,
+    /// Its status as it is stored: text, as most passes write none.
+    pub(crate) status: Box<str>,
     /// Everything else.
     pub(crate) seen: Seen,
     /// There is an object of the right name that no watch shows, because it lacks our label.
@@ -105,7 +105,7 @@ async fn expect_cluster(source: &Source<'_>) {
 }
 
 async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, Short> {
-    let status = value["status"].clone();
+    let status = value["status"].to_string().into_boxed_str();
     let object = match ScheduledMachine::deserialize(&value) {
         Ok(object) => object,
         Err(error) => {

@@ -8,6 +8,7 @@ use fivespot_api::{Phase, ScheduledMachineStatus, name};
 use fivespot_plan::Event;
 use k8s_openapi::api::events::v1 as events;
 use kube::api::ApiResource;
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use crate::gather::View;
@@ -39,14 +40,16 @@ pub(crate) async fn status(
     (view, memo): (&View, &Memo),
     (status, version): (&ScheduledMachineStatus, &str),
 ) -> Told {
-    let wanted = match serde_json::to_value(status) {
-        Ok(wanted) => wanted,
+    // The text was printed from a value, so that it always parses.
+    let patch = match patch(
+        &serde_json::from_str(&view.status).unwrap_or_default(),
+        status,
+        version,
+    ) {
+        Ok(Some(patch)) => patch,
+        Ok(None) => return Told::Written,
         Err(error) => return Told::Failed(error.to_string()),
     };
-    let Some(change) = difference(&view.status, &wanted) else {
-        return Told::Written;
-    };
-    let patch = json!({"metadata": {"resourceVersion": version}, "status": change});
     let resource = scheduled_machine();
     let at = Address {
         resource: &resource,
@@ -87,9 +90,9 @@ pub(crate) async fn unreadable(
     value: &Value,
     why: &str,
 ) -> Outcome {
-    let stored = value["status"].clone();
-    let before = serde_json::from_value(stored.clone());
-    let mut status: ScheduledMachineStatus = before.unwrap_or_default();
+    let stored = &value["status"];
+    let before = ScheduledMachineStatus::deserialize(stored);
+    let mut status = before.unwrap_or_default();
     let message = format!("the object cannot be read: {why}; nothing is touched");
     let (kind, reason) = (ConditionType::Ready, Reason::InvalidSpec);
     let found = Finding::new(kind, false, reason, message.clone());
@@ -98,12 +101,11 @@ pub(crate) async fn unreadable(
     status.phase = Some(Phase::Error);
     status.message = Some(message.chars().take(1_024).collect());
     status.observed_generation = generation;
-    let wanted = serde_json::to_value(&status).unwrap_or_default();
-    let Some(change) = difference(&stored, &wanted) else {
+    let version = &value["metadata"]["resourceVersion"];
+    let version = version.as_str().unwrap_or_default();
+    let Ok(Some(patch)) = patch(stored, &status, version) else {
         return Outcome::Done { wake: None };
     };
-    let version = &value["metadata"]["resourceVersion"];
-    let patch = json!({"metadata": {"resourceVersion": version}, "status": change});
     let resource = scheduled_machine();
     let at = Address {
         resource: &resource,
@@ -148,22 +150,39 @@ fn transition(shell: &Shell, key: &Key, view: &View, status: &ScheduledMachineSt
     });
 }
 
+/// What makes `status` of the `stored` one, if the ScheduledMachine is still of `version`; none
+/// where they are equal.
+///
+/// Nothing else of the two is left when it is sent: at an edge many wait for the answer.
+fn patch(
+    stored: &Value,
+    status: &ScheduledMachineStatus,
+    version: &str,
+) -> serde_json::Result<Option<Value>> {
+    let change = difference(stored, serde_json::to_value(status)?);
+    Ok(change.map(|change| {
+        let mut patch = json!({"metadata": {"resourceVersion": version}});
+        patch["status"] = change;
+        patch
+    }))
+}
+
 /// The JSON merge patch (RFC 7386) that makes `wanted` of `stored`; none where they are equal.
-fn difference(stored: &Value, wanted: &Value) -> Option<Value> {
-    if stored == wanted {
+fn difference(stored: &Value, wanted: Value) -> Option<Value> {
+    if *stored == wanted {
         return None;
     }
-    let (Value::Object(old), Value::Object(new)) = (stored, wanted) else {
-        return Some(wanted.clone());
+    let (old, new) = match (stored, wanted) {
+        (Value::Object(old), Value::Object(new)) => (old, new),
+        (_, wanted) => return Some(wanted),
     };
-    let mut patch = Map::new();
-    for field in old.keys().filter(|field| !new.contains_key(*field)) {
-        patch.insert(field.clone(), Value::Null);
-    }
+    let removed = old.keys().filter(|field| !new.contains_key(*field));
+    let mut patch: Map<String, Value> =
+        removed.map(|field| (field.clone(), Value::Null)).collect();
     for (field, value) in new {
-        let before = old.get(field).unwrap_or(&Value::Null);
+        let before = old.get(&field).unwrap_or(&Value::Null);
         if let Some(change) = difference(before, value) {
-            patch.insert(field.clone(), change);
+            patch.insert(field, change);
         }
     }
     (!patch.is_empty()).then_some(Value::Object(patch))
@@ -239,7 +258,7 @@ mod tests {
     #[test]
     fn equal_statuses_need_no_patch() {
         let status = json!({"phase": "Active", "shutdown": {"reason": "x"}});
-        assert_eq!(difference(&status, &status), None);
+        assert_eq!(difference(&status, status.clone()), None);
     }
 
     #[test]
@@ -258,7 +277,7 @@ mod tests {
             (json!({"conditions": [1, 2]}), json!({"conditions": [2]})),
         ];
         for (mut stored, wanted) in rows {
-            let patch = difference(&stored, &wanted).unwrap();
+            let patch = difference(&stored, wanted.clone()).unwrap();
             json_patch::merge(&mut stored, &patch);
             assert_eq!(stored, wanted, "{patch}");
         }

@@ -137,7 +137,8 @@ impl Source<'_> {
             };
             let ask = self.ask(feed, name);
             let place = (feed.name.as_str(), &at);
-            self.shell.shared.read(place, (clock, wanted), ask).await
+            // Boxed, so that waiting for any other object takes a third of the memory.
+            Box::pin(self.shell.shared.read(place, (clock, wanted), ask)).await
         } else {
             self.ask(feed, name).await
         };
