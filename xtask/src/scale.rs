@@ -83,19 +83,37 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
             1_000.0 * all / number(&of["machines"]),
         );
     }
-    page.push_str(
+    page.push_str(&process(&results));
+    let cycles: Vec<&Value> = results
+        .iter()
+        .filter(|of| of["openingAlone"] == false)
+        .collect();
+    if !cycles.is_empty() {
+        page.push_str(&whole(&cycles));
+    }
+    Ok(page)
+}
+
+/// What the process takes until all objects are made.
+fn process(results: &[Value]) -> String {
+    let mut page = String::from(
         "\n## The process\n\n\
          Resident memory when all machines were known, when the objects of all had been made, and \
-         the most of it by then.\n\n\
-         | server | machines | profile | all known | all made | per machine | at most | of a core |\n\
-         |---|---:|---|---:|---:|---:|---:|---:|\n",
+         the most of it by then; the time of a core until then, and for each machine from the one \
+         to the other.\n\n\
+         | server | machines | profile | all known | all made | per machine | at most | of a core | \
+         for each |\n\
+         |---|---:|---|---:|---:|---:|---:|---:|---:|\n",
     );
-    for of in &results {
+    for of in results {
         let made = &of["opened"];
         let beyond = number(&made["residentKib"]) - 25.0 * 1_024.0;
+        let taken = number(&made["cpuSeconds"]);
+        let opening = taken - number(&of["settled"]["cpuSeconds"]);
+        let each = 1_000.0 * opening / number(&of["machines"]);
         let _ = writeln!(
             page,
-            "| {} | {} | {} | {} | {} | {} | {} | {:.2} s |",
+            "| {} | {} | {} | {} | {} | {} | {} | {taken:.2} s | {each:.2} ms |",
             name(of),
             of["machines"],
             // A record that does not say is of that one.
@@ -108,17 +126,9 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
                 "less than 25 MiB in all".to_owned()
             },
             mebibytes(&made["peakKib"]),
-            number(&made["cpuSeconds"]),
         );
     }
-    let cycles: Vec<&Value> = results
-        .iter()
-        .filter(|of| of["openingAlone"] == false)
-        .collect();
-    if !cycles.is_empty() {
-        page.push_str(&whole(&cycles));
-    }
-    Ok(page)
+    page
 }
 
 /// What whole cycles come to.
