@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use benches::Stage;
-use fivespot_api::name;
+use fivespot_api::ScheduledMachine;
 use futures::TryStreamExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, WatchEvent, WatchParams};
 use serde_json::Value;
@@ -59,13 +59,7 @@ impl Drop for News {
 impl News {
     /// Begins to follow, before there is anything to be seen.
     pub(crate) fn follow(stage: &Stage) -> Self {
-        let resource = ApiResource {
-            group: name::GROUP.to_owned(),
-            version: name::VERSION.to_owned(),
-            api_version: name::API_VERSION.to_owned(),
-            kind: name::KIND.to_owned(),
-            plural: name::PLURAL.to_owned(),
-        };
+        let resource = ApiResource::erase::<ScheduledMachine>(&());
         let api =
             Api::namespaced_with(stage.client().clone(), stage.namespace(), &resource);
         let seen = Rc::new(Seen::default());

@@ -18,8 +18,8 @@ const HEAD: &str = "\
 # What many machines cost
 
 Measured by `benches/scale`, on one machine that runs the API server, Cluster API, the operator and
-the measurement side by side. The operator is shipped as profile `dist` builds it, which takes some
-5 MiB less than `release`. The numbers are those that the runs have kept in `benches/results`;
+the measurement side by side. The operator is shipped as profile `dist` builds it, which takes
+less than `release`. The numbers are those that the runs have kept in `benches/results`;
 `cargo xtask gen` writes the page from them.
 
 The floor is what a bare client takes that does nothing but create the three objects of so many
@@ -116,8 +116,7 @@ fn process(results: &[Value]) -> String {
             "| {} | {} | {} | {} | {} | {} | {} | {taken:.2} s | {each:.2} ms |",
             name(of),
             of["machines"],
-            // A record that does not say is of that one.
-            of["profile"].as_str().unwrap_or("release"),
+            of["profile"].as_str().unwrap_or_default(),
             mebibytes(&of["settled"]["residentKib"]),
             mebibytes(&made["residentKib"]),
             if beyond > 0.0 {

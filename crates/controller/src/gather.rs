@@ -21,6 +21,7 @@ use crate::failure;
 use crate::kind::cluster_api;
 use crate::latest::not_before;
 use crate::memo::Memo;
+use crate::printed::Printed;
 use crate::shape::Shape;
 use crate::shell::Shell;
 pub(crate) use source::Answer;
@@ -32,8 +33,8 @@ pub(crate) struct View {
     pub(crate) now: Timestamp,
     /// The ScheduledMachine.
     pub(crate) object: ScheduledMachine,
-    /// Its status as it is stored: text, as most passes write none.
-    pub(crate) status: Box<str>,
+    /// Its status as it is stored.
+    pub(crate) status: Printed,
     /// Everything else.
     pub(crate) seen: Seen,
     /// There is an object of the right name that no watch shows, because it lacks our label.
@@ -105,7 +106,7 @@ async fn expect_cluster(source: &Source<'_>) {
 }
 
 async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, Short> {
-    let status = value["status"].to_string().into_boxed_str();
+    let status = Printed::of(&value["status"]);
     let object = match ScheduledMachine::deserialize(&value) {
         Ok(object) => object,
         Err(error) => {

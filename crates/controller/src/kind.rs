@@ -1,6 +1,6 @@
 //! The kinds that are watched and written, whatever is in the cluster.
 
-use fivespot_api::name;
+use fivespot_api::ScheduledMachine;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{ApiResource, GroupVersionKind};
 
@@ -14,13 +14,7 @@ pub(crate) fn cache_name(resource: &ApiResource) -> String {
 
 /// ScheduledMachines, as a kind.
 pub(crate) fn scheduled_machine() -> ApiResource {
-    ApiResource {
-        group: name::GROUP.to_owned(),
-        version: name::VERSION.to_owned(),
-        api_version: name::API_VERSION.to_owned(),
-        kind: name::KIND.to_owned(),
-        plural: name::PLURAL.to_owned(),
-    }
+    ApiResource::erase::<ScheduledMachine>(&())
 }
 
 /// Clusters or Machines of Cluster API, as a kind.

@@ -42,6 +42,7 @@ mod options;
 mod packed;
 mod pass;
 mod port;
+mod printed;
 mod queue;
 mod report;
 mod ring;

@@ -7,20 +7,18 @@ use fivespot_plan::Fact;
 use serde_json::Value;
 
 use crate::Key;
+use crate::printed::Printed;
 
 /// Objects by the name of their cache and their key; none is a 404.
 ///
 /// A pass that writes goes on from the answers to its own writes instead of reading everything
 /// again. It never destroys anything on that ground: for that it reads anew.
-///
-/// What is known is kept as text, as in a cache: at an edge many passes wait for answers at the
-/// same time, and few of them look at what they know once more.
 #[derive(Debug, Default)]
 pub(crate) struct Memo(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    objects: BTreeMap<(String, Key), Option<Box<str>>>,
+    objects: BTreeMap<(String, Key), Option<Printed>>,
     has_written: bool,
 }
 
@@ -33,10 +31,7 @@ impl Memo {
     pub(crate) fn get(&self, cache: &str, object: &Key) -> Fact<Option<Value>> {
         let place = (cache.to_owned(), object.clone());
         match self.state().objects.get(&place) {
-            // The text was printed from a value, so that it always parses.
-            Some(Some(known)) => {
-                Fact::Known(Some(serde_json::from_str(known).unwrap_or_default()))
-            }
+            Some(Some(known)) => Fact::Known(Some(known.value())),
             Some(None) => Fact::Known(None),
             None => Fact::default(),
         }
@@ -45,7 +40,7 @@ impl Memo {
     /// The object was read.
     pub(crate) fn read(&self, cache: &str, object: &Key, found: Option<&Value>) {
         let place = (cache.to_owned(), object.clone());
-        self.state().objects.insert(place, found.map(text));
+        self.state().objects.insert(place, found.map(Printed::of));
     }
 
     /// The object was written; none as an answer means that it is to be read again.
@@ -54,7 +49,7 @@ impl Memo {
         let mut state = self.state();
         state.has_written = true;
         match answer {
-            Some(answer) => state.objects.insert(place, Some(text(answer))),
+            Some(answer) => state.objects.insert(place, Some(Printed::of(answer))),
             None => state.objects.remove(&place),
         };
     }
@@ -68,8 +63,4 @@ impl Memo {
     pub(crate) fn is_fresh(&self) -> bool {
         !self.state().has_written
     }
-}
-
-fn text(value: &Value) -> Box<str> {
-    value.to_string().into_boxed_str()
 }

@@ -40,12 +40,7 @@ pub(crate) async fn status(
     (view, memo): (&View, &Memo),
     (status, version): (&ScheduledMachineStatus, &str),
 ) -> Told {
-    // The text was printed from a value, so that it always parses.
-    let patch = match patch(
-        &serde_json::from_str(&view.status).unwrap_or_default(),
-        status,
-        version,
-    ) {
+    let patch = match patch(&view.status.value(), status, version) {
         Ok(Some(patch)) => patch,
         Ok(None) => return Told::Written,
         Err(error) => return Told::Failed(error.to_string()),

@@ -41,7 +41,7 @@ fn refusal(code: u16, message: &str) -> String {
 
 #[tokio::test]
 async fn a_pod_whose_eviction_fails_holds_up_no_other() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &["a", "b"]).await;
     let message = "This pod has more than one PodDisruptionBudget, which the eviction \
                    subresource does not support.";
@@ -69,7 +69,7 @@ async fn a_pod_whose_eviction_fails_holds_up_no_other() {
 #[tokio::test]
 async fn one_request_that_fails_does_not_lose_the_workload_cluster() {
     for (code, reason) in [(503, "Unreachable"), (401, "Unauthorized")] {
-        let world = World::at("2026-03-06T15:00:00Z").await;
+        let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
         let _controller = in_service(&world, &["a"]).await;
         // It is lost in a pass that has nothing to do with the Node.
         let answer = refusal(code, "try again");
@@ -92,7 +92,7 @@ async fn one_request_that_fails_does_not_lose_the_workload_cluster() {
 async fn a_list_that_fails_stops_no_virtual_clock() {
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     for path in ["/api/v1/namespaces/default/secrets", definitions] {
-        let world = World::at("2026-03-06T15:00:00Z").await;
+        let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
         drop(in_service(&world, &["a"]).await);
         let answer = refusal(504, "try again");
         world.fail(1, &format!("GET {path}"), (504, &answer));
@@ -122,7 +122,7 @@ async fn delete_scheduled_machine(world: &World) {
 /// The server does not serve the path at all, for a moment: that is no word about the object.
 #[tokio::test]
 async fn a_path_that_is_not_served_is_no_object_that_is_gone() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &[]).await;
     let request = format!("GET {}", machine());
     world.fail(3, &request, (404, "404 page not found\n"));
@@ -140,7 +140,7 @@ async fn a_path_that_is_not_served_is_no_object_that_is_gone() {
 
 #[tokio::test]
 async fn discovery_that_comes_late_lets_no_object_go() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     drop(in_service(&world, &[]).await);
     delete_scheduled_machine(&world).await;
     let group = "GET /apis/cluster.x-k8s.io";
@@ -166,7 +166,7 @@ fn version(name: &str, is_served: bool) -> Value {
 
 #[tokio::test]
 async fn what_was_made_in_a_version_that_is_not_served_any_more_is_found_and_removed() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &[]).await;
     let versions = json!([version("v1beta1", true), version("v1beta2", true)]);
     let patch = json!({"spec": {"versions": versions}});
@@ -194,7 +194,7 @@ async fn what_was_made_in_a_version_that_is_not_served_any_more_is_found_and_rem
 /// The cache of Machines stays as it was before the Machine became a Node.
 #[tokio::test]
 async fn what_was_told_from_live_reads_is_not_taken_back_on_the_word_of_an_older_cache() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.wanted(&json!({"token": "abc"})).await;
     let first = world.run(|client, clock| world.options(client, clock));
     world.until("2026-03-06T15:01:00Z").await;
@@ -238,7 +238,7 @@ async fn what_was_told_from_live_reads_is_not_taken_back_on_the_word_of_an_older
 /// The Node's cluster is reached while the rest of the look is still under way.
 #[tokio::test]
 async fn a_look_shows_the_node_of_a_cluster_that_answers_before_all_else_is_read() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     drop(in_service(&world, &[]).await);
     let held = format!("{}/worker", TRIPLE[1]);
     let client = world.held_until(&held, "list /api/v1/nodes 200");

@@ -63,7 +63,7 @@ async fn cluster_api_is_picked_up_when_it_is_installed() {
 
 #[tokio::test]
 async fn a_node_that_becomes_ready_makes_the_machine_active_at_that_instant() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.wanted(&json!({"token": "abc"})).await;
     let _controller = world.run(|client, clock| world.options(client, clock));
     world.until("2026-03-06T15:01:00Z").await;
@@ -139,7 +139,7 @@ async fn a_controller_that_is_dropped_and_started_anew_goes_on() {
 
 #[tokio::test]
 async fn rotated_credentials_are_used_as_soon_as_they_are_there() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.wanted(&json!({"token": "refused"})).await;
     let _controller = world.run(|client, clock| world.options(client, clock));
     world.until("2026-03-06T15:01:00Z").await;
@@ -163,7 +163,7 @@ async fn rotated_credentials_are_used_as_soon_as_they_are_there() {
 
 #[tokio::test]
 async fn a_workload_cluster_that_does_not_answer_holds_nothing_up_past_the_deadline() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.wanted(&json!({"token": "silent"})).await;
     let _controller = world.run(|client, clock| world.options(client, clock));
     world.until("2026-03-06T15:01:00Z").await;
@@ -242,7 +242,7 @@ impl Observe for Ear {
 
 #[tokio::test]
 async fn each_transition_is_told_once_with_its_instant_and_as_an_event_of_the_object() {
-    let world = World::at("2026-03-06T13:50:00Z").await;
+    let world = World::with_cluster_api("2026-03-06T13:50:00Z").await;
     world.wanted(&json!({"token": "abc"})).await;
     let ear = Arc::new(Ear::default());
     let _controller = world.run(|client, clock| {

@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use fivespot_apiserver::{
     Audit, AuditEvent, Client, Delete, Options as ServerOptions, Patch, Server,
 };
@@ -12,6 +13,7 @@ use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Access;
 use fivespot_controller::{Connect, Options, run};
 use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use jiff::Timestamp;
 use kube::client::Body;
@@ -73,7 +75,7 @@ impl Connect for InProcess {
 
 /// A client of the server but for the faults.
 fn faulty(server: &Server, faults: &Faults) -> kube::Client {
-    let (service, faults) = (server.in_process(), faults.clone());
+    let (server, faults) = (server.clone(), faults.clone());
     let answer = move |request: Request<Body>| {
         let uri = request.uri();
         let is_watch = uri
@@ -86,18 +88,26 @@ fn faulty(server: &Server, faults: &Faults) -> kube::Client {
         };
         let line = format!("{verb} {}", uri.path());
         let fault = fault(&faults, &line);
-        let service = service.clone();
+        let server = server.clone();
         async move {
             if let Some((code, body)) = fault {
                 let body = Full::from(body).map_err(BoxError::from);
                 let response = Response::builder().status(code);
-                return Ok::<_, BoxError>(response.body(body.boxed_unsync())?);
+                return Ok(response.body(body.boxed_unsync())?);
             }
-            let answer = service.oneshot(request).await?;
-            Ok(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+            served(server, request).await
         }
     };
     kube::Client::new(service_fn(answer), "default")
+}
+
+/// What the server itself answers.
+async fn served(
+    server: Server,
+    request: Request<Body>,
+) -> Result<Response<UnsyncBoxBody<Bytes, BoxError>>, BoxError> {
+    let answer = server.in_process().oneshot(request).await?;
+    Ok(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()))
 }
 
 fn fault(faults: &Faults, line: &str) -> Option<(u16, String)> {
@@ -157,10 +167,8 @@ impl World {
         world
     }
 
-    /// A machine that is wanted, in a Cluster whose Nodes are reached as that user.
+    /// A machine that is wanted, in the Cluster, whose Nodes are reached as that user.
     pub(crate) async fn wanted(&self, user: &Value) {
-        self.install_cluster_api().await;
-        self.create_cluster().await;
         self.create_kubeconfig(user).await;
         self.create_scheduled_machine("worker").await;
     }
@@ -183,28 +191,26 @@ impl World {
     /// A client whose requests of the path `held` are answered only when the server has heard
     /// `line` once more, and everybody else has had time to act on that.
     pub(crate) fn held_until(&self, held: &str, line: &str) -> kube::Client {
-        let (service, heard) = (self.server.in_process(), self.heard.clone());
+        let (server, heard) = (self.server.clone(), self.heard.clone());
         let (held, line) = (held.to_owned(), line.to_owned());
-        let is_line = move |heard: &Arc<Mutex<Vec<String>>>| {
+        let times = move || {
             let heard = heard.lock().unwrap();
             heard.iter().filter(|told| **told == line).count()
         };
-        let before = is_line(&heard);
+        let before = times();
         let answer = move |request: Request<Body>| {
             let is_held = request.uri().path() == held;
-            let (service, heard) = (service.clone(), heard.clone());
-            let is_line = is_line.clone();
+            let (server, times) = (server.clone(), times.clone());
             async move {
-                while is_held && is_line(&heard) == before {
-                    tokio::task::yield_now().await;
+                if is_held {
+                    while times() == before {
+                        tokio::task::yield_now().await;
+                    }
+                    for _ in 0..100 {
+                        tokio::task::yield_now().await;
+                    }
                 }
-                for _ in 0..if is_held { 100 } else { 0 } {
-                    tokio::task::yield_now().await;
-                }
-                let answer = service.oneshot(request).await?;
-                Ok::<_, BoxError>(
-                    answer.map(|body| body.map_err(BoxError::from).boxed_unsync()),
-                )
+                served(server, request).await
             }
         };
         kube::Client::new(service_fn(answer), "default")
