@@ -142,14 +142,14 @@ fn whole(cycles: &[&Value]) -> String {
         .to_owned();
     for of in cycles {
         let machines = number(&of["machines"]);
-        let writes = writes(&of["opening"]) + writes(&of["closing"]);
+        let writes = number(&of["opening"]["writes"]) + number(&of["closing"]["writes"]);
         let _ = writeln!(
             text,
             "| {} | {machines} | {:.2} ({:.2}) | {} in {} min | {:.2} s | {:.2} s | {} | {:.1} s | {} | {} | {} |",
             name(of),
             writes / machines,
             number(&of["news"]) / machines,
-            beyond_idling(&of["idle"]),
+            of["idle"]["beyondIdling"],
             of["idleMinutes"],
             number(&of["againSeconds"][2]),
             number(&of["restart"]["seconds"]),
@@ -182,49 +182,4 @@ fn name(of: &Value) -> &str {
 
 fn number(of: &Value) -> f64 {
     of.as_f64().unwrap_or_default()
-}
-
-/// How many requests of a span are of a kind that `counts`.
-fn sum(span: &Value, counts: impl Fn(&str) -> bool) -> f64 {
-    let requests = span["requests"].as_object().into_iter().flatten();
-    let those = requests.filter(|(kind, _)| counts(kind));
-    // The sum of no numbers at all is told as -0.
-    those.fold(0.0, |sum, (_, count)| sum + number(count))
-}
-
-fn writes(span: &Value) -> f64 {
-    sum(span, |kind| {
-        let is_read = ["get ", "list ", "watch "]
-            .iter()
-            .any(|verb| kind.starts_with(verb));
-        // In parentheses: the code of a refusal.
-        let is_refused = kind.ends_with(')');
-        let is_aside = kind.ends_with(" events") || kind.ends_with(" leases");
-        !is_read && !is_refused && !is_aside
-    })
-}
-
-fn beyond_idling(span: &Value) -> f64 {
-    sum(span, |kind| {
-        !kind.starts_with("watch ") && !kind.contains(" leases")
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn reads_events_leases_and_what_is_refused_are_no_writes() {
-        let span = json!({"requests": {
-            "get machines": 7, "create machines": 2, "create events": 3, "update leases": 1,
-            "patch scheduledmachines/status": 4, "watch nodes": 1,
-            "patch machines (409)": 1, "update leases (409)": 1,
-        }});
-        assert!((writes(&span) - 6.0).abs() < f64::EPSILON);
-        assert!((beyond_idling(&span) - 17.0).abs() < f64::EPSILON);
-        assert_eq!(beyond_idling(&json!({"requests": {}})).to_string(), "0");
-    }
 }
