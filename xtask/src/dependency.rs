@@ -27,7 +27,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "api",
-        may_use: &["schedule"],
+        may_use: &["schedule", "capi"],
         is_pure: true,
     },
     Room {

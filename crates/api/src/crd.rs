@@ -1,5 +1,6 @@
 //! The CustomResourceDefinition, rendered from the schema and the rules.
 
+use fivespot_capi::key;
 use serde_json::{Value, json};
 
 use crate::name;
@@ -36,7 +37,7 @@ fn definition(root: Value) -> Value {
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": name::crd(),
-            "labels": {name::CLUSTERCTL_MOVE_LABEL: ""},
+            "labels": {key::CLUSTERCTL_MOVE: ""},
         },
         "spec": {
             "group": name::GROUP,

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use fivespot_capi::key;
+
 /// The API groups in which a bootstrap object may be; rule SM009.
 pub const BOOTSTRAP_GROUPS: [&str; 2] = ["bootstrap.cluster.x-k8s.io", "k0smotron.io"];
 
@@ -73,10 +75,6 @@ pub const FINALIZER: &str = "5spot.finos.org/scheduledmachine";
 pub const SCHEDULED_MACHINE_LABEL: &str = "5spot.finos.org/scheduled-machine";
 /// Label on all three created objects: the uid of their ScheduledMachine.
 pub const SCHEDULED_MACHINE_UID_LABEL: &str = "5spot.finos.org/scheduled-machine-uid";
-/// Cluster API's label that says which cluster an object belongs to; also on kubeconfig Secrets.
-pub const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
-/// Cluster API's label on a CRD whose objects `clusterctl move` takes along.
-pub const CLUSTERCTL_MOVE_LABEL: &str = "clusterctl.cluster.x-k8s.io/move";
 
 /// Annotation on all three created objects: the hash of what was asked for,
 /// see [`crate::spec_hash::SpecHash`].
@@ -176,7 +174,7 @@ pub fn child_labels(
     [
         (SCHEDULED_MACHINE_LABEL, scheduled_machine),
         (SCHEDULED_MACHINE_UID_LABEL, uid),
-        (CLUSTER_NAME_LABEL, cluster),
+        (key::CLUSTER_NAME, cluster),
     ]
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value.to_owned()))
@@ -197,7 +195,7 @@ pub fn owner_uid(labels: &BTreeMap<String, String>) -> Option<&str> {
 
 /// The cluster that an object's labels name, if any.
 pub fn cluster(labels: &BTreeMap<String, String>) -> Option<&str> {
-    labels.get(CLUSTER_NAME_LABEL).map(String::as_str)
+    labels.get(key::CLUSTER_NAME).map(String::as_str)
 }
 
 /// The Secret in which Cluster API keeps the kubeconfig of a workload cluster.

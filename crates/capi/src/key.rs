@@ -1,7 +1,10 @@
 //! Cluster API's labels, annotations and finalizers.
 
-/// Label: the Cluster that an object belongs to.
+/// Label: the Cluster that an object belongs to; also on the Secret of its kubeconfig.
 pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+
+/// Label on a CustomResourceDefinition: `clusterctl move` takes its objects along.
+pub const CLUSTERCTL_MOVE: &str = "clusterctl.cluster.x-k8s.io/move";
 
 /// Annotation: whoever reconciles the object shall leave it alone; its presence counts.
 pub const PAUSED: &str = "cluster.x-k8s.io/paused";

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::name;
+use fivespot_capi::key::CLUSTER_NAME;
 use fivespot_clock::Sleep;
 use fivespot_plan::Access;
 use futures::StreamExt as _;
@@ -390,10 +391,7 @@ impl Session {
 fn kubeconfig_in<'a>(secret: &'a Secret, cluster: &str) -> Result<&'a [u8], Access> {
     let labels = secret.metadata.labels.as_ref();
     if labels.and_then(name::cluster) != Some(cluster) {
-        let message = format!(
-            "the Secret lacks the label {}={cluster}",
-            name::CLUSTER_NAME_LABEL
-        );
+        let message = format!("the Secret lacks the label {CLUSTER_NAME}={cluster}");
         return Err(Access::KubeconfigRefused { message });
     }
     let data = secret.data.as_ref();
