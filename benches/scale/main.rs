@@ -57,6 +57,10 @@ struct Args {
     /// For how many minutes the window is open: enough for all to serve
     #[arg(long, default_value_t = 5)]
     open_minutes: u32,
+    /// How many minutes a machine may take to leave. Each that Cluster API has not taken down by
+    /// then costs more writes
+    #[arg(long, default_value_t = 5)]
+    grace_minutes: u32,
     /// For how many minutes to count when nothing happens
     #[arg(long, default_value_t = 1)]
     idle_minutes: u32,

@@ -21,6 +21,8 @@ pub(crate) struct Report {
     /// How long the windows were, or that only the opening was looked at.
     open_minutes: u32,
     opening_alone: bool,
+    /// How many minutes a machine might take to leave.
+    grace_minutes: u32,
     machines: usize,
     /// What a bare client takes to create the objects of all machines.
     floor_seconds: f64,
@@ -77,6 +79,7 @@ impl Report {
             profile: args.profile.clone(),
             open_minutes: args.open_minutes,
             opening_alone: args.opening_alone,
+            grace_minutes: args.grace_minutes,
             machines: args.machines,
             floor_seconds: floor.as_secs_f64(),
             lateness_seconds: [0.0; 3],

@@ -34,6 +34,8 @@ pub(crate) struct Window {
 pub(crate) struct World {
     pub(crate) stage: Stage,
     pub(crate) machines: usize,
+    /// How long they may take to leave.
+    grace: String,
 }
 
 impl World {
@@ -45,8 +47,11 @@ impl World {
             stage.define_cluster_api().await?;
         }
         stage.add_cluster().await?;
-        let machines = args.machines;
-        let world = Self { stage, machines };
+        let world = Self {
+            stage,
+            machines: args.machines,
+            grace: format!("{}m", args.grace_minutes),
+        };
         let path = world.cluster_path();
         if args.no_cluster_api {
             let up = json!({"status": {"initialization": {
@@ -86,7 +91,10 @@ impl World {
         let schedule = schedule(edge, window);
         let created = stream::iter(0..self.machines).map(|number| {
             let mut machine = scheduled_machine(&self.name(number));
-            machine["spec"]["schedule"] = schedule.clone();
+            let spec = &mut machine["spec"];
+            spec["schedule"] = schedule.clone();
+            spec["gracefulShutdownTimeout"] = json!(self.grace);
+            spec["nodeDrainTimeout"] = json!(self.grace);
             self.stage.create(machine)
         });
         created

@@ -135,18 +135,21 @@ fn whole(cycles: &[&Value]) -> String {
     let mut text = "\n## A whole cycle\n\n\
          Writes per machine are those from the opening to the end of the closing, Events and Leases\n\
          aside; in parentheses those that merely repeat what Cluster API and the workload cluster\n\
-         report. Requests while idle are those that are neither watches nor renewals of Leases.\n\
+         report. A machine that Cluster API has not taken down when its time to leave is over takes\n\
+         two more: Cluster API is told to wait for no volume, and the status that the time is over.\n\
+         Requests while idle are those that are neither watches nor renewals of Leases.\n\
          Resident memory is that when all served, when all were gone, and the most of it by then.\n\n\
-         | server | machines | writes | while idle | another edge after it | restart | answered 429 | deletion of all | all served | all gone | at most |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+         | server | machines | time to leave | writes | while idle | another edge after it | restart | answered 429 | deletion of all | all served | all gone | at most |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     for of in cycles {
         let machines = number(&of["machines"]);
         let writes = number(&of["opening"]["writes"]) + number(&of["closing"]["writes"]);
         let _ = writeln!(
             text,
-            "| {} | {machines} | {:.2} ({:.2}) | {} in {} min | {:.2} s | {:.2} s | {} | {:.1} s | {} | {} | {} |",
+            "| {} | {machines} | {} min | {:.2} ({:.2}) | {} in {} min | {:.2} s | {:.2} s | {} | {:.1} s | {} | {} | {} |",
             name(of),
+            of["graceMinutes"],
             writes / machines,
             number(&of["news"]) / machines,
             of["idle"]["beyondIdling"],
