@@ -1,20 +1,19 @@
 //! Numbers that look random and follow from a seed.
 
-/// SplitMix64.
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+/// A stream of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
-    pub(crate) const fn seeded(seed: u64) -> Self {
-        Self(seed)
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self(SplitMix64::seed_from_u64(seed))
     }
 
     pub(crate) fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next_u64()
     }
 
     /// A number below `bound`; 0 for a bound of 0.

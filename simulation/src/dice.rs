@@ -1,24 +1,22 @@
 //! Chance that follows from a seed.
 
-/// A SplitMix64 generator (Steele, Lea, Flood 2014).
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+/// A stream of throws.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice(u64);
+pub(crate) struct Dice(SplitMix64);
 
 impl Dice {
     /// Equal seeds, equal throws.
     pub(crate) fn new(seed: u64) -> Self {
-        let mut dice = Self(seed);
         // Neighbouring seeds begin far apart.
-        let far = dice.next();
-        Self(far)
+        let far = SplitMix64::seed_from_u64(seed).next_u64();
+        Self(SplitMix64::seed_from_u64(far))
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next_u64()
     }
 
     /// Less than `bound`; 0 for a bound of 0.

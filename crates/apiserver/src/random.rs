@@ -1,27 +1,21 @@
 //! Uids and name suffixes: random looking, and the same for the same seed.
 
-/// A SplitMix64 generator (Steele, Lea, Flood 2014): one word of state, no repetition
-/// within 2^64 numbers. Nothing secret is made from it.
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+/// One word of state, and no repetition within 2^64 numbers. Nothing secret is made from it.
 #[derive(Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        Self(SplitMix64::seed_from_u64(seed))
     }
 
     /// A version 4 UUID.
     pub(crate) fn uid(&mut self) -> String {
-        let high = (self.next() & 0xffff_ffff_ffff_0fff) | 0x4000;
-        let low = (self.next() & 0x3fff_ffff_ffff_ffff) | 0x8000_0000_0000_0000;
+        let high = (self.0.next_u64() & 0xffff_ffff_ffff_0fff) | 0x4000;
+        let low = (self.0.next_u64() & 0x3fff_ffff_ffff_ffff) | 0x8000_0000_0000_0000;
         format!(
             "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
             high >> 32,
@@ -36,7 +30,7 @@ impl Random {
     /// vowels (k8s.io/apimachinery/pkg/util/rand).
     pub(crate) fn suffix(&mut self) -> String {
         const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-        let mut rest = self.next();
+        let mut rest = self.0.next_u64();
         let mut pick = || {
             let index = (rest % 27) as usize;
             rest /= 27;

@@ -1,32 +1,25 @@
 //! Numbers that look random and are the same for the same seed.
 
-/// A stream of numbers (SplitMix64).
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+/// A stream of them.
 #[derive(Clone, Debug)]
-pub(super) struct Random {
-    state: u64,
-}
+pub(super) struct Random(SplitMix64);
 
 impl Random {
     /// The stream of one case of one run.
     pub(super) fn of(seed: u64, case: u64) -> Self {
-        let mut random = Self { state: seed };
-        random.state = random.next().wrapping_add(case);
-        random.next();
-        random
-    }
-
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        let run = SplitMix64::seed_from_u64(seed).next_u64();
+        let mut own = SplitMix64::seed_from_u64(run.wrapping_add(case));
+        own.next_u64();
+        Self(own)
     }
 
     /// A number below `end`; 0 if that is 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap_or(u64::MAX);
-        let drawn = self.next().checked_rem(end).unwrap_or(0);
+        let drawn = self.0.next_u64().checked_rem(end).unwrap_or(0);
         usize::try_from(drawn).unwrap_or(0)
     }
 
