@@ -186,6 +186,7 @@ impl Play<'_> {
         self.operator.start()?;
         self.quiet().await?;
         self.report.restart = Some(restart(&self.log, from, begun)?);
+        self.keep()?;
 
         eprintln!("deletion");
         let from = self.log.length()?;
