@@ -166,6 +166,31 @@ mod tests {
     }
 
     #[test]
+    fn a_record_tells_reads_from_writes_and_what_idling_takes_from_the_rest() {
+        let mut told = entry(USER, "patch", "scheduledmachines", 200);
+        told.subresource = "status".to_owned();
+        let entries = [
+            entry(USER, "get", "machines", 200),
+            entry(USER, "list", "nodes", 200),
+            entry(USER, "watch", "nodes", 200),
+            entry(USER, "update", "leases", 200),
+            entry(USER, "update", "leases", 409),
+            told,
+        ];
+        let record = |entries: &[Entry]| serde_json::to_value(Span::of(entries)).ok();
+        let expected = serde_json::json!({
+            "requests": {
+                "get machines": 1, "list nodes": 1, "watch nodes": 1, "update leases": 1,
+                "update leases (409)": 1, "patch scheduledmachines/status": 1,
+            },
+            "refused": 0, "writes": 1, "beyondIdling": 3,
+        });
+        assert_eq!(record(&entries), Some(expected));
+        let nothing = serde_json::json!({"requests": {}, "refused": 0, "writes": 0, "beyondIdling": 0});
+        assert_eq!(record(&[]), Some(nothing));
+    }
+
+    #[test]
     fn a_create_that_was_refused_is_not_when_the_machine_was_there() {
         let edge = "2026-03-06T14:00:00Z".parse().expect("an instant");
         let entries = [
