@@ -80,7 +80,9 @@ pub const LINTS: [Lint; 7] = [
         code: "SL004",
         name: "clock change",
         why: "Within the next year clocks are put forward or back while a window begins or \
-              ends: an hour that is skipped never opens, an hour that is repeated is on twice.",
+              ends: an hour that is skipped never opens, an hour that is repeated is on twice. A \
+              cron that is to fire in an hour that is skipped fires at its end; one that fires in \
+              an hour that is repeated fires twice.",
         remedy: "look at that day with `5spot preview`, and move the edge if it matters",
     },
     Lint {
@@ -206,13 +208,13 @@ fn short_window(
         &object.spec.node_drain_timeout,
     );
     let length = |text: &str| text.parse::<Duration>().ok();
-    let grace_length = jiff::SignedDuration::from(length(grace)?);
-    let leaving = grace_length.checked_add(length(drain)?.into())?;
+    // The earlier of the two is the latest that a machine leaves.
+    let leaving = jiff::SignedDuration::from(length(grace)?.min(length(drain)?));
     let (opens, closes) = calendar::shortest_window(schedule, now)?;
     (closes.duration_since(opens) < leaving).then(|| {
         let message = format!(
-            "the window from {opens} to {closes} is shorter than gracefulShutdownTimeout and \
-             nodeDrainTimeout together ({grace} + {drain})"
+            "the window from {opens} to {closes} is shorter than the machine may take to leave: \
+             the shorter of gracefulShutdownTimeout ({grace}) and nodeDrainTimeout ({drain})"
         );
         remark(SHORT_WINDOW, "spec.schedule", message)
     })

@@ -30,11 +30,15 @@ pub(super) fn clock_changes(
     let changes = zone.following(now).map(|change| change.timestamp());
     changes
         .take_while(|at| *at < end)
-        .filter_map(|at| told(zone, &steady, at))
+        .filter_map(|at| told(spec, (zone, &steady), at))
         .collect()
 }
 
-fn told(zone: &TimeZone, steady: &Schedule, at: Timestamp) -> Option<String> {
+fn told(
+    spec: &ScheduleSpec,
+    (zone, steady): (&TimeZone, &Schedule),
+    at: Timestamp,
+) -> Option<String> {
     let second = SignedDuration::from_secs(1);
     let before = zone.to_offset(at.checked_sub(second).ok()?);
     let after = zone.to_offset(at);
@@ -53,17 +57,19 @@ fn told(zone: &TimeZone, steady: &Schedule, at: Timestamp) -> Option<String> {
         to.strftime("%H:%M"),
     );
     let name = zone.iana_name().unwrap_or("UTC");
-    Some(if before < after {
-        format!(
-            "on {date} the clocks of {name} skip {from} to {to}, where a window begins or \
-             ends: what is skipped never opens"
-        )
-    } else {
-        format!(
-            "on {date} the clocks of {name} repeat {from} to {to}, where a window begins or \
-             ends: what is repeated is on twice"
-        )
-    })
+    let (does, comes) = match (before < after, spec.cron.is_some()) {
+        (true, false) => ("skip", "what is skipped never opens"),
+        (true, true) => (
+            "skip",
+            "what is to fire while they skip fires when they are on again",
+        ),
+        (false, false) => ("repeat", "what is repeated is on twice"),
+        (false, true) => ("repeat", "what fires while they repeat fires twice"),
+    };
+    Some(format!(
+        "on {date} the clocks of {name} {does} {from} to {to}, where a window begins or ends: \
+         {comes}"
+    ))
 }
 
 /// The shortest window that opens within the next weeks, with its edges.

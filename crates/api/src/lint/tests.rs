@@ -89,9 +89,33 @@ fn a_clock_change_is_remarked_on_where_an_edge_falls_into_it() {
 }
 
 #[test]
+fn what_a_clock_change_does_to_a_cron_is_told_as_it_is() {
+    for (cron, expected) in [
+        (
+            "30 2 8 3 *",
+            "on 2026-03-08 the clocks of America/New_York skip 02:00 to 03:00, where a window \
+             begins or ends: what is to fire while they skip fires when they are on again",
+        ),
+        (
+            "30 1 1 11 *",
+            "on 2026-11-01 the clocks of America/New_York repeat 01:00 to 02:00, where a window \
+             begins or ends: what fires while they repeat fires twice",
+        ),
+    ] {
+        let zone = ("schedule.timezone", json!("America/New_York"));
+        let found = remarks(&[&self::cron(cron, "3h")[..], &[zone][..]].concat());
+        assert_eq!(found, [("SL004", format!("spec.schedule: {expected}"))]);
+    }
+}
+
+#[test]
 fn a_window_that_is_shorter_than_leaving_is_remarked_on() {
-    assert_eq!(codes(&cron("0 9 * * *", "9m")), ["SL005"]);
-    assert_eq!(codes(&cron("0 9 * * *", "10m")), [""; 0]);
+    assert_eq!(codes(&cron("0 9 * * *", "4m")), ["SL005"]);
+    assert_eq!(codes(&cron("0 9 * * *", "5m")), [""; 0]);
+    // Whichever of the two is over first ends the leave-taking.
+    let drain = ("nodeDrainTimeout", json!("2m"));
+    let short = [&cron("0 9 * * *", "2m")[..], &[drain][..]].concat();
+    assert_eq!(codes(&short), [""; 0]);
     // Windows that touch are one.
     assert_eq!(codes(&cron("* * * * *", "1m")), [""; 0]);
 }
