@@ -18,7 +18,7 @@ use crate::scheduled_machine::ScheduledMachine;
 
 #[cfg(test)]
 pub(crate) use example::acceptable;
-pub use predicate::is_reserved_taint_key;
+pub use predicate::is_acceptable_taint;
 pub use table::RULES;
 
 /// One rule.

@@ -170,6 +170,9 @@ pub struct MachineTemplate {
     pub annotations: BTreeMap<String, String>,
 }
 
+/// How many taints `spec.nodeTaints` and the record of them in the status hold at most.
+pub const MOST_TAINTS: usize = 64;
+
 /// A taint; key and effect are its identity, the value may change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct NodeTaint {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::scheduled_machine::TaintEffect;
 
 /// The longest name of a Kubernetes object.
-const MAX_NAME: u32 = 253;
+pub(crate) const MAX_NAME: u32 = 253;
 /// The longest label value, label name or namespace.
 const MAX_LABEL: u32 = 63;
 /// Room for an RFC 3339 instant, or for a uid.
@@ -76,7 +76,7 @@ fn list(description: &str, max_items: u32, items: Value) -> Value {
     })
 }
 
-fn list_map(description: &str, max_items: u32, keys: &[&str], items: Value) -> Value {
+fn list_map(description: &str, max_items: usize, keys: &[&str], items: Value) -> Value {
     json!({
         "type": "array",
         "description": description,

@@ -12,6 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::scheduled_machine::{NodeTaint, null_is_default};
 
+/// The longest uid that Kubernetes gives out, and that the status holds.
+pub const LONGEST_UID: u32 = 128;
+
 /// What was seen and decided. Every field may be absent, also all of them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]

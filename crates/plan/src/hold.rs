@@ -1,8 +1,9 @@
-//! What waits after a failure: the step that failed, and what depends on it.
+//! What waits: after a failure the step that failed, and what depends on it; where starts are
+//! limited, a machine whose turn has not come.
 
 use crate::case::Case;
-use crate::outcome::{Commitment, Outcome};
-use crate::{Cause, Failure, Step};
+use crate::outcome::{Commitment, Outcome, State};
+use crate::{Action, Cause, Failure, Step};
 
 /// Takes out of `outcome` what has to wait, and returns the failure to tell of: the first of a
 /// step that is called for and that something depends on. A failed step that nobody calls for
@@ -25,11 +26,32 @@ pub(crate) fn back<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fai
         }
     }
     outcome.actions = due;
+    if is_held {
+        // They tell of steps that are not taken now; the events of transitions are others.
+        outcome.events.clear();
+    }
     // What was done for a commitment is undone before the commitment ends.
     if is_held && outcome.shutdown == Commitment::Clear {
         outcome.shutdown = Commitment::Keep;
     }
     told
+}
+
+/// Takes the start of the machine out of `outcome` until its turn has come, and says so.
+pub(crate) fn until_its_turn(case: &Case<'_>, outcome: &mut Outcome) {
+    let starts = |action: &Action| action.step == Step::CreateBootstrap;
+    let turn = case.memory.turn().filter(|turn| turn.due > case.now);
+    let Some(turn) = turn.filter(|_| outcome.actions.iter().any(starts)) else {
+        return;
+    };
+    outcome.actions.retain(|action| is_aside(action.step));
+    outcome.wakes.push(turn.due);
+    let most = match turn.per_minute.get() {
+        1 => "1 machine starts".to_owned(),
+        number => format!("{number} machines start"),
+    };
+    let told = format!("waiting for its turn: at most {most} in a minute");
+    outcome.state = State::Coming(told);
 }
 
 /// Whether a step stands beside the machine's life: nothing waits for it, it waits for nothing,

@@ -223,6 +223,7 @@ fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
 /// Puts a decision into a plan: what is held back after a failure, the status, the events.
 fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
     let failure = hold::back(case, &mut outcome);
+    hold::until_its_turn(case, &mut outcome);
     // The finalizers change the version that guards the status, which has to wait.
     let is_finalizing = outcome
         .actions

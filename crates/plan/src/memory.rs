@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::num::NonZeroU32;
 
 use fivespot_capi::Meta;
 use jiff::{SignedDuration, Timestamp};
@@ -32,6 +33,16 @@ pub struct Memory {
     projected: Option<(String, Timestamp)>,
     told_at: Option<Timestamp>,
     has_made: bool,
+    turn: Option<Turn>,
+}
+
+/// When a machine may start that has to wait for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// When to ask again.
+    pub(crate) due: Timestamp,
+    /// How many machines may start in a minute.
+    pub(crate) per_minute: NonZeroU32,
 }
 
 /// An eviction that was refused.
@@ -140,6 +151,17 @@ impl Memory {
     /// one, and a cache is asked only once it shows that.
     pub(crate) fn has_made(&self) -> bool {
         self.has_made
+    }
+
+    /// The machine may not start before `due`, because others come first: at most `per_minute`
+    /// start in a minute. Until then nothing is planned that would start it.
+    pub fn waits(&mut self, due: Timestamp, per_minute: NonZeroU32) {
+        self.turn = Some(Turn { due, per_minute });
+    }
+
+    /// When the machine may start, as it was told last; it may be over.
+    pub(crate) fn turn(&self) -> Option<Turn> {
+        self.turn
     }
 
     /// A status was written.

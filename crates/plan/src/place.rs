@@ -6,6 +6,8 @@ use fivespot_api::{
 };
 use fivespot_capi::{Machine, Reference};
 
+use crate::triple::is_made_by;
+
 /// Where to look before planning. All but the Node are in the ScheduledMachine's namespace.
 ///
 /// Places are only that: what is found there is judged by its labels and owners.
@@ -33,8 +35,8 @@ impl Places {
         let own_name = object.metadata.name.as_deref().unwrap_or_default();
         let child = name::child(own_name);
         let status = object.status.as_ref();
-        let machine = machine
-            .filter(|found| name::owner_name(&found.meta.labels) == Some(own_name));
+        let uid = object.metadata.uid.as_deref().unwrap_or_default();
+        let machine = machine.filter(|found| is_made_by(&found.meta, own_name, uid));
         let cluster =
             machine.map_or(&object.spec.cluster_name, |found| &found.cluster_name);
         Self {
@@ -112,7 +114,7 @@ mod tests {
 
     fn object() -> ScheduledMachine {
         serde_json::from_value(json!({
-            "metadata": { "name": "worker" },
+            "metadata": { "name": "worker", "uid": "sm-1" },
             "spec": {
                 "schedule": {}, "clusterName": "prod",
                 "bootstrapSpec": {
@@ -126,12 +128,15 @@ mod tests {
         .unwrap()
     }
 
-    fn machine(label: &str) -> Machine {
+    fn machine(label: &str, uid: &str) -> Machine {
         Machine::read(&json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
             "metadata": {
                 "name": "worker", "uid": "m-1",
-                "labels": { name::SCHEDULED_MACHINE_LABEL: label },
+                "labels": {
+                    name::SCHEDULED_MACHINE_LABEL: label,
+                    name::SCHEDULED_MACHINE_UID_LABEL: uid,
+                },
             },
             "spec": {
                 "clusterName": "older",
@@ -146,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_was_created_is_looked_for_before_what_is_asked_for() {
-        let places = Places::of(&object(), Some(&machine("worker")));
+        let places = Places::of(&object(), Some(&machine("worker", "sm-1")));
         let kinds: Vec<_> = places
             .infrastructure
             .iter()
@@ -161,9 +166,12 @@ mod tests {
 
     #[test]
     fn a_machine_of_somebody_else_points_nowhere() {
-        let places = Places::of(&object(), Some(&machine("another")));
-        assert_eq!(places.infrastructure.len(), 1);
-        assert_eq!((places.cluster.as_str(), places.node), ("prod", None));
+        // Also that of an earlier ScheduledMachine of the same name.
+        for foreign in [machine("another", "sm-1"), machine("worker", "sm-0")] {
+            let places = Places::of(&object(), Some(&foreign));
+            assert_eq!(places.infrastructure.len(), 1);
+            assert_eq!((places.cluster.as_str(), places.node), ("prod", None));
+        }
     }
 
     #[test]

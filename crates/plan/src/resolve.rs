@@ -91,7 +91,10 @@ impl Wanted {
                 Some(fault) => Err(fault),
                 None => Ok(spec.node_taints.clone()),
             },
-            commands: commands(spec.kill_if_commands.as_deref().unwrap_or_default()),
+            commands: match broken(&others, "spec.killIfCommands") {
+                Some(fault) => Err(fault),
+                None => commands(spec.kill_if_commands.as_deref().unwrap_or_default()),
+            },
             fault: others.first().map(ToString::to_string),
         }
     }

@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 
 use fivespot_api::condition::{ConditionStatus, ConditionType, Finding, Reason};
-use fivespot_api::{NodeTaint, rules};
+use fivespot_api::{MOST_TAINTS, NodeTaint, rules};
 use fivespot_capi::Machine;
 
 use crate::case::Case;
@@ -88,13 +88,16 @@ fn is_at(there: &Taint, taint: &NodeTaint) -> bool {
 }
 
 /// What the record on a Node says. One that cannot be read says nothing: whoever broke it has
-/// made our taints theirs. Keys that nobody may ask for were never ours, whoever wrote them.
+/// made our taints theirs. Taints that nobody may ask for were never ours, whoever wrote them, nor
+/// were more than anybody may ask for: the status, which repeats the record, could not be written.
 pub(crate) fn recorded(node: &Node) -> Vec<NodeTaint> {
     let text = node.applied_taints.as_deref().unwrap_or_default();
     let mut all: Vec<NodeTaint> = serde_json::from_str(text).unwrap_or_default();
-    all.retain(|taint| !rules::is_reserved_taint_key(&taint.key));
-    all.sort();
+    all.retain(rules::is_acceptable_taint);
+    all.sort_by(|one, other| (&one.key, one.effect).cmp(&(&other.key, other.effect)));
     all.dedup_by(|one, other| is_same(one, other));
+    all.truncate(MOST_TAINTS);
+    all.sort();
     all
 }
 
@@ -173,8 +176,11 @@ fn told_of(
         let told = conflict(name, &next.conflicts);
         say(ConditionStatus::False, Reason::TaintOwnershipConflict, told)
     };
+    let mut applied = if is_taken { next.record } else { before };
+    // What others hold of an earlier record comes on top of what is asked for now.
+    applied.truncate(MOST_TAINTS);
     Some(Told {
-        applied: Some(if is_taken { next.record } else { before }),
+        applied: Some(applied),
         ..finding
     })
 }

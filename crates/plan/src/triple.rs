@@ -205,10 +205,14 @@ impl<'a> Judge<'_, 'a> {
 
 /// Our name label, and our uid in a label or an owner reference.
 fn is_ours(meta: &Meta, subject: &Subject) -> bool {
-    has_our_name(meta, subject)
-        && !subject.uid.is_empty()
-        && (meta.is_owned_by(&subject.uid)
-            || name::owner_uid(&meta.labels) == Some(subject.uid.as_str()))
+    is_made_by(meta, &subject.name, &subject.uid)
+}
+
+/// The same, where no more than name and uid are known of the ScheduledMachine.
+pub(crate) fn is_made_by(meta: &Meta, maker: &str, uid: &str) -> bool {
+    name::owner_name(&meta.labels) == Some(maker)
+        && !uid.is_empty()
+        && (meta.is_owned_by(uid) || name::owner_uid(&meta.labels) == Some(uid))
 }
 
 fn has_our_name(meta: &Meta, subject: &Subject) -> bool {

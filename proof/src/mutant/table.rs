@@ -142,8 +142,8 @@ mutants! {
         "is_named && machine.provider_id.is_some() && machine.provider_id == node.provider_id"
         => "is_named";
     "foreign-adopted", "takes whatever bears the name label for its own", TRIPLE,
-        "    has_our_name(meta, subject)\n        && !subject.uid.is_empty()\n        && (meta.is_owned_by(&subject.uid)\n            || name::owner_uid(&meta.labels) == Some(subject.uid.as_str()))"
-        => "    has_our_name(meta, subject)";
+        "\n        && !uid.is_empty()\n        && (meta.is_owned_by(uid) || name::owner_uid(&meta.labels) == Some(uid))"
+        => "";
     "leftovers-used-again", "builds on objects of an earlier machine", TRIPLE,
         "*place > 0\n                        || had_machine\n                        || found.meta.is_deleting\n                        || found\n                            .meta\n                            .owners\n                            .iter()\n                            .any(fivespot_capi::Owner::is_machine)"
         => "*place > 0 && !found.kind.is_empty()";

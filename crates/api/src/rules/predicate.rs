@@ -8,6 +8,8 @@ use fivespot_schedule::{Days, Duration};
 use serde_json::Value;
 
 use crate::name;
+use crate::scheduled_machine::NodeTaint;
+use crate::schema::MAX_NAME;
 
 /// Applies a question about a string to a node; a node of another type is the schema's business.
 fn text(node: &Value, holds: impl Fn(&str) -> bool) -> bool {
@@ -400,9 +402,18 @@ pub(super) fn is_not_reserved_for_taints(node: &Value, _: &Value) -> bool {
     text(node, |key| !is_reserved_taint_key(key))
 }
 
-/// Whether a taint of that key is Kubernetes' or the operator's own, so that `spec.nodeTaints`
-/// cannot ask for it.
-pub fn is_reserved_taint_key(key: &str) -> bool {
+/// Whether `spec.nodeTaints` may ask for that taint: whether it is within the schema's bounds and
+/// breaks none of SM042, SM043 and SM044. A record of taints that holds another was not written
+/// by the operator.
+pub fn is_acceptable_taint(taint: &NodeTaint) -> bool {
+    taint.key.len() <= MAX_NAME as usize
+        && is_qualified_name(&taint.key)
+        && !is_reserved_taint_key(&taint.key)
+        && is_label_value_text(&taint.value)
+}
+
+/// Whether a taint of that key is Kubernetes' or the operator's own.
+fn is_reserved_taint_key(key: &str) -> bool {
     let reserved = [
         "5spot.finos.org",
         "kubernetes.io",

@@ -6,7 +6,9 @@ use super::{
     MAX_LABEL, MAX_NAME, MAX_SHORT, boolean, list, list_map, object, string, string_map,
     taint, with,
 };
-use crate::scheduled_machine::{DEFAULT_PRIORITY, DEFAULT_TIMEOUT, DEFAULT_TIMEZONE};
+use crate::scheduled_machine::{
+    DEFAULT_PRIORITY, DEFAULT_TIMEOUT, DEFAULT_TIMEZONE, MOST_TAINTS,
+};
 
 pub(super) fn spec() -> Value {
     object(
@@ -104,7 +106,7 @@ fn node_taints() -> Value {
     let taints = list_map(
         "Taints that the Node bears while the machine is in service. Taints that somebody else \
          put there are left alone.",
-        64,
+        MOST_TAINTS,
         &["key", "effect"],
         taint(),
     );

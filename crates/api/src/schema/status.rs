@@ -3,12 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{MAX_LABEL, MAX_NAME, MAX_SHORT, list_map, object, string, taint};
-use crate::status::{Phase, ShutdownReason};
+use crate::scheduled_machine::MOST_TAINTS;
+use crate::status::{LONGEST_UID, Phase, ShutdownReason};
 
 /// Kubernetes' bound on the message of a condition.
 const MAX_MESSAGE: u32 = 32_768;
-/// Kubernetes' bound on a uid.
-const MAX_UID: u32 = 128;
 
 pub(super) fn status() -> Value {
     let bootstrap =
@@ -99,7 +98,7 @@ fn spec_hash() -> Value {
 fn applied_node_taints() -> Value {
     list_map(
         "The taints that 5-Spot put on the Node: a copy of the record on the Node itself.",
-        64,
+        MOST_TAINTS,
         &["key", "effect"],
         taint(),
     )
@@ -157,7 +156,7 @@ fn reference(description: &str) -> Value {
             ("namespace", string("Namespace.", MAX_LABEL)),
             (
                 "uid",
-                string("Uid; absent until the object exists.", MAX_UID),
+                string("Uid; absent until the object exists.", LONGEST_UID),
             ),
         ],
     )
@@ -173,7 +172,7 @@ fn node_reference() -> Value {
             ("name", string("Name.", MAX_NAME)),
             (
                 "uid",
-                string("Uid; a Node of another uid is another Node.", MAX_UID),
+                string("Uid; a Node of another uid is another Node.", LONGEST_UID),
             ),
         ],
     )
@@ -184,7 +183,10 @@ fn shutdown() -> Value {
         "The commitment to leave: written before anything is taken away, gone when all is.",
         &["machineUID", "startedAt", "deadline", "reason"],
         [
-            ("machineUID", string("The Machine that leaves.", MAX_UID)),
+            (
+                "machineUID",
+                string("The Machine that leaves.", LONGEST_UID),
+            ),
             ("startedAt", instant("When it began.")),
             (
                 "deadline",

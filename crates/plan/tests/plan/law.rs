@@ -2,7 +2,9 @@
 
 mod input;
 
-use fivespot_api::{Phase, name};
+use std::collections::BTreeSet;
+
+use fivespot_api::{MOST_TAINTS, Phase, name, rules};
 use fivespot_capi::{Contract, key};
 use fivespot_plan::{Call, Fact, Freshness, Memory, Places, Seen, Step, plan};
 use proptest::option;
@@ -74,6 +76,18 @@ proptest! {
             prop_assert!(before.machine_ref.is_none() || after.machine_ref.is_some());
             prop_assert!(before.bootstrap_ref.is_none() || after.bootstrap_ref.is_some());
         }
+    }
+
+    #[test]
+    fn no_record_on_a_node_makes_a_status_that_the_server_would_refuse(
+        object in object(), seen in seen(Freshness::Live), memory in memory(), now in now(),
+    ) {
+        let status = plan(&object, &seen, &memory, now).status.unwrap_or_default();
+        let applied = &status.applied_node_taints;
+        prop_assert!(applied.len() <= MOST_TAINTS);
+        prop_assert!(applied.iter().all(rules::is_acceptable_taint));
+        let keys: BTreeSet<_> = applied.iter().map(|of| (&of.key, of.effect)).collect();
+        prop_assert_eq!(keys.len(), applied.len());
     }
 
     #[test]

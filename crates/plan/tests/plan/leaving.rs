@@ -365,6 +365,25 @@ fn a_removal_that_hangs_is_given_up_after_a_day_where_that_was_asked_for() {
 }
 
 #[test]
+fn a_finalizer_whose_release_is_refused_is_not_announced_as_released() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.releases_stuck = true;
+    world.delete_sm();
+    world.is_moving = false;
+    world.failing = Some((Step::RemoveFinalizer, Cause::Unavailable));
+    world.run_until(&mut memory, "2026-03-07T13:00:00Z");
+    assert!(world.sm.is_some());
+    let mut events = world.events.iter();
+    assert!(events.all(|event| event.reason != "FinalizerCleanupTimedOut"));
+    world.failing = None;
+    world.run_until(&mut memory, "2026-03-07T14:00:00Z");
+    assert!(world.sm.is_none());
+    let mut events = world.events.iter();
+    assert!(events.any(|event| event.reason == "FinalizerCleanupTimedOut"));
+}
+
+#[test]
 fn while_paused_what_is_left_of_a_machine_is_not_told_as_gone() {
     for is_killed in [true, false] {
         let mut memory = Memory::default();

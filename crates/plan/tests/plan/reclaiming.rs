@@ -3,7 +3,7 @@
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{Phase, name};
 use fivespot_capi::Contract;
-use fivespot_plan::{Access, Cause, Memory, Step};
+use fivespot_plan::{Access, Cause, Memory, Step, Unknown};
 use serde_json::{Value, json};
 
 use crate::world::{CONTRACTS, NOON, World, at, in_service, pod};
@@ -364,9 +364,37 @@ fn a_config_map_of_somebody_else_and_commands_beyond_the_bounds_are_left_alone()
     world.settle(&mut memory);
     assert_eq!(steps(&world, from), ["LabelNode"]);
     assert!(said(&world, ConditionType::AgentReady).contains("belongs to somebody else"));
-    let from = world.log.len();
-    world.edit(|sm| sm.spec.kill_if_commands = Some(vec!["x".repeat(257)]));
+    // A blank command would be found in every command line of the host.
+    for commands in [
+        vec!["x".repeat(257)],
+        vec!["steam".to_owned(), " ".to_owned()],
+    ] {
+        let from = world.log.len();
+        world.edit(|sm| sm.spec.kill_if_commands = Some(commands.clone()));
+        world.settle(&mut memory);
+        assert_eq!(steps(&world, from), [""; 0]);
+        assert!(said(&world, ConditionType::AgentReady).starts_with("False InvalidSpec"));
+    }
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_told_and_not_taken_for_one_that_is_in_force() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.hidden_configs = Some(Unknown::Forbidden {
+        message: "configmaps is forbidden".to_owned(),
+    });
+    world.edit(|sm| sm.spec.kill_if_commands = Some(vec!["steam".to_owned()]));
     world.settle(&mut memory);
-    assert_eq!(steps(&world, from), [""; 0]);
-    assert!(said(&world, ConditionType::AgentReady).starts_with("False InvalidSpec"));
+    assert_eq!(
+        said(&world, ConditionType::AgentReady),
+        "Unknown NotInstalled: the ConfigMap reclaim-agent-worker in 5spot-system cannot be \
+         read, so that no configuration is brought to the agent: configmaps is forbidden"
+    );
+    world.hidden_configs = None;
+    world.settle(&mut memory);
+    assert_eq!(
+        said(&world, ConditionType::AgentReady),
+        "Unknown NotInstalled: waiting for the agent on Node worker to report"
+    );
 }

@@ -13,7 +13,7 @@ use fivespot_api::{Phase, ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
     Access, AgentConfig, Call, Cause, Event, Fact, Failure, Freshness, Memory, Node,
-    Places, Plan, Pod, Seen, Sighting, Step, Workload, plan,
+    Places, Plan, Pod, Seen, Sighting, Step, Unknown, Workload, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -39,6 +39,8 @@ pub(crate) struct World {
     /// Until when evictions are refused.
     pub(crate) budget_until: Option<Timestamp>,
     pub(crate) access: Access,
+    /// Why the agents' ConfigMaps cannot be read, if they cannot.
+    pub(crate) hidden_configs: Option<Unknown>,
     /// A step that fails, and how.
     pub(crate) failing: Option<(Step, Cause)>,
     /// Everything that was written, in order; `Status` stands for a write of the status.
@@ -143,6 +145,7 @@ impl World {
             pods: Vec::new(),
             budget_until: None,
             access: Access::Connected,
+            hidden_configs: None,
             failing: None,
             log: Vec::new(),
             events: Vec::new(),
@@ -285,15 +288,18 @@ impl World {
         let looks_for_agent = node
             .as_ref()
             .is_some_and(|node| places.wants_agent || node.agent_label.is_some());
-        let agent_config = if looks_for_agent {
-            Fact::Known(config.map(|object| {
-                let typed: k8s_openapi::api::core::v1::ConfigMap =
-                    serde_json::from_value(object.clone()).unwrap();
-                AgentConfig::from(&typed)
-            }))
-        } else {
-            Fact::default()
-        };
+        let agent_config =
+            if let (true, Some(why)) = (looks_for_agent, &self.hidden_configs) {
+                Fact::Unknown(why.clone())
+            } else if looks_for_agent {
+                Fact::Known(config.map(|object| {
+                    let typed: k8s_openapi::api::core::v1::ConfigMap =
+                        serde_json::from_value(object.clone()).unwrap();
+                    AgentConfig::from(&typed)
+                }))
+            } else {
+                Fact::default()
+            };
         Workload {
             access: Access::Connected,
             node: Fact::Known(node),

@@ -18,6 +18,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use serde_json::json;
 
 use super::SOME_NOON;
 use crate::world::{NAME, at, cluster, pod, scheduled_machine};
@@ -174,6 +175,30 @@ fn provider(kind: &'static str, group: &'static str) -> impl Strategy<Value = Pr
     })
 }
 
+/// Records of taints as the operator writes them, and as others may.
+fn records() -> Vec<String> {
+    let many: Vec<_> = (0..100)
+        .map(|number| json!({"key": format!("k{number}"), "effect": "NoSchedule"}))
+        .collect();
+    let taint =
+        |value: &str, effect: &str| json!({"key": "a", "value": value, "effect": effect});
+    let split = json!([
+        taint("1", "NoExecute"),
+        taint("2", "NoSchedule"),
+        taint("3", "NoExecute"),
+    ]);
+    let records = [
+        json!([]),
+        json!([taint("1", "NoSchedule"), {"key": "b", "effect": "NoSchedule"}]),
+        json!(many),
+        split,
+        json!([taint(&"v".repeat(64), "NoSchedule")]),
+        json!([{"key": "k".repeat(254), "effect": "NoSchedule"}]),
+        json!("nonsense"),
+    ];
+    records.iter().map(ToString::to_string).collect()
+}
+
 fn workload() -> impl Strategy<Value = Workload> {
     let message = "why".to_owned();
     let access = select(vec![
@@ -195,12 +220,8 @@ fn workload() -> impl Strategy<Value = Workload> {
         effect: "NoSchedule".to_owned(),
         time_added: None,
     });
-    let record = select(vec![
-        "[]",
-        "nonsense",
-        r#"[{"key":"a","value":"1","effect":"NoSchedule"},{"key":"b","effect":"NoSchedule"}]"#,
-    ]);
-    let node = (any::<[bool; 6]>(), vec(taint, 0..3), option::of(record)).prop_map(
+    let record = option::of(select(records()));
+    let node = (any::<[bool; 6]>(), vec(taint, 0..3), record).prop_map(
         |(
             [
                 is_ours,
@@ -221,7 +242,7 @@ fn workload() -> impl Strategy<Value = Workload> {
             is_ready,
             cordon_marker: is_marked.then(|| "sm-1".to_owned()),
             taints,
-            applied_taints: record.map(str::to_owned),
+            applied_taints: record,
             reclaim: is_asked_back.then(|| "process-match: game".to_owned()),
             machine: None,
             has_reclaim_annotations: is_asked_back || is_marked,
