@@ -26,6 +26,15 @@ async fn high_priorities_start_first_and_leave_last() {
         cluster.apply(&machine).await;
     }
     let _operator = cluster.limited("operator", NonZeroU32::new(2).unwrap());
+    cluster.pass_to("2026-03-06T14:01:30Z").await;
+    let last = cluster.get(&machine_path("e")).await.unwrap();
+    let status = &last["status"];
+    assert_eq!(status["phase"], "Pending");
+    assert_eq!(status["inSchedule"], true);
+    assert_eq!(
+        status["message"],
+        "waiting for its turn: at most 2 machines start in a minute"
+    );
     cluster.pass_to("2026-03-06T14:10:00Z").await;
     let mut started = Vec::new();
     for (name, _) in MACHINES {

@@ -119,12 +119,13 @@ fn measure(metrics: &Metrics, action: &Action, drain: Option<bool>) {
 }
 
 /// Whether an eviction was refused for this pod's sake, so that others may still go: by a
-/// budget (429), by two of them (500), by a policy or a webhook.
+/// budget (429), by two of them (500), by a policy or a webhook, or because its namespace is
+/// going: others on the Node are of other namespaces.
 fn is_about_the_pod(error: &kube::Error) -> bool {
     match failure::cause(error) {
-        Cause::Rejected => true,
+        Cause::Rejected | Cause::NamespaceTerminating => true,
         Cause::Unavailable => !matches!(failure::code(error), None | Some(401 | 409)),
-        Cause::Forbidden | Cause::NamespaceTerminating | Cause::NotServed => false,
+        Cause::Forbidden | Cause::NotServed => false,
     }
 }
 

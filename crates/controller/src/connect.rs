@@ -1,5 +1,6 @@
 //! Making a client of a kubeconfig that has been accepted.
 
+mod answer;
 mod lines;
 
 use std::time::Duration;
@@ -9,13 +10,17 @@ use kube::client::ClientBuilder;
 use tower::timeout::TimeoutLayer;
 
 use crate::kubeconfig::Access;
+use answer::Bounds;
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a server may take to begin an answer; a watch begins at once and then runs without
-/// this bound. One that falls silent is given up five seconds after the server should have ended
-/// it, which is after 290.
+/// How long a server may take to answer; a watch begins at once and then runs without this bound.
+/// One that falls silent is given up five seconds after the server should have ended it, which is
+/// after 290.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How large an answer of a workload cluster may be, in bytes: whoever can write a Secret chooses
+/// who answers. A page of a hundred Nodes, and the pods of one, are a tenth of it.
+const LARGEST_ANSWER: usize = 32 << 20;
 
 /// Makes clients for workload clusters.
 ///
@@ -29,7 +34,8 @@ pub trait Connect: Send + Sync {
     fn connect(&self, access: &Access) -> Result<Client, kube::Error>;
 }
 
-/// Dials the server: 5 s to connect, 30 s until an answer begins, no retries of its own.
+/// Dials the server: 5 s to connect, 30 s until an answer is complete, which has at most 32 MiB, no
+/// retries of its own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dial;
 
@@ -39,30 +45,41 @@ impl Connect for Dial {
         config.root_cert = Some(access.authorities().to_vec());
         config.tls_server_name = access.server_name().map(str::to_owned);
         config.auth_info = access.auth_info();
-        client(config)
+        within(
+            config,
+            Bounds {
+                time: RESPONSE_TIMEOUT,
+                bytes: LARGEST_ANSWER,
+            },
+        )
     }
 }
 
-/// A client that hangs on no server that has fallen silent: 5 s to connect, 30 s until an answer
-/// begins, no retries of its own. Makes no request.
+/// A client that hangs on no server that has fallen silent: 5 s to connect, 30 s until an answer is
+/// complete, however large it is, no retries of its own. Makes no request.
 ///
 /// # Errors
 /// The certificate, the key or the token of `config` cannot be used.
 pub fn client(config: kube::Config) -> Result<Client, kube::Error> {
-    within(config, RESPONSE_TIMEOUT)
+    let bounds = Bounds {
+        time: RESPONSE_TIMEOUT,
+        bytes: usize::MAX,
+    };
+    within(config, bounds)
 }
 
-fn within(mut config: kube::Config, limit: Duration) -> Result<Client, kube::Error> {
+fn within(mut config: kube::Config, bounds: Bounds) -> Result<Client, kube::Error> {
     config.connect_timeout = Some(CONNECT_TIMEOUT);
-    config.write_timeout = Some(limit);
+    config.write_timeout = Some(bounds.time);
     // An eviction that a disruption budget refuses is answered 429; the planner decides when
     // to ask again.
     config.default_retry = false;
     if config.proxy_url.is_some() {
         let client = ClientBuilder::try_from(config)?;
-        return Ok(client.with_layer(&TimeoutLayer::new(limit)).build());
+        let client = client.with_layer(&answer::within(bounds));
+        return Ok(client.with_layer(&TimeoutLayer::new(bounds.time)).build());
     }
-    lines::share(&config, limit)
+    lines::share(&config, bounds)
 }
 
 #[cfg(test)]
@@ -74,7 +91,11 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let config = kube::Config::new(format!("http://{address}").parse().unwrap());
-        let client = within(config, Duration::from_millis(50)).unwrap();
+        let bounds = Bounds {
+            time: Duration::from_millis(50),
+            bytes: usize::MAX,
+        };
+        let client = within(config, bounds).unwrap();
         // It is connected to, and says nothing.
         let answer = client.apiserver_version().await;
         assert!(matches!(answer, Err(kube::Error::Service(_))), "{answer:?}");

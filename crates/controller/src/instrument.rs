@@ -10,7 +10,6 @@ use crate::Standing;
 use crate::feed::Health as FeedHealth;
 use crate::health::{Check, Health};
 use crate::metrics::{Levels, Metrics};
-use crate::shape::Shape;
 use crate::shell::Shell;
 
 /// A handle on the metrics and the health of a controller. Clones share one controller: the
@@ -162,7 +161,7 @@ fn readiness(shell: &Shell) -> Health {
     let mut unreachable = None;
     for feed in shell.caches() {
         // An unreachable workload cluster is a condition of its machines.
-        if matches!(feed.shape, Shape::Node(_) | Shape::Pod(_)) {
+        if feed.shape.is_of_workload() {
             continue;
         }
         let is_own = feed.name == shell.scheduled_machines.name;

@@ -9,11 +9,21 @@ use kube::Resource;
 use kube::api::ApiResource;
 use kube::core::DynamicResourceScope;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::{Map, Value};
 
+/// How many levels of objects and lists a field is read to. An API server keeps what is nested
+/// deeper than most readers go, and one object must not make a whole list unreadable.
+const DEEPEST: usize = 100;
+
+/// What is read in the place of a field that is nested deeper.
+const TOO_DEEP: &str = "(nested more than 100 levels deep)";
+
 /// A document without the bookkeeping in its `metadata`, which is passed over while it is read:
-/// many are read at a time at an edge.
+/// many are read at a time at an edge. A field that is nested too deep is read as words that say
+/// so, which no schema takes for what should be there.
 #[derive(Clone, Debug)]
 pub(crate) struct Lean(pub(crate) Value);
 
@@ -60,11 +70,104 @@ impl<'de> Visitor<'de> for Fields {
                     map.next_value::<IgnoredAny>()?;
                     continue;
                 }
-                (Self::OfObject | Self::OfMetadata, _) => map.next_value()?,
+                (Self::OfObject | Self::OfMetadata, _) => {
+                    let mut is_whole = true;
+                    let field = Nested {
+                        levels: DEEPEST,
+                        is_whole: &mut is_whole,
+                    };
+                    let value = map.next_value_seed(field)?;
+                    if is_whole { value } else { TOO_DEEP.into() }
+                }
             };
             fields.insert(name, value);
         }
         Ok(Value::Object(fields))
+    }
+}
+
+/// A value that is read to so many levels more, and no deeper.
+struct Nested<'a> {
+    levels: usize,
+    /// Whether all of it has been read.
+    is_whole: &'a mut bool,
+}
+
+impl Nested<'_> {
+    /// A value within this one.
+    fn inner(&mut self) -> Nested<'_> {
+        Nested {
+            levels: self.levels - 1,
+            is_whole: self.is_whole,
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Nested<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Value, D::Error> {
+        if self.levels > 0 {
+            return deserializer.deserialize_any(self);
+        }
+        *self.is_whole = false;
+        deserializer.deserialize_ignored_any(IgnoredAny)?;
+        Ok(Value::Null)
+    }
+}
+
+impl<'de> Visitor<'de> for Nested<'_> {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(item) = items.next_element_seed(self.inner())? {
+            all.push(item);
+        }
+        Ok(Value::Array(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some(name) = fields.next_key()? {
+            all.insert(name, fields.next_value_seed(self.inner())?);
+        }
+        Ok(Value::Object(all))
     }
 }
 
@@ -144,6 +247,35 @@ mod tests {
             .shift_remove("managedFields");
         let Lean(read) = serde_json::from_str(&text.to_string()).unwrap();
         assert_eq!(read, expected);
+    }
+
+    /// A list in a list, so many times.
+    fn nested(levels: usize) -> String {
+        format!("{}{}", "[".repeat(levels), "]".repeat(levels))
+    }
+
+    #[test]
+    fn whatever_is_nested_no_deeper_than_may_be_is_read_as_it_is() {
+        let text = format!(
+            r#"{{"spec": {}, "all": [null, true, -1, 1, 1.5, "a", {{"b": "c"}}, []]}}"#,
+            nested(99)
+        );
+        let Lean(read) = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, serde_json::from_str::<Value>(&text).unwrap());
+    }
+
+    #[test]
+    fn an_object_that_is_nested_too_deep_leaves_the_others_of_a_list_readable() {
+        for levels in [101, 1_000, 100_000] {
+            let text = format!(
+                r#"[{{"kind": "A", "spec": {}, "status": {{}}}}, {{"kind": "B"}}]"#,
+                nested(levels)
+            );
+            let all: Vec<Lean> = serde_json::from_str(&text).unwrap();
+            let said = json!("(nested more than 100 levels deep)");
+            assert_eq!(all[0].0, json!({"kind": "A", "spec": said, "status": {}}));
+            assert_eq!(all[1].0, json!({"kind": "B"}));
+        }
     }
 
     #[test]

@@ -152,7 +152,7 @@ enum Round {
 }
 
 async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round {
-    let plan = planned(shell, key, view);
+    let plan = in_turn(shell, key, view);
     note_phase(shell, key, view, &plan);
     let destroys = plan
         .actions
@@ -164,9 +164,6 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
     if destroys && !memo.is_fresh() {
         return Round::LookAgain;
     }
-    if let Some(until) = put_off(shell, key, view, &plan) {
-        return Round::Ended(Outcome::Waiting { until });
-    }
     let version = match apply(shell, key, (view, memo), &plan.actions).await {
         Applied::All { version } => version,
         Applied::Moved => return Round::LookAgain,
@@ -176,6 +173,9 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
             cause,
             message,
         } => {
+            if step == Step::CreateBootstrap {
+                shell.has_not_started(key);
+            }
             note_failure(shell, key, view, (step, cause, message));
             return Round::LookAgain;
         }
@@ -199,7 +199,7 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
     }
     report::publish(shell, key, view, &plan.events).await;
     let is_idle = plan.actions.is_empty() && plan.status.is_none();
-    if is_idle || view.seen.freshness == Freshness::Cached {
+    if is_idle || view.seen.freshness != Freshness::Live {
         // What was told from caches brings the next pass through them.
         Round::Ended(rest(view, &plan))
     } else if destroys {
@@ -210,12 +210,22 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
     }
 }
 
-/// When a machine that is to start may do so; none where it may, or nothing starts.
-fn put_off(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Option<Timestamp> {
+/// The plan. Where others start first, that to wait for them.
+fn in_turn(shell: &Shell, key: &Key, view: &View) -> Plan {
+    let plan = planned(shell, key, view);
     let mut steps = plan.actions.iter().map(|action| action.step);
-    let is_start = steps.any(|step| step == Step::CreateBootstrap);
-    let asked = is_start.then(|| shell.may_start(key, view.object.spec.priority))?;
-    asked.err()
+    let limit = shell.options.max_starts_per_minute;
+    let Some(limit) = limit.filter(|_| steps.any(|step| step == Step::CreateBootstrap))
+    else {
+        return plan;
+    };
+    match shell.may_start(key, view.object.spec.priority) {
+        Ok(()) => plan,
+        Err(due) => {
+            shell.desk(key, |desk| desk.memory.waits(due, limit));
+            planned(shell, key, view)
+        }
+    }
 }
 
 fn note_phase(shell: &Shell, key: &Key, view: &View, plan: &Plan) {

@@ -18,6 +18,7 @@ use crate::memo::Memo;
 use crate::port::Address;
 use crate::queue::Outcome;
 use crate::shell::Shell;
+use crate::tenure::Fenced;
 use crate::{Key, Transition, failure};
 
 /// How writing a status ended.
@@ -107,9 +108,14 @@ pub(crate) async fn unreadable(
         namespace: Some(&key.namespace),
         name: &key.name,
     };
-    match shell.port.patch(&at, Some("status"), &patch).await {
-        Ok(_) => Outcome::Done { wake: None },
-        Err(error) => {
+    let sent = shell.port.patch(&at, Some("status"), &patch);
+    match shell.tenure.write(key, sent).await {
+        // Whoever may act on it now tells of it as well.
+        Err(Fenced) | Ok(Ok(_)) => Outcome::Done { wake: None },
+        Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
+            Outcome::Stale { wake: None }
+        }
+        Ok(Err(error)) => {
             let error = failure::words(&error);
             tracing::warn!(error, "status could not be written");
             Outcome::Failed { wake: None }

@@ -43,6 +43,16 @@ fn provider_term(cluster: &Key, provider_id: &str) -> String {
 }
 
 impl Shape {
+    /// Whether it is read from a workload cluster.
+    pub(crate) fn is_of_workload(&self) -> bool {
+        match self {
+            Self::Node(_) | Self::Pod(_) | Self::AgentConfig(_) => true,
+            Self::ScheduledMachine | Self::Cluster | Self::Machine | Self::Provider => {
+                false
+            }
+        }
+    }
+
     /// What a cache keeps of `object`.
     pub(crate) fn keep(&self, mut object: Value, resource: &ApiResource) -> Object {
         name_kind(&mut object, resource);

@@ -111,6 +111,12 @@ impl Shell {
         starts.ask(key, priority, self.clock.now())
     }
 
+    /// `key` was allowed to start a machine, and could not.
+    pub(crate) fn has_not_started(&self, key: &Key) {
+        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        starts.failed(key);
+    }
+
     /// How this instance stands with the others.
     pub(crate) fn standing(&self) -> Standing {
         let standing = self.standing.lock();

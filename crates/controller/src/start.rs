@@ -22,8 +22,8 @@ const FORGOTTEN: SignedDuration = SignedDuration::from_secs(10);
 #[derive(Clone, Debug)]
 pub(crate) struct Starts {
     per_minute: Option<NonZeroU32>,
-    /// When machines have started within the last minute, in order.
-    begun: VecDeque<Timestamp>,
+    /// Which machines have started within the last minute, and when, in order.
+    begun: VecDeque<(Timestamp, Key)>,
     waiting: BTreeMap<Key, Waiting>,
 }
 
@@ -60,7 +60,7 @@ impl Starts {
             return Ok(());
         };
         let limit = usize::try_from(per_minute.get()).unwrap_or(usize::MAX);
-        self.begun.retain(|begun| after(*begun, MINUTE) > now);
+        self.begun.retain(|(begun, _)| after(*begun, MINUTE) > now);
         self.waiting.retain(|other, waiting| {
             other == key || after(waiting.turn, FORGOTTEN) > now
         });
@@ -70,7 +70,7 @@ impl Starts {
         let gathered = after(since, GATHERING);
         if place < free && gathered <= now {
             self.waiting.remove(key);
-            self.begun.push_back(now);
+            self.begun.push_back((now, key.clone()));
             return Ok(());
         }
         let turn = if place < free {
@@ -78,7 +78,10 @@ impl Starts {
         } else {
             let later = place - free;
             let minutes = i32::try_from(later / limit).unwrap_or(i32::MAX);
-            let frees = self.begun.get(later % limit).copied().unwrap_or(now);
+            let frees = self
+                .begun
+                .get(later % limit)
+                .map_or(now, |(begun, _)| *begun);
             after(after(frees, MINUTE), MINUTE.saturating_mul(minutes))
         };
         let waiting = Waiting {
@@ -88,6 +91,14 @@ impl Starts {
         };
         self.waiting.insert(key.clone(), waiting);
         Err(turn)
+    }
+
+    /// `key` was allowed to start and has not: that does not count.
+    pub(crate) fn failed(&mut self, key: &Key) {
+        let last = self.begun.iter().rposition(|(_, other)| other == key);
+        if let Some(last) = last {
+            self.begun.remove(last);
+        }
     }
 
     /// How many of those that wait come before `key`.
@@ -168,6 +179,17 @@ mod tests {
             assert!(within.count() <= 7);
         }
         assert_eq!(started.last().map(|(_, second)| *second), Some(301));
+    }
+
+    #[test]
+    fn a_start_that_fails_takes_no_place_from_others() {
+        let mut starts = Starts::at_most(NonZeroU32::new(1));
+        for (name, priority) in [("broken", 255), ("sound", 1)] {
+            assert!(starts.ask(&key(name), priority, later(0)).is_err());
+        }
+        assert_eq!(starts.ask(&key("broken"), 255, later(1_000)), Ok(()));
+        starts.failed(&key("broken"));
+        assert_eq!(starts.ask(&key("sound"), 1, later(1_000)), Ok(()));
     }
 
     #[test]

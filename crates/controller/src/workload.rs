@@ -22,7 +22,7 @@ use crate::metrics::counted;
 use crate::port::Port;
 use crate::shape::Shape;
 use crate::shell::Shell;
-use crate::watch::{Course, follow, rest};
+use crate::watch::{Course, everything, follow, rest};
 use crate::{Key, NodeAccess, kubeconfig};
 
 /// How long until a cluster that has failed to answer is asked again.
@@ -42,6 +42,8 @@ pub(crate) struct Workload {
 #[derive(Debug, Default)]
 struct State {
     link: Link,
+    /// Other credentials are in use than those with which the cluster answered last.
+    is_anew: bool,
     users: BTreeSet<Key>,
     /// Follows the Secret.
     keeper: Option<Task>,
@@ -153,8 +155,12 @@ impl Workload {
     /// anew by whoever needs it next.
     fn begin_anew(&self, shell: &Shell) {
         shell.drop_cache(&self.agent_configs());
-        for key in self.state().users.clone() {
-            shell.drop_cache(&pods_of(&key));
+        let mut state = self.state();
+        state.is_anew = true;
+        let users = state.users.clone();
+        drop(state);
+        for key in &users {
+            shell.drop_cache(&pods_of(key));
         }
     }
 
@@ -174,9 +180,10 @@ impl Workload {
     /// It has answered through `port`.
     pub(crate) fn is_up(&self, shell: &Shell, port: &Port) {
         let mut state = self.state();
-        // Through other credentials than before, where those have been rotated.
         let before = std::mem::replace(&mut state.link, Link::Up(port.clone()));
-        if matches!(before, Link::Up(_)) {
+        // Where credentials have been rotated, the link may have been up all the while.
+        let is_anew = std::mem::take(&mut state.is_anew);
+        if matches!(before, Link::Up(_)) && !is_anew {
             return;
         }
         let users = state.users.clone();
@@ -249,7 +256,7 @@ fn follow_nodes(shell: &Arc<Shell>, workload: &Arc<Workload>, port: Port) -> Tas
     let feed = workload.node_cache(shell);
     let course = Course {
         api: Api::all_with(port.client(), &node()),
-        config: watcher::Config::default(),
+        config: everything(),
         part: None,
         link: Some((workload.clone(), port)),
     };

@@ -17,6 +17,7 @@ use tower::timeout::TimeoutLayer;
 use tower::{BoxError, ServiceBuilder, service_fn};
 
 use super::CONNECT_TIMEOUT;
+use super::answer::{self, Bounds};
 use crate::metrics::is_watch;
 
 /// How often a server that sends nothing is asked whether it is still there, and how long it may
@@ -34,11 +35,11 @@ const MOST_WATCHES: usize = 100;
 /// up by whoever reads it, however much is heard of others.
 ///
 /// Where the server that `config` names does not speak HTTP/2, there are as many connections as
-/// it takes. An answer has to begin within `limit`.
+/// it takes. Answers are held to `bounds`.
 ///
 /// # Errors
 /// The certificate, the key or the token of `config` cannot be used.
-pub(super) fn share(config: &Config, limit: Duration) -> Result<Client, kube::Error> {
+pub(super) fn share(config: &Config, bounds: Bounds) -> Result<Client, kube::Error> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
@@ -54,7 +55,7 @@ pub(super) fn share(config: &Config, limit: Duration) -> Result<Client, kube::Er
     let mut connector =
         TimeoutConnector::new(builder.enable_all_versions().wrap_connector(http));
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    connector.set_write_timeout(Some(limit));
+    connector.set_write_timeout(Some(bounds.time));
     let dial = move || {
         legacy::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -77,10 +78,11 @@ pub(super) fn share(config: &Config, limit: Duration) -> Result<Client, kube::Er
         }
     });
     let service = ServiceBuilder::new()
-        .layer(TimeoutLayer::new(limit))
+        .layer(TimeoutLayer::new(bounds.time))
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
+        .layer(answer::within(bounds))
         .map_err(BoxError::from)
         .service(lines);
     Ok(Client::new(service, config.default_namespace.clone()))

@@ -162,6 +162,31 @@ async fn rotated_credentials_are_used_as_soon_as_they_are_there() {
 }
 
 #[tokio::test]
+async fn what_was_followed_with_credentials_that_were_rotated_is_followed_anew() {
+    const CONFIG: &str =
+        "/api/v1/namespaces/5spot-system/configmaps/reclaim-agent-worker";
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "5spot-system"},
+    });
+    let namespaces = "/api/v1/namespaces";
+    world.client.create(namespaces, namespace).await.unwrap();
+    world.wanted(&json!({"token": "abc"})).await;
+    let commands = json!({"spec": {"killIfCommands": ["steam"]}});
+    world.merge(&format!("{SCHEDULED}/worker"), commands).await;
+    let _controller = world.run(|client, clock| world.options(client, clock));
+    world.until("2026-03-06T15:01:00Z").await;
+    world.join("worker").await;
+    world.ready("worker", true).await;
+    world.clock.quiet().await;
+    world.rotate_kubeconfig(&json!({"token": "def"})).await;
+    world.clock.quiet().await;
+    world.delete(CONFIG).await;
+    world.clock.quiet().await;
+    assert!(world.get(CONFIG).await.is_ok(), "it is made anew");
+}
+
+#[tokio::test]
 async fn a_workload_cluster_that_does_not_answer_holds_nothing_up_past_the_deadline() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.wanted(&json!({"token": "silent"})).await;
