@@ -30,7 +30,7 @@ fn allows(row: &Permission, event: &AuditEvent) -> bool {
     } else {
         (row.group, row.resource) == (event.group.as_str(), resource.as_str())
     };
-    let is_of_workload = row.scope == Scope::Workload;
+    let is_of_workload = matches!(row.scope, Scope::Workload | Scope::WorkloadSystem);
     let asks_workload = ["nodes", "pods"].contains(&event.resource.as_str());
     is_meant
         && is_of_workload == asks_workload

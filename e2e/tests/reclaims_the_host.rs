@@ -228,8 +228,32 @@ async fn the_configuration_goes_with_its_node() {
         .await;
 }
 
+/// Lets the operator deal with ConfigMaps everywhere, as the administrator may whom Cluster API's
+/// own kubeconfigs name. The rights that are shipped would go with the namespace that they are in.
+async fn let_administrate(cluster: &Cluster) {
+    let group = "rbac.authorization.k8s.io";
+    let metadata = json!({"name": "administrator"});
+    cluster
+        .apply(&json!({
+            "apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": metadata,
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"],
+                       "verbs": ["get", "list", "watch", "create", "patch", "delete"]}],
+        }))
+        .await;
+    cluster
+        .apply(&json!({
+            "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "administrator"},
+            "subjects": [{"kind": "ServiceAccount", "name": name::CONTROLLER,
+                          "namespace": name::SYSTEM_NAMESPACE}],
+        }))
+        .await;
+}
+
 async fn without_the_agents_namespace_the_machine_serves_and_the_lack_is_told() {
     let cluster = Cluster::start(instant(WITHIN)).await;
+    let_administrate(&cluster).await;
     let path = format!("/api/v1/namespaces/{}", name::SYSTEM_NAMESPACE);
     cluster.delete(&path).await;
     cluster.wait_until_gone(&path, instant(LIMIT)).await;

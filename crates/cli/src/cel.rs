@@ -101,17 +101,20 @@ fn evaluate(
         Env::new(Dialect::of_minor(args.kube_version.minor())),
         |env, name| env.variable(*name, ty.clone()),
     );
-    let program = Program::compile(&args.expression, &env)
-        .map_err(|errors| Failure::new("compiling the expression", errors))?;
+    let program = Program::compile(&args.expression, &env).map_err(|errors| {
+        Failure::new("compiling the expression", errors)
+            .remedy("correct it where it is marked, and quote it for the shell")
+    })?;
     let variables = Variables::new()
         .json("self", object)
         .json("object", object)
         .json("oldSelf", old)
         .json("oldObject", old);
     let mut budget = Budget::default();
-    let value: Cel<'_> = program
-        .run(&variables, &mut budget)
-        .map_err(|error| Failure::new("running the expression", error))?;
+    let value: Cel<'_> = program.run(&variables, &mut budget).map_err(|error| {
+        Failure::new("running the expression", error)
+            .remedy("guard it with has() or a condition, or give other --data")
+    })?;
     let estimate = bounds.map(|bounds| {
         let CostEstimate { min, max } = program.estimate(&bounds);
         Estimate { min, max }

@@ -62,6 +62,25 @@ impl Source {
     }
 }
 
+/// How the nodes of a cluster are reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum NodeAccess {
+    /// By the kubeconfig Secret that Cluster API keeps for each Cluster.
+    #[default]
+    Workload,
+    /// The management cluster's own nodes are the ones.
+    Management,
+}
+
+impl From<NodeAccess> for fivespot_controller::NodeAccess {
+    fn from(access: NodeAccess) -> Self {
+        match access {
+            NodeAccess::Workload => Self::Workload,
+            NodeAccess::Management => Self::Management,
+        }
+    }
+}
+
 /// The API server's own words where there are any.
 pub(crate) fn words(error: kube::Error) -> String {
     match error {
@@ -80,13 +99,19 @@ pub(crate) fn block_on<T>(
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new("starting", error))?
+        .map_err(Failure::at_start)?
         .block_on(future)
 }
 
 fn failed(error: &KubeconfigError) -> Failure {
     Failure::new("finding a cluster", error)
         .remedy("name one with --kubeconfig and --context")
+}
+
+/// A kubeconfig that can be read, and that nothing can be reached with.
+pub(crate) fn no_client(error: kube::Error) -> Failure {
+    Failure::new("making a client of the kubeconfig", error)
+        .remedy("correct it, or name another with --kubeconfig and --context")
 }
 
 /// Words that choose a cluster and a namespace.
@@ -105,8 +130,7 @@ impl Access {
     /// # Errors
     /// No kubeconfig, or one that cannot be used. The cluster itself is not asked anything.
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
-        Client::try_from(self.config().await?)
-            .map_err(|error| Failure::new("finding a cluster", error))
+        Client::try_from(self.config().await?).map_err(no_client)
     }
 
     /// How to reach the cluster, with the namespace that was asked for as the default.

@@ -12,7 +12,7 @@ use kube::Config;
 use tokio::sync::oneshot;
 
 use crate::signals::Signals;
-use crate::{Failure, Outcome, log};
+use crate::{Failure, Outcome, cluster, log};
 pub(crate) use flag::Args;
 use flag::{Pod, Settings};
 
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new("starting", error))?;
+        .map_err(Failure::at_start)?;
     runtime.block_on(operate(args, settings))
 }
 
@@ -40,8 +40,7 @@ async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
     config
         .headers
         .push((USER_AGENT, HeaderValue::from_static(AGENT)));
-    let client = fivespot_controller::client(config)
-        .map_err(|error| Failure::new("making a client of the kubeconfig", error))?;
+    let client = fivespot_controller::client(config).map_err(cluster::no_client)?;
     let ports = settings.ports().listen().await?;
     let options = settings.options(client);
     tracing::info!(

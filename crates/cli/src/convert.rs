@@ -3,13 +3,14 @@
 mod text;
 
 use std::fs;
-use std::io::{self, Read as _, Write};
+use std::io::{self, ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use fivespot_api::older::{self, Change};
 use serde_json::Value;
 
+use crate::document::unreadable;
 use crate::{Failure, Outcome, output};
 
 const EXAMPLES: &str = "\
@@ -71,12 +72,15 @@ fn read(path: &Path) -> Result<(String, String), Failure> {
     if path.as_os_str() == "-" {
         let mut text = String::new();
         let reading = io::stdin().lock().read_to_string(&mut text);
-        reading.map_err(|error| Failure::new("reading standard input", error))?;
+        reading.map_err(|error| unreadable("standard input", &error))?;
         return Ok(("standard input".to_owned(), text));
     }
     let origin = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|error| {
-        Failure::new(format!("reading {origin}"), error).remedy("name one file with -f")
+    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory => {
+            unreadable(&origin, &error).remedy("name one file with -f")
+        }
+        _ => unreadable(&origin, &error),
     })?;
     Ok((origin, text))
 }

@@ -25,8 +25,9 @@ use goal::Goals;
 /// Run everything on this machine, with no cluster: an API server that kubectl can use,
 /// admission, a simulated Cluster API, and the operator.
 ///
-/// For development and tests; production is Kubernetes. Ends on Ctrl-C, or when --until is
-/// reached (exit code 0) or --timeout has passed first (exit code 1).
+/// For development and tests; production is Kubernetes. Ends when --until is reached (exit code
+/// 0) or --timeout has passed first (exit code 1), and on Ctrl-C or SIGTERM (exit code 0; with
+/// --until 1, for it was not reached).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   5spot dev
@@ -98,6 +99,6 @@ pub(crate) fn run(args: Args, _: &mut dyn Write) -> Result<Outcome, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new("starting", error))?;
+        .map_err(Failure::at_start)?;
     runtime.block_on(world::play(args))
 }

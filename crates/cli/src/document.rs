@@ -86,14 +86,14 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
         if path.as_os_str() == "-" {
             let mut text = String::new();
             let reading = io::stdin().lock().read_to_string(&mut text);
-            reading.map_err(|error| Failure::new("reading standard input", error))?;
+            reading.map_err(|error| unreadable("standard input", &error))?;
             all.extend(parse("standard input", &text)?);
             continue;
         }
         let read = parallel::map(files(path)?, |file| {
             let origin = file.display().to_string();
-            let text = fs::read_to_string(&file)
-                .map_err(|error| Failure::new(format!("reading {origin}"), error))?;
+            let text =
+                fs::read_to_string(&file).map_err(|error| unreadable(&origin, &error))?;
             parse(&origin, &text)
         });
         for documents in read {
@@ -108,8 +108,8 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
 /// # Errors
 /// Text that is neither; names `origin`.
 pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
-        .map_err(|error| Failure::new(format!("reading {origin}"), error))?;
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple(text).map_err(|error| malformed(origin, &error))?;
     let several = documents.len() > 1;
     let file = origin;
     let mut texts = sections(text);
@@ -149,6 +149,26 @@ pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> 
     Ok(all)
 }
 
+/// What the system does not let us read.
+pub(crate) fn unreadable(origin: &str, error: &io::Error) -> Failure {
+    let remedy = match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            "name a file or a directory that is there"
+        }
+        io::ErrorKind::PermissionDenied => "make it readable for you, or name another",
+        io::ErrorKind::InvalidData => "give text, in UTF-8",
+        _ => "name another file",
+    };
+    Failure::new(format!("reading {origin}"), error).remedy(remedy)
+}
+
+/// Text that is neither YAML nor JSON.
+pub(crate) fn malformed(origin: &str, error: &serde_saphyr::Error) -> Failure {
+    let why = error.to_string();
+    let why = why.strip_prefix("error: ").unwrap_or(&why);
+    Failure::new(format!("reading {origin}"), why).remedy("write YAML or JSON")
+}
+
 /// The documents of a stream that hold anything, each with the line on which it begins.
 fn sections(text: &str) -> impl Iterator<Item = (usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
@@ -176,7 +196,7 @@ fn sections(text: &str) -> impl Iterator<Item = (usize, String)> {
 
 /// The file itself, or the manifests of a directory in the order of their names.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let failed = |error| Failure::new(format!("reading {}", path.display()), error);
+    let failed = |error| unreadable(&path.display().to_string(), &error);
     if !fs::metadata(path).map_err(failed)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -246,7 +266,13 @@ mod tests {
 
     #[test]
     fn text_that_is_not_yaml_is_refused_with_the_name_of_the_file() {
-        let failure = parse("a.yaml", "a: [").unwrap_err().to_string();
-        assert!(failure.starts_with("reading a.yaml: "), "{failure}");
+        let failure = parse("a.yaml", "a: [").unwrap_err();
+        insta::assert_snapshot!(failure.to_string(), @r"
+        reading a.yaml: line 1 column 4: unclosed bracket '['; write YAML or JSON
+         --> <input>:1:4
+          |
+        1 | a: [
+          |    ^ unclosed bracket '['
+        ");
     }
 }

@@ -13,7 +13,7 @@ use fivespot_controller::{Key, Look, Namespaces, Options, look};
 use jiff::Timestamp;
 use kube::{Client, Config};
 
-use crate::cluster::{self, Access};
+use crate::cluster::{self, Access, NodeAccess};
 use crate::output::Format;
 use crate::preview::Moment;
 use crate::{Failure, Outcome, output};
@@ -22,16 +22,18 @@ const EXAMPLES: &str = "\
 Examples:
   5spot explain business-hours-worker
   5spot explain business-hours-worker -n team-a --at 2026-03-06T23:00:00Z
+  5spot explain business-hours-worker --node-access management
   5spot explain rule SM002";
 
 /// Say what decides about a machine, rung by rung, and what happens next; or explain a rule
 ///
-/// Reads what the operator reads, asks the same function, and changes nothing. What the operator
+/// Reads what the operator reads, with your own rights, asks the same function, and changes
+/// nothing. A line says so where the operator has told otherwise of the workload cluster. What it
 /// alone remembers, such as a step that has just failed, is not seen.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The name of the ScheduledMachine; or `rule`
+    /// The name of the ScheduledMachine; or `rule`, which with --namespace is a machine's name too
     #[arg(value_name = "NAME")]
     name: String,
     /// After `rule`: which one
@@ -40,6 +42,9 @@ pub(crate) struct Args {
     /// The instant to decide at, with the facts of now: RFC 3339, or a date [default: now]
     #[arg(long, value_name = "TIME", conflicts_with = "rule")]
     at: Option<Moment>,
+    /// How the nodes of a cluster are reached: as the operator was told to
+    #[arg(long, value_enum, default_value_t, conflicts_with = "rule")]
+    node_access: NodeAccess,
     /// The form of the answer
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
@@ -50,25 +55,27 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     match (args.name.as_str(), &args.rule) {
         ("rule", Some(id)) => rule::explain(id, args.output, out),
+        // With a namespace it is a machine of that name.
+        ("rule", None) if args.access.namespace.is_none() => Err(rule::unnamed()),
         (name, Some(extra)) => Err(Failure::new(
             format!("explain {name} {extra}"),
             "there is one name too many",
         )
         .remedy("name one ScheduledMachine, or write `rule` and a rule's id")),
         (name, None) => {
-            let found = cluster::block_on(read(&args.access, name))?;
+            let found = cluster::block_on(read(args, name))?;
             let at = args.at.map_or(found.now, Moment::instant);
             machine(&found, at, args.output, out)
         }
     }
 }
 
-async fn read(access: &Access, name: &str) -> Result<Look, Failure> {
-    let config: Config = access.config().await?;
+async fn read(args: &Args, name: &str) -> Result<Look, Failure> {
+    let config: Config = args.access.config().await?;
     let namespace = config.default_namespace.clone();
-    let client = Client::try_from(config)
-        .map_err(|error| Failure::new("finding a cluster", error))?;
+    let client = Client::try_from(config).map_err(cluster::no_client)?;
     let mut options = Options::new(client, Clock::system());
+    options.node_access = args.node_access.into();
     options.namespaces = Namespaces::Only(BTreeSet::from([namespace.clone()]));
     let key = Key::new(namespace.clone(), name);
     let what = format!("reading ScheduledMachine {namespace}/{name}");

@@ -27,7 +27,8 @@ impl From<Outcome> for ExitCode {
 
 /// Why a command could not answer: what failed, why, and what to do about it.
 ///
-/// Displayed as `<what>: <why>; <what to do>`; the caller puts `error: ` before it.
+/// Displayed as `<what>: <why>; <what to do>`; the caller puts `error: ` before it. Of a cause
+/// in several lines, such as one that shows the text at fault, the others come below.
 #[derive(Debug)]
 pub(crate) struct Failure {
     what: String,
@@ -45,6 +46,12 @@ impl Failure {
             remedy: None,
             closed_pipe: false,
         }
+    }
+
+    /// The system does not give what every command needs.
+    pub(crate) fn at_start(error: io::Error) -> Self {
+        Self::new("starting", error)
+            .remedy("allow more open files and processes, as `ulimit -a` shows them")
     }
 
     /// Adds what to do about it.
@@ -65,17 +72,19 @@ impl From<io::Error> for Failure {
         Self {
             closed_pipe,
             ..Self::new("writing the output", error)
+                .remedy("send it to where there is room for it")
         }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.why)?;
-        match &self.remedy {
-            Some(remedy) => write!(f, "; {remedy}"),
-            None => Ok(()),
+        let mut why = self.why.lines();
+        write!(f, "{}: {}", self.what, why.next().unwrap_or_default())?;
+        if let Some(remedy) = &self.remedy {
+            write!(f, "; {remedy}")?;
         }
+        why.try_for_each(|line| write!(f, "\n{line}"))
     }
 }
 
@@ -90,6 +99,16 @@ mod tests {
         assert_eq!(
             failure.to_string(),
             "reading a.yaml: no such file; check the path"
+        );
+    }
+
+    #[test]
+    fn the_text_at_fault_is_shown_below_what_to_do() {
+        let failure = Failure::new("reading a.yaml", "not closed\n | a: [\n | ...^")
+            .remedy("close it");
+        assert_eq!(
+            failure.to_string(),
+            "reading a.yaml: not closed; close it\n | a: [\n | ...^"
         );
     }
 }

@@ -18,6 +18,7 @@ use fivespot_api::crd;
 use fivespot_api::manifest::{GeneratedFile, Group};
 use fivespot_install::file;
 
+use crate::document::unreadable;
 use crate::{Failure, Outcome};
 
 /// Print, write or check what is generated
@@ -207,7 +208,9 @@ fn check(
             Ok(found) => Some(found),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => {
-                return Err(Failure::new(format!("reading {}", path.display()), error));
+                return Err(unreadable(&path.display().to_string(), &error).remedy(
+                    "name the directory that they are in, or write them there first",
+                ));
             }
         };
         let named = GeneratedFile {
@@ -294,6 +297,15 @@ mod tests {
         let (_, shipped) = generate(&["crd"]);
         assert!(shipped.contains("optionalOldSelf"));
         let (_, older) = generate(&["crd", "--kube-version", "1.29"]);
+        assert!(!older.contains("optionalOldSelf"));
+    }
+
+    #[test]
+    fn manifests_for_an_older_kubernetes_are_without_what_that_does_not_know() {
+        let (_, shipped) = generate(&["manifests"]);
+        assert!(shipped.contains("\nkind: ValidatingAdmissionPolicy\n"));
+        let (_, older) = generate(&["manifests", "--kube-version", "1.28"]);
+        assert!(!older.contains("kind: ValidatingAdmissionPolicy"));
         assert!(!older.contains("optionalOldSelf"));
     }
 

@@ -23,6 +23,8 @@ mod port;
 mod preview;
 mod signals;
 mod status;
+#[cfg(test)]
+mod tests;
 mod validate;
 mod version;
 mod webhook;

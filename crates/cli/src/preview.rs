@@ -87,10 +87,9 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         source::machines(document::read(&args.file)?)
     };
     if documents.is_empty() {
-        return Err(Failure::new(
-            "preview",
-            "there is no ScheduledMachine in what was given",
-        ));
+        let why = "there is no ScheduledMachine in what was given";
+        return Err(Failure::new("preview", why)
+            .remedy("give a file that holds one with -f, or name one of the cluster"));
     }
     let namespace = args.access.namespace.as_deref();
     let forecasts = documents

@@ -16,10 +16,10 @@ impl Signals {
     /// # Errors
     /// The system refuses.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let failed = |error| Failure::new("waiting for signals", error);
+        let listen = |kind| signal(kind).map_err(Failure::at_start);
         Ok(Self {
-            interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
-            terminate: signal(SignalKind::terminate()).map_err(failed)?,
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
         })
     }
 

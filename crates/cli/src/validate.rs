@@ -22,7 +22,7 @@ use fivespot_admission::policy::User;
 use fivespot_clock::Clock;
 
 use crate::{Failure, Outcome, document, parallel};
-use answer::{Answer, Verdict};
+use answer::{Answer, Level, Verdict};
 use engine::{Engine, Sources};
 use stored::Stored;
 
@@ -124,6 +124,16 @@ enum LintLevel {
     Error,
 }
 
+impl LintLevel {
+    /// How much a remark weighs.
+    fn level(self) -> Level {
+        match self {
+            Self::Off | Self::Warn => Level::Warning,
+            Self::Error => Level::Error,
+        }
+    }
+}
+
 /// The forms in which answers are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Form {
@@ -169,7 +179,14 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         answers.extend(type_check::refused(&sources, &engine));
     }
     report::print(out, &args, &answers)?;
-    Ok(outcome(&answers, args.lint))
+    match outcome(&answers, args.lint) {
+        Outcome::Unanswered => {
+            let why = "nothing says what any of these objects has to be";
+            Err(Failure::new("validate", why)
+                .remedy("give the definitions of their kinds with --crd"))
+        }
+        answer => Ok(answer),
+    }
 }
 
 /// Who asks.
@@ -192,12 +209,10 @@ fn user(args: &Args) -> User {
 
 /// No if anything is refused; no answer if nothing could be looked at.
 fn outcome(answers: &[Answer], lint: LintLevel) -> Outcome {
-    let is = |wanted: fn(&Verdict) -> bool| answers.iter().any(|it| wanted(&it.verdict));
-    let is_remarked =
-        lint == LintLevel::Error && answers.iter().any(|it| !it.remarks.is_empty());
-    if is_remarked || is(|it| matches!(it, Verdict::Refused(_))) {
+    let is_valid = |it: &Answer| matches!(it.verdict, Verdict::Valid);
+    if answers.iter().any(|it| it.is_no(lint)) {
         Outcome::No
-    } else if is(|it| matches!(it, Verdict::Valid)) {
+    } else if answers.iter().any(is_valid) {
         Outcome::Yes
     } else {
         Outcome::Unanswered

@@ -29,7 +29,7 @@ const OLDEST_KUBERNETES: &str = "1.30";
 #[serde(rename_all = "camelCase")]
 struct Release {
     version: &'static str,
-    /// Given to the compiler by a release build as `FIVESPOT_COMMIT`.
+    /// That of the checkout, or `FIVESPOT_COMMIT` of the environment of the build.
     commit: &'static str,
     kubernetes: Range<String>,
     cluster_api: Range<&'static str>,
@@ -46,7 +46,7 @@ impl Release {
     fn of_this() -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
-            commit: option_env!("FIVESPOT_COMMIT").unwrap_or("unknown"),
+            commit: env!("FIVESPOT_COMMIT"),
             kubernetes: Range {
                 oldest: OLDEST_KUBERNETES.to_owned(),
                 newest: KubeVersion::NEWEST.to_string(),
@@ -112,6 +112,10 @@ mod tests {
         let json: serde_json::Value =
             serde_json::from_str(&printed(Format::Json)).unwrap();
         assert_eq!(json["clusterApi"]["newest"], "1.14");
+        assert!(
+            json["commit"].as_str().is_some_and(|it| !it.is_empty()),
+            "{json}"
+        );
         assert!(printed(Format::Yaml).contains(&format!("tzdata: {tzdata}")));
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::cluster::Source;
 use crate::port::{Ports, bind};
 use crate::signals::Signals;
-use crate::{Failure, Outcome, log};
+use crate::{Failure, Outcome, cluster, log};
 use look::Look;
 
 /// Serve the admission policy as a webhook until told to stop.
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             .remedy("give Deny, Warn or Audit, or Audit beside one of the others")
     })?;
     log::start(args.log);
-    crate::cluster::block_on(operate(args, judge))
+    cluster::block_on(operate(args, judge))
 }
 
 async fn operate(args: &Args, judge: Judge) -> Result<Outcome, Failure> {
@@ -127,7 +127,7 @@ async fn operate(args: &Args, judge: Judge) -> Result<Outcome, Failure> {
         () = signals.heard() => {}
         ended = &mut serving => return ended
             .map(|()| Outcome::No)
-            .map_err(|error| Failure::new("serving", error)),
+            .map_err(|error| Failure::new("serving", error).remedy("start it again")),
     }
     tracing::info!("webhook is told to stop");
     look.leave();
@@ -155,8 +155,7 @@ async fn keep(args: &Args, certificate: &Certificate) -> Result<Condition, Failu
         return Ok(Condition::default());
     }
     let config = args.source.config_or_in_cluster().await?;
-    let client = Client::try_from(config)
-        .map_err(|error| Failure::new("making a client of the kubeconfig", error))?;
+    let client = Client::try_from(config).map_err(cluster::no_client)?;
     let upkeep = Upkeep::new(client, args.upkeep(), Clock::system(), certificate);
     let condition = upkeep.condition();
     tokio::spawn(upkeep.run());

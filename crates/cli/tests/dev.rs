@@ -178,6 +178,42 @@ fn wrong_words_are_exit_code_2_with_what_to_do() {
 }
 
 #[test]
+fn what_it_cannot_begin_with_is_told_with_what_to_do() {
+    let place = Place::new();
+    let machine = "apiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\n";
+    for (file, text) in [
+        (
+            "refused.yaml",
+            format!("{machine}metadata: {{name: a}}\nspec: {{}}\n"),
+        ),
+        ("nameless.yaml", machine.to_owned()),
+        ("misspelt.yaml", machine.replace("Machine", "Machin")),
+    ] {
+        fs::write(place.0.join(file), text).unwrap();
+    }
+    for args in [
+        ["--apply", "nowhere.yaml"],
+        ["--apply", "refused.yaml"],
+        ["--apply", "nameless.yaml"],
+        ["--apply", "misspelt.yaml"],
+        ["--data-dir", "refused.yaml"],
+        ["--until", "SubjectAccessReview/a=b"],
+        ["--disable-admission-plugins", "Nonsense"],
+        ["--kubeconfig", "/proc/kubeconfig"],
+        ["--audit-log", "/proc/audit"],
+    ] {
+        let ended = place.run(&args);
+        let error = text(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{args:?}: {error}");
+        let line = error.lines().find(|line| line.starts_with("error: "));
+        assert!(
+            line.is_some_and(|line| line.contains("; ")),
+            "{args:?}: {error}"
+        );
+    }
+}
+
+#[test]
 fn without_the_simulator_the_examples_are_applied_as_far_as_they_are_served() {
     let place = Place::new();
     let mut running = place
@@ -203,32 +239,44 @@ fn without_the_simulator_the_examples_are_applied_as_far_as_they_are_served() {
     );
 }
 
-#[test]
-fn a_termination_signal_ends_it_cleanly() {
-    let place = Place::new();
-    let mut running = place
-        .dev(&["--apply", EXAMPLE])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+/// Sends the signal to end once it has applied what it was given: how it ends, and its last line.
+fn terminated(place: &Place, args: &[&str]) -> (Option<i32>, String) {
+    let mut running = place.dev(args).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(running.stdout.take().unwrap()).lines();
     let applied = out
         .by_ref()
         .map(Result::unwrap)
         .find(|line| line.starts_with("applied "));
     assert!(applied.is_some());
+    let killed = Command::new("kill")
+        .arg(running.id().to_string())
+        .status()
+        .expect("kill is on every system");
+    assert!(killed.success());
+    let code = running.wait().unwrap().code();
+    (code, out.map(Result::unwrap).last().unwrap())
+}
+
+#[test]
+fn a_termination_signal_ends_it_cleanly() {
+    let place = Place::new();
+    let (code, last) = terminated(&place, &["--apply", EXAMPLE]);
+    assert_eq!(code, Some(0), "{last}");
+    assert!(last.ends_with("stopped"), "{last}");
     let kubeconfig = place.0.join(".5spot/kubeconfig");
     assert!(
         fs::read_to_string(kubeconfig)
             .unwrap()
             .contains("server: https://127.0.0.1:")
     );
-    let killed = Command::new("kill")
-        .arg(running.id().to_string())
-        .status()
-        .expect("kill is on every system");
-    assert!(killed.success());
-    assert_eq!(running.wait().unwrap().code(), Some(0));
-    let last = out.map(Result::unwrap).last().unwrap();
-    assert!(last.ends_with("stopped"), "{last}");
+}
+
+#[test]
+fn a_termination_signal_before_the_goal_is_exit_code_1_and_says_what_is_missing() {
+    let place = Place::new();
+    let goal = "ScheduledMachine/nobody=Active";
+    let (code, last) = terminated(&place, &["--apply", EXAMPLE, "--until", goal]);
+    assert_eq!(code, Some(1), "{last}");
+    let missing = format!("stopped before: {goal} (has no phase)");
+    assert!(last.ends_with(&missing), "{last}");
 }

@@ -135,7 +135,7 @@ pub fn namespaces() -> [Value; 2] {
         "app.kubernetes.io/name": "5spot",
         "pod-security.kubernetes.io/enforce": "privileged",
     });
-    [controller::Settings::default().namespace(), namespace]
+    [controller::system_namespace(), namespace]
 }
 
 fn service_account() -> Value {

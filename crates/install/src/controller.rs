@@ -1,6 +1,6 @@
 //! The operator itself: its namespace, its Deployment and what stands around it.
 
-use fivespot_api::name;
+use fivespot_api::{crd, name};
 use serde_json::{Value, json};
 
 use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
@@ -8,6 +8,14 @@ use crate::role::{Reach, Rights, metadata};
 
 /// The ports on which API servers usually listen.
 pub(crate) const API_SERVER_PORTS: [u16; 2] = [443, 6443];
+
+const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
+
+/// How much memory an instance may take, in MiB.
+pub const MEMORY_LIMIT_MIB: u32 = 256;
+
+/// The first minor version whose API server has admission policies without being told to.
+pub const POLICIES_SINCE: u32 = 30;
 
 /// The operator in one management cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +26,8 @@ pub struct Settings {
     pub image: String,
     /// How many instances there are; one of them acts, the others stand by.
     pub replicas: u32,
+    /// The oldest Kubernetes that has to take the manifests, 1.`kube_minor`.
+    pub kube_minor: u32,
 }
 
 impl Default for Settings {
@@ -26,6 +36,7 @@ impl Default for Settings {
             rights: Rights::default(),
             image: format!("5spot:{}", env!("CARGO_PKG_VERSION")),
             replicas: 2,
+            kube_minor: crd::SHIPPED_MINOR,
         }
     }
 }
@@ -39,21 +50,34 @@ impl Settings {
         })
     }
 
-    /// The namespace, which takes no pod that could do harm to its node.
+    /// The namespace. The one of our own name takes no pod that could do harm to its node; what
+    /// others take is for those to say who run something else there.
     pub fn namespace(&self) -> Value {
         let mut labels = name::controller_labels();
         labels.remove("app.kubernetes.io/component");
-        for mode in ["enforce", "audit", "warn"] {
-            labels.insert(
-                format!("pod-security.kubernetes.io/{mode}"),
-                "restricted".to_owned(),
-            );
+        if self.has_own_namespace() {
+            for mode in ["enforce", "audit", "warn"] {
+                labels.insert(
+                    format!("pod-security.kubernetes.io/{mode}"),
+                    "restricted".to_owned(),
+                );
+            }
         }
         json!({
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {"name": self.rights.home, "labels": labels},
         })
+    }
+
+    /// Whether nothing runs in the namespace but the operator, as its name says.
+    fn has_own_namespace(&self) -> bool {
+        self.rights.home == name::SYSTEM_NAMESPACE
+    }
+
+    /// Whether the API server knows admission policies.
+    pub(crate) fn knows_policies(&self) -> bool {
+        self.kube_minor >= POLICIES_SINCE
     }
 
     /// The identity to which the roles are bound. Its token is mounted where a pod asks for it.
@@ -87,10 +111,7 @@ impl Settings {
             ],
             "livenessProbe": pod::probe("/healthz", 3),
             "readinessProbe": pod::probe("/readyz", 2),
-            "resources": {
-                "requests": {"cpu": "50m", "memory": "64Mi"},
-                "limits": {"cpu": "500m", "memory": "256Mi"},
-            },
+            "resources": resources(),
             "securityContext": pod::container_security_context(),
         })
     }
@@ -137,21 +158,30 @@ impl Settings {
         budget
     }
 
-    /// Nothing goes in or out of the namespace, but what the operator needs: name resolution,
-    /// API servers, its probes, and its metrics from the namespace `monitoring`.
+    /// What goes in and out: name resolution, API servers, the probes, and the metrics from the
+    /// namespace `monitoring`; nothing else of the operator's own pods, nor, where the namespace
+    /// is its own, of any other.
     ///
     /// Policies add up: another one may allow more, such as an API server on another port.
     pub fn network_policies(&self) -> Vec<Value> {
-        let version = ("networking.k8s.io/v1", "NetworkPolicy");
-        let mut nothing = self.object(version, "deny-all");
-        nothing["spec"] = json!({
-            "podSelector": {},
-            "policyTypes": ["Ingress", "Egress"],
-        });
+        let mut all = Vec::new();
+        if self.has_own_namespace() {
+            let mut nothing = self.object(NETWORK_POLICY, "deny-all");
+            nothing["spec"] = json!({
+                "podSelector": {},
+                "policyTypes": ["Ingress", "Egress"],
+            });
+            all.push(nothing);
+        }
+        all.push(self.needed_traffic());
+        all
+    }
+
+    fn needed_traffic(&self) -> Value {
         let port =
             |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
         let api_servers = API_SERVER_PORTS.map(|number| port("TCP", number));
-        let mut needed = self.object(version, name::CONTROLLER);
+        let mut needed = self.object(NETWORK_POLICY, name::CONTROLLER);
         needed["spec"] = json!({
             "podSelector": {"matchLabels": name::controller_labels()},
             "policyTypes": ["Ingress", "Egress"],
@@ -170,7 +200,7 @@ impl Settings {
                 {"ports": api_servers},
             ],
         });
-        vec![nothing, needed]
+        needed
     }
 
     /// Everything above.
@@ -180,4 +210,17 @@ impl Settings {
         all.extend(self.network_policies());
         all
     }
+}
+
+/// The namespace of the operator, and of the agents' configurations in a workload cluster.
+pub(crate) fn system_namespace() -> Value {
+    Settings::default().namespace()
+}
+
+/// What an instance asks for, and what it may take at most.
+pub(crate) fn resources() -> Value {
+    json!({
+        "requests": {"cpu": "50m", "memory": "64Mi"},
+        "limits": {"cpu": "500m", "memory": format!("{MEMORY_LIMIT_MIB}Mi")},
+    })
 }

@@ -1,6 +1,5 @@
 //! What is made, as files.
 
-use fivespot_api::crd;
 use fivespot_api::manifest::{self, Error, GeneratedFile, Group};
 use serde_json::Value;
 
@@ -58,27 +57,35 @@ pub fn shipped_roles() -> Result<Vec<GeneratedFile>, Error> {
     Ok(files)
 }
 
-/// All that a management cluster is given, in one file: `kubectl apply -f install.yaml`.
+/// All that a management cluster is given, in one file: `kubectl apply -f install.yaml`. Without
+/// the policy and its binding where the cluster does not know them: [`webhook`] is for those.
 ///
 /// # Errors
 /// None is known; the YAML emitter could refuse.
 pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
     let mut documents = vec![settings.namespace()];
-    documents.extend(manifest::installed(crd::SHIPPED_MINOR));
+    let [definition, policy, binding] = manifest::installed(settings.kube_minor);
+    documents.push(definition);
+    if settings.knows_policies() {
+        documents.extend([policy, binding]);
+    }
     documents.extend(settings.rights.management());
     documents.extend(settings.rights.kubeconfigs());
     documents.extend(settings.workload());
     GeneratedFile::manifest("install.yaml", "manifests", &documents)
 }
 
-/// What is below `deploy/`, the chart excepted: `install.yaml`, and its parts in folders.
+/// What is below `deploy/`, the chart excepted: `install.yaml`, and its parts in folders. Where
+/// policies are not known also without the agent, which a policy keeps to its own Node.
 ///
 /// # Errors
 /// None is known; the YAML emitter could refuse.
 pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     let mut files = vec![install(settings)?];
-    for group in [Group::Crd, Group::Admission] {
-        files.extend(below(group.directory(), group.files(crd::SHIPPED_MINOR)?));
+    let mut groups = vec![Group::Crd];
+    groups.extend(settings.knows_policies().then_some(Group::Admission));
+    for group in groups {
+        files.extend(below(group.directory(), group.files(settings.kube_minor)?));
     }
     let roles = if *settings == Settings::default() {
         shipped_roles()?
@@ -93,10 +100,13 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     ] {
         files.push(GeneratedFile::manifest(path, "manifests", documents)?);
     }
-    files.push(agent(&agent::Settings::default())?);
+    if settings.knows_policies() {
+        files.push(agent(&agent::Settings::default())?);
+    }
     files.push(webhook(&webhook::Settings {
         home: settings.rights.home.clone(),
         image: settings.image.clone(),
+        kube_minor: settings.kube_minor.min(webhook::MATCH_CONDITIONS_SINCE),
         ..webhook::Settings::default()
     })?);
     Ok(files)

@@ -14,8 +14,10 @@ pub enum Scope {
     ManagementWide,
     /// In the management cluster, in the operator's own namespace.
     Home,
-    /// In each workload cluster, as whoever the kubeconfig names.
+    /// In each workload cluster, cluster-wide, as whoever the kubeconfig names.
     Workload,
+    /// In each workload cluster, in the namespace of the agents' configurations, as the same.
+    WorkloadSystem,
     /// By the webhook, in the operator's own namespace.
     WebhookHome,
     /// By the webhook, cluster-wide.
@@ -148,10 +150,10 @@ pub const PERMISSIONS: &[Permission] = &[
         "evict them, as disruption budgets allow",
     ),
     permission(
-        Scope::Workload,
+        Scope::WorkloadSystem,
         ("", "configmaps"),
         &["get", "list", "watch", "create", "patch", "delete"],
-        "configure the agent on a Node, in the namespace 5spot-system",
+        "configure the agent on a Node",
     ),
     permission(
         Scope::WebhookHome,
@@ -172,6 +174,35 @@ pub const PERMISSIONS: &[Permission] = &[
     .only(&[name::WEBHOOK_CONFIGURATION]),
 ];
 
+/// The sections of the reference page.
+const TITLES: &[(Scope, &str)] = &[
+    (
+        Scope::Management,
+        "In the management cluster, in each namespace with ScheduledMachines",
+    ),
+    (
+        Scope::ManagementWide,
+        "In the management cluster, cluster-wide",
+    ),
+    (
+        Scope::Home,
+        "In the management cluster, in the operator's own namespace",
+    ),
+    (
+        Scope::Workload,
+        "In each workload cluster, cluster-wide, as whoever the kubeconfig names",
+    ),
+    (
+        Scope::WorkloadSystem,
+        "In each workload cluster, in the namespace `5spot-system`, as whoever the kubeconfig names",
+    ),
+    (
+        Scope::WebhookHome,
+        "Of the webhook, in the operator's own namespace",
+    ),
+    (Scope::WebhookWide, "Of the webhook, cluster-wide"),
+];
+
 /// The reference page: every row, with what it is for. Cannot fail.
 pub(crate) fn page() -> String {
     let mut page = format!(
@@ -179,32 +210,10 @@ pub(crate) fn page() -> String {
          What the operator asks of the API servers, and nothing else. `5spot generate rbac` makes \
          roles of it.\n"
     );
-    for (scope, title) in [
-        (
-            Scope::Management,
-            "In the management cluster, in each namespace with ScheduledMachines",
-        ),
-        (
-            Scope::ManagementWide,
-            "In the management cluster, cluster-wide",
-        ),
-        (
-            Scope::Home,
-            "In the management cluster, in the operator's own namespace",
-        ),
-        (
-            Scope::Workload,
-            "In each workload cluster, as whoever the kubeconfig names",
-        ),
-        (
-            Scope::WebhookHome,
-            "Of the webhook, in the operator's own namespace",
-        ),
-        (Scope::WebhookWide, "Of the webhook, cluster-wide"),
-    ] {
+    for (scope, title) in TITLES {
         let mut rows = PERMISSIONS
             .iter()
-            .filter(|row| row.scope == scope)
+            .filter(|row| row.scope == *scope)
             .peekable();
         if rows.peek().is_none() {
             continue;

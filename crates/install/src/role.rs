@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fivespot_api::name;
 use serde_json::{Value, json};
 
+use crate::controller;
 use crate::permission::{PERMISSIONS, PROVIDER, Permission, Scope};
 use crate::provider::Provider;
 
@@ -63,17 +64,19 @@ impl Rights {
         all.push(definitions_role());
         all.extend(self.bindings(&definitions_name(), &Reach::Everywhere));
         if self.is_workload_cluster {
+            if self.home != name::SYSTEM_NAMESPACE {
+                all.push(controller::system_namespace());
+            }
             all.extend(self.own_nodes());
         }
         all.extend(self.at_home());
         all
     }
 
-    /// The right to deal with the Nodes of the management cluster itself.
+    /// The right to deal with the Nodes of the management cluster itself, and to configure the
+    /// agents on them in [`name::SYSTEM_NAMESPACE`], which has to be there.
     pub(crate) fn own_nodes(&self) -> Vec<Value> {
-        let mut all = vec![workload_role()];
-        all.extend(self.bindings(&workload_name(), &Reach::Everywhere));
-        all
+        workload_rights(&self.account())
     }
 
     /// What the operator may do in its own namespace. Nothing where the table has no such row.
@@ -119,21 +122,16 @@ impl Rights {
         }
     }
 
-    fn binding(&self, (kind, role): (&str, &str), namespace: Option<&str>) -> Value {
-        let binding = match namespace {
-            Some(_) => "RoleBinding",
-            None => "ClusterRoleBinding",
-        };
+    fn binding(&self, role: (&str, &str), namespace: Option<&str>) -> Value {
+        binding(role, namespace, &self.account())
+    }
+
+    /// The operator's ServiceAccount, as the subject of a binding.
+    fn account(&self) -> Value {
         json!({
-            "apiVersion": RBAC,
-            "kind": binding,
-            "metadata": metadata(role, namespace),
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
-            "subjects": [{
-                "kind": "ServiceAccount",
-                "name": name::CONTROLLER,
-                "namespace": self.home,
-            }],
+            "kind": "ServiceAccount",
+            "name": name::CONTROLLER,
+            "namespace": self.home,
         })
     }
 }
@@ -141,22 +139,44 @@ impl Rights {
 /// What the operator needs in a workload cluster, for whoever the kubeconfig names: the
 /// documents to apply there.
 pub fn workload(user: &str) -> Vec<Value> {
-    let binding = json!({
+    let mut all = vec![controller::system_namespace()];
+    all.extend(workload_rights(&json!({
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "User",
+        "name": user,
+    })));
+    all
+}
+
+/// The roles of a workload cluster, bound to `subject`: Nodes and pods are cluster-wide, the
+/// configurations of agents in one namespace.
+fn workload_rights(subject: &Value) -> Vec<Value> {
+    let (name, system) = (workload_name(), name::SYSTEM_NAMESPACE);
+    vec![
+        cluster_role(&name, &rules(Scope::Workload)),
+        binding(("ClusterRole", &name), None, subject),
+        role_in(system, &name, &rules(Scope::WorkloadSystem)),
+        binding(("Role", &name), Some(system), subject),
+    ]
+}
+
+/// Binds a role of that kind to `subject`, in a namespace or in the whole cluster.
+fn binding(
+    (kind, role): (&str, &str),
+    namespace: Option<&str>,
+    subject: &Value,
+) -> Value {
+    let binding = match namespace {
+        Some(_) => "RoleBinding",
+        None => "ClusterRoleBinding",
+    };
+    json!({
         "apiVersion": RBAC,
-        "kind": "ClusterRoleBinding",
-        "metadata": metadata(&workload_name(), None),
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "ClusterRole",
-            "name": workload_name(),
-        },
-        "subjects": [{
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "User",
-            "name": user,
-        }],
-    });
-    vec![workload_role(), binding]
+        "kind": binding,
+        "metadata": metadata(role, namespace),
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+        "subjects": [subject],
+    })
 }
 
 /// What the operator does to objects of Cluster API and of its own, provider or not.
@@ -194,10 +214,6 @@ pub(crate) fn others_role() -> Value {
 
 pub(crate) fn definitions_role() -> Value {
     cluster_role(&definitions_name(), &rules(Scope::ManagementWide))
-}
-
-fn workload_role() -> Value {
-    cluster_role(&workload_name(), &rules(Scope::Workload))
 }
 
 pub(crate) fn provider_name(provider: &Provider) -> String {

@@ -1,11 +1,18 @@
 //! What is shipped is taken by an API server as it is.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
 
 use std::path::Path;
 
-use fivespot_apiserver::{Options, Server};
+use fivespot_apiserver::{KubeVersion, Options, Server};
 use fivespot_clock::Clock;
+use fivespot_install::controller::{POLICIES_SINCE, Settings};
+use fivespot_install::file;
 use serde_json::Value;
 
 fn documents() -> Vec<Value> {
@@ -55,13 +62,19 @@ fn is_kept(asked: &Value, stored: &Value) -> bool {
     }
 }
 
-#[tokio::test]
-async fn the_embedded_server_takes_every_document_and_keeps_all_of_it() {
+/// A server that answers as `version`.
+fn server(version: KubeVersion) -> Server {
     let now = "2026-03-06T21:30:00Z".parse().unwrap();
-    let server = Server::new(Options::new(Clock::stopped_at(now))).unwrap();
+    Server::new(Options {
+        kube: version,
+        ..Options::new(Clock::stopped_at(now))
+    })
+    .unwrap()
+}
+
+/// Makes `documents` in their order, and compares what is stored with them.
+async fn take(server: &Server, documents: Vec<Value>) {
     let client = server.client();
-    let documents = documents();
-    assert!(documents.len() > 15, "{}", documents.len());
     for document in documents {
         let name = format!("{} {}", document["kind"], document["metadata"]["name"]);
         let made = client
@@ -70,4 +83,48 @@ async fn the_embedded_server_takes_every_document_and_keeps_all_of_it() {
         let stored = made.unwrap_or_else(|error| panic!("{name}: {error:?}"));
         assert!(is_kept(&document, &stored), "{name}: {stored:#}");
     }
+}
+
+#[tokio::test]
+async fn the_embedded_server_takes_every_document_and_keeps_all_of_it() {
+    let documents = documents();
+    assert!(documents.len() > 15, "{}", documents.len());
+    take(&server(KubeVersion::default()), documents).await;
+}
+
+#[tokio::test]
+async fn a_server_without_policies_takes_what_is_rendered_for_it() {
+    for minor in 26..POLICIES_SINCE {
+        let files = file::manifests(&Settings {
+            kube_minor: minor,
+            ..Settings::default()
+        });
+        let mut given = Vec::new();
+        for file in files.expect("rendered") {
+            let documents: Vec<Value> =
+                serde_saphyr::from_multiple(&file.text).expect("YAML");
+            for document in &documents {
+                let kind = document["kind"].as_str().expect("a kind");
+                let is_policy = kind.starts_with("ValidatingAdmissionPolicy");
+                assert!(!is_policy, "1.{minor}: {kind} in {}", file.path);
+            }
+            if ["install.yaml", "webhook/webhook.yaml"].contains(&file.path.as_str()) {
+                given.extend(documents);
+            }
+        }
+        assert!(given.len() > 15, "1.{minor}: {}", given.len());
+        let version = format!("1.{minor}").parse().expect("a version");
+        take(&server(version), given).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_policies_refuses_the_definition_of_newer_ones() {
+    let version = "1.28".parse().expect("a version");
+    let is_definition = |it: &Value| it["kind"] == "CustomResourceDefinition";
+    let definition = documents().into_iter().find(is_definition);
+    let definition = definition.expect("it is shipped");
+    let client = server(version).client();
+    let made = client.create(&collection(&definition), definition).await;
+    assert_eq!(made.map_err(|error| error.code).err(), Some(422));
 }

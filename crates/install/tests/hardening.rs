@@ -2,6 +2,8 @@
 //! Security Standard, the Kubernetes guide of NSA and CISA, and section 5 of the CIS benchmark.
 //! Each test lists what breaks its rule.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use fivespot_install::controller::Settings;
 use fivespot_install::{file, provider, role, webhook};
 use serde_json::{Value, json};
@@ -226,6 +228,41 @@ fn traffic_is_denied_unless_it_is_allowed() {
     none(without_ports);
 }
 
+/// The network policies in the chart.
+fn policies_of_the_chart() -> Vec<Value> {
+    let files = file::chart().unwrap();
+    let documents = files.iter().flat_map(|it| it.text.split("---\n"));
+    documents
+        .filter(|it| it.contains("\nkind: NetworkPolicy\n"))
+        .map(|it| {
+            let is_action = |line: &&str| line.starts_with("{{-");
+            let lines: Vec<&str> = it.lines().filter(|line| !is_action(line)).collect();
+            serde_saphyr::from_str(&lines.join("\n")).unwrap()
+        })
+        .collect()
+}
+
+#[test]
+fn in_a_namespace_that_may_be_shared_no_pod_is_restricted_but_the_operator_s() {
+    let settings = Settings {
+        rights: role::Rights {
+            home: "shared".to_owned(),
+            ..role::Rights::default()
+        },
+        ..Settings::default()
+    };
+    for policies in [settings.network_policies(), policies_of_the_chart()] {
+        assert!(!policies.is_empty());
+        let selects_all = |it: &Value| {
+            let labels = it["spec"]["podSelector"]["matchLabels"].as_object();
+            labels.is_none_or(serde_json::Map::is_empty)
+        };
+        none(policies.into_iter().filter(selects_all).collect());
+    }
+    let labels = settings.namespace()["metadata"]["labels"].to_string();
+    assert!(!labels.contains("pod-security"), "{labels}");
+}
+
 #[test]
 fn a_disruption_leaves_an_instance_and_lets_nodes_drain() {
     let replicas = of_kind("Deployment")[0]["spec"]["replicas"]
@@ -307,6 +344,20 @@ fn secrets_are_never_written_and_not_read_by_default() {
     });
     let text = file::install(&Settings::default()).unwrap().text;
     assert!(!text.contains("- secrets\n"));
+}
+
+#[test]
+fn no_cluster_role_may_write_config_maps() {
+    let verbs = ["create", "update", "patch", "delete"];
+    let is_broken = |role: &Value| {
+        let mut rules = role["rules"].as_array().into_iter().flatten();
+        role["kind"] == "ClusterRole"
+            && rules.any(|it| {
+                has_any(it, &["resources"], &["configmaps"])
+                    && has_any(it, &["verbs"], &verbs)
+            })
+    };
+    none(widest_roles().into_iter().filter(is_broken).collect());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use fivespot_schedule::Window;
 use crate::case::Case;
 use crate::node::one_line;
 use crate::triple::{Part, Slot};
-use crate::{Access, Cause, Fact, Failure, Step, Unknown};
+use crate::{Cause, Fact, Failure, Step, Unknown};
 
 /// The role that is to be extended where a permission is missing.
 const ROLE: &str = fivespot_api::name::CONTROLLER;
@@ -246,18 +246,7 @@ pub(crate) fn machine_ready(case: &Case<'_>) -> Option<Finding> {
 
 /// The workload cluster answers; none where nobody asked.
 pub(crate) fn node_access(case: &Case<'_>) -> Option<Finding> {
-    let (reason, message) = match &case.seen.workload.access {
-        Access::NotAsked => return None,
-        Access::Connected => (Reason::Connected, "the workload cluster answers"),
-        Access::KubeconfigMissing { message } => {
-            (Reason::KubeconfigMissing, message.as_str())
-        }
-        Access::KubeconfigRefused { message } => {
-            (Reason::KubeconfigRefused, message.as_str())
-        }
-        Access::Unreachable { message } => (Reason::Unreachable, message.as_str()),
-        Access::Unauthorized { message } => (Reason::Unauthorized, message.as_str()),
-    };
+    let (reason, message) = case.seen.workload.access.told()?;
     let is_connected = reason == Reason::Connected;
     Some(Finding::new(
         ConditionType::NodeAccess,

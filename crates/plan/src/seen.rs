@@ -1,5 +1,6 @@
 //! Everything that was gathered before a decision, including what could not be found out.
 
+use fivespot_api::condition::Reason;
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 
 use crate::{AgentConfig, Node, Pod};
@@ -169,4 +170,19 @@ pub enum Access {
         /// The error, for people.
         message: String,
     },
+}
+
+impl Access {
+    /// What the condition `NodeAccess` says of it, the reason and the message; none where nobody
+    /// asked.
+    pub fn told(&self) -> Option<(Reason, &str)> {
+        Some(match self {
+            Self::NotAsked => return None,
+            Self::Connected => (Reason::Connected, "the workload cluster answers"),
+            Self::KubeconfigMissing { message } => (Reason::KubeconfigMissing, message),
+            Self::KubeconfigRefused { message } => (Reason::KubeconfigRefused, message),
+            Self::Unreachable { message } => (Reason::Unreachable, message),
+            Self::Unauthorized { message } => (Reason::Unauthorized, message),
+        })
+    }
 }

@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use clap::ValueEnum;
 use fivespot_clock::Clock;
-use fivespot_controller::{
-    Coordination, Lease, Namespaces, NodeAccess, Options, Terms, TermsError,
-};
+use fivespot_controller::{Coordination, Lease, Namespaces, Options, Terms, TermsError};
 use jiff::SignedDuration;
 use kube::Client;
 
-use crate::cluster::Source;
+use crate::cluster::{NodeAccess, Source};
 use crate::port::Ports;
 use crate::{Failure, log};
 
@@ -37,7 +34,7 @@ pub(crate) struct Args {
     namespaces: Vec<String>,
     /// How the nodes of a cluster are reached
     #[arg(long, value_enum, default_value_t)]
-    node_access: Access,
+    node_access: NodeAccess,
     /// How many ScheduledMachines may be looked at at a time
     #[arg(long, value_name = "NUMBER", default_value = "128")]
     max_concurrent: NonZeroUsize,
@@ -133,16 +130,6 @@ pub(crate) struct Args {
     pub(crate) log: log::Settings,
 }
 
-/// How nodes are reached.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Access {
-    /// By the kubeconfig Secret that Cluster API keeps for each Cluster.
-    #[default]
-    Workload,
-    /// The management cluster's own nodes are the ones.
-    Management,
-}
-
 /// What a pod knows about itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pod {
@@ -183,14 +170,10 @@ impl Args {
             [] => Namespaces::All,
             names => Namespaces::Only(checked_namespaces(names)?),
         };
-        let node_access = match self.node_access {
-            Access::Workload => NodeAccess::Workload,
-            Access::Management => NodeAccess::Management,
-        };
         let identity = self.identity(pod)?;
         Ok(Settings {
             namespaces,
-            node_access,
+            node_access: self.node_access,
             max_concurrent: self.max_concurrent,
             coordination: self.coordination()?,
             identity,
@@ -283,7 +266,7 @@ impl Settings {
     pub(crate) fn options(self, client: Client) -> Options {
         let mut options = Options::new(client, Clock::system());
         options.namespaces = self.namespaces;
-        options.node_access = self.node_access;
+        options.node_access = self.node_access.into();
         options.max_concurrent = self.max_concurrent;
         options.coordination = self.coordination;
         options.max_starts_per_minute = self.max_starts_per_minute;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::object;
 use crate::Failure;
-use crate::document::Place;
+use crate::document::{Place, malformed};
 
 /// A stream of documents as they are written now.
 #[derive(Debug, Default)]
@@ -53,8 +53,7 @@ fn pieces(source: &str) -> Vec<&str> {
 
 fn document(origin: &str, piece: &str, converted: &mut Converted) -> Result<(), Failure> {
     let read = |text: &str| -> Result<Vec<Value>, Failure> {
-        serde_saphyr::from_multiple(text)
-            .map_err(|error| Failure::new(format!("reading {origin}"), error))
+        serde_saphyr::from_multiple(text).map_err(|error| malformed(origin, &error))
     };
     let before = read(piece)?;
     let mut after = before.clone();

@@ -1,5 +1,6 @@
 //! `--data-dir`: what a run leaves for the next one.
 
+use std::error::Error;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,15 +21,38 @@ pub(crate) fn open(
     directory: Option<&Path>,
 ) -> Result<(Option<Storage>, Credentials), Failure> {
     let Some(directory) = directory else {
-        let credentials = Credentials::generate()
-            .map_err(|error| Failure::new("making the server's credentials", error))?;
+        let credentials = Credentials::generate().map_err(|error| {
+            Failure::new("making the server's credentials", told(&error))
+                .remedy("let the process read randomness from the system")
+        })?;
         return Ok((None, credentials));
     };
-    let storage =
-        Storage::open(directory).map_err(|error| Failure::new("--data-dir", error))?;
-    let credentials = Credentials::kept_in(directory)
-        .map_err(|error| Failure::new("--data-dir", error))?;
+    let storage = Storage::open(directory).map_err(|error| refused(&error))?;
+    let credentials = Credentials::kept_in(directory).map_err(|error| refused(&error))?;
     Ok((Some(storage), credentials))
+}
+
+/// Why a directory cannot be used.
+fn refused(error: &(dyn Error + 'static)) -> Failure {
+    let why = told(error);
+    let failure = Failure::new("--data-dir", &why);
+    // Some say themselves what to do.
+    if why.contains("; ") {
+        failure
+    } else {
+        failure.remedy("name another directory, or one that you may write to")
+    }
+}
+
+/// An error and what led to it.
+fn told(error: &(dyn Error + 'static)) -> String {
+    let mut all = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        all.push(error.to_string());
+        cause = error.source();
+    }
+    all.join(": ")
 }
 
 /// Listens on `address`. Where any port will do, the one of the run before is taken if it

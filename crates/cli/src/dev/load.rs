@@ -54,7 +54,8 @@ fn title(object: &Document) -> String {
 /// Applies one object.
 ///
 /// # Errors
-/// The server's refusal in its own words, with the file that the object came from.
+/// The server's refusal in its own words, with the file that the object came from; or the object
+/// lacks a name, or a kind that is served.
 pub(crate) async fn apply(
     client: &kube::Client,
     written: &Document,
@@ -70,9 +71,10 @@ pub(crate) async fn apply(
         None => ("", written.text("/apiVersion")),
     };
     let kind = GroupVersionKind::gvk(group, version, written.text("/kind"));
-    let (resource, capabilities) = pinned_kind(client, &kind)
-        .await
-        .map_err(|error| failed(words(error)))?;
+    let (resource, capabilities) = pinned_kind(client, &kind).await.map_err(|error| {
+        failed(words(error))
+            .remedy("correct apiVersion and kind, or apply their definition before it")
+    })?;
     let api: Api<DynamicObject> =
         match (capabilities.scope, written.text("/metadata/namespace")) {
             (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
@@ -85,7 +87,8 @@ pub(crate) async fn apply(
         };
     let name = written.text("/metadata/name");
     if name.is_empty() {
-        return Err(failed("metadata.name is missing".to_owned()));
+        let failure = failed("metadata.name is missing".to_owned());
+        return Err(failure.remedy("give it a name"));
     }
     let params = PatchParams::apply(FIELD_MANAGER).force();
     match api
@@ -93,7 +96,9 @@ pub(crate) async fn apply(
         .await
     {
         Ok(_) => Ok(()),
-        Err(error) => Err(failed(words(error))),
+        Err(error) => {
+            Err(failed(words(error)).remedy("correct it, or leave it out of --apply"))
+        }
     }
 }
 

@@ -44,7 +44,10 @@ impl Lookout {
             };
             let watch = client
                 .watch(&collection(resource), &Selector::default(), "")
-                .map_err(|status| Failure::new("--until", status))?;
+                .map_err(|status| {
+                    Failure::new("--until", status)
+                        .remedy("name a kind whose objects are kept, such as Machine")
+                })?;
             events.push(sightings(kind.to_owned(), watch));
         }
         Ok(Self {

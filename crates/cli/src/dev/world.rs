@@ -24,8 +24,10 @@ const SIMULATOR: &str = "system:serviceaccount:capi-system:capi-manager";
 
 /// How the run ended.
 enum End {
-    Signal,
+    /// By a signal, before these goals were reached.
+    Stopped(Vec<String>),
     Reached,
+    /// By `--timeout`, before these goals were reached.
     Missed(Vec<String>),
 }
 
@@ -52,6 +54,7 @@ pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
         let simulation = simulation(&server, clock.clone(), kubeconfig);
         fivespot_sim::install(&simulation).await.map_err(|status| {
             Failure::new("installing the simulated Cluster API", status)
+                .remedy("name another --data-dir, or do without by --no-simulator")
         })?;
         tokio::spawn(fivespot_sim::run(simulation));
     }
@@ -118,6 +121,7 @@ fn failed_to_serve(
         Ok(Err(error)) => Failure::new("serving", error),
         Err(error) => Failure::new("serving", error),
     }
+    .remedy("start it again; what is in --data-dir is kept")
 }
 
 /// The machine's own clock, unless a start or a speed is asked for.
@@ -159,6 +163,7 @@ fn server(
             "--enable-admission-plugins, --disable-admission-plugins",
             error,
         )
+        .remedy("correct the name, or leave it out")
     })
 }
 
@@ -174,7 +179,9 @@ async fn install(client: &Client, kube_minor: u32) -> Result<(), Failure> {
                 place: None,
             },
         )
-        .await?;
+        .await
+        // Nobody wrote them; only what is stored can stand against them.
+        .map_err(|failure| failure.remedy("name another --data-dir, or an empty one"))?;
     }
     Ok(())
 }
@@ -240,13 +247,11 @@ async fn wait(
         }
     };
     let end = tokio::select! {
-        () = signals.heard() => Some(End::Signal),
-        () = reached => Some(End::Reached),
-        () = patience(args) => None,
+        () = signals.heard() => End::Stopped,
+        () = reached => return Ok(End::Reached),
+        () = patience(args) => End::Missed,
     };
-    Ok(end.unwrap_or_else(|| {
-        End::Missed(lookout.map(|lookout| lookout.missed()).unwrap_or_default())
-    }))
+    Ok(end(lookout.map_or_else(Vec::new, |it| it.missed())))
 }
 
 /// `--timeout`, on the machine's own clock.
@@ -264,9 +269,13 @@ async fn patience(args: &Args) {
 fn say_goodbye(story: &Story, clock: &Clock, end: End) -> Outcome {
     let now = instant(clock.now());
     match end {
-        End::Signal => {
+        End::Stopped(goals) if goals.is_empty() => {
             story.say(&format!("{now}  stopped"));
             Outcome::Yes
+        }
+        End::Stopped(goals) => {
+            story.say(&format!("{now}  stopped before: {}", goals.join(", ")));
+            Outcome::No
         }
         End::Reached => {
             story.say(&format!("{now}  reached"));

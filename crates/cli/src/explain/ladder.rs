@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
+use fivespot_api::condition::{self, ConditionType};
 use fivespot_controller::Look;
 use fivespot_plan::{
     Access, Action, Call, Fact, Memory, Plan, Seen, Sighting, Unknown, explain,
 };
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
 /// What is printed.
@@ -23,6 +25,9 @@ pub(super) struct Report {
     message: String,
     rungs: Vec<Rung>,
     seen: Vec<Line>,
+    /// The operator has told otherwise of the workload cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    told_otherwise: Option<String>,
     actions: Vec<Step>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Timestamp>,
@@ -74,9 +79,31 @@ pub(super) fn report(found: &Look, at: Timestamp) -> Report {
             })
             .collect(),
         seen: seen(&found.seen),
+        told_otherwise: told_otherwise(found),
         actions: steps(&told.plan, meta.name.as_deref().unwrap_or_default()),
         next: told.plan.wake.map(whole_seconds),
     }
+}
+
+/// What the operator has said of the workload cluster, where that is not what is seen here.
+fn told_otherwise(found: &Look) -> Option<String> {
+    let (reason, here) = found.seen.workload.access.told()?;
+    let conditions = &found.object.status.as_ref()?.conditions;
+    let told = condition::find(conditions, ConditionType::NodeAccess)?;
+    let Condition {
+        status,
+        reason: why,
+        message,
+        ..
+    } = told;
+    let since = whole_seconds(told.last_transition_time.0);
+    (why.as_str() != reason.as_str()).then(|| {
+        format!(
+            "The operator has told otherwise: NodeAccess is {status} since {since}, {why} \
+             ({message}); here: {reason} ({here}). It may do otherwise than is told here: it \
+             has rights and a --node-access of its own."
+        )
+    })
 }
 
 /// An instant as people tell it, cut to the second.
@@ -243,6 +270,9 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         .unwrap_or(0);
     for line in &report.seen {
         writeln!(out, "  {:<width$}  {}", line.what, line.state)?;
+    }
+    if let Some(otherwise) = &report.told_otherwise {
+        writeln!(out, "\n{otherwise}")?;
     }
     writeln!(out, "\nTo be done now:")?;
     if report.actions.is_empty() {

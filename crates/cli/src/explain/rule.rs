@@ -18,9 +18,8 @@ pub(super) fn explain(
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     let Some(rule) = Rule::find(id) else {
-        let last = RULES.last().map_or("", |rule| rule.id);
         return Err(Failure::new(format!("rule {id}"), "there is no such rule")
-            .remedy(format!("name one from SM001 to {last}")));
+            .remedy(format!("name one {}", known())));
     };
     let value = json!({
         "id": rule.id,
@@ -38,6 +37,20 @@ pub(super) fn explain(
         Format::Yaml => output::yaml(out, &value)?,
     }
     Ok(Outcome::Yes)
+}
+
+/// No id was given.
+pub(super) fn unnamed() -> Failure {
+    let remedy = format!(
+        "name one {}, or give -n with the namespace of a machine that is called so",
+        known()
+    );
+    Failure::new("rule", "its id is missing").remedy(remedy)
+}
+
+fn known() -> String {
+    let last = RULES.last().map_or("", |rule| rule.id);
+    format!("from SM001 to {last}")
 }
 
 fn layers(rule: &Rule) -> &'static [&'static str] {

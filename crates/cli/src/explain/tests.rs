@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{ladder, machine, rule};
 use crate::Outcome;
+use crate::cluster::NodeAccess;
 use crate::output::Format;
 
 const FRIDAY_EVENING: &str = "2026-03-06T23:00:30Z";
@@ -231,6 +232,43 @@ fn exactly_one_rung_decides() {
         let deciding = rungs.iter().filter(|it| it["decides"] == true).count();
         assert_eq!(deciding, 1, "{now}: {value}");
     }
+}
+
+#[test]
+fn the_same_node_access_as_the_operators_can_be_asked_for() {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: super::Args,
+    }
+    let access = |words: &[&str]| {
+        let words = ["explain", "worker"].iter().chain(words);
+        let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
+        line.args.node_access
+    };
+    assert_eq!(access(&[]), NodeAccess::Workload);
+    assert_eq!(
+        access(&["--node-access", "management"]),
+        NodeAccess::Management
+    );
+}
+
+#[test]
+fn what_the_operator_has_told_otherwise_of_the_workload_cluster_is_said() {
+    let told_before = |status: &str, reason: &str| {
+        let access = json!({
+            "type": "NodeAccess",
+            "status": status,
+            "reason": reason,
+            "message": "there is no Secret default/prod-kubeconfig",
+            "lastTransitionTime": "2026-03-06T14:00:00Z",
+        });
+        let found = look(&json!({"conditions": [access]}), Some(running()));
+        told(&found, found.now, Format::Text)
+    };
+    insta::assert_snapshot!(told_before("False", "KubeconfigMissing"));
+    let same = told_before("True", "Connected");
+    assert!(!same.contains("The operator has told otherwise"), "{same}");
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use std::num::NonZeroU32;
 
+use fivespot_admission::KubeVersion;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
 use super::rbac::Chosen;
-use super::{Output, failed};
+use super::{Output, failed, shipped};
 use crate::Failure;
 
 #[derive(Debug, clap::Args)]
@@ -23,6 +24,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "NUMBER", default_value = "2")]
     replicas: NonZeroU32,
 
+    /// The oldest Kubernetes that has to accept the manifests; below 1.30 the policy is left out,
+    /// for the webhook to take its place
+    #[arg(long, value_name = "VERSION", default_value_t = shipped())]
+    kube_version: KubeVersion,
+
     #[command(flatten)]
     rights: Chosen,
 }
@@ -37,6 +43,7 @@ impl Args {
             rights: self.rights.rights()?,
             image: self.image.clone(),
             replicas: self.replicas.get(),
+            kube_minor: self.kube_version.minor(),
         };
         if self.output.is_printed() {
             return Ok(vec![file::install(&settings).map_err(failed)?]);

@@ -84,9 +84,14 @@ fn item(text: &mut String, word: &Arg) {
         .iter()
         .map(|name| format!("<{name}>"))
         .collect();
-    let form = [forms.join(", "), values.join(" ")];
-    let form: Vec<&str> = form.iter().map(String::as_str).collect();
-    let _ = write!(text, "- `{}`", form.join(" ").trim());
+    let (forms, values) = (forms.join(", "), values.join(" "));
+    let is_optional = word.get_num_args().is_some_and(|it| it.min_values() == 0);
+    let form = match (word.is_require_equals_set(), is_optional) {
+        (false, _) => format!("{forms} {values}"),
+        (true, false) => format!("{forms}={values}"),
+        (true, true) => format!("{forms}[={values}]"),
+    };
+    let _ = write!(text, "- `{}`", form.trim());
     if let Some(help) = word.get_help() {
         let help = help.to_string();
         let _ = write!(text, ": {}", help.replace('\n', " "));
@@ -127,6 +132,22 @@ mod tests {
         let remedy =
             "cargo run -p fivespot-cli --bin 5spot -- generate docs -o docs/reference";
         assert_eq!(difference, None, "run `{remedy}`");
+    }
+
+    #[test]
+    fn a_value_that_has_to_follow_an_equals_sign_is_shown_so_and_is_taken_so() {
+        let page = page(crate::command()).text;
+        assert!(
+            page.contains("\n- `--enable-leader-election[=<BOOL>]`: "),
+            "{page}"
+        );
+        let is_taken = |words: &[&str]| {
+            let words = ["5spot", "controller"].iter().chain(words);
+            crate::command().try_get_matches_from(words).is_ok()
+        };
+        assert!(is_taken(&["--enable-leader-election"]));
+        assert!(is_taken(&["--enable-leader-election=false"]));
+        assert!(!is_taken(&["--enable-leader-election", "false"]));
     }
 
     #[test]

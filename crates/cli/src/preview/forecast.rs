@@ -52,9 +52,11 @@ impl Forecast {
         namespace: Option<&str>,
         span: Span,
     ) -> Result<Self, Failure> {
-        let machine: ScheduledMachine =
-            serde_json::from_value(document.object.clone())
-                .map_err(|error| Failure::new(document.origin.as_str(), error))?;
+        let machine: ScheduledMachine = serde_json::from_value(document.object.clone())
+            .map_err(|error| {
+            Failure::new(document.origin.as_str(), error)
+                .remedy("correct it; `5spot validate` tells all that a server refuses")
+        })?;
         let name = machine.metadata.name.clone().unwrap_or_default();
         let fault = |field: &str, why: String| {
             let place = format!("{}, ScheduledMachine {name}, {field}", document.origin);

@@ -3,7 +3,8 @@
 use fivespot_api::lint::Remark;
 use serde::Serialize;
 
-use super::refusal::Refusal;
+use super::LintLevel;
+use super::refusal::{self, Refusal};
 use crate::document::{Document, Place};
 
 /// One object and what the server would answer.
@@ -30,32 +31,87 @@ impl Answer {
         }
     }
 
-    /// Everything that is wrong, one by one: what a server says, then what we remark.
-    pub(super) fn findings(&self) -> Vec<Finding> {
-        let mut all = Vec::new();
-        if let Verdict::Refused(refusals) = &self.verdict {
-            all.extend(refusals.iter().flat_map(Refusal::findings));
+    /// Whether the answer is no: a server refuses, or we do for what we remark.
+    pub(super) fn is_no(&self, lint: LintLevel) -> bool {
+        let is_remarked = lint == LintLevel::Error && !self.remarks.is_empty();
+        is_remarked || matches!(self.verdict, Verdict::Refused(_))
+    }
+
+    /// What a server refuses the object for, one by one.
+    pub(super) fn faults(&self) -> Vec<Finding> {
+        match &self.verdict {
+            Verdict::Refused(refusals) => {
+                refusals.iter().flat_map(Refusal::findings).collect()
+            }
+            Verdict::Valid | Verdict::Skipped(_) => Vec::new(),
         }
-        all.extend(self.remarks.iter().map(|remark| Finding {
+    }
+
+    /// What is said beside the verdict: a server's warnings, then what we remark.
+    pub(super) fn asides(&self, lint: LintLevel) -> Vec<Finding> {
+        let warnings = self.warnings.iter().map(|warning| Finding {
+            rule: refusal::rule("", warning).unwrap_or("Warning").to_owned(),
+            field: String::new(),
+            message: warning.clone(),
+            level: Level::Warning,
+        });
+        let remarks = self.remarks.iter().map(|remark| Finding {
             rule: remark.lint.code.to_owned(),
             field: remark.field.clone(),
             message: remark.message.clone(),
-            is_error: false,
-        }));
-        all
+            level: lint.level(),
+        });
+        warnings.chain(remarks).collect()
+    }
+
+    /// Everything that there is to say, one by one: why a server refuses the object or why it is
+    /// not looked at, then what is said beside that.
+    pub(super) fn findings(&self, lint: LintLevel) -> Vec<Finding> {
+        let skipped = match &self.verdict {
+            Verdict::Skipped(why) => Some(Finding {
+                rule: "Skipped".to_owned(),
+                field: String::new(),
+                message: why.clone(),
+                level: Level::Note,
+            }),
+            Verdict::Valid | Verdict::Refused(_) => None,
+        };
+        let faults = self.faults().into_iter().chain(skipped);
+        faults.chain(self.asides(lint)).collect()
     }
 }
 
-/// One thing that is wrong.
+/// One thing that there is to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
-    /// The rule or the lint by its code; the reason of the refusal where it has none.
+    /// The rule or the lint by its code; where it has none, the reason of the refusal, `Warning`
+    /// or `Skipped`.
     pub(super) rule: String,
     /// The field; empty for the whole object.
     pub(super) field: String,
     pub(super) message: String,
-    /// Whether a server refuses the object for it.
-    pub(super) is_error: bool,
+    pub(super) level: Level,
+}
+
+impl Finding {
+    /// The field, where it is about one, and what is said of it.
+    pub(super) fn text(&self) -> String {
+        match self.field.as_str() {
+            "" => self.message.clone(),
+            field => format!("{field}: {}", self.message),
+        }
+    }
+}
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// The answer is no for it.
+    Error,
+    /// The answer may be yes in spite of it.
+    Warning,
+    /// There is no answer for it.
+    Note,
 }
 
 /// Somebody who was asked.

@@ -120,12 +120,8 @@ impl Engine {
         let of_kind =
             |it: &&Crd| (it.group(), it.kind()) == (&*subject.group, &*subject.kind);
         let Some(definition) = self.definitions.iter().find(of_kind) else {
-            let why = format!(
-                "nothing says what a {} of {} has to be, give its definition with --crd",
-                subject.kind,
-                subject.api_version()
-            );
-            return Ok(Answer::at_once(subject, Verdict::Skipped(why)));
+            let verdict = self.undefined(&subject, &document.object);
+            return Ok(Answer::at_once(subject, verdict));
         };
         if definition.scope() == Scope::Namespaced && subject.namespace.is_empty() {
             subject.namespace.clone_from(&args.namespace);
@@ -151,6 +147,25 @@ impl Engine {
             remarks,
             ..asking.answer(subject, write)
         })
+    }
+
+    /// What becomes of an object of whose kind there is no definition.
+    fn undefined(&self, subject: &Subject, object: &Value) -> Verdict {
+        let api_version = subject.api_version();
+        let said = [("Kind", &subject.kind), ("apiVersion", &api_version)];
+        if let Some((field, _)) = said.iter().find(|(_, text)| text.is_empty()) {
+            return Verdict::Refused(vec![Refusal::incomplete(subject, field, object)]);
+        }
+        // Of a group that is defined in part, the rest is misspelt or has yet to be defined; a
+        // server refuses either.
+        let mut groups = self.definitions.iter().map(Crd::group);
+        if groups.any(|group| group == subject.group) {
+            return Verdict::Refused(vec![Refusal::not_served(subject)]);
+        }
+        Verdict::Skipped(format!(
+            "nothing says what a {} of {api_version} has to be, give its definition with --crd",
+            subject.kind
+        ))
     }
 
     /// What is allowed and rarely meant, of an object that can be read as one of ours.
@@ -182,7 +197,7 @@ impl Engine {
 
 fn broken(what: &str, errors: &[FieldError]) -> Failure {
     Failure::new(format!("compiling {what}"), field::aggregate(errors))
-        .remedy("a server would not accept it")
+        .remedy("correct it, for a server refuses it as well")
 }
 
 /// The kind of a document that has to be one of `kinds`.

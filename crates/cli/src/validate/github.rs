@@ -2,25 +2,31 @@
 
 use std::io::{self, Write};
 
-use super::answer::Answer;
+use super::LintLevel;
+use super::answer::{Answer, Level};
 
 /// Prints one command for each finding.
-pub(super) fn print(out: &mut dyn Write, answers: &[Answer]) -> io::Result<()> {
+pub(super) fn print(
+    out: &mut dyn Write,
+    answers: &[Answer],
+    lint: LintLevel,
+) -> io::Result<()> {
     for answer in answers {
         let subject = &answer.subject;
-        for finding in answer.findings() {
-            let command = if finding.is_error { "error" } else { "warning" };
+        for finding in answer.findings(lint) {
+            let command = match finding.level {
+                Level::Error => "error",
+                Level::Warning => "warning",
+                Level::Note => "notice",
+            };
             write!(out, "::{command} ")?;
             if let Some(place) = &subject.place {
                 let line = place.line_of(&finding.field);
                 write!(out, "file={},line={line},", property(&place.file))?;
             }
             let title = format!("{} {}", finding.rule, subject.handle());
-            let message = match finding.field.as_str() {
-                "" => finding.message,
-                field => format!("{field}: {}", finding.message),
-            };
-            writeln!(out, "title={}::{}", property(&title), data(&message))?;
+            let (title, message) = (property(&title), data(&finding.text()));
+            writeln!(out, "title={title}::{message}")?;
         }
     }
     Ok(())

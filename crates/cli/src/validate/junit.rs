@@ -2,14 +2,18 @@
 
 use std::io::{self, Write};
 
-use super::answer::{Answer, Verdict};
+use super::LintLevel;
+use super::answer::{Answer, Finding, Level, Verdict};
 
 /// Prints one suite.
-pub(super) fn print(out: &mut dyn Write, answers: &[Answer]) -> io::Result<()> {
-    let count =
-        |is: fn(&Verdict) -> bool| answers.iter().filter(|it| is(&it.verdict)).count();
-    let refused = count(|it| matches!(it, Verdict::Refused(_)));
-    let skipped = count(|it| matches!(it, Verdict::Skipped(_)));
+pub(super) fn print(
+    out: &mut dyn Write,
+    answers: &[Answer],
+    lint: LintLevel,
+) -> io::Result<()> {
+    let is_skipped = |it: &&Answer| matches!(it.verdict, Verdict::Skipped(_));
+    let refused = answers.iter().filter(|it| it.is_no(lint)).count();
+    let skipped = answers.iter().filter(is_skipped).count();
     let all = answers.len();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(
@@ -18,12 +22,12 @@ pub(super) fn print(out: &mut dyn Write, answers: &[Answer]) -> io::Result<()> {
          skipped=\"{skipped}\">"
     )?;
     for answer in answers {
-        case(out, answer)?;
+        case(out, answer, lint)?;
     }
     writeln!(out, "</testsuite>")
 }
 
-fn case(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
+fn case(out: &mut dyn Write, answer: &Answer, lint: LintLevel) -> io::Result<()> {
     let subject = &answer.subject;
     let name = escaped(&format!("{}/{}", subject.namespace, subject.handle()));
     let class = escaped(&subject.origin);
@@ -40,15 +44,22 @@ fn case(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
             }
         }
     }
-    let remarks = answer.findings().into_iter().filter(|it| !it.is_error);
-    let remarks: Vec<String> = remarks
-        .map(|it| format!("{} {}: {}", it.rule, it.field, it.message))
-        .collect();
-    if !remarks.is_empty() {
-        let text = escaped(&remarks.join("\n"));
-        writeln!(out, "    <system-out>{text}</system-out>")?;
+    let asides = answer.asides(lint).into_iter();
+    let (errors, others): (Vec<_>, Vec<_>) =
+        asides.partition(|it| it.level == Level::Error);
+    for (element, findings) in [("failure", errors), ("system-out", others)] {
+        let lines = findings.iter().map(line).collect::<Vec<_>>();
+        if !lines.is_empty() {
+            let text = escaped(&lines.join("\n"));
+            writeln!(out, "    <{element}>{text}</{element}>")?;
+        }
     }
     writeln!(out, "  </testcase>")
+}
+
+fn line(finding: &Finding) -> String {
+    let colon = if finding.field.is_empty() { ":" } else { "" };
+    format!("{}{colon} {}", finding.rule, finding.text())
 }
 
 /// Text as XML takes it; characters that XML has no way to write become a question mark.

@@ -10,7 +10,7 @@ use fivespot_api::rules::{RULES, Rule};
 use serde_json::{Value, json};
 
 use super::Operation;
-use super::answer::{Finding, Subject};
+use super::answer::{Finding, Level, Subject};
 
 /// One Status that refuses.
 #[derive(Debug)]
@@ -23,7 +23,8 @@ pub(super) struct Refusal {
     kind: String,
     name: String,
     causes: Vec<Cause>,
-    /// What kubectl puts before a message that is no list of faults.
+    /// What kubectl puts before a message of a server that is no list of faults; empty where it
+    /// asks none.
     source: String,
 }
 
@@ -93,21 +94,43 @@ impl Refusal {
         }
     }
 
-    /// The kind is defined, but not in this version.
+    /// The object does not say what it is.
+    pub(super) fn incomplete(subject: &Subject, field: &str, object: &Value) -> Self {
+        let mut object = object.clone();
+        // As kubectl sends it.
+        object.sort_all_objects();
+        let origin = &subject.origin;
+        Self::by_kubectl(
+            (400, "BadRequest"),
+            format!(
+                "unable to decode \"{origin}\": Object '{field}' is missing in '{object}'"
+            ),
+        )
+    }
+
+    /// The kind is not defined, or not in this version.
     pub(super) fn not_served(subject: &Subject) -> Self {
         let Subject {
             origin, kind, name, ..
         } = subject;
         let namespace = &subject.namespace;
         let version = subject.api_version();
-        Self {
-            code: 404,
-            reason: "NotFound".to_owned(),
-            message: format!(
+        Self::by_kubectl(
+            (404, "NotFound"),
+            format!(
                 "resource mapping not found for name: \"{name}\" namespace: \
                  \"{namespace}\" from \"{origin}\": no matches for kind \"{kind}\" in \
                  version \"{version}\"\nensure CRDs are installed first"
             ),
+        )
+    }
+
+    /// What kubectl finds out before it asks a server, with the answer of a server that is asked.
+    fn by_kubectl((code, reason): (u16, &str), message: String) -> Self {
+        Self {
+            code,
+            reason: reason.to_owned(),
+            message,
             group: String::new(),
             kind: String::new(),
             name: String::new(),
@@ -120,7 +143,7 @@ impl Refusal {
     pub(super) fn text(&self) -> String {
         match self.reason.as_str() {
             "Invalid" => self.faults(),
-            "NotFound" => format!("error: {}\n", self.message),
+            _ if self.source.is_empty() => format!("error: {}\n", self.message),
             reason => format!(
                 "Error from server ({reason}): {}{}\n",
                 self.source, self.message
@@ -134,7 +157,7 @@ impl Refusal {
             rule: rule(field, message).unwrap_or(&self.reason).to_owned(),
             field: field.to_owned(),
             message: message.to_owned(),
-            is_error: true,
+            level: Level::Error,
         };
         if self.causes.is_empty() {
             return vec![finding("", &self.message)];
@@ -191,7 +214,7 @@ impl Refusal {
 }
 
 /// The rule of ours that says so, if it is one.
-fn rule(field: &str, message: &str) -> Option<&'static str> {
+pub(super) fn rule(field: &str, message: &str) -> Option<&'static str> {
     // In the policy the field stands in the message.
     let is_told = |rule: &&Rule| {
         message.ends_with(rule.message)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Verdict};
 use super::refusal::Refusal;
-use super::{Args, Form, github, junit, sarif};
+use super::{Args, Form, LintLevel, github, junit, sarif};
 use crate::{Failure, output};
 
 /// In the form that was asked for.
@@ -18,10 +18,10 @@ pub(super) fn print(
 ) -> Result<(), Failure> {
     match args.output {
         Form::Text => Ok(text(out, answers, args.explain)?),
-        Form::Json => json(out, answers, args.explain),
-        Form::Sarif => output::json(out, &sarif::log(answers)),
-        Form::Junit => Ok(junit::print(out, answers)?),
-        Form::Github => Ok(github::print(out, answers)?),
+        Form::Json => json(out, args, answers),
+        Form::Sarif => output::json(out, &sarif::log(answers, args.lint)),
+        Form::Junit => Ok(junit::print(out, answers, args.lint)?),
+        Form::Github => Ok(github::print(out, answers, args.lint)?),
     }
 }
 
@@ -68,7 +68,7 @@ fn explained(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
             None => writeln!(out)?,
         }
     }
-    for finding in answer.findings().iter().filter(|it| it.is_error) {
+    for finding in answer.faults() {
         writeln!(
             out,
             "  {} {}: {}",
@@ -79,12 +79,12 @@ fn explained(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
 }
 
 /// One document: every object with its answer, and how many there are of each.
-fn json(out: &mut dyn Write, answers: &[Answer], explain: bool) -> Result<(), Failure> {
+fn json(out: &mut dyn Write, args: &Args, answers: &[Answer]) -> Result<(), Failure> {
     let count = |wanted: fn(&Verdict) -> bool| {
         answers.iter().filter(|it| wanted(&it.verdict)).count()
     };
     let report = json!({
-        "items": answers.iter().map(|it| item(it, explain)).collect::<Vec<_>>(),
+        "items": answers.iter().map(|it| item(it, args)).collect::<Vec<_>>(),
         "valid": count(|it| matches!(it, Verdict::Valid)),
         "invalid": count(|it| matches!(it, Verdict::Refused(_))),
         "skipped": count(|it| matches!(it, Verdict::Skipped(_))),
@@ -92,7 +92,7 @@ fn json(out: &mut dyn Write, answers: &[Answer], explain: bool) -> Result<(), Fa
     output::json(out, &report)
 }
 
-fn item(answer: &Answer, explain: bool) -> Value {
+fn item(answer: &Answer, args: &Args) -> Value {
     let subject = &answer.subject;
     let mut item = json!({
         "origin": subject.origin,
@@ -106,6 +106,7 @@ fn item(answer: &Answer, explain: bool) -> Value {
         let remark = |it: &Remark| {
             json!({
                 "code": it.lint.code,
+                "level": if args.lint == LintLevel::Error { "error" } else { "warning" },
                 "field": it.field,
                 "message": it.message,
                 "remedy": it.lint.remedy,
@@ -113,7 +114,7 @@ fn item(answer: &Answer, explain: bool) -> Value {
         };
         item["remarks"] = answer.remarks.iter().map(remark).collect();
     }
-    if explain {
+    if args.explain {
         item["explanation"] = json!(answer.steps);
     }
     match &answer.verdict {

@@ -6,14 +6,15 @@ use fivespot_api::lint::LINTS;
 use fivespot_api::rules::Rule;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Finding};
+use super::LintLevel;
+use super::answer::{Answer, Finding, Level};
 
 /// The log: one run with a result for each finding.
-pub(super) fn log(answers: &[Answer]) -> Value {
+pub(super) fn log(answers: &[Answer], lint: LintLevel) -> Value {
     let mut rules = BTreeMap::new();
     let mut results = Vec::new();
     for answer in answers {
-        for finding in answer.findings() {
+        for finding in answer.findings(lint) {
             results.push(result(answer, &finding));
             rules
                 .entry(finding.rule.clone())
@@ -50,10 +51,6 @@ fn rule(id: &str) -> Value {
 
 fn result(answer: &Answer, finding: &Finding) -> Value {
     let subject = &answer.subject;
-    let message = match finding.field.as_str() {
-        "" => finding.message.clone(),
-        field => format!("{field}: {}", finding.message),
-    };
     let mut location = json!({
         "logicalLocations": [{
             "fullyQualifiedName": format!("{}/{}", subject.namespace, subject.handle()),
@@ -67,8 +64,12 @@ fn result(answer: &Answer, finding: &Finding) -> Value {
     }
     json!({
         "ruleId": finding.rule,
-        "level": if finding.is_error { "error" } else { "warning" },
-        "message": {"text": message},
+        "level": match finding.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Note => "note",
+        },
+        "message": {"text": finding.text()},
         "locations": [location],
     })
 }

@@ -192,6 +192,38 @@ fn kinds_that_nobody_defined_are_skipped_and_said_so() {
 }
 
 #[test]
+fn a_kind_that_its_group_does_not_have_is_refused_as_kubectl_refuses_it() {
+    let misspelt = MACHINE.replace("kind: ScheduledMachine", "kind: ScheduledMachin");
+    let (text, outcome) = said(&format!("{misspelt}---\n{MACHINE}"));
+    assert_eq!(outcome, Outcome::No);
+    assert_snapshot!(text, @r#"
+    error: resource mapping not found for name: "worker" namespace: "" from "machine.yaml, document 1": no matches for kind "ScheduledMachin" in version "5spot.finos.org/v1alpha1"
+    ensure CRDs are installed first
+    scheduledmachine.5spot.finos.org/worker valid
+    "#);
+    // Here nobody has said what the group has.
+    let alone = validate(&misspelt, "", &["--no-builtin"]).unwrap();
+    assert_eq!(alone.1, Outcome::Unanswered, "{}", alone.0);
+}
+
+#[test]
+fn an_object_that_does_not_say_what_it_is_is_refused_as_kubectl_refuses_it() {
+    let machine = "metadata: {name: worker}\nkind: ScheduledMachine\n";
+    let version = "apiVersion: 5spot.finos.org/v1alpha1\n";
+    let nothing = "metadata: {name: worker}\n";
+    let (text, outcome) = said(&format!(
+        "{version}{nothing}---\n{machine}---\n{nothing}---\n{MACHINE}"
+    ));
+    assert_eq!(outcome, Outcome::No);
+    assert_snapshot!(text, @r#"
+    error: unable to decode "machine.yaml, document 1": Object 'Kind' is missing in '{"apiVersion":"5spot.finos.org/v1alpha1","metadata":{"name":"worker"}}'
+    error: unable to decode "machine.yaml, document 2": Object 'apiVersion' is missing in '{"kind":"ScheduledMachine","metadata":{"name":"worker"}}'
+    error: unable to decode "machine.yaml, document 3": Object 'Kind' is missing in '{"metadata":{"name":"worker"}}'
+    scheduledmachine.5spot.finos.org/worker valid
+    "#);
+}
+
+#[test]
 fn json_carries_the_status_of_each_refusal() {
     let text = format!("{MACHINE}---\n{}", MACHINE.replace("5m", "five minutes"));
     let (text, outcome) = validate(&text, "", &["-o", "json"]).unwrap();
@@ -357,6 +389,53 @@ fn junit_has_a_case_for_each_object() {
 #[test]
 fn sarif_names_rules_and_lines() {
     assert_snapshot!(validate(ODD, "", &["-o", "sarif"]).unwrap().0);
+}
+
+/// What is printed in every form, and how it ends, which is the same in all of them.
+fn in_every_form(text: &str, words: &[&str], given: &Around) -> (String, Outcome) {
+    let forms = ["text", "json", "sarif", "junit", "github"].map(|form| {
+        let words = [words, &["-o", form]].concat();
+        let (text, outcome) = validate_with(text, "", (&words, given)).unwrap();
+        (format!("== {form}\n{text}"), outcome)
+    });
+    let outcome = forms[0].1;
+    assert!(forms.iter().all(|(_, it)| *it == outcome), "{forms:?}");
+    (forms.map(|(text, _)| text).concat(), outcome)
+}
+
+#[test]
+fn a_remark_that_makes_the_answer_no_is_a_failure_in_every_form() {
+    let night = MACHINE.replace("9-17", "22-6");
+    let words = ["--lint", "error"];
+    let (text, outcome) = in_every_form(&night, &words, &Around::default());
+    assert_eq!(outcome, Outcome::No);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_warning_of_the_server_is_a_warning_in_every_form() {
+    let mut binding = fivespot_api::vap::binding(fivespot_api::vap::Action::Deny);
+    binding["spec"]["validationActions"] = serde_json::json!(["Warn"]);
+    let given = Around {
+        policies: vec![Document {
+            origin: "binding.yaml".to_owned(),
+            object: binding,
+            place: None,
+        }],
+        ..Around::default()
+    };
+    let dotted = MACHINE.replace("{name: worker}", "{name: worker.a}");
+    let (text, outcome) = in_every_form(&dotted, &[], &given);
+    assert_eq!(outcome, Outcome::Yes);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn what_is_skipped_is_a_note_in_every_form() {
+    let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let (text, outcome) = in_every_form(config, &[], &Around::default());
+    assert_eq!(outcome, Outcome::Unanswered);
+    assert_snapshot!(text);
 }
 
 /// As it is often written for the definition of others, where there is no such field.

@@ -6,32 +6,64 @@ use super::{Reach, Rights, workload};
 use crate::permission::{PERMISSIONS, PROVIDER, Scope};
 use crate::provider::{self, PROVIDERS};
 
-/// Group, resource and verb of everything that the roles among `documents` allow.
-fn allowed(documents: &[Value]) -> BTreeSet<(String, String, String)> {
-    let words = |value: &Value| -> Vec<String> {
-        serde_json::from_value(value.clone()).unwrap_or_default()
-    };
+/// Namespace, group, resource and verb; what holds in every namespace names none.
+type Right = [String; 4];
+
+fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or("")
+}
+
+/// Everything that the bindings among `documents` allow, by the roles among them.
+fn allowed(documents: &[Value]) -> BTreeSet<Right> {
     let mut all = BTreeSet::new();
-    let rules = documents.iter().filter_map(|it| it["rules"].as_array());
-    for rule in rules.flatten() {
-        for group in words(&rule["apiGroups"]) {
-            for resource in words(&rule["resources"]) {
-                for verb in words(&rule["verbs"]) {
-                    all.insert((group.clone(), resource.clone(), verb));
-                }
+    for binding in documents.iter().filter(|it| it.get("roleRef").is_some()) {
+        let namespace = text(binding, "/metadata/namespace");
+        let kind = text(binding, "/roleRef/kind");
+        let is_bound = |it: &&Value| {
+            text(it, "/kind") == kind
+                && text(it, "/metadata/name") == text(binding, "/roleRef/name")
+                && (kind == "ClusterRole" || text(it, "/metadata/namespace") == namespace)
+        };
+        let role = documents.iter().find(is_bound).unwrap();
+        for rule in role["rules"].as_array().into_iter().flatten() {
+            all.extend(rights(namespace, rule));
+        }
+    }
+    all
+}
+
+/// What one rule allows in a namespace.
+fn rights(namespace: &str, rule: &Value) -> Vec<Right> {
+    let words = |list: &str| -> Vec<String> {
+        serde_json::from_value(rule[list].clone()).unwrap_or_default()
+    };
+    let mut all = Vec::new();
+    for group in words("apiGroups") {
+        for resource in words("resources") {
+            for verb in words("verbs") {
+                all.push([namespace.to_owned(), group.clone(), resource.clone(), verb]);
             }
         }
     }
     all
 }
 
-/// The same of the table, a provider's resources put in.
+/// The same of the table, a provider's resources put in, for an operator in the namespace `home`.
 fn table(
+    home: &str,
     scopes: &[Scope],
     providers: &[&provider::Provider],
-) -> BTreeSet<(String, String, String)> {
+) -> BTreeSet<Right> {
     let mut all = BTreeSet::new();
     for row in PERMISSIONS.iter().filter(|row| scopes.contains(&row.scope)) {
+        let namespace = match row.scope {
+            Scope::Management
+            | Scope::ManagementWide
+            | Scope::Workload
+            | Scope::WebhookWide => "",
+            Scope::Home | Scope::WebhookHome => home,
+            Scope::WorkloadSystem => "5spot-system",
+        };
         let resources: Vec<(&str, &str)> = if row.resource == PROVIDER {
             providers
                 .iter()
@@ -44,9 +76,7 @@ fn table(
         for (group, resource) in resources {
             let verbs = row.verbs.iter();
             all.extend(
-                verbs.map(|verb| {
-                    (group.to_owned(), resource.to_owned(), (*verb).to_owned())
-                }),
+                verbs.map(|verb| [namespace, group, resource, verb].map(str::to_owned)),
             );
         }
     }
@@ -57,9 +87,8 @@ fn names(documents: &[Value], kind: &str) -> Vec<String> {
     let of_kind = documents.iter().filter(|it| it["kind"] == kind);
     of_kind
         .map(|it| {
-            let text =
-                |pointer: &str| it.pointer(pointer).and_then(Value::as_str).unwrap_or("");
-            format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"))
+            let namespace = text(it, "/metadata/namespace");
+            format!("{namespace}/{}", text(it, "/metadata/name"))
         })
         .collect()
 }
@@ -71,6 +100,7 @@ fn only(namespaces: &[&str]) -> Reach {
 #[test]
 fn the_roles_allow_the_table_and_nothing_else() {
     let rights = Rights {
+        home: "elsewhere".to_owned(),
         providers: PROVIDERS.iter().collect(),
         kubeconfigs: Reach::Everywhere,
         is_workload_cluster: true,
@@ -83,16 +113,17 @@ fn the_roles_allow_the_table_and_nothing_else() {
         Scope::ManagementWide,
         Scope::Home,
         Scope::Workload,
+        Scope::WorkloadSystem,
     ];
     let providers: Vec<_> = PROVIDERS.iter().collect();
-    assert_eq!(allowed(&documents), table(&scopes, &providers));
+    assert_eq!(allowed(&documents), table("elsewhere", &scopes, &providers));
 }
 
 #[test]
 fn secrets_are_read_nowhere_unless_a_namespace_is_given() {
     let rights = Rights::default();
     assert_eq!(rights.kubeconfigs(), Vec::<Value>::new());
-    let is_secret = |(_, resource, _): &(String, String, String)| resource == "secrets";
+    let is_secret = |[_, _, resource, _]: &Right| resource == "secrets";
     assert!(!allowed(&rights.management()).iter().any(is_secret));
 
     let rights = Rights {
@@ -153,12 +184,39 @@ fn nobody_is_bound_but_the_operator_in_its_namespace() {
 }
 
 #[test]
-fn a_workload_cluster_binds_its_role_to_the_user_of_the_kubeconfig() {
+fn a_workload_cluster_binds_its_roles_to_the_user_of_the_kubeconfig() {
     let documents = workload("jane");
-    assert_eq!(allowed(&documents), table(&[Scope::Workload], &[]));
-    assert_eq!(documents[1]["subjects"][0]["name"], "jane");
-    assert_eq!(
-        documents[1]["roleRef"]["name"],
-        documents[0]["metadata"]["name"]
-    );
+    let scopes = [Scope::Workload, Scope::WorkloadSystem];
+    assert_eq!(allowed(&documents), table("", &scopes, &[]));
+    let bindings = documents.iter().filter(|it| it.get("roleRef").is_some());
+    let subjects: Vec<&str> = bindings.map(|it| text(it, "/subjects/0/name")).collect();
+    assert_eq!(subjects, ["jane", "jane"]);
+}
+
+#[test]
+fn a_role_for_nodes_comes_after_the_namespace_that_a_part_of_it_is_in() {
+    let elsewhere = Rights {
+        home: "elsewhere".to_owned(),
+        is_workload_cluster: true,
+        ..Rights::default()
+    };
+    for documents in [workload("jane"), elsewhere.management()] {
+        let place = |kind: &str, name: &str| {
+            let is_it = |it: &Value| {
+                text(it, "/kind") == kind && text(it, "/metadata/name") == name
+            };
+            documents.iter().position(is_it).unwrap()
+        };
+        let namespace = place("Namespace", "5spot-system");
+        assert!(namespace < place("Role", "5spot-controller-workload"));
+    }
+}
+
+#[test]
+fn the_namespace_of_an_operator_at_home_is_not_made_with_its_roles() {
+    let at_home = Rights {
+        is_workload_cluster: true,
+        ..Rights::default()
+    };
+    assert_eq!(names(&at_home.management(), "Namespace"), [""; 0]);
 }

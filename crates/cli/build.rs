@@ -1,0 +1,66 @@
+//! Tells the compiler which commit it compiles, as `FIVESPOT_COMMIT`: what the environment says,
+//! else what git says of this checkout, else `unknown`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const COMMIT: &str = "FIVESPOT_COMMIT";
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed={COMMIT}");
+    let commit = given().or_else(of_checkout);
+    let commit = commit.unwrap_or_else(|| "unknown".to_owned());
+    println!("cargo::rustc-env={COMMIT}={commit}");
+}
+
+/// What the environment says, such as that of a package that is built without a checkout.
+fn given() -> Option<String> {
+    let given = std::env::var(COMMIT).ok()?;
+    let word = given.split_whitespace().next()?;
+    Some(word.to_owned())
+}
+
+/// The commit of the checkout that this is in.
+fn of_checkout() -> Option<String> {
+    let root = git(&["rev-parse", "--show-toplevel"])?;
+    // Sources that were unpacked within somebody else's checkout have no commit there.
+    if Path::new(&root).canonicalize().ok()? != workspace()? {
+        return None;
+    }
+    watch();
+    git(&["rev-parse", "--verify", "HEAD"])
+}
+
+fn workspace() -> Option<PathBuf> {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")?;
+    Path::new(&package).join("../..").canonicalize().ok()
+}
+
+/// Has this run again when another commit is checked out.
+///
+/// A file that is not there would have it run at every build, so only those that are there are
+/// named: the log of HEAD, which grows by a line each time, or else where HEAD may lead to.
+fn watch() {
+    let paths = |names: &[&str]| -> Vec<String> {
+        let paths = names
+            .iter()
+            .filter_map(|it| git(&["rev-parse", "--git-path", it]));
+        paths.filter(|it| Path::new(it).exists()).collect()
+    };
+    let mut watched = paths(&["logs/HEAD"]);
+    if watched.is_empty() {
+        watched = paths(&["packed-refs", "refs/heads"]);
+    }
+    watched.extend(paths(&["HEAD"]));
+    for path in watched {
+        println!("cargo::rerun-if-changed={path}");
+    }
+}
+
+/// What git answers; none where there is no git, or where it does not know.
+fn git(words: &[&str]) -> Option<String> {
+    let answer = Command::new("git").args(words).output().ok()?;
+    let text = String::from_utf8(answer.stdout).ok()?;
+    answer.status.success().then(|| text.trim_end().to_owned())
+}

@@ -1,0 +1,108 @@
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Parser as _;
+
+use super::{Cli, Command, Failure, Outcome, run};
+
+/// A directory of its own, with files in it; removed at the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn with(files: &[(&str, &[u8])]) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("5spot-words-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        for (file, bytes) in files {
+            fs::write(path.join(file), bytes).unwrap();
+        }
+        Self(path)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn command(line: &str) -> Command {
+    let words = line.split_whitespace();
+    let cli = Cli::try_parse_from(["5spot"].into_iter().chain(words)).unwrap();
+    cli.command
+}
+
+fn answer(line: &str) -> Result<Outcome, Failure> {
+    run(command(line), &mut Vec::new())
+}
+
+#[test]
+fn whatever_cannot_be_answered_says_what_to_do() {
+    let place = Place::with(&[
+        ("open.yaml", b"a: ["),
+        ("bytes.yaml", b"\xff\xfe"),
+        ("empty.yaml", b""),
+        (
+            "config.yaml",
+            b"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
+        ),
+        (
+            "machine.yaml",
+            b"{apiVersion: 5spot.finos.org/v1alpha1, kind: ScheduledMachine}",
+        ),
+    ]);
+    let lines = "\
+        validate -f @/nowhere.yaml
+        validate -f @/open.yaml
+        validate -f @/bytes.yaml
+        validate -f @/empty.yaml
+        validate -f @/config.yaml -o github
+        validate -f @/machine.yaml --operation update
+        validate -f @/machine.yaml --crd @/config.yaml
+        validate -f @/machine.yaml --namespace-object @/config.yaml
+        convert -f @/nowhere.yaml
+        convert -f @/open.yaml
+        convert -f @
+        cel 1/0
+        cel 1+
+        cel self.a --data @/nowhere.yaml
+        cel self.a --data @/empty.yaml
+        cel self.a --schema @/config.yaml
+        preview -f @/config.yaml
+        preview -f @/machine.yaml
+        preview -f @/machine.yaml --from 2026-01-02 --to 2026-01-01
+        preview worker --kubeconfig @/nowhere
+        status --kubeconfig @/nowhere
+        explain worker --kubeconfig @/nowhere
+        explain worker --kubeconfig @/config.yaml
+        explain a b
+        explain rule
+        explain rule SM999
+        generate crd -o @/empty.yaml/deploy
+        generate crd --check -o @/empty.yaml
+        controller --namespaces A
+        webhook --validation-actions Nonsense";
+    for line in lines.lines() {
+        let line = line.trim().replace('@', place.0.to_str().unwrap());
+        let failure = match answer(&line) {
+            Err(failure) => failure.to_string(),
+            Ok(outcome) => panic!("{line}: {outcome:?}"),
+        };
+        let first = failure.lines().next().unwrap();
+        assert!(first.contains("; "), "{line}: {failure}");
+    }
+}
+
+#[test]
+fn a_rule_without_its_id_is_not_taken_for_a_machine() {
+    let failure = answer("explain rule --kubeconfig /nowhere")
+        .unwrap_err()
+        .to_string();
+    assert!(failure.starts_with("rule: its id is missing; name one from SM001 to SM"));
+    // A machine may be called so.
+    let failure = answer("explain rule -n default --kubeconfig /nowhere").unwrap_err();
+    assert!(
+        failure.to_string().starts_with("finding a cluster: "),
+        "{failure}"
+    );
+}
