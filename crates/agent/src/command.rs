@@ -93,7 +93,7 @@ pub(crate) struct Args {
     /// With --dry-run: a configuration to try, instead of the node's own
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     config: Option<PathBuf>,
-    /// The kubeconfig to use; otherwise the pod's service account, $KUBECONFIG, ~/.kube/config
+    /// The kubeconfig to use; otherwise $KUBECONFIG, ~/.kube/config, the pod's service account
     #[arg(long, value_name = "PATH", global = true)]
     kubeconfig: Option<PathBuf>,
     /// The form of the log on standard error
@@ -262,7 +262,7 @@ async fn work(agent: Agent) -> Result<Outcome, Failure> {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the one place that reads the clock; everything else is given the instant"
+    reason = "the one place of the agent that reads the clock; everything else is given the instant"
 )]
 fn now() -> Timestamp {
     Timestamp::now()

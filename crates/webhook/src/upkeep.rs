@@ -11,7 +11,6 @@ mod write;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use fivespot_clock::Clock;
 use futures::{Stream, StreamExt as _};
@@ -240,6 +239,3 @@ where
     let backoff = watcher::DefaultBackoff::default();
     watcher::watcher(api, config).backoff(backoff)
 }
-
-/// How long an instance waits for its first certificate before it says that it has none.
-pub const FIRST_CERTIFICATE: Duration = Duration::from_secs(30);
