@@ -11,9 +11,9 @@
 //! machines, with so many machines in flight. Then makes so many ScheduledMachines whose windows
 //! open at one instant; counts and times from the API server's audit log what the operator does
 //! about it until each serves, until each is gone again, in an idle span, when their windows open
-//! once more after it, after a restart while all serve, and when all are deleted. With many
-//! machines that takes long; `--opening-alone` ends it when all objects have been created. On the
-//! embedded server:
+//! once more after it, beside the floor of then, after a restart while all serve, and when all are
+//! deleted. With many machines that takes long; `--opening-alone` ends it when all objects have
+//! been created. On the embedded server:
 //!
 //! ```console
 //! $ 5spot dev --no-controller --audit-log audit.json --apply empty/

@@ -29,9 +29,7 @@ pub(crate) async fn play(args: &Args) -> Result<Report, Failure> {
     let description = Description::read(args)?;
     let edge = description.edge;
     let log = Log::at(&args.audit_log);
-    eprintln!("the floor: {} bare machines", args.machines);
-    let floor = crate::floor::measure(args).await?;
-    eprintln!("  {:.1} s", floor.as_secs_f64());
+    let floor = floor(args).await?;
 
     let world = World::make(args).await?;
     let news = News::follow(&world.stage);
@@ -164,13 +162,16 @@ impl Play<'_> {
         self.keep()
     }
 
-    /// Once more after having been idle, until all serve again.
+    /// Once more after having been idle, until all serve again. The server has more in store by
+    /// then than at the first edge, so the floor is measured once more as well.
     async fn another_edge(&mut self) -> Result<(), Failure> {
+        self.report.floor_again_seconds = Some(floor(self.args).await?.as_secs_f64());
         let window = window(self.args)?;
         self.world.reschedule(self.edge, window).await?;
         self.settled(window).await?;
         let opening = self.open(window).await?;
         self.report.again_seconds = Some(quantiles(&opening.late));
+        self.keep()?;
         self.news.settle("Active", self.args.machines).await?;
         self.quiet().await?;
         self.report.again = Some(self.operator.taken()?);
@@ -207,6 +208,14 @@ impl Play<'_> {
         }
         Err("the operator does not come to rest".into())
     }
+}
+
+/// What a bare client takes now.
+async fn floor(args: &Args) -> Result<SignedDuration, Failure> {
+    eprintln!("the floor: {} bare machines", args.machines);
+    let floor = crate::floor::measure(args).await?;
+    eprintln!("  {:.1} s", floor.as_secs_f64());
+    Ok(floor)
 }
 
 fn restart(log: &Log, from: u64, begun: Timestamp) -> Result<Restart, Failure> {

@@ -30,6 +30,8 @@ pub(crate) struct Report {
     pub(crate) lateness_seconds: [f64; 3],
     /// The same at another edge, after having been idle.
     pub(crate) again_seconds: Option<[f64; 3]>,
+    /// The floor just before that edge.
+    pub(crate) floor_again_seconds: Option<f64>,
     /// Of how many machines that is known.
     pub(crate) created: usize,
     /// From the edge until all serve and nothing more is asked.
@@ -84,6 +86,7 @@ impl Report {
             floor_seconds: floor.as_secs_f64(),
             lateness_seconds: [0.0; 3],
             again_seconds: None,
+            floor_again_seconds: None,
             created: 0,
             told_opening: Changes::new(),
             told_closing: Changes::new(),
@@ -183,10 +186,13 @@ impl Report {
             "",
             self.each(self.news),
         )?;
-        if let Some([half, most, all]) = self.again_seconds {
+        if let (Some([half, most, all]), Some(floor)) =
+            (self.again_seconds, self.floor_again_seconds)
+        {
             writeln!(
                 f,
-                "edge to all objects, once more  {all:.2} s (p50 {half:.2} s, p99 {most:.2} s)"
+                "edge to all objects, once more  {all:.2} s, {:.2} times the floor of then, {floor:.2} s (p50 {half:.2} s, p99 {most:.2} s)",
+                all / floor,
             )?;
         }
         let idle = self.idle.beyond_idling();

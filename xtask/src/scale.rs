@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use fivespot_install::controller::MEMORY_LIMIT_MIB;
 use serde_json::Value;
 
 use crate::kept;
@@ -58,6 +59,9 @@ $ KUBECONFIG=dev.yaml cargo run --release -p benches --bin scale -- --machines 5
 ```
 ";
 
+/// What an operator takes however few machines there are.
+const BASE_MIB: f64 = 25.0;
+
 /// The whole page.
 ///
 /// # Errors
@@ -85,6 +89,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
         );
     }
     page.push_str(&process(&results));
+    page.push_str(&limit(&results));
     let cycles: Vec<&Value> = results
         .iter()
         .filter(|of| of["openingAlone"] == false)
@@ -108,7 +113,7 @@ fn process(results: &[Value]) -> String {
     );
     for of in results {
         let made = &of["opened"];
-        let beyond = number(&made["residentKib"]) - 25.0 * 1_024.0;
+        let beyond = beyond_base(&made["residentKib"]);
         let taken = number(&made["cpuSeconds"]);
         let opening = taken - number(&of["settled"]["cpuSeconds"]);
         let each = 1_000.0 * opening / number(&of["machines"]);
@@ -121,14 +126,57 @@ fn process(results: &[Value]) -> String {
             mebibytes(&of["settled"]["residentKib"]),
             mebibytes(&made["residentKib"]),
             if beyond > 0.0 {
-                format!("25 MiB + {:.1} KiB", beyond / number(&of["machines"]))
+                format!(
+                    "{BASE_MIB} MiB + {:.1} KiB",
+                    beyond / number(&of["machines"])
+                )
             } else {
-                "less than 25 MiB in all".to_owned()
+                format!("less than {BASE_MIB} MiB in all")
             },
             mebibytes(&made["peakKib"]),
         );
     }
     page
+}
+
+/// For how many machines the limit is enough that the operator is shipped with, by the rows that
+/// take the most for each.
+fn limit(results: &[Value]) -> String {
+    let enough = [
+        ("opened", "for an opening of"),
+        ("closed", "for a whole cycle of"),
+    ]
+    .into_iter()
+    .filter_map(|(stage, what)| {
+        let of_row =
+            |of: &Value| beyond_base(&of[stage]["peakKib"]) / number(&of["machines"]);
+        let each = results.iter().map(of_row).fold(0.0, f64::max);
+        let left = (f64::from(MEMORY_LIMIT_MIB) - BASE_MIB) * 1_024.0;
+        (each > 0.0).then(|| {
+            let machines = thousands(left / each);
+            format!(
+                "{what} {machines} machines ({BASE_MIB} MiB + {each:.1} KiB for each)"
+            )
+        })
+    });
+    let enough: Vec<String> = enough.collect();
+    format!(
+        "\nThe operator is shipped with a limit of {MEMORY_LIMIT_MIB} MiB. By the row that takes the \
+         most for each machine, that is enough {}. For more of them set a higher one, \
+         `resources.limits.memory` among the values of the chart or in the Deployment: an operator \
+         that meets its limit is killed.\n",
+        enough.join(", and "),
+    )
+}
+
+/// What is taken beside what an operator takes without machines, in KiB.
+fn beyond_base(kib: &Value) -> f64 {
+    number(kib) - BASE_MIB * 1_024.0
+}
+
+/// A number of machines, rounded down to thousands, for people.
+fn thousands(machines: f64) -> String {
+    format!("{:.0},000", (machines / 1_000.0).floor())
 }
 
 /// What whole cycles come to.
@@ -138,27 +186,30 @@ fn whole(cycles: &[&Value]) -> String {
          aside; in parentheses those that merely repeat what Cluster API and the workload cluster\n\
          report. A machine that Cluster API has not taken down when its time to leave is over takes\n\
          two more: Cluster API is told to wait for no volume, and the status that the time is over.\n\
-         Requests while idle are those that are neither watches nor renewals of Leases.\n\
-         Resident memory is that when all served, when all were gone, and the most of it by then.\n\n\
-         | server | machines | time to leave | writes | while idle | another edge after it | restart | answered 429 | deletion of all | all served | all gone | at most |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+         Requests while idle are those that are neither watches nor renewals of Leases. The floor is\n\
+         measured once more before the other edge: the server has more in store by then.\n\
+         Resident memory is that when all served, when all were gone, and the most of it by then.\n\
+         What a run was broken off before is left out.\n\n\
+         | server | machines | time to leave | writes | while idle | another edge after it | floor then | restart | answered 429 | deletion of all | all served | all gone | at most |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     for of in cycles {
         let machines = number(&of["machines"]);
         let writes = number(&of["opening"]["writes"]) + number(&of["closing"]["writes"]);
         let _ = writeln!(
             text,
-            "| {} | {machines} | {} min | {:.2} ({:.2}) | {} in {} min | {:.2} s | {:.2} s | {} | {:.1} s | {} | {} | {} |",
+            "| {} | {machines} | {} min | {:.2} ({:.2}) | {} in {} min | {} | {} | {} | {} | {} | {} | {} | {} |",
             name(of),
             of["graceMinutes"],
             writes / machines,
             number(&of["news"]) / machines,
             of["idle"]["beyondIdling"],
             of["idleMinutes"],
-            number(&of["againSeconds"][2]),
-            number(&of["restart"]["seconds"]),
-            of["restart"]["requests"]["refused"],
-            number(&of["deletionSeconds"]),
+            seconds(&of["againSeconds"][2]),
+            seconds(&of["floorAgainSeconds"]),
+            seconds(&of["restart"]["seconds"]),
+            count(&of["restart"]["requests"]["refused"]),
+            seconds(&of["deletionSeconds"]),
             mebibytes(&of["open"]["residentKib"]),
             mebibytes(&of["closed"]["residentKib"]),
             mebibytes(&of["closed"]["peakKib"]),
@@ -171,6 +222,18 @@ fn whole(cycles: &[&Value]) -> String {
 fn mebibytes(kib: &Value) -> String {
     kib.as_f64()
         .map_or_else(String::new, |kib| format!("{:.1} MiB", kib / 1_024.0))
+}
+
+/// A number of seconds, for people; nothing where it was not measured.
+fn seconds(of: &Value) -> String {
+    of.as_f64()
+        .filter(|seconds| *seconds > 0.0)
+        .map_or_else(String::new, |seconds| format!("{seconds:.2} s"))
+}
+
+/// How many, for people; nothing where it was not measured.
+fn count(of: &Value) -> String {
+    of.as_u64().map_or_else(String::new, |of| of.to_string())
 }
 
 /// Every result, by server and number of machines.
@@ -186,4 +249,26 @@ fn name(of: &Value) -> &str {
 
 fn number(of: &Value) -> f64 {
     of.as_f64().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::limit;
+
+    #[test]
+    fn the_limit_is_enough_for_what_is_beside_the_base_by_the_dearest_row() {
+        let results = [
+            json!({"machines": 1000, "opened": {"peakKib": 25_600 + 2_000}, "closed": null}),
+            json!({"machines": 1000, "opened": {"peakKib": 25_600 + 5_600},
+                   "closed": {"peakKib": 25_600 + 8_800}}),
+        ];
+        let text = limit(&results);
+        let told = "limit of 256 MiB. By the row that takes the most for each machine, that is \
+                    enough for an opening of 42,000 machines (25 MiB + 5.6 KiB for each), and for \
+                    a whole cycle of 26,000 machines (25 MiB + 8.8 KiB for each). ";
+        assert!(text.contains(told), "{text}");
+        assert!(!limit(&results[..1]).contains("cycle"));
+    }
 }
