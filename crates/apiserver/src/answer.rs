@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fivespot_admission::policy::Decision;
 use serde_json::{Map, Value, json};
 
 use crate::resource::Resource;
@@ -106,6 +107,13 @@ impl Answer {
             status["code"] = code.into();
         }
         Self::new(code, Content::Plain(status))
+    }
+
+    /// The answer with what the policies that let the request pass had to say.
+    pub(crate) fn admitted(mut self, said: Decision) -> Self {
+        self.warnings.extend(said.warnings);
+        self.annotations.extend(said.audit_annotations);
+        self
     }
 }
 

@@ -70,8 +70,8 @@ pub(crate) fn count(state: &mut State, key: &Key) {
         .collect();
     let pods: Vec<&Object> = pods.into_iter().filter(|it| !is_finished(it)).collect();
     let disrupted = still_disrupted(&budget, &pods, now);
-    let expected = i64::try_from(pods.len()).unwrap_or(i64::MAX);
-    let desired = desired(&budget["spec"], expected);
+    let there = i64::try_from(pods.len()).unwrap_or(i64::MAX);
+    let (expected, desired) = demand(&budget["spec"], there);
     let healthy = pods.iter().filter(|pod| {
         is_ready(pod)
             && !meta::is_deleting(pod)
@@ -107,13 +107,16 @@ pub(crate) fn count(state: &mut State, key: &Key) {
     state.put(shelf, counted);
 }
 
-/// How many pods have to stay healthy.
-fn desired(spec: &Value, expected: i64) -> i64 {
-    if let Some(max) = share(&spec["maxUnavailable"], expected) {
-        return (expected - max).max(0);
+/// How many pods are expected, and how many of them have to stay healthy. A budget without a
+/// bound expects none, and so lets none go.
+fn demand(spec: &Value, there: i64) -> (i64, i64) {
+    if let Some(max) = share(&spec["maxUnavailable"], there) {
+        return (there, (there - max).max(0));
     }
-    // Neither is set: one pod has to stay.
-    share(&spec["minAvailable"], expected).unwrap_or(1)
+    match share(&spec["minAvailable"], there) {
+        Some(least) => (there, least),
+        None => (0, 0),
+    }
 }
 
 /// An int-or-percentage of `expected`, rounded up; `None` when absent or malformed.
@@ -138,12 +141,23 @@ fn still_disrupted(
         .unwrap_or_default();
     all.retain(|name, since| {
         let pod = pods.iter().find(|it| meta::name(it) == name);
-        let since: Option<Timestamp> = since.as_str().and_then(|it| it.parse().ok());
-        let recent =
-            since.is_some_and(|it| now.duration_since(it) < EVICTED_COUNTS_AS_GONE);
-        recent && pod.is_some_and(|it| !meta::is_deleting(it))
+        is_recent(since, now) && pod.is_some_and(|it| !meta::is_deleting(it))
     });
     all
+}
+
+/// Whether a pod that was evicted `since` then still counts as gone.
+fn is_recent(since: &Value, now: Timestamp) -> bool {
+    let since: Option<Timestamp> = since.as_str().and_then(|it| it.parse().ok());
+    since.is_some_and(|it| now.duration_since(it) < EVICTED_COUNTS_AS_GONE)
+}
+
+/// Whether a budget holds back disruptions for pods that should have gone by now. Nobody
+/// counts it anew for that; no timer holds a quiet server awake.
+fn is_stale(budget: &Value, now: Timestamp) -> bool {
+    let disrupted = budget["status"]["disruptedPods"].as_object();
+    let mut disrupted = disrupted.into_iter().flatten();
+    disrupted.any(|(_, since)| !is_recent(since, now))
 }
 
 fn condition(budget: &Value, allowed: i64, now: Timestamp) -> Value {
@@ -187,28 +201,31 @@ pub(crate) fn spend(
     rehearsal: bool,
 ) -> Result<(), Status> {
     let namespace = meta::namespace(pod);
-    let own: Vec<(Key, Object)> = budgets(state, namespace)
+    let own: Vec<Key> = budgets(state, namespace)
         .filter(|(_, it)| matches_label_selector(&it["spec"]["selector"], pod))
-        .map(|(key, it)| (key.clone(), it.clone()))
+        .map(|(key, _)| key.clone())
         .collect();
-    let (key, budget) = match own.as_slice() {
+    let key = match own.as_slice() {
         [] => return Ok(()),
         [one] => one,
         _ => {
             let why = "This pod has more than one PodDisruptionBudget, which the eviction \
                        subresource does not support.";
-            return Err(Status::new(500, Reason::InternalError, why));
+            return Err(Status::new(500, Reason::Unknown, why));
         }
+    };
+    let Some(budget) = current(state, key) else {
+        return Ok(());
     };
     let status = &budget["status"];
     let number = |key: &str| status[key].as_i64().unwrap_or_default();
     let policy = budget["spec"]["unhealthyPodEvictionPolicy"].as_str();
-    let enough = number("currentHealthy") >= number("desiredHealthy");
-    let healthy_budget = enough && number("desiredHealthy") > 0;
+    let (healthy, desired) = (number("currentHealthy"), number("desiredHealthy"));
+    let healthy_budget = healthy >= desired && desired > 0;
     if !is_ready(pod) && (policy == Some("AlwaysAllow") || healthy_budget) {
         return Ok(());
     }
-    if number("observedGeneration") < meta::generation(budget) {
+    if number("observedGeneration") < meta::generation(&budget) {
         let message = format!(
             "The disruption budget {} is still being processed by the server.",
             key.name
@@ -216,27 +233,43 @@ pub(crate) fn spend(
         return Err(refused(message, 10));
     }
     if number("disruptionsAllowed") <= 0 {
-        let message = format!(
-            "The disruption budget {} needs {} healthy pods and has {} currently",
-            key.name,
-            number("desiredHealthy"),
-            number("currentHealthy"),
-        );
-        return Err(refused(message, 0));
+        let name = &key.name;
+        let why = if healthy <= desired {
+            format!("needs {desired} healthy pods and has {healthy} currently")
+        } else {
+            "does not allow evicting pods currently".to_owned()
+        };
+        return Err(refused(format!("The disruption budget {name} {why}"), 0));
     }
     if rehearsal {
         return Ok(());
     }
+    take_one(state, &budget, pod);
+    Ok(())
+}
+
+/// A budget as it stands now.
+fn current(state: &mut State, key: &Key) -> Option<Object> {
+    let shelf = state.shelves.budgets;
+    let now = state.clock.now();
+    if state.get(shelf, key).is_some_and(|it| is_stale(it, now)) {
+        count(state, key);
+    }
+    state.get(shelf, key).cloned()
+}
+
+/// Notes in a budget that a pod of its goes.
+fn take_one(state: &mut State, budget: &Object, pod: &Value) {
+    let left = budget["status"]["disruptionsAllowed"].as_i64();
+    let left = left.unwrap_or_default() - 1;
     let mut budget = Value::clone(budget);
     let now = state.now();
-    let left = number("disruptionsAllowed") - 1;
     let status = meta::field(meta::fields(&mut budget), "status");
     status.insert("disruptionsAllowed".to_owned(), left.into());
     let disrupted = meta::field(status, "disruptedPods");
     disrupted.insert(meta::name(pod).to_owned(), now.into());
     let shelf = state.shelves.budgets;
     state.put(shelf, budget);
-    Ok(())
 }
 
 fn refused(why: String, retry_after_seconds: u32) -> Status {

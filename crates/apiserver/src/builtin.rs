@@ -104,9 +104,11 @@ fn core() -> Vec<Resource> {
             .columns(&[AGE]),
         Row::of("", "Event", "events")
             .short(&["ev"])
+            .made_by_update()
             .columns(&EVENT),
         Row::of("events.k8s.io", "Event", "events")
             .short(&["ev"])
+            .made_by_update()
             .kept_as("", "events", "v1")
             .columns(&EVENT),
     ]
@@ -135,6 +137,7 @@ fn installed() -> Vec<Resource> {
         Row::of("", "Service", "services")
             .short(&["svc"])
             .category("all")
+            .made_by_update()
             .sub(&[Subresource::Status])
             .columns(&[
                 ("Type", "string", 0),
@@ -157,10 +160,13 @@ fn installed() -> Vec<Resource> {
 fn coordination_and_policy() -> Vec<Resource> {
     vec![
         Row::of("coordination.k8s.io", "Lease", "leases")
+            .made_by_update()
+            .replaced_at_a_version()
             .columns(&[("Holder", "string", 0), AGE]),
         Row::of("policy", "PodDisruptionBudget", "poddisruptionbudgets")
             .short(&["pdb"])
             .counted()
+            .replaced_at_a_version()
             .sub(&[Subresource::Status])
             .columns(&[
                 ("Min Available", "string", 0),
@@ -177,6 +183,7 @@ fn coordination_and_policy() -> Vec<Resource> {
         .short(&["crd", "crds"])
         .category("api-extensions")
         .counted()
+        .replaced_at_a_version()
         .sub(&[Subresource::Status])
         .columns(&[("Created At", "date", 0)]),
     ]
@@ -206,7 +213,7 @@ fn rbac() -> Vec<Resource> {
             .columns(&BINDING),
     ]
     .into_iter()
-    .map(Row::done)
+    .map(|it| it.made_by_update().done())
     .collect()
 }
 
@@ -216,6 +223,7 @@ fn admission() -> Vec<Resource> {
             .cluster()
             .category("api-extensions")
             .counted()
+            .replaced_at_a_version()
     };
     let webhooks = [("Webhooks", "integer", 0), AGE];
     vec![
@@ -303,6 +311,18 @@ impl Row {
 
     fn counted(mut self) -> Self {
         self.0.generation = true;
+        self
+    }
+
+    /// `AllowCreateOnUpdate` of the kind's strategy.
+    fn made_by_update(mut self) -> Self {
+        self.0.create_on_update = true;
+        self
+    }
+
+    /// Without `AllowUnconditionalUpdate` of the kind's strategy.
+    fn replaced_at_a_version(mut self) -> Self {
+        self.0.unconditional_update = false;
         self
     }
 

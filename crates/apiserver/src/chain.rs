@@ -16,11 +16,12 @@ use crate::authorization::Authorizer;
 use crate::call::Call;
 use crate::meta;
 use crate::namespace;
-use crate::resource::GroupResource;
+use crate::resource::{GroupResource, Resource, Subresource};
 use crate::route::Target;
 use crate::state::State;
 use crate::status::{Cause, Details, Reason, Status};
 use crate::store::{Change, Key, Range};
+use crate::verb::delete;
 
 /// Makes the namespace of an object where it is missing; off unless enabled.
 const PROVISION: &str = "NamespaceAutoProvision";
@@ -186,7 +187,7 @@ impl Chain {
         old: Option<&Value>,
     ) -> Result<Decision, Status> {
         let (_, target, _) = asked;
-        if !self.on.contains(POLICY) || is_exempt(target) {
+        if !self.on.contains(POLICY) {
             return Ok(Decision::default());
         }
         let decision = self.decide(state, asked, object, old);
@@ -216,30 +217,32 @@ impl Chain {
             extra: call.user.extra.clone(),
         };
         let others = equivalents(state, target);
-        let equivalents: Vec<_> = others.iter().map(|it| names(it)).collect();
+        let equivalents = others.iter().map(|it| names(it, &target.subresource));
+        let equivalents: Vec<_> = equivalents.collect();
         let options = options(call, *operation);
-        let namespace = Key::new("", &target.namespace);
-        let (resource_names, kind_names) = names(resource);
+        // A namespace is selected by its own labels, as what is in it is.
+        let namespace = if resource.plural == "namespaces" && resource.group.is_empty() {
+            &target.name
+        } else {
+            &target.namespace
+        };
+        let namespace_object =
+            state.get(state.shelves.namespaces, &Key::new("", namespace));
+        let (resource_names, kind_names) = names(resource, &target.subresource);
         let request = Request {
             operation: *operation,
             kind: kind_names,
             resource: resource_names,
             equivalents: &equivalents,
             subresource: &target.subresource,
-            namespace: if resource.plural == "namespaces" && resource.group.is_empty() {
-                &target.name
-            } else {
-                &target.namespace
-            },
+            namespace,
             name: &target.name,
             object,
             old_object: old,
             options: Some(&options),
             user: &user,
-            dry_run: call.query.dry_run,
-            namespace_object: state
-                .get(state.shelves.namespaces, &namespace)
-                .map(|it| &**it),
+            dry_run: options.get("dryRun").is_some(),
+            namespace_object: namespace_object.map(|it| &**it),
         };
         self.decider.decide(&request, &Surroundings(state))
     }
@@ -254,11 +257,6 @@ fn replace<T>(all: &mut BTreeMap<Arc<str>, Arc<T>>, name: Arc<str>, now: Option<
             all.remove(&name);
         }
     }
-}
-
-/// Policies cannot lock their own authors out.
-fn is_exempt(target: &Target) -> bool {
-    target.resource.group == "admissionregistration.k8s.io"
 }
 
 fn refusal(target: &Target, denial: &fivespot_admission::policy::Denial) -> Status {
@@ -286,10 +284,16 @@ fn named(target: &Target) -> &str {
     }
 }
 
-fn names(
-    resource: &crate::resource::Resource,
-) -> (GroupVersionResource<'_>, GroupVersionKind<'_>) {
+/// The resource, and the kind of what is written through it or its subresource.
+fn names<'a>(
+    resource: &'a Resource,
+    subresource: &str,
+) -> (GroupVersionResource<'a>, GroupVersionKind<'a>) {
     let (group, version) = (resource.group.as_str(), resource.version.as_str());
+    let mut all = resource.subresources.iter();
+    let written = all.find(|it| it.name() == subresource);
+    let own = (group, version, resource.kind.as_str());
+    let kind = written.and_then(Subresource::kind).unwrap_or(own);
     (
         GroupVersionResource {
             group,
@@ -297,15 +301,15 @@ fn names(
             resource: &resource.plural,
         },
         GroupVersionKind {
-            group,
-            version,
-            kind: &resource.kind,
+            group: kind.0,
+            version: kind.1,
+            kind: kind.2,
         },
     )
 }
 
 /// The other served shapes of what a request is about.
-fn equivalents(state: &State, target: &Target) -> Vec<Arc<crate::resource::Resource>> {
+fn equivalents(state: &State, target: &Target) -> Vec<Arc<Resource>> {
     let own = &target.resource;
     let others = state.registry.all().filter(|it| {
         it.storage == own.storage && (it.group != own.group || it.version != own.version)
@@ -317,10 +321,10 @@ fn options(call: &Call, operation: Operation) -> Value {
     let kind = match operation {
         Operation::Create => "CreateOptions",
         Operation::Update => "UpdateOptions",
-        Operation::Delete | Operation::Connect => "DeleteOptions",
+        Operation::Delete | Operation::Connect => return delete::said_options(call),
     };
     let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
-    if operation != Operation::Delete && !call.query.field_manager.is_empty() {
+    if !call.query.field_manager.is_empty() {
         options["fieldManager"] = call.query.field_manager.as_str().into();
     }
     if call.query.dry_run {
@@ -333,7 +337,7 @@ fn options(call: &Call, operation: Operation) -> Value {
 struct Surroundings<'a>(&'a State);
 
 impl Surroundings<'_> {
-    fn resource(&self, kind: &ParamKind) -> Option<&Arc<crate::resource::Resource>> {
+    fn resource(&self, kind: &ParamKind) -> Option<&Arc<Resource>> {
         let (group, version) = kind
             .api_version
             .rsplit_once('/')

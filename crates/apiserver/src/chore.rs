@@ -7,6 +7,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use fivespot_admission::crd::Crd;
+use fivespot_admission::policy::Policy;
 use fivespot_clock::{Busy, Clock};
 use serde_json::{Value, json};
 
@@ -32,7 +34,7 @@ pub(crate) enum Chore {
     Namespace(String),
     /// Count a disruption budget's pods.
     Budget(Key),
-    /// Say that a policy has been looked at.
+    /// Say what there is to be said about the types of a policy.
     Policy(Key),
     /// Give a namespace what every one has.
     Endow(String),
@@ -111,16 +113,28 @@ pub(crate) fn work(state: &mut State) -> bool {
     true
 }
 
-/// What was written was compiled before, so that there is nothing to be said against its types.
+/// Says of a policy, once for each of its generations, what does not fit the definitions that
+/// there are then.
 fn look_at_policy(state: &mut State, key: &Key) {
     let shelf = state.shelves.policies;
     let Some(policy) = state.get(shelf, key) else {
         return;
     };
+    let generation = meta::generation(policy);
+    if policy["status"]["observedGeneration"].as_i64() >= Some(generation) {
+        return;
+    }
     let mut policy = Value::clone(policy);
-    let status = json!({
-        "observedGeneration": meta::generation(&policy), "typeChecking": {},
-    });
+    let definitions: Vec<&Crd> = state.definitions.values().map(|it| &**it).collect();
+    let warnings = Policy::type_check(&policy, &definitions, state.kube);
+    let warnings = warnings
+        .iter()
+        .map(|it| json!({"fieldRef": it.field(), "warning": it.warning}));
+    let warnings: Vec<Value> = warnings.collect();
+    let mut status = json!({"observedGeneration": generation, "typeChecking": {}});
+    if !warnings.is_empty() {
+        status["typeChecking"]["expressionWarnings"] = warnings.into();
+    }
     meta::fields(&mut policy).insert("status".to_owned(), status);
     state.put(shelf, policy);
 }

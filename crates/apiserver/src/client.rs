@@ -217,8 +217,8 @@ impl Client {
         self.write(call, body)
     }
 
-    /// Deletes the object at `path`. Returns the object while it waits for something, else
-    /// a `Status`.
+    /// Deletes the object at `path`. Returns the object while it waits for something, and a
+    /// pod also where it goes at once; else a `Status`.
     pub async fn delete(&self, path: &str, how: &Delete) -> Result<Arc<Value>, Status> {
         let mut options = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
         if how.uid.is_some() || how.version.is_some() {

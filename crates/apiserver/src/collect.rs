@@ -22,11 +22,10 @@ pub(crate) fn note(state: &mut State, change: &Arc<Change>) {
         (_, Some(after)) => {
             let waits = meta::is_deleting(after)
                 && meta::finalizers(after).any(|it| it == FOREGROUND || it == ORPHAN);
-            let lost = meta::owners(after)
+            let doubtful = meta::owners(after)
                 .iter()
-                .filter_map(|it| it["uid"].as_str())
-                .any(|uid| state.index.by_uid(uid).is_none());
-            if waits || lost {
+                .any(|owner| !is_as_named(state, after, owner));
+            if waits || doubtful {
                 state.chores.note(place(change));
             }
             if waits {
@@ -49,6 +48,21 @@ pub(crate) fn note(state: &mut State, change: &Arc<Change>) {
         }
         (None, None) => {}
     }
+}
+
+/// Whether an owner is where and what the reference to it says.
+fn is_as_named(state: &State, dependent: &Value, owner: &Value) -> bool {
+    let uid = owner["uid"].as_str().unwrap_or_default();
+    let Some((shelf, key)) = state.index.by_uid(uid) else {
+        return false;
+    };
+    let in_reach =
+        key.namespace.is_empty() || *key.namespace == *meta::namespace(dependent);
+    let (group, _) = group_and_version(owner);
+    let is_kind = state
+        .kept(*shelf)
+        .is_some_and(|it| owner["kind"] == it.kind.as_str() && group == it.storage.group);
+    in_reach && is_kind && owner["name"] == *key.name
 }
 
 /// Owners that wait for their dependents look again when one has gone or let go.
@@ -103,7 +117,10 @@ pub(crate) fn look_at(state: &mut State, shelf: Shelf, key: &Key) {
     if owners.is_empty() {
         return;
     }
-    let worths: Vec<Worth> = owners.iter().map(|it| worth(state, &object, it)).collect();
+    let worths = owners.iter().map(|it| worth(state, &object, it));
+    let Some(worths) = worths.collect::<Option<Vec<Worth>>>() else {
+        return;
+    };
     if worths.contains(&Worth::Solid) {
         if worths.iter().any(|it| *it != Worth::Solid) {
             drop_owners(state, shelf, &object, |index| {
@@ -134,23 +151,21 @@ pub(crate) fn look_at(state: &mut State, shelf: Shelf, key: &Key) {
     let _ = delete_object(state, (shelf, key), &options);
 }
 
-fn worth(state: &State, object: &Value, owner: &Value) -> Worth {
+/// `None` where nothing can be decided about an object that has such a reference: the kind is
+/// not served and cannot be looked up, or is one that lives in namespaces while the object
+/// lives in none.
+fn worth(state: &State, object: &Value, owner: &Value) -> Option<Worth> {
     let text = |key: &str| owner[key].as_str().unwrap_or_default();
-    let (group, version) = text("apiVersion")
-        .rsplit_once('/')
-        .unwrap_or(("", text("apiVersion")));
-    let Some(resource) = state.registry.of_kind(group, version, text("kind")) else {
-        // A kind that is not served cannot be looked up; its dependents are left alone.
-        return Worth::Solid;
-    };
-    let namespace = if resource.namespaced {
-        meta::namespace(object)
-    } else {
-        ""
+    let (group, version) = group_and_version(owner);
+    let resource = state.registry.of_kind(group, version, text("kind"))?;
+    let namespace = match (resource.namespaced, meta::namespace(object)) {
+        (false, _) => "",
+        (true, "") => return None,
+        (true, namespace) => namespace,
     };
     let shelf = state.store.known_shelf(&resource.storage);
     let found = shelf.and_then(|it| state.get(it, &Key::new(namespace, text("name"))));
-    match found {
+    Some(match found {
         Some(found) if meta::uid(found) == text("uid") => {
             if meta::is_deleting(found) && meta::has_finalizer(found, FOREGROUND) {
                 Worth::Waiting
@@ -159,7 +174,12 @@ fn worth(state: &State, object: &Value, owner: &Value) -> Worth {
             }
         }
         _ => Worth::Dangling,
-    }
+    })
+}
+
+fn group_and_version(owner: &Value) -> (&str, &str) {
+    let said = owner["apiVersion"].as_str().unwrap_or_default();
+    said.rsplit_once('/').unwrap_or(("", said))
 }
 
 /// Removes the owner references whose index does not pass.

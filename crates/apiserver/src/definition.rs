@@ -264,6 +264,7 @@ fn resource(spec: &Value, version: &Value, stored_as: &str) -> Resource {
             .collect(),
         stored_as: stored_as.to_owned(),
         custom: true,
+        unconditional_update: false,
         ..Resource::new(
             &group,
             &text(&version["name"]),

@@ -55,6 +55,7 @@ mod journal;
 mod kind;
 mod meta;
 mod namespace;
+mod nesting;
 pub mod openapi;
 mod options;
 pub mod patch;

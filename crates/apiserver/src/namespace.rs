@@ -78,7 +78,7 @@ pub(crate) fn admit(
             },
         ));
     };
-    if meta::is_deleting(namespace) && target.subresource.is_empty() {
+    if meta::is_deleting(namespace) {
         let why = format!(
             "unable to create new content in namespace {name} because it is being terminated"
         );

@@ -46,6 +46,10 @@ pub struct Resource {
     pub stored_as: String,
     /// Whether `metadata.generation` counts changes of the desired state.
     pub generation: bool,
+    /// Whether one may be replaced by somebody who does not say at which version it was read.
+    pub unconditional_update: bool,
+    /// Whether a replacement of one that is not there makes it.
+    pub create_on_update: bool,
     /// Whether this comes from a CustomResourceDefinition.
     pub custom: bool,
     /// What is said to everybody who uses this version, if it is deprecated.
@@ -91,6 +95,8 @@ impl Resource {
             storage: GroupResource::new(group, plural),
             stored_as: api_version(group, version),
             generation: true,
+            unconditional_update: true,
+            create_on_update: false,
             custom: false,
             deprecation: None,
         }
@@ -235,6 +241,18 @@ impl Subresource {
             Self::Binding => "binding",
             Self::Finalize => "finalize",
             Self::Token => "token",
+        }
+    }
+
+    /// Group, version and kind of what is written there; `None` where that is the object
+    /// itself.
+    pub fn kind(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        match self {
+            Self::Scale(_) => Some(("autoscaling", "v1", "Scale")),
+            Self::Eviction => Some(("policy", "v1", "Eviction")),
+            Self::Binding => Some(("", "v1", "Binding")),
+            Self::Token => Some(("authentication.k8s.io", "v1", "TokenRequest")),
+            Self::Status | Self::Finalize => None,
         }
     }
 

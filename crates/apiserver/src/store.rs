@@ -5,7 +5,9 @@
 //! bounded length. What the log still covers can be listed and watched as it was; what it
 //! no longer covers is [`TooOld`].
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::iter;
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
@@ -19,7 +21,7 @@ use crate::resource::GroupResource;
 pub(crate) type Object = Arc<Value>;
 
 /// Where an object lies on its shelf; the order is that of lists.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) namespace: Arc<str>,
     pub(crate) name: Arc<str>,
@@ -32,6 +34,27 @@ impl Key {
             namespace: namespace.into(),
             name: name.into(),
         }
+    }
+
+    fn directory(&self) -> impl Iterator<Item = u8> {
+        self.namespace.bytes().chain(iter::once(b'/'))
+    }
+}
+
+/// As etcd sorts `namespace/name`: what is in `team-a` comes before what is in `team`. The
+/// keys of one namespace lie together.
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.namespace == other.namespace {
+            return self.name.cmp(&other.name);
+        }
+        self.directory().cmp(other.directory())
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

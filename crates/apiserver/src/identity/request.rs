@@ -32,6 +32,9 @@ pub(crate) fn issue(
     let resource = token_request();
     let mut body = intake::object(call, &resource.kind)?.value;
     intake::check_kind(call, &resource, &mut body)?;
+    let asked = (call, target, Operation::Create);
+    let chain = state.chain.clone();
+    chain.mutate(state, &asked, None)?;
     let Some(account) = find(state, "serviceaccounts", &target.namespace, &target.name)
     else {
         return Err(Status::not_found(&target.resource, &target.name));
@@ -40,11 +43,7 @@ pub(crate) fn issue(
     check_uid(&body, &account, target)?;
     let spec = settled(&resource, &body["spec"])?;
     body["spec"] = spec;
-    let asked = (call, target, Operation::Create);
-    state
-        .chain
-        .clone()
-        .validate(state, &asked, Some(&body), None)?;
+    let said = chain.validate(state, &asked, Some(&body), None)?;
     let claims = claims(state, target, &account, &body["spec"])?;
     let key: TokenKey = state.token_key.clone();
     let token = key.sealed(&claims.to_value()).map_err(Status::internal)?;
@@ -57,7 +56,7 @@ pub(crate) fn issue(
     let expiry = Timestamp::from_second(claims.expiry).unwrap_or(Timestamp::MAX);
     body["status"] = json!({"token": token, "expirationTimestamp": meta::time(expiry)});
     let content = Content::Object(Arc::new(resource), Arc::new(body));
-    Ok(Answer::new(201, content))
+    Ok(Answer::new(201, content).admitted(said))
 }
 
 fn token_request() -> Resource {

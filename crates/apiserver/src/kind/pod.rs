@@ -4,6 +4,8 @@
 //! ports and policies, and the pod's own policies. The sources of volumes, probes, affinity
 //! and security contexts are taken as the schema allows them.
 
+mod change;
+
 use std::collections::BTreeSet;
 
 use fivespot_admission::{FieldError, name};
@@ -210,16 +212,8 @@ pub(super) fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let path = "spec.activeDeadlineSeconds";
         errors.push(FieldError::invalid(path, seconds.into(), why));
     }
-    if let Some(old) = old
-        && errors.is_empty()
-        && old["spec"]["nodeName"].is_string()
-        && old["spec"]["nodeName"] != spec["nodeName"]
-    {
-        let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
-             `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
-             (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
-             (allow it to be set to 1 if it was previously negative)";
-        errors.push(FieldError::forbidden("spec", detail));
+    if let Some(old) = old {
+        errors.extend(change::errors(spec, &old["spec"]));
     }
     errors
 }

@@ -78,7 +78,25 @@ fn config_key(key: &str) -> Option<&'static str> {
 }
 
 fn config_map(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    data(object, old, &["data", "binaryData"])
+    let mut errors = data(object, old, &["data", "binaryData"]);
+    let plain = entries(object, "data").map(|(_, it)| it.as_str().map_or(0, str::len));
+    let binary = entries(object, "binaryData").map(|(_, it)| decoded_size(it));
+    // Kubernetes writes the whole object as an index without a name.
+    errors.extend(size_error("[]", plain.chain(binary).sum()));
+    errors
+}
+
+/// Most bytes that the data of a config map or of a secret may have (`MaxSecretSize`).
+const MOST_DATA: usize = 1024 * 1024;
+
+fn size_error(path: &str, size: usize) -> Option<FieldError> {
+    (size > MOST_DATA).then(|| FieldError::too_long(path, MOST_DATA as u64))
+}
+
+/// How many bytes a text of base 64 stands for.
+fn decoded_size(text: &Value) -> usize {
+    let text = text.as_str().unwrap_or_default().bytes();
+    text.filter(|it| !b"=\r\n".contains(it)).count() * 3 / 4
 }
 
 fn secret(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -88,6 +106,8 @@ fn secret(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         errors.push(FieldError::invalid("type", object["type"].clone(), why));
     }
     errors.extend(data(object, old, &["data"]));
+    let sizes = entries(object, "data").map(|(_, it)| decoded_size(it));
+    errors.extend(size_error("data", sizes.sum()));
     let has = |key: &str| object["data"].get(key).is_some();
     let needed: &[&str] = match text(object, "type") {
         "kubernetes.io/tls" => &["tls.crt", "tls.key"],

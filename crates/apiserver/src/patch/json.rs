@@ -1,10 +1,12 @@
 //! JSON patches (RFC 6902).
 
+use json_patch::jsonptr::Pointer;
 use json_patch::{AddOperation, CopyOperation, Patch, PatchOperation, ReplaceOperation};
 use serde_json::Value;
 
 use super::rejected;
 use crate::intake::go_kind;
+use crate::nesting;
 use crate::status::Status;
 
 /// Operations in one patch (`maxJSONPatchOperations` in k8s.io/apiserver).
@@ -45,10 +47,27 @@ pub(super) fn apply(object: &Value, operations: &Value) -> Result<Value, Status>
                 return Err(rejected());
             }
         }
+        if is_too_deep(&patched, &operation) {
+            return Err(rejected());
+        }
         let operation = as_kubernetes_reads(&patched, operation);
         json_patch::patch_unsafe(&mut patched, &[operation]).map_err(|_| rejected())?;
     }
     Ok(patched)
+}
+
+/// Whether an operation would put a value so deep that the outcome could not be read again.
+/// Asked of each, as moves of a value into itself would otherwise deepen it without end.
+fn is_too_deep(object: &Value, operation: &PatchOperation) -> bool {
+    let found = |from: &Pointer| from.resolve(object).map_or(0, nesting::depth);
+    let (path, depth) = match operation {
+        PatchOperation::Add(it) => (&it.path, nesting::depth(&it.value)),
+        PatchOperation::Replace(it) => (&it.path, nesting::depth(&it.value)),
+        PatchOperation::Move(it) => (&it.path, found(&it.from)),
+        PatchOperation::Copy(it) => (&it.path, found(&it.from)),
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => return false,
+    };
+    path.count() + depth > nesting::MOST
 }
 
 /// Kubernetes' library replaces keys of an object that are not there, which the standard

@@ -120,7 +120,14 @@ proptest! {
 fn a_namespace_and_a_place_to_go_on_from_narrow_a_list() {
     let mut store = Store::new(100);
     let shelf = store.shelf(&GroupResource::new("", "things"));
-    for (namespace, name) in [("b", "1"), ("a", "2"), ("a", "1"), ("ab", "1")] {
+    let places = [
+        ("b", "1"),
+        ("a", "2"),
+        ("a", "1"),
+        ("ab", "1"),
+        ("a-b", "1"),
+    ];
+    for (namespace, name) in places {
         store.put(shelf, Key::new(namespace, name), json!({}));
     }
     let names = |range: Range<'_>| -> Vec<String> {
@@ -128,7 +135,8 @@ fn a_namespace_and_a_place_to_go_on_from_narrow_a_list() {
         seen.map(|(key, _)| format!("{}/{}", key.namespace, key.name))
             .collect()
     };
-    assert_eq!(names(Range::default()), ["a/1", "a/2", "ab/1", "b/1"]);
+    let all = ["a-b/1", "a/1", "a/2", "ab/1", "b/1"];
+    assert_eq!(names(Range::default()), all);
     let namespace = Some("a");
     assert_eq!(
         names(Range {

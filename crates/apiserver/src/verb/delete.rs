@@ -70,16 +70,14 @@ pub(super) fn delete(
     let shelf = state.shelf(resource);
     let key = Key::new(&target.namespace, &target.name);
     let outcome = delete_object(state, (shelf, &key), &options)?;
-    let mut answer = match outcome {
+    let answer = match outcome {
         Outcome::Waits(object) => Answer::object(resource, shown(resource, &object)),
         Outcome::Gone(object) if is_pod(resource) => {
             Answer::object(resource, shown(resource, &object))
         }
         Outcome::Gone(object) => Answer::success(200, details(resource, &object)),
     };
-    answer.warnings = said.warnings;
-    answer.annotations = said.audit_annotations;
-    Ok(answer)
+    Ok(answer.admitted(said))
 }
 
 fn details(resource: &Resource, object: &Value) -> Value {
@@ -273,14 +271,45 @@ pub(super) fn check_preconditions(
     Ok(())
 }
 
+/// The `DeleteOptions` of a request, of the body or else of the query, as policies see them.
+pub(crate) fn said_options(call: &Call) -> Value {
+    let query = &call.query;
+    // Whoever is asked about them has been sent options that can be read.
+    let mut options = body_of(call).unwrap_or_default();
+    let fields = meta::fields(&mut options);
+    if fields.is_empty() {
+        if let Some(seconds) = query.grace_period_seconds {
+            fields.insert("gracePeriodSeconds".to_owned(), seconds.into());
+        }
+        if !query.propagation_policy.is_empty() {
+            let word = query.propagation_policy.as_str();
+            fields.insert("propagationPolicy".to_owned(), word.into());
+        }
+        if let Some(orphan) = query.orphan_dependents {
+            fields.insert("orphanDependents".to_owned(), orphan.into());
+        }
+    }
+    if query.dry_run {
+        fields.insert("dryRun".to_owned(), json!(["All"]));
+    }
+    fields.retain(|_, it| !it.is_null() && *it != json!([]));
+    fields.insert("kind".to_owned(), "DeleteOptions".into());
+    fields.insert("apiVersion".to_owned(), "meta.k8s.io/v1".into());
+    options
+}
+
+/// The body of a deletion; null where there is none.
+fn body_of(call: &Call) -> Result<Value, Status> {
+    let empty = matches!(&call.body, Payload::Bytes(bytes) if bytes.is_empty());
+    if empty {
+        return Ok(Value::Null);
+    }
+    options_body(call)
+}
+
 /// Reads the `DeleteOptions` of the body, or of the query where there is no body.
 pub(super) fn options(call: &Call) -> Result<Options, Status> {
-    let empty = matches!(&call.body, Payload::Bytes(bytes) if bytes.is_empty());
-    let body = if empty {
-        Value::Null
-    } else {
-        options_body(call)?
-    };
+    let body = body_of(call)?;
     let mut options = parse_options(&body)?;
     let query = &call.query;
     options.dry_run |= query.dry_run;

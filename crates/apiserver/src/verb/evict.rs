@@ -23,15 +23,15 @@ pub(super) fn evict(
     target: &Target,
 ) -> Result<Answer, Status> {
     let body = intake::object(call, "Eviction")?.value;
-    check_name(target, &body, "Eviction")?;
-    let mut options = delete::parse_options(&body["deleteOptions"])?;
-    options.dry_run |= call.query.dry_run;
-    let pod = read::existing(state, target)?;
-    let rehearsal = options.dry_run;
     let asked = (call, target, Operation::Create);
     let chain = state.chain.clone();
     chain.mutate(state, &asked, None)?;
-    chain.validate(state, &asked, Some(&body), None)?;
+    check_name(target, &body, "Eviction")?;
+    let mut options = delete::parse_options(&body["deleteOptions"])?;
+    options.dry_run |= call.query.dry_run;
+    let rehearsal = options.dry_run;
+    let said = chain.validate(state, &asked, Some(&body), None)?;
+    let pod = read::existing(state, target)?;
     if !budget::may_ignore(&pod) {
         budget::spend(state, &pod, rehearsal)?;
     }
@@ -46,7 +46,7 @@ pub(super) fn evict(
     }
     let key = Key::new(&target.namespace, &target.name);
     delete_object(state, (state.shelves.pods, &key), &options)?;
-    Ok(Answer::success(201, Value::Null))
+    Ok(Answer::success(201, Value::Null).admitted(said))
 }
 
 /// What is posted about a pod names it once more.
@@ -78,26 +78,17 @@ pub(super) fn bind(
     target: &Target,
 ) -> Result<Answer, Status> {
     let body = intake::object(call, "Binding")?.value;
+    let asked = (call, target, Operation::Create);
+    let chain = state.chain.clone();
+    chain.mutate(state, &asked, None)?;
     check_name(target, &body, "Binding")?;
     let node = body["target"]["name"].as_str().unwrap_or_default();
-    let pod = read::existing(state, target)?;
-    let bound = pod["spec"]["nodeName"].as_str().unwrap_or_default();
     if node.is_empty() {
         return Err(Status::bad_request("target.name: Required value"));
     }
-    let name = &target.name;
-    let obstacle = if meta::is_deleting(&pod) {
-        format!("pod {name} is being deleted, cannot be assigned to a host")
-    } else if !bound.is_empty() {
-        format!("pod {name} is already assigned to node {bound:?}")
-    } else {
-        String::new()
-    };
-    if !obstacle.is_empty() {
-        let mut binding = Resource::clone(&target.resource);
-        binding.plural.push_str("/binding");
-        return Err(Status::conflict(&binding, name, &obstacle));
-    }
+    let said = chain.validate(state, &asked, Some(&body), None)?;
+    let pod = read::existing(state, target)?;
+    check_unbound(target, &pod)?;
     if !call.query.dry_run {
         let mut pod = Value::clone(&pod);
         let spec = meta::field(meta::fields(&mut pod), "spec");
@@ -114,5 +105,21 @@ pub(super) fn bind(
         let pods = state.shelves.pods;
         state.put(pods, pod);
     }
-    Ok(Answer::success(201, Value::Null))
+    Ok(Answer::success(201, Value::Null).admitted(said))
+}
+
+/// 409 for a pod that is on its way out or has a node.
+fn check_unbound(target: &Target, pod: &Value) -> Result<(), Status> {
+    let name = &target.name;
+    let bound = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+    let obstacle = if meta::is_deleting(pod) {
+        format!("pod {name} is being deleted, cannot be assigned to a host")
+    } else if !bound.is_empty() {
+        format!("pod {name} is already assigned to node {bound:?}")
+    } else {
+        return Ok(());
+    };
+    let mut binding = Resource::clone(&target.resource);
+    binding.plural.push_str("/binding");
+    Err(Status::conflict(&binding, name, &obstacle))
 }

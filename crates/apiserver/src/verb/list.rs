@@ -15,13 +15,13 @@ pub(super) fn list(
     target: &Target,
 ) -> Result<Answer, Status> {
     let filter = filter(call, target)?;
-    let page = page(state, call)?;
+    let page = page(state, call, &target.resource)?;
     let at = page.at.unwrap_or_else(|| state.store.version());
     let shelf = state.shelf(&target.resource);
     let mut items: Vec<Object> = Vec::new();
     let mut last: Option<Key> = None;
     let mut remaining = 0;
-    let limit = call.query.limit.unwrap_or(usize::MAX);
+    let limit = page.limit.unwrap_or(usize::MAX);
     if let Some(pods) = pods_of_one_node(state, target, &filter, &page) {
         items = pods;
     } else {
@@ -112,7 +112,8 @@ fn pods_of_one_node(
     page: &Page,
 ) -> Option<Vec<Object>> {
     let pods = state.shelves.pods;
-    if state.shelf(&target.resource) != pods || page.at.is_some() || page.limited {
+    if state.shelf(&target.resource) != pods || page.at.is_some() || page.limit.is_some()
+    {
         return None;
     }
     let node = filter.fields.exactly("spec.nodeName")?;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::call::Call;
 use crate::options;
+use crate::resource::{GroupResource, Resource};
 use crate::state::State;
 use crate::status::{Cause, Details, Reason, Status};
 use crate::store::Key;
@@ -17,16 +18,21 @@ pub(super) struct Page {
     /// `None` is the newest.
     pub(super) at: Option<u64>,
     pub(super) after: Option<Key>,
-    pub(super) limited: bool,
+    /// Most items in one answer; `None` for all.
+    pub(super) limit: Option<usize>,
 }
 
 /// Reads which part of which snapshot a list asks for.
 ///
 /// # Errors
 /// 400 and 422 for parameters that make no sense together, 504 for a version to come.
-pub(super) fn page(state: &State, call: &Call) -> Result<Page, Status> {
+pub(super) fn page(
+    state: &State,
+    call: &Call,
+    resource: &Resource,
+) -> Result<Page, Status> {
     let query = &call.query;
-    let limited = query.limit.is_some();
+    let limit = query.limit;
     check_match(call)?;
     if !query.go_on.is_empty() {
         if !matches!(query.version.as_str(), "" | "0") {
@@ -38,25 +44,39 @@ pub(super) fn page(state: &State, call: &Call) -> Result<Page, Status> {
         return Ok(Page {
             at,
             after: Some(after),
-            limited,
+            limit,
         });
     }
     let newest = Page {
         at: None,
         after: None,
-        limited,
+        limit,
+    };
+    // Without a word about it, a piece of a list is of the very version that is named.
+    let exact = match query.version_match.as_str() {
+        "" => limit.is_some(),
+        word => word == "Exact",
     };
     match wanted_version(&query.version)? {
-        None | Some(0) => Ok(newest),
+        Some(0) if is_cached(resource) => Ok(Page {
+            limit: None,
+            ..newest
+        }),
         Some(version) if version > state.store.version() => {
             Err(too_large(version, state.store.version()))
         }
-        Some(version) if query.version_match == "Exact" => Ok(Page {
+        Some(version) if version > 0 && exact => Ok(Page {
             at: Some(version),
             ..newest
         }),
-        Some(_) => Ok(newest),
+        None | Some(_) => Ok(newest),
     }
+}
+
+/// Whether Kubernetes answers from its watch cache where any version will do. It gives lists
+/// in one piece then (`computeListLimit` in k8s.io/apiserver), and has none of events.
+fn is_cached(resource: &Resource) -> bool {
+    resource.storage != GroupResource::new("", "events")
 }
 
 fn check_match(call: &Call) -> Result<(), Status> {

@@ -135,8 +135,8 @@ fn server_side_apply(
     }
 }
 
-/// An apply to what is not there is a creation, which is a right of its own.
-fn may_create(state: &State, call: &Call) -> Result<(), Status> {
+/// A write to what is not there is a creation, which is a right of its own.
+pub(super) fn may_create(state: &State, call: &Call) -> Result<(), Status> {
     let create = Action {
         verb: "create".to_owned(),
         ..Action::of(call)

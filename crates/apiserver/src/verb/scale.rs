@@ -42,8 +42,6 @@ pub(super) fn perform(
     let mut object = Value::clone(&old);
     meta::copy(&wanted, &mut object, "resourceVersion");
     put(&mut object, &paths.spec_replicas_path, replicas);
-    let mut main = target.clone();
-    main.subresource.clear();
     let manager = call.manager();
     let writer = Writer {
         manager: &manager,
@@ -53,11 +51,19 @@ pub(super) fn perform(
     apply::scaled(&target.resource, &old, &mut object, &writer);
     let mut draft = Draft::new(object, Some(old));
     draft.managed = true;
-    let mut answer = update::finish(state, call, &main, draft)?;
+    let mut answer = update::finish(state, call, target, draft)?;
     if let Content::Object(_, object) = &answer.content {
         answer.content = Content::Plain(scale(&Arc::clone(object), paths));
     }
     Ok(answer)
+}
+
+/// The Scale of an object, if `target` is about that and not about the object itself.
+pub(super) fn of(target: &Target, object: &Value) -> Option<Value> {
+    if target.subresource != "scale" {
+        return None;
+    }
+    paths(&target.resource).map(|paths| scale(object, paths))
 }
 
 fn paths(resource: &Resource) -> Option<&Scale> {

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::Value;
 
 use super::write::{Draft, invalid};
-use super::{create, read};
+use super::{create, patch, read};
 use crate::answer::Answer;
 use crate::apply::{self, Writer};
 use crate::call::Call;
@@ -31,16 +31,23 @@ pub(super) fn update(
     let refuse = |why: String| intake::unhandled(resource, &why);
     let warnings = intake::judge(call.query.field_validation, found, refuse)?;
     check_place(target, &mut object)?;
-    let old = shown(resource, &read::existing(state, target)?);
-    if resource.custom && meta::version(&object).is_empty() {
-        return Err(version_is_missing(resource, &target.name));
-    }
-    let mut draft = Draft::new(object, Some(old));
+    let old = match read::existing(state, target) {
+        Ok(old) => Some(shown(resource, &old)),
+        Err(_) if resource.create_on_update && target.subresource.is_empty() => None,
+        Err(missing) => return Err(missing),
+    };
+    let mut draft = Draft::new(object, old);
     draft.warnings = warnings;
-    finish(state, call, target, draft)
+    if draft.old.is_some() {
+        return finish(state, call, target, draft);
+    }
+    check_uid(resource, &draft.object, "")?;
+    version(&draft.object)?;
+    patch::may_create(state, call)?;
+    create::finish(state, call, target, draft)
 }
 
-/// 422: custom objects are replaced at a version. Kubernetes names the resource here, not the
+/// 422 of a kind that is replaced at a version. Kubernetes names the resource here, not the
 /// kind.
 fn version_is_missing(resource: &Resource, name: &str) -> Status {
     let error = FieldError::invalid(
@@ -75,7 +82,7 @@ pub(super) fn finish(
         let errors = vec![error; if resource.custom { 1 } else { 2 }];
         return Err(invalid(resource, &target.name, &errors));
     }
-    check_preconditions(resource, &draft.object, &old)?;
+    check_preconditions(resource, &draft, &old)?;
     kind::default(resource, &mut draft.object);
     prepare(target, &mut draft.object, &old);
     meta::drop_empty(&mut draft.object);
@@ -118,32 +125,53 @@ fn check_place(target: &Target, object: &mut Value) -> Result<(), Status> {
     create::place(target, object)
 }
 
-/// A version and a uid in the object are conditions of the write.
+/// A version and a uid in the object are conditions of the write; those who write some of its
+/// fields alone need not name a version.
 fn check_preconditions(
     resource: &Resource,
-    object: &Value,
+    draft: &Draft,
     old: &Object,
 ) -> Result<(), Status> {
     let name = meta::name(old);
-    let (uid, had) = (meta::uid(object), meta::uid(old));
-    if !uid.is_empty() && uid != had {
-        let key = storage_key(resource, old);
-        let why = format!(
-            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, \
-             AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in \
-             object meta: {had}"
-        );
-        return Err(Status::conflict(resource, name, &why));
+    check_uid(resource, &draft.object, meta::uid(old))?;
+    match version(&draft.object)? {
+        0 if resource.unconditional_update || draft.managed => Ok(()),
+        0 => Err(version_is_missing(resource, name)),
+        version if version.to_string() != meta::version(old) => {
+            Err(Status::modified(resource, name))
+        }
+        _ => Ok(()),
     }
+}
+
+/// 409 for an object that says another uid than there is.
+fn check_uid(resource: &Resource, object: &Value, had: &str) -> Result<(), Status> {
+    let uid = meta::uid(object);
+    if uid.is_empty() || uid == had {
+        return Ok(());
+    }
+    let key = storage_key(resource, object);
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, \
+         AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object \
+         meta: {had}"
+    );
+    Err(Status::conflict(resource, meta::name(object), &why))
+}
+
+/// The version that an object says it is at; 0 for none.
+///
+/// # Errors
+/// 500, as Kubernetes answers, for one that is no number.
+fn version(object: &Value) -> Result<u64, Status> {
     let version = meta::version(object);
-    if !version.is_empty() && version.parse::<u64>().is_err() {
+    if version.is_empty() {
+        return Ok(0);
+    }
+    version.parse().map_err(|_| {
         let message = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
-        return Err(Status::new(500, Reason::Unknown, message));
-    }
-    if !version.is_empty() && version != "0" && version != meta::version(old) {
-        return Err(Status::modified(resource, name));
-    }
-    Ok(())
+        Status::new(500, Reason::Unknown, message)
+    })
 }
 
 /// Where Kubernetes keeps an object in etcd; its refusals name the place.

@@ -8,6 +8,7 @@ use fivespot_admission::object_meta::{self, NameRule, Scope};
 use fivespot_admission::policy::Operation;
 use serde_json::Value;
 
+use super::scale;
 use crate::alias;
 use crate::answer::{Answer, Content};
 use crate::authorization;
@@ -15,6 +16,7 @@ use crate::call::Call;
 use crate::intake;
 use crate::kind;
 use crate::meta;
+use crate::nesting;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
 use crate::state::{self, State};
@@ -77,6 +79,7 @@ impl Draft {
         target: &Target,
     ) -> Result<(), Status> {
         let resource = &target.resource;
+        self.check_depth(resource)?;
         self.check_kind(resource)?;
         let errors;
         if let Some(definition) = intake::definition(state, resource)
@@ -115,6 +118,22 @@ impl Draft {
         };
         refused.warnings.clone_from(&self.warnings);
         Err(refused)
+    }
+
+    /// 422 for an object that could not be read again from where it is kept. What is noted of
+    /// the fields' managers is nested deeper than the fields are.
+    fn check_depth(&self, resource: &Resource) -> Result<(), Status> {
+        if nesting::depth(&self.object) <= nesting::MOST {
+            return Ok(());
+        }
+        let message =
+            format!("objects and lists are nested deeper than {}", nesting::MOST);
+        let cause = Cause::new("FieldValueInvalid", "", message);
+        Err(Status::invalid(
+            resource,
+            meta::name(&self.object),
+            vec![cause],
+        ))
     }
 
     /// 422 for a custom object of another kind than the path's, said of that kind.
@@ -164,7 +183,7 @@ impl Draft {
         chain.mutate(state, &asked, Some((&mut self.object, self.old.as_deref())))
     }
 
-    /// Asks the validating plugins.
+    /// Asks the validating plugins; about a Scale where that is what was written.
     ///
     /// # Errors
     /// The refusal of the first that refuses.
@@ -175,12 +194,11 @@ impl Draft {
         target: &Target,
     ) -> Result<(), Status> {
         let asked = (call, target, self.operation());
-        let said = state.chain.validate(
-            state,
-            &asked,
-            Some(&self.object),
-            self.old.as_deref(),
-        )?;
+        let written = scale::of(target, &self.object);
+        let before = self.old.as_deref().and_then(|it| scale::of(target, it));
+        let object = written.as_ref().unwrap_or(&self.object);
+        let old = before.as_ref().or(self.old.as_deref());
+        let said = state.chain.validate(state, &asked, Some(object), old)?;
         self.warnings.extend(said.warnings);
         self.annotations.extend(said.audit_annotations);
         Ok(())

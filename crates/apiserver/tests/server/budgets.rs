@@ -1,9 +1,10 @@
 //! Pods stop gracefully, and disruption budgets are kept.
 
-use fivespot_apiserver::{Delete, Selector, Server};
+use fivespot_apiserver::{Delete, Reason, Selector, Server};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::fixture::{PODS, pod, running, server};
+use crate::fixture::{PODS, ask, pod, running, server};
 
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
@@ -173,4 +174,62 @@ async fn pods_are_listed_by_their_node() {
         .map(|it| &it["metadata"]["name"])
         .collect();
     assert_eq!(names, ["a", "c"]);
+}
+
+/// A server with two running pods that a budget keeps one of.
+async fn two_pods() -> Server {
+    let server = server();
+    let client = server.client();
+    client
+        .create(BUDGETS, budget(&json!({"minAvailable": 1})))
+        .await
+        .unwrap();
+    for name in ["a", "b"] {
+        running(&client, pod(name, "n1", "web")).await;
+    }
+    server.clock().quiet().await;
+    server
+}
+
+#[tokio::test]
+async fn a_pod_that_was_not_evicted_after_all_counts_again_two_minutes_later() {
+    let server = two_pods().await;
+    let client = server.client();
+    let stale = json!({"metadata": {"name": "a"},
+        "deleteOptions": {"preconditions": {"uid": "of-an-earlier-a"}}});
+    let eviction = format!("{PODS}/a/eviction");
+    assert_eq!(ask(&server, "POST", &eviction, stale).await.0, 409);
+    server.clock().quiet().await;
+    assert_eq!(client.evict("default", "b").await.unwrap_err().code, 429);
+    let later = server.clock().now() + SignedDuration::from_mins(2);
+    server.clock().advance_to(later).await;
+    client.evict("default", "b").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_budget_without_a_bound_lets_nothing_go() {
+    let server = server();
+    let client = server.client();
+    client.create(BUDGETS, budget(&json!({}))).await.unwrap();
+    running(&client, pod("a", "n1", "web")).await;
+    let seen = status(&server).await;
+    assert_eq!(seen["expectedPods"], 0);
+    assert_eq!(seen["desiredHealthy"], 0);
+    assert_eq!(seen["disruptionsAllowed"], 0);
+    let refused = client.evict("default", "a").await.unwrap_err();
+    assert_eq!(
+        refused.details.unwrap().causes[0].message,
+        "The disruption budget web does not allow evicting pods currently"
+    );
+}
+
+#[tokio::test]
+async fn a_pod_of_two_budgets_is_not_evicted() {
+    let server = two_pods().await;
+    let client = server.client();
+    let mut second = budget(&json!({"minAvailable": 1}));
+    second["metadata"]["name"] = "second".into();
+    client.create(BUDGETS, second).await.unwrap();
+    let refused = client.evict("default", "a").await.unwrap_err();
+    assert_eq!((refused.code, refused.reason), (500, Reason::Unknown));
 }

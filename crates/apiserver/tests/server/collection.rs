@@ -151,3 +151,47 @@ async fn a_namesake_is_not_the_owner() {
         .unwrap();
     assert_eq!(names(&server).await, ["child", "grandchild"]);
 }
+
+#[tokio::test]
+async fn an_owner_in_another_namespace_is_none() {
+    let server = server();
+    let client = server.client();
+    let other = json!({"metadata": {"name": "other"}});
+    client.create("/api/v1/namespaces", other).await.unwrap();
+    let owner = client.create(MAPS, map("owner")).await.unwrap();
+    let others = "/api/v1/namespaces/other/configmaps";
+    let stray = owned("stray", &owner, false);
+    client.create(others, stray).await.unwrap();
+    server.clock().quiet().await;
+    let gone = client.get(&format!("{others}/stray")).await.unwrap_err();
+    assert_eq!(gone.code, 404);
+    assert_eq!(names(&server).await, ["owner"]);
+}
+
+#[tokio::test]
+async fn an_owner_of_another_name_or_kind_is_none() {
+    let server = server();
+    let client = server.client();
+    let owner = client.create(MAPS, map("owner")).await.unwrap();
+    for (field, word) in [("name", "namesake"), ("kind", "Secret")] {
+        let mut stray = owned("stray", &owner, false);
+        stray["metadata"]["ownerReferences"][0][field] = word.into();
+        client.create(MAPS, stray).await.unwrap();
+        assert_eq!(names(&server).await, ["owner"], "{field}");
+    }
+}
+
+#[tokio::test]
+async fn what_lives_in_no_namespace_is_not_collected_for_an_owner_that_lives_in_one() {
+    let server = server();
+    let client = server.client();
+    let owner = client.create(MAPS, map("owner")).await.unwrap();
+    let mut node = json!({"metadata": {"name": "n1"}});
+    node["metadata"]["ownerReferences"] = json!([reference(&owner, false)]);
+    client.create("/api/v1/nodes", node).await.unwrap();
+    server.clock().quiet().await;
+    client.get("/api/v1/nodes/n1").await.unwrap();
+    delete(&client, "owner", "Background").await;
+    server.clock().quiet().await;
+    client.get("/api/v1/nodes/n1").await.unwrap();
+}

@@ -203,3 +203,46 @@ fn credentials_are_kept_for_their_owner_alone() {
         "{told}"
     );
 }
+
+#[tokio::test]
+async fn the_deepest_object_that_is_taken_can_be_read_again() {
+    let place = Place::new();
+    let first = place.server();
+    let client = first.client();
+    let mut loose = definition();
+    let schema = &mut loose["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["spec"] =
+        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    client.create(DEFINITIONS, loose).await.unwrap();
+    first.clock().quiet().await;
+    let nested = |levels| (0..levels).fold(json!({}), |inner, _| json!({"a": inner}));
+    let mut levels = 150;
+    let made = loop {
+        let mut deep = thing("deep");
+        deep["spec"] = nested(levels);
+        match client.create(THINGS, deep).await {
+            Ok(made) => break made,
+            Err(refused) => assert_eq!(refused.code, 422),
+        }
+        levels -= 1;
+    };
+    assert!(levels > 100, "{levels} levels");
+    let path = format!("{THINGS}/deep");
+    let merge = Patch::Merge(json!({"spec": nested(levels + 1)}));
+    assert_eq!(client.patch(&path, merge).await.unwrap_err().code, 422);
+    let apply = Patch::Apply {
+        body: json!({"apiVersion": "example.com/v1", "kind": "Thing",
+            "spec": nested(levels + 1)}),
+        manager: "m".to_owned(),
+        force: true,
+    };
+    assert_eq!(client.patch(&path, apply).await.unwrap_err().code, 422);
+    let inside = format!("/spec{}", "/a".repeat(levels));
+    let add = json!([{"op": "add", "path": inside, "value": {"a": {"a": {}}}}]);
+    let refused = client.patch(&path, Patch::Json(add)).await.unwrap_err();
+    assert_eq!(refused.code, 422);
+    end(first, client).await;
+
+    let second = place.server();
+    assert_eq!(second.client().get(&path).await.unwrap(), made);
+}

@@ -3,7 +3,7 @@
 use fivespot_apiserver::{Delete, Options, Patch, Selector, Server};
 use serde_json::json;
 
-use crate::fixture::{client, map, options, server};
+use crate::fixture::{ask, client, map, options, pod, server};
 
 const BLUE: &str = "/api/v1/namespaces/blue/configmaps";
 
@@ -135,4 +135,31 @@ async fn the_default_namespace_cannot_be_deleted() {
         refused.message,
         "namespaces \"default\" is forbidden: this namespace may not be deleted"
     );
+}
+
+#[tokio::test]
+async fn in_an_ending_namespace_no_pod_is_evicted_and_no_token_is_issued() {
+    let server = server();
+    let client = server.client();
+    let blue = json!({"metadata": {"name": "blue"}});
+    client.create("/api/v1/namespaces", blue).await.unwrap();
+    let mut held = pod("a", "", "web");
+    held["metadata"]["finalizers"] = json!(["example.com/keep"]);
+    let pods = "/api/v1/namespaces/blue/pods";
+    client.create(pods, held).await.unwrap();
+    client
+        .delete("/api/v1/namespaces/blue", &Delete::default())
+        .await
+        .unwrap();
+    let refused = client.evict("blue", "a").await.unwrap_err();
+    assert_eq!(refused.code, 403);
+    let why =
+        "unable to create new content in namespace blue because it is being terminated";
+    assert_eq!(refused.message, format!("pods \"a\" is forbidden: {why}"));
+    let cause = &refused.details.unwrap().causes[0];
+    assert_eq!(cause.reason, "NamespaceTerminating");
+    let path = "/api/v1/namespaces/blue/serviceaccounts/default/token";
+    let (code, told) = ask(&server, "POST", path, json!({"spec": {}})).await;
+    let expected = format!("serviceaccounts \"default\" is forbidden: {why}");
+    assert_eq!((code, told["message"].as_str()), (403, Some(&*expected)));
 }

@@ -3,7 +3,7 @@
 use fivespot_apiserver::{Delete, Patch, Reason, Selector};
 use serde_json::{Value, json};
 
-use crate::fixture::{MAPS, at, client, map};
+use crate::fixture::{MAPS, PODS, ask, at, client, map, pod, server};
 
 #[tokio::test]
 async fn a_created_object_gets_what_only_the_server_can_give() {
@@ -274,4 +274,48 @@ async fn a_collection_is_deleted_as_far_as_it_is_selected() {
         .map(|it| &it["metadata"]["name"])
         .collect();
     assert_eq!(names, ["b"]);
+}
+
+#[tokio::test]
+async fn the_data_of_maps_and_secrets_ends_at_a_mebibyte() {
+    let server = server();
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let sized = |kind: &str, size: usize| {
+        let texts = if kind == "Secret" {
+            "stringData"
+        } else {
+            "data"
+        };
+        json!({"kind": kind, "apiVersion": "v1", "metadata": {"name": "x"},
+            texts: {"a": "x".repeat(size)}})
+    };
+    for (path, kind, field) in [(MAPS, "ConfigMap", "[]"), (secrets, "Secret", "data")] {
+        let (code, told) = ask(&server, "POST", path, sized(kind, (1 << 20) + 1)).await;
+        let expected = format!(
+            "{kind} \"x\" is invalid: {field}: Too long: may not be more than 1048576 bytes"
+        );
+        assert_eq!((code, told["message"].as_str()), (422, Some(&*expected)));
+        assert_eq!(
+            ask(&server, "POST", path, sized(kind, 1 << 20)).await.0,
+            201
+        );
+    }
+}
+
+#[tokio::test]
+async fn little_of_a_pods_spec_can_be_changed() {
+    let client = client();
+    client.create(PODS, pod("a", "n1", "web")).await.unwrap();
+    let path = format!("{PODS}/a");
+    let image = json!({"spec": {"containers": [{"name": "c", "image": "other"}]}});
+    client.patch(&path, Patch::Strategic(image)).await.unwrap();
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    let labelled = client.patch(&path, Patch::Merge(label)).await.unwrap();
+    client.update(&path, Value::clone(&labelled)).await.unwrap();
+    let policy = Patch::Merge(json!({"spec": {"restartPolicy": "Never"}}));
+    let refused = client.patch(&path, policy).await.unwrap_err();
+    assert_eq!(refused.code, 422);
+    let start = "Pod \"a\" is invalid: spec: Forbidden: pod updates may not change fields \
+                 other than `spec.containers[*].image`,";
+    assert!(refused.message.starts_with(start), "{}", refused.message);
 }

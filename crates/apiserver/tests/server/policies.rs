@@ -236,3 +236,32 @@ async fn a_policy_asks_the_roles_what_the_user_may_do() {
                ClusterRoleBinding \"writer\" of ClusterRole \"writer\" to User \"jane\"'";
     assert!(admits(why, jane()).await);
 }
+
+#[tokio::test]
+async fn a_policy_is_told_what_does_not_fit_the_definitions_that_it_matches() {
+    let server = server();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    server.clock().quiet().await;
+    let mut misfit = policy("object.spec.shape == 'round'");
+    let rules = &mut misfit["spec"]["matchConstraints"]["resourceRules"][0];
+    rules["apiGroups"] = json!(["example.com"]);
+    rules["resources"] = json!(["things"]);
+    client.create(POLICIES, misfit).await.unwrap();
+    server.clock().quiet().await;
+    let path = format!("{POLICIES}/blue-only");
+    let stored = client.get(&path).await.unwrap();
+    let warnings = &stored["status"]["typeChecking"]["expressionWarnings"];
+    assert_eq!(warnings[0]["fieldRef"], "spec.validations[0].expression");
+    let warning = warnings[0]["warning"].as_str().unwrap();
+    let start =
+        "example.com/v1, Kind=Thing: ERROR: <input>:1:12: undefined field 'shape'";
+    assert!(warning.starts_with(start), "{warning}");
+    let fit = json!([{"op": "replace", "path": "/spec/validations/0/expression",
+        "value": "object.spec.size > 1"}]);
+    client.patch(&path, Patch::Json(fit)).await.unwrap();
+    server.clock().quiet().await;
+    let stored = client.get(&path).await.unwrap();
+    let expected = json!({"observedGeneration": 2, "typeChecking": {}});
+    assert_eq!(stored["status"], expected);
+}

@@ -144,3 +144,26 @@ async fn one_object_is_read_even_where_a_watch_is_asked_for() {
     let (code, object) = ask(&server, "GET", &path, Value::Null).await;
     assert_eq!((code, &object["data"]), (200, &json!({"a": "1"})));
 }
+
+#[tokio::test]
+async fn a_patch_that_nests_an_object_ever_deeper_is_refused() {
+    let server = server();
+    ask(&server, "POST", MAPS, map("x")).await;
+    let deep = (0..60).fold(json!({}), |inner, _| json!({"a": inner}));
+    let inside = format!("/m{}", "/a".repeat(60));
+    let deepen = json!([
+        {"op": "add", "path": "/m", "value": deep},
+        {"op": "move", "from": "/n", "path": inside},
+        {"op": "move", "from": "/m", "path": "/n"},
+    ]);
+    let mut operations = vec![json!({"op": "add", "path": "/n", "value": {}})];
+    for _ in 0..1_000 {
+        operations.extend(deepen.as_array().unwrap().clone());
+    }
+    let patch = Value::from(operations).to_string();
+    let sent = ("application/json-patch+json", patch.as_str());
+    assert_eq!(
+        told(&server, "PATCH", &at("x"), sent).await,
+        "the server rejected our request due to an error in our request"
+    );
+}

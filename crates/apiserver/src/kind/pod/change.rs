@@ -1,0 +1,163 @@
+//! What may still be changed of a pod (`ValidatePodUpdate` in pkg/apis/core/validation).
+
+use fivespot_admission::FieldError;
+use serde_json::Value;
+
+use crate::kind::items;
+use crate::meta;
+
+/// The rules that the new spec of a pod breaks, seen from the one before.
+pub(super) fn errors(spec: &Value, old: &Value) -> Vec<FieldError> {
+    for list in ["containers", "initContainers"] {
+        if items(spec, list).count() != items(old, list).count() {
+            let why = "pod updates may not add or remove containers";
+            return vec![FieldError::forbidden(format!("spec.{list}"), why)];
+        }
+    }
+    let mut errors: Vec<_> = deadline_error(spec, old).into_iter().collect();
+    if !keeps_tolerations(spec, old) {
+        let why = "existing toleration can not be modified except its tolerationSeconds";
+        errors.push(FieldError::forbidden("spec.tolerations", why));
+    }
+    for (index, gate) in items(spec, "schedulingGates") {
+        if !items(old, "schedulingGates").any(|(_, it)| it["name"] == gate["name"]) {
+            let name = gate["name"].as_str().unwrap_or_default();
+            let path = format!("spec.schedulingGates[{index}].name");
+            let why = format!(
+                "only deletion is allowed, but found new scheduling gate '{name}'"
+            );
+            errors.push(FieldError::forbidden(path, why));
+        }
+    }
+    if settled(spec, old) != *old {
+        let why = "pod updates may not change fields other than `spec.containers[*].image`,\
+             `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
+             (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
+             (allow it to be set to 1 if it was previously negative)";
+        errors.push(FieldError::forbidden("spec", why));
+    }
+    errors
+}
+
+/// The deadline may be set, and be shortened.
+fn deadline_error(spec: &Value, old: &Value) -> Option<FieldError> {
+    const FIELD: &str = "activeDeadlineSeconds";
+    let had = old[FIELD].as_i64()?;
+    let why = match spec[FIELD].as_i64() {
+        Some(seconds) if seconds <= had => return None,
+        Some(_) => "must be less than or equal to previous value",
+        None => "must not update from a positive integer to nil value",
+    };
+    Some(FieldError::invalid(
+        format!("spec.{FIELD}"),
+        spec[FIELD].clone(),
+        why,
+    ))
+}
+
+/// Whether every toleration is still there, but for how long it holds.
+fn keeps_tolerations(spec: &Value, old: &Value) -> bool {
+    let lasting = |it: &Value| {
+        let mut toleration = it.clone();
+        meta::fields(&mut toleration).shift_remove("tolerationSeconds");
+        toleration
+    };
+    let all: Vec<Value> = items(spec, "tolerations")
+        .map(|(_, it)| lasting(it))
+        .collect();
+    items(old, "tolerations").all(|(_, it)| all.contains(&lasting(it)))
+}
+
+/// The new spec with everything as it was that may be changed.
+fn settled(spec: &Value, old: &Value) -> Value {
+    let mut settled = spec.clone();
+    let mut free = vec!["activeDeadlineSeconds", "tolerations", "schedulingGates"];
+    let grace = "terminationGracePeriodSeconds";
+    if old[grace].as_i64().is_some_and(|it| it < 0) && spec[grace] == 1 {
+        free.push(grace);
+    }
+    // What further rules Kubernetes has for pods that wait to be scheduled is not checked.
+    if items(old, "schedulingGates").next().is_some() {
+        free.extend(["nodeSelector", "affinity"]);
+    }
+    for field in free {
+        meta::copy_field(old, &mut settled, field);
+    }
+    for list in ["containers", "initContainers"] {
+        let containers = settled.get_mut(list).and_then(Value::as_array_mut);
+        for (container, (_, had)) in
+            containers.into_iter().flatten().zip(items(old, list))
+        {
+            meta::copy_field(had, container, "image");
+        }
+    }
+    settled
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec() -> Value {
+        json!({
+            "containers": [{"name": "c", "image": "i:1"}],
+            "restartPolicy": "Always",
+            "tolerations": [{"key": "k", "tolerationSeconds": 5}],
+        })
+    }
+
+    /// The fields that are named where these are set in a pod's spec.
+    fn refused(changes: &Value) -> Vec<String> {
+        let mut next = spec();
+        json_patch::merge(&mut next, changes);
+        errors(&next, &spec())
+            .into_iter()
+            .map(|it| it.path)
+            .collect()
+    }
+
+    #[test]
+    fn images_deadline_and_further_tolerations_may_be_changed() {
+        let free = json!({
+            "containers": [{"name": "c", "image": "i:2"}],
+            "activeDeadlineSeconds": 60,
+            "tolerations": [{"key": "k", "tolerationSeconds": 9}, {"key": "l"}],
+        });
+        assert_eq!(refused(&free), Vec::<String>::new());
+    }
+
+    #[test]
+    fn whatever_else_is_changed_is_refused() {
+        let rows = [
+            (json!({"nodeName": "n"}), "spec"),
+            (json!({"restartPolicy": "Never"}), "spec"),
+            (json!({"terminationGracePeriodSeconds": 1}), "spec"),
+            (
+                json!({"containers": [{"name": "d", "image": "i:1"}]}),
+                "spec",
+            ),
+            (json!({"containers": []}), "spec.containers"),
+            (json!({"tolerations": [{"key": "l"}]}), "spec.tolerations"),
+            (
+                json!({"schedulingGates": [{"name": "g"}]}),
+                "spec.schedulingGates[0].name",
+            ),
+        ];
+        for (changes, path) in rows {
+            assert_eq!(refused(&changes), [path], "{changes}");
+        }
+    }
+
+    #[test]
+    fn a_deadline_only_comes_closer() {
+        let at = |seconds: Value| json!({"activeDeadlineSeconds": seconds});
+        let path =
+            |next: Value| deadline_error(&at(next), &at(60.into())).map(|it| it.path);
+        assert_eq!(path(30.into()), None);
+        let expected = Some("spec.activeDeadlineSeconds".to_owned());
+        assert_eq!(path(90.into()), expected);
+        assert_eq!(path(Value::Null), expected);
+    }
+}

@@ -1,0 +1,81 @@
+//! Which version lists are of, in which pieces and in which order.
+
+use serde_json::{Value, json};
+
+use crate::fixture::{MAPS, ask, map, server};
+
+fn names(list: &Value) -> Vec<String> {
+    let items = list["items"].as_array().unwrap().iter();
+    items
+        .map(|it| it["metadata"]["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_piece_of_a_list_is_of_the_very_version_that_is_named() {
+    let server = server();
+    let client = server.client();
+    let mut versions = Vec::new();
+    for name in ["a", "b", "c"] {
+        let made = client.create(MAPS, map(name)).await.unwrap();
+        versions.push(made["metadata"]["resourceVersion"].clone());
+    }
+    let at = versions[1].as_str().unwrap();
+    let path = format!("{MAPS}?limit=2&resourceVersion={at}");
+    let (_, list) = ask(&server, "GET", &path, Value::Null).await;
+    assert_eq!(names(&list), ["a", "b"]);
+    assert_eq!(list["metadata"], json!({"resourceVersion": at}));
+    let whole = format!("{MAPS}?resourceVersion={at}");
+    let (_, list) = ask(&server, "GET", &whole, Value::Null).await;
+    assert_eq!(names(&list), ["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn where_any_version_will_do_a_list_comes_in_one_piece() {
+    let server = server();
+    let client = server.client();
+    let events = "/api/v1/namespaces/default/events";
+    for name in ["a", "b", "c"] {
+        client.create(MAPS, map(name)).await.unwrap();
+        let event = json!({"metadata": {"name": name},
+            "involvedObject": {"kind": "ConfigMap", "name": name, "namespace": "default"}});
+        client.create(events, event).await.unwrap();
+    }
+    let query = "limit=2&resourceVersion=0";
+    let (_, list) = ask(&server, "GET", &format!("{MAPS}?{query}"), Value::Null).await;
+    assert_eq!(names(&list), ["a", "b", "c"]);
+    assert_eq!(list["metadata"].get("continue"), None);
+    let (_, list) = ask(&server, "GET", &format!("{events}?{query}"), Value::Null).await;
+    assert_eq!(
+        names(&list),
+        ["a", "b"],
+        "events are never answered from a cache"
+    );
+}
+
+#[tokio::test]
+async fn what_is_in_team_a_comes_before_what_is_in_team() {
+    let server = server();
+    let client = server.client();
+    for namespace in ["team", "team-a"] {
+        let made = json!({"metadata": {"name": namespace}});
+        client.create("/api/v1/namespaces", made).await.unwrap();
+        let maps = format!("/api/v1/namespaces/{namespace}/configmaps");
+        for name in ["x", "y"] {
+            let named = map(&format!("{namespace}-{name}"));
+            client.create(&maps, named).await.unwrap();
+        }
+    }
+    let mut seen = Vec::new();
+    let mut path = "/api/v1/configmaps?limit=1".to_owned();
+    loop {
+        let (_, list) = ask(&server, "GET", &path, Value::Null).await;
+        seen.extend(names(&list));
+        let Some(go_on) = list["metadata"]["continue"].as_str() else {
+            break;
+        };
+        path = format!("/api/v1/configmaps?limit=1&continue={go_on}");
+    }
+    seen.retain(|it| it.starts_with("team"));
+    assert_eq!(seen, ["team-a-x", "team-a-y", "team-x", "team-y"]);
+}

@@ -1,0 +1,173 @@
+//! Which requests policies look at, and what they are told of them.
+
+use fivespot_apiserver::{Client, Delete, Patch};
+use serde_json::{Value, json};
+
+use crate::fixture::{DEFINITIONS, PODS, THINGS, ask, definition, pod, server, thing};
+
+const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+const NAMESPACES: &str = "/api/v1/namespaces";
+
+/// Binds a policy that refuses whatever it matches, with the words that `message` makes.
+async fn guard(client: &Client, constraints: Value, message: &str) {
+    let policy = json!({
+        "metadata": {"name": "guard"},
+        "spec": {
+            "matchConstraints": constraints,
+            "validations": [{"expression": "false", "messageExpression": message}],
+        },
+    });
+    let policies = format!("{ADMISSION}/validatingadmissionpolicies");
+    client.create(&policies, policy).await.unwrap();
+    let binding = json!({"metadata": {"name": "guard"},
+        "spec": {"policyName": "guard", "validationActions": ["Deny"]}});
+    let bindings = format!("{ADMISSION}/validatingadmissionpolicybindings");
+    client.create(&bindings, binding).await.unwrap();
+}
+
+fn rule(group: &str, resource: &str) -> Value {
+    json!({"resourceRules": [{"apiGroups": [group], "apiVersions": ["*"],
+        "operations": ["*"], "resources": [resource]}]})
+}
+
+#[tokio::test]
+async fn a_policy_may_refuse_a_webhook_and_never_a_policy() {
+    let client = server().client();
+    guard(&client, rule("admissionregistration.k8s.io", "*"), "'no'").await;
+    let webhooks = format!("{ADMISSION}/validatingwebhookconfigurations");
+    let hook = json!({"metadata": {"name": "w"}, "webhooks": []});
+    let refused = client.create(&webhooks, hook).await.unwrap_err();
+    assert_eq!(refused.code, 422);
+    let binding = format!("{ADMISSION}/validatingadmissionpolicybindings/guard");
+    client.delete(&binding, &Delete::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_namespace_is_chosen_by_its_labels_also_where_it_is_deleted() {
+    let server = server();
+    let client = server.client();
+    for (name, stage) in [("prod", "prod"), ("test", "test")] {
+        let made = json!({"metadata": {"name": name, "labels": {"stage": stage}}});
+        client.create(NAMESPACES, made).await.unwrap();
+    }
+    let constraints = json!({
+        "namespaceSelector": {"matchLabels": {"stage": "prod"}},
+        "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+            "operations": ["DELETE", "UPDATE"],
+            "resources": ["namespaces", "namespaces/status", "namespaces/finalize"]}],
+    });
+    guard(&client, constraints, "'no'").await;
+    let how = Delete::default();
+    let prod = format!("{NAMESPACES}/prod");
+    assert_eq!(client.delete(&prod, &how).await.unwrap_err().code, 422);
+    // The labels that are sent count for the namespace itself alone.
+    let unlabelled = || Patch::Merge(json!({"metadata": {"labels": {"stage": null}}}));
+    let status = format!("{prod}/status");
+    let refused = client.patch(&status, unlabelled()).await.unwrap_err();
+    assert_eq!(refused.code, 422);
+    let finalize = format!("{prod}/finalize");
+    let body = json!({"metadata": {"name": "prod"}, "spec": {"finalizers": []}});
+    assert_eq!(ask(&server, "PUT", &finalize, body).await.0, 422);
+    client.patch(&prod, unlabelled()).await.unwrap();
+    client
+        .delete(&format!("{NAMESPACES}/test"), &how)
+        .await
+        .unwrap();
+}
+
+/// The words that the policy made.
+fn words(answer: &(u16, Value)) -> &str {
+    let message = answer.1["message"].as_str().unwrap_or_default();
+    message
+        .rsplit("denied request: ")
+        .next()
+        .unwrap_or_default()
+}
+
+const KIND: &str = "request.kind.group + '/' + request.kind.version + ' ' + \
+                    request.kind.kind + ' through ' + request.resource.resource + '/' + \
+                    request.subResource";
+
+#[tokio::test]
+async fn a_policy_sees_the_kind_of_what_is_written_through_a_subresource() {
+    let bodies = [
+        (
+            "pods/eviction",
+            format!("{PODS}/a/eviction"),
+            json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}),
+            "policy/v1 Eviction through pods/eviction",
+        ),
+        (
+            "pods/binding",
+            format!("{PODS}/a/binding"),
+            json!({"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}}),
+            "/v1 Binding through pods/binding",
+        ),
+        (
+            "serviceaccounts/token",
+            "/api/v1/namespaces/default/serviceaccounts/default/token".to_owned(),
+            json!({"spec": {}}),
+            "authentication.k8s.io/v1 TokenRequest through serviceaccounts/token",
+        ),
+    ];
+    for (resource, path, body, expected) in bodies {
+        let server = server();
+        let client = server.client();
+        client.create(PODS, pod("a", "", "web")).await.unwrap();
+        server.clock().quiet().await;
+        guard(&client, rule("", resource), KIND).await;
+        let answer = ask(&server, "POST", &path, body).await;
+        assert_eq!((answer.0, words(&answer)), (422, expected), "{}", answer.1);
+    }
+}
+
+#[tokio::test]
+async fn a_policy_sees_the_scale_and_not_the_object_behind_it() {
+    let server = server();
+    let client = server.client();
+    let mut scaled = definition();
+    let version = &mut scaled["spec"]["versions"][0];
+    version["subresources"]["scale"] =
+        json!({"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"});
+    let schema = &mut version["schema"]["openAPIV3Schema"]["properties"];
+    schema["status"]["properties"]["size"] = json!({"type": "integer"});
+    client.create(DEFINITIONS, scaled).await.unwrap();
+    server.clock().quiet().await;
+    client.create(THINGS, thing("t")).await.unwrap();
+    let what = format!(
+        "{KIND} + ' from ' + string(oldObject.spec.replicas) + ' to ' + \
+         string(object.spec.replicas)"
+    );
+    guard(&client, rule("example.com", "things/scale"), &what).await;
+    let path = format!("{THINGS}/t/scale");
+    let (_, mut scale) = ask(&server, "GET", &path, Value::Null).await;
+    scale["spec"]["replicas"] = 5.into();
+    let answer = ask(&server, "PUT", &path, scale).await;
+    let expected = "autoscaling/v1 Scale through things/scale from 3 to 5";
+    assert_eq!(words(&answer), expected, "{}", answer.1);
+    let grown = Patch::Merge(json!({"spec": {"size": 5}}));
+    client.patch(&format!("{THINGS}/t"), grown).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_policy_sees_the_options_of_a_deletion_wherever_they_are_said() {
+    let rows = [
+        (
+            "",
+            json!({"dryRun": ["All"], "gracePeriodSeconds": 5}),
+            "true 5",
+        ),
+        ("?dryRun=All&gracePeriodSeconds=5", Value::Null, "true 5"),
+        ("", json!({"gracePeriodSeconds": 7}), "false 7"),
+    ];
+    let what =
+        "string(request.dryRun) + ' ' + string(request.options.gracePeriodSeconds)";
+    for (query, body, expected) in rows {
+        let server = server();
+        let client = server.client();
+        client.create(PODS, pod("a", "", "web")).await.unwrap();
+        guard(&client, rule("", "pods"), what).await;
+        let answer = ask(&server, "DELETE", &format!("{PODS}/a{query}"), body).await;
+        assert_eq!((answer.0, words(&answer)), (422, expected), "{}", answer.1);
+    }
+}
