@@ -196,7 +196,13 @@ impl Port {
             },
         });
         let path = format!("{}/eviction", at.path());
-        self.send(Method::POST, &path, bytes(&eviction)).await
+        let answer = self.send(Method::POST, &path, bytes(&eviction)).await?;
+        // Of a pod with two disruption budgets Kubernetes answers 201 with a refusal in it.
+        let refusal = Status::deserialize(&answer).ok();
+        match refusal.filter(Status::is_failure) {
+            Some(refusal) => Err(kube::Error::Api(Box::new(refusal))),
+            None => Ok(answer),
+        }
     }
 
     async fn send(

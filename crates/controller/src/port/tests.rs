@@ -65,6 +65,20 @@ fn every_kind_has_its_url() {
 }
 
 #[tokio::test]
+async fn an_eviction_that_is_refused_under_the_code_of_a_success_is_refused() {
+    let refusal = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500,
+        "message": "This pod has more than one PodDisruptionBudget",
+    });
+    let (port, _) = server(StatusCode::CREATED, refusal);
+    let answer = port.evict(&at(&pod(), "web"), "uid-1").await;
+    let Err(kube::Error::Api(status)) = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(status.code, 500);
+}
+
+#[tokio::test]
 async fn an_eviction_carries_the_uid_of_the_pod_it_is_meant_for() {
     let (port, seen) = server(StatusCode::CREATED, json!({"kind": "Status"}));
     port.evict(&at(&pod(), "web"), "uid-1").await.unwrap();
