@@ -216,6 +216,13 @@ async fn what_is_wrong_is_refused_in_the_words_of_the_rules() {
     Error from server (BadRequest): error when creating "STDIN": ScheduledMachine in version "v1alpha1" cannot be handled as a ScheduledMachine: strict decoding error: unknown field "spec.kilSwitch"
     exit status: 1
     "#);
+    let mut unknown = scheduled_machine("worker");
+    unknown["kind"] = json!("ScheduledMachin");
+    assert_snapshot!(session.kubectl_reading("apply", &unknown).await, @r#"
+    error: resource mapping not found for name: "worker" namespace: "default" from "STDIN": no matches for kind "ScheduledMachin" in version "5spot.finos.org/v1alpha1"
+    ensure CRDs are installed first
+    exit status: 1
+    "#);
     let mut twofold = scheduled_machine("worker");
     twofold["spec"]["nodeDrainTimeout"] = json!("25h");
     twofold["spec"]["schedule"]["hoursOfDay"] = json!(["9-24"]);

@@ -49,6 +49,7 @@ impl Library {
             }
             [".well-known", "openid-configuration"] => Some((Form::Plain, issuer())),
             ["openid", "v1", "jwks"] => return self.published_keys(),
+            ["openapi", "v2"] => return self.older_schema(call),
             ["openapi", "v3", path @ ..] => {
                 return self.schema(registry, &path.join("/"));
             }
@@ -140,6 +141,26 @@ impl Library {
         Answer::new(200, Content::Document { content_type, body })
     }
 
+    /// An OpenAPI v2 document that describes nothing.
+    ///
+    /// kubectl looks there for a kind that OpenAPI v3 does not know. A kind that is not described
+    /// it passes on, and says then that there is none; without a document it says that alone.
+    fn older_schema(&self, call: &Call) -> Answer {
+        let release = self.release();
+        let (content_type, body) = if call.accept.contains(OPENAPI_V2) {
+            let title = field(1, b"Kubernetes");
+            let info = [title, field(2, release.as_bytes())].concat();
+            let document = [field(1, b"2.0"), field(2, &info)].concat();
+            (OPENAPI_V2_SENT, document.into())
+        } else {
+            let info = json!({"title": "Kubernetes", "version": release});
+            let document = json!({"swagger": "2.0", "info": info, "paths": {}});
+            ("application/json", meta::json(&document))
+        };
+        let content_type = content_type.to_owned();
+        Answer::new(200, Content::Document { content_type, body })
+    }
+
     fn documents(&self, registry: &Registry) -> Arc<Documents> {
         let mut kept = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
         match &*kept {
@@ -153,6 +174,19 @@ impl Library {
             }
         }
     }
+}
+
+/// How clients ask for OpenAPI v2 in protobuf, and how Kubernetes says that it is.
+const OPENAPI_V2: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const OPENAPI_V2_SENT: &str =
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// A field of a protobuf message that holds bytes, fewer than 128.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(bytes.len()).unwrap_or(127).min(127);
+    let mut field = vec![number << 3 | 2, length];
+    field.extend_from_slice(&bytes[..length.into()]);
+    field
 }
 
 fn issuer() -> serde_json::Value {
@@ -190,7 +224,14 @@ fn paths(registry: &Registry) -> serde_json::Value {
             }
         }
     }
-    let rest = ["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"];
+    let rest = [
+        "/healthz",
+        "/livez",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/readyz",
+        "/version",
+    ];
     paths.extend(rest.map(str::to_owned));
     json!({ "paths": paths })
 }

@@ -137,6 +137,22 @@ async fn answers_and_refusals_are_yaml_where_that_is_asked_for() {
 }
 
 #[tokio::test]
+async fn the_older_document_of_schemas_describes_nothing_in_either_form() {
+    let server = server();
+    let mut get = request("GET", "/openapi/v2", &Value::Null);
+    let (code, text) = read(send(&server, get.clone()).await).await;
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((code, &document["paths"]), (200, &json!({})));
+    assert_eq!(document["swagger"], "2.0");
+    let media = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    get.headers_mut().insert("accept", media.parse().unwrap());
+    let (code, text) = read(send(&server, get).await).await;
+    let release = document["info"]["version"].as_str().unwrap();
+    let expected = format!("\n\u{3}2.0\u{12}\u{15}\n\nKubernetes\u{12}\u{7}{release}");
+    assert_eq!((code, text), (200, expected));
+}
+
+#[tokio::test]
 async fn one_object_is_read_even_where_a_watch_is_asked_for() {
     let server = server();
     ask(&server, "POST", MAPS, map("x")).await;
