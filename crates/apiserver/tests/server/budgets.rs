@@ -71,16 +71,8 @@ async fn shares_are_rounded_in_favour_of_the_pods() {
 
 #[tokio::test]
 async fn an_eviction_that_the_budget_forbids_is_to_be_tried_again() {
-    let server = server();
+    let server = two_pods().await;
     let client = server.client();
-    client
-        .create(BUDGETS, budget(&json!({"minAvailable": 1})))
-        .await
-        .unwrap();
-    for name in ["a", "b"] {
-        running(&client, pod(name, "n1", "web")).await;
-    }
-    server.clock().quiet().await;
     client.evict("default", "a").await.unwrap();
     server.clock().quiet().await;
     let refused = client.evict("default", "b").await.unwrap_err();
