@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::client::ClientBuilder;
-use tower::timeout::TimeoutLayer;
 
 use crate::kubeconfig::Access;
 use answer::Bounds;
@@ -76,8 +75,7 @@ fn within(mut config: kube::Config, bounds: Bounds) -> Result<Client, kube::Erro
     config.default_retry = false;
     if config.proxy_url.is_some() {
         let client = ClientBuilder::try_from(config)?;
-        let client = client.with_layer(&answer::within(bounds));
-        return Ok(client.with_layer(&TimeoutLayer::new(bounds.time)).build());
+        return Ok(client.with_layer(&answer::within(bounds)).build());
     }
     lines::share(&config, bounds)
 }

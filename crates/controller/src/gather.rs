@@ -91,7 +91,7 @@ pub(crate) async fn gather(
             read(&source, value).await.unwrap_or_else(Gathered::Short)
         }
         Ok(Fact::Known(None)) => Gathered::Gone,
-        Ok(Fact::Unknown(unknown)) => Gathered::Failed(words(unknown)),
+        Ok(Fact::Unknown(unknown)) => Gathered::Failed(words(&unknown)),
         Err(short) => Gathered::Short(short),
     }
 }
@@ -308,13 +308,8 @@ fn has_unlabelled(
         .any(|meta| fivespot_api::name::owner_name(&meta.labels).is_none())
 }
 
-fn words(unknown: Unknown) -> String {
-    match unknown {
-        Unknown::NotAsked => "nobody asked".to_owned(),
-        Unknown::NotServed { message }
-        | Unknown::Forbidden { message }
-        | Unknown::Failed { message } => message,
-    }
+fn words(unknown: &Unknown) -> String {
+    unknown.message().unwrap_or("nobody asked").to_owned()
 }
 
 /// Whether something could not be found out that may well be found out a little later.

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::case::Case;
 use crate::memory::after;
-use crate::{Action, AgentConfig, Fact, Node, Step, Unknown, machine, write};
+use crate::{Action, AgentConfig, Fact, Node, Step, machine, write};
 
 /// How long an agent may take to report a configuration.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
@@ -117,12 +117,12 @@ pub(crate) fn told(case: &Case<'_>) -> Told {
 fn reported(case: &Case<'_>, node: &Node, wanted: &str) -> Told {
     let report = node.agent_report.as_deref().and_then(Report::parse);
     let report = report.filter(|report| report.config == wanted);
-    let node_name = &node.name;
+    let name = &node.name;
     if let (None, Some(why)) = (&report, unreadable(case)) {
         let told = format!(
             "the ConfigMap {} in {} cannot be read, so that no configuration is brought to the \
              agent: {why}",
-            name::reclaim_config_map(node_name),
+            name::reclaim_config_map(name),
             name::SYSTEM_NAMESPACE,
         );
         return say(ConditionStatus::Unknown, Reason::NotInstalled, told);
@@ -131,7 +131,7 @@ fn reported(case: &Case<'_>, node: &Node, wanted: &str) -> Told {
         Some(Report {
             rejection: None, ..
         }) => {
-            let told = format!("the agent on Node {node_name} watches for the commands");
+            let told = format!("the agent on Node {name} watches for the commands");
             say(ConditionStatus::True, Reason::Running, told)
         }
         Some(Report {
@@ -139,17 +139,17 @@ fn reported(case: &Case<'_>, node: &Node, wanted: &str) -> Told {
             ..
         }) => {
             let told =
-                format!("the agent on Node {node_name} refuses its configuration: {why}");
+                format!("the agent on Node {name} refuses its configuration: {why}");
             say(ConditionStatus::False, Reason::ConfigRejected, told)
         }
         None if due(case).is_some_and(|due| due > case.now) && !was_absent(case) => {
-            let told = format!("waiting for the agent on Node {node_name} to report");
+            let told = format!("waiting for the agent on Node {name} to report");
             say(ConditionStatus::Unknown, Reason::NotInstalled, told)
         }
         None if case.memory.projected_since().is_none() => Told::AsBefore,
         None => {
             let told = format!(
-                "no agent on Node {node_name} reports the configuration; install the agent's \
+                "no agent on Node {name} reports the configuration; install the agent's \
                  DaemonSet in the workload cluster"
             );
             say(ConditionStatus::False, Reason::NotInstalled, told)
@@ -160,12 +160,8 @@ fn reported(case: &Case<'_>, node: &Node, wanted: &str) -> Told {
 /// Why the ConfigMap cannot be read, where it was tried.
 fn unreadable<'a>(case: &Case<'a>) -> Option<&'a str> {
     match &case.seen.workload.agent_config {
-        Fact::Known(_) | Fact::Unknown(Unknown::NotAsked) => None,
-        Fact::Unknown(
-            Unknown::NotServed { message }
-            | Unknown::Forbidden { message }
-            | Unknown::Failed { message },
-        ) => Some(message),
+        Fact::Known(_) => None,
+        Fact::Unknown(unknown) => unknown.message(),
     }
 }
 

@@ -145,12 +145,7 @@ fn paused(rung: Rung<'_>) -> String {
 }
 
 fn words(unknown: &Unknown) -> &str {
-    match unknown {
-        Unknown::NotAsked => "nobody asked",
-        Unknown::NotServed { message }
-        | Unknown::Forbidden { message }
-        | Unknown::Failed { message } => message,
-    }
+    unknown.message().unwrap_or("nobody asked")
 }
 
 fn deleted(case: &Case<'_>) -> String {

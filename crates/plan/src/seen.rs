@@ -116,6 +116,18 @@ pub enum Unknown {
     },
 }
 
+impl Unknown {
+    /// Why nothing was found out, for people; none where nobody asked.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Self::NotAsked => None,
+            Self::NotServed { message }
+            | Self::Forbidden { message }
+            | Self::Failed { message } => Some(message),
+        }
+    }
+}
+
 /// What was found at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {

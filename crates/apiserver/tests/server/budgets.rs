@@ -94,16 +94,8 @@ async fn an_eviction_that_the_budget_forbids_is_to_be_tried_again() {
 
 #[tokio::test]
 async fn two_evictions_at_once_cannot_both_spend_the_last_disruption() {
-    let server = server();
+    let server = two_pods().await;
     let client = server.client();
-    client
-        .create(BUDGETS, budget(&json!({"minAvailable": 1})))
-        .await
-        .unwrap();
-    for name in ["a", "b"] {
-        running(&client, pod(name, "n1", "web")).await;
-    }
-    server.clock().quiet().await;
     client.evict("default", "a").await.unwrap();
     assert_eq!(client.evict("default", "b").await.unwrap_err().code, 429);
 }

@@ -114,6 +114,17 @@ pub(super) enum Level {
     Note,
 }
 
+impl Level {
+    /// The word of SARIF, and of our own JSON.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
 /// Somebody who was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

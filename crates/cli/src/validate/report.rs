@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Verdict};
 use super::refusal::Refusal;
-use super::{Args, Form, LintLevel, github, junit, sarif};
+use super::{Args, Form, github, junit, sarif};
 use crate::{Failure, output};
 
 /// In the form that was asked for.
@@ -106,7 +106,7 @@ fn item(answer: &Answer, args: &Args) -> Value {
         let remark = |it: &Remark| {
             json!({
                 "code": it.lint.code,
-                "level": if args.lint == LintLevel::Error { "error" } else { "warning" },
+                "level": args.lint.level().as_str(),
                 "field": it.field,
                 "message": it.message,
                 "remedy": it.lint.remedy,

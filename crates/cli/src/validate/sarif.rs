@@ -7,7 +7,7 @@ use fivespot_api::rules::Rule;
 use serde_json::{Value, json};
 
 use super::LintLevel;
-use super::answer::{Answer, Finding, Level};
+use super::answer::{Answer, Finding};
 
 /// The log: one run with a result for each finding.
 pub(super) fn log(answers: &[Answer], lint: LintLevel) -> Value {
@@ -64,11 +64,7 @@ fn result(answer: &Answer, finding: &Finding) -> Value {
     }
     json!({
         "ruleId": finding.rule,
-        "level": match finding.level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
-        },
+        "level": finding.level.as_str(),
         "message": {"text": finding.text()},
         "locations": [location],
     })

@@ -9,8 +9,9 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body::{Body, Frame};
 use thiserror::Error;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tower::layer::layer_fn;
+use tower::timeout::error::Elapsed;
 use tower::{BoxError, Layer, Service};
 
 use crate::metrics::is_watch;
@@ -27,7 +28,7 @@ pub(super) struct Bounds {
 
 /// Why the rest of an answer is not read.
 #[derive(Debug, Error)]
-pub(super) enum Beyond {
+enum Beyond {
     /// It takes too long.
     #[error("the server did not end its answer within {} s", .0.as_secs_f64())]
     Time(Duration),
@@ -61,28 +62,30 @@ pub(super) struct Within<S> {
 impl<S, T, B> Service<Request<T>> for Within<S>
 where
     S: Service<Request<T>, Response = Response<B>>,
+    S::Error: Into<BoxError>,
     S::Future: Send + 'static,
 {
     type Response = Response<Bounded<B>>;
-    type Error = S::Error;
-    type Future = BoxFuture<'static, Result<Self::Response, S::Error>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, request: Request<T>) -> Self::Future {
         let bounds = self.bounds;
         let end = (!is_watch(request.uri())).then(|| Instant::now() + bounds.time);
-        let answer = self.inner.call(request);
+        let begun = timeout(bounds.time, self.inner.call(request));
         Box::pin(async move {
+            let answer = begun.await.map_err(|_| Elapsed::new())?;
             let bounded = |inner| Bounded {
                 inner,
                 end: end.map(|end| Box::pin(sleep_until(end))),
                 bounds,
                 read: 0,
             };
-            Ok(answer.await?.map(bounded))
+            Ok(answer.map_err(Into::into)?.map(bounded))
         })
     }
 }

@@ -13,7 +13,6 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ConfigExt as _};
 use kube::{Client, Config};
 use rustls::pki_types::ServerName;
-use tower::timeout::TimeoutLayer;
 use tower::{BoxError, ServiceBuilder, service_fn};
 
 use super::CONNECT_TIMEOUT;
@@ -78,11 +77,10 @@ pub(super) fn share(config: &Config, bounds: Bounds) -> Result<Client, kube::Err
         }
     });
     let service = ServiceBuilder::new()
-        .layer(TimeoutLayer::new(bounds.time))
+        .layer(answer::within(bounds))
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
-        .layer(answer::within(bounds))
         .map_err(BoxError::from)
         .service(lines);
     Ok(Client::new(service, config.default_namespace.clone()))
