@@ -9,6 +9,7 @@ mod aggregation;
 mod book;
 pub(crate) mod bootstrap;
 mod escalation;
+pub(crate) mod parameters;
 mod review;
 mod rule;
 mod variable;

@@ -5,19 +5,19 @@ mod pod;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::{
     self, Binding, Decision, GroupVersionKind, GroupVersionResource, Operation,
     ParamKind, Policies, Policy, Request, User, World,
 };
+use fivespot_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
 
 use crate::authorization::Authorizer;
 use crate::call::Call;
-use crate::meta;
 use crate::namespace;
 use crate::resource::{GroupResource, Resource, Subresource};
 use crate::route::Target;
+use crate::start::StartError;
 use crate::state::State;
 use crate::status::{Cause, Details, Reason, Status};
 use crate::store::{Change, Key, Range};
@@ -47,15 +47,8 @@ const KNOWN: [(&str, bool); 6] = [
     (POLICY, true),
 ];
 
-/// A plugin was named that is not known.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("admission plugin '{name}' is not known, use one of {}", known())]
-pub struct UnknownPlugin {
-    /// The name.
-    pub name: String,
-}
-
-fn known() -> String {
+/// Every plugin's name, for who has named another.
+pub(crate) fn known() -> String {
     KNOWN.map(|(name, _)| name).join(", ")
 }
 
@@ -75,17 +68,17 @@ impl Chain {
     /// The default plugins, more and fewer.
     ///
     /// # Errors
-    /// For a name that no plugin has.
-    pub(crate) fn new(
-        enable: &[String],
-        disable: &[String],
-    ) -> Result<Self, UnknownPlugin> {
+    /// For a name that no plugin has, and for one that is in both lists.
+    pub(crate) fn new(enable: &[String], disable: &[String]) -> Result<Self, StartError> {
         let find = |name: &String| {
             let found = KNOWN.iter().find(|(known, _)| known == name);
             found
                 .map(|(known, _)| *known)
-                .ok_or_else(|| UnknownPlugin { name: name.clone() })
+                .ok_or_else(|| StartError::UnknownPlugin(name.clone()))
         };
+        if let Some(name) = enable.iter().find(|it| disable.contains(it)) {
+            return Err(StartError::ContradictoryPlugin(name.clone()));
+        }
         let mut on: BTreeSet<&str> = KNOWN
             .iter()
             .filter(|(_, by_default)| *by_default)
@@ -105,28 +98,40 @@ impl Chain {
         })
     }
 
-    /// Takes a written policy or binding in; the objects have been compiled before, so one
-    /// that does not compile has been stored by an older version of the rules and is left
-    /// out.
-    pub(crate) fn policy_changed(&mut self, change: &Change, kube: KubeVersion) {
+    /// Puts a written policy or binding in force, until it is gone. An expression that does not
+    /// compile any longer, as in an older release, fails when it is evaluated.
+    ///
+    /// # Errors
+    /// What keeps a policy or binding that another release has stored from being put in force.
+    pub(crate) fn policy_changed(
+        &mut self,
+        change: &Change,
+        kube: KubeVersion,
+    ) -> Result<(), Vec<FieldError>> {
         let name = change.key.name.clone();
-        let after = change.after.as_deref().filter(|it| !meta::is_deleting(it));
+        let after = change.after.as_deref();
         let before = change.before.as_deref();
         if let (Some(before), Some(after)) = (before, after)
-            && !meta::is_deleting(before)
             && before["spec"] == after["spec"]
         {
-            return;
+            return Ok(());
         }
         if change.told["kind"] == "ValidatingAdmissionPolicy" {
-            let compiled = after.and_then(|it| Policy::compile(it, kube).ok());
+            let compiled = after.map(|it| Policy::stored(it, kube)).transpose()?;
             replace(&mut self.policies, name, compiled);
         } else {
-            let compiled = after.and_then(|it| Binding::compile(it).ok());
+            let compiled = after.map(Binding::compile).transpose()?;
             replace(&mut self.bindings, name, compiled);
         }
         let (policies, bindings) = (self.policies.values(), self.bindings.values());
         self.decider = Arc::new(Policies::new(policies.cloned(), bindings.cloned()));
+        Ok(())
+    }
+
+    /// Whether objects of that kind are parameters of a policy.
+    pub(crate) fn reads_parameters_of(&self, kind: &Value) -> bool {
+        let mut all = self.policies.values();
+        all.any(|it| it.param_kind().is_some_and(|it| *kind == it.kind))
     }
 
     /// Lets the mutating plugins prepare a write; of one that writes an object, the object and

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use fivespot_admission::crd::Crd;
 use fivespot_admission::policy::Policy;
 use fivespot_clock::{Busy, Clock};
+use indexmap::IndexSet;
 use serde_json::{Value, json};
 
 use crate::authorization;
@@ -20,6 +21,7 @@ use crate::endowment;
 use crate::expiry;
 use crate::meta;
 use crate::namespace;
+use crate::start;
 use crate::state::State;
 use crate::store::{Change, Key, Shelf};
 
@@ -52,6 +54,8 @@ pub(crate) struct Chores {
     clock: Clock,
     queue: VecDeque<Chore>,
     noted: HashSet<Chore>,
+    /// What admission has refused.
+    refused: IndexSet<Chore>,
     busy: Option<Busy>,
     /// Whether somebody is working them off.
     pub(crate) attended: bool,
@@ -63,6 +67,7 @@ impl Chores {
             clock,
             queue: VecDeque::new(),
             noted: HashSet::new(),
+            refused: IndexSet::new(),
             busy: None,
             attended: false,
         }
@@ -75,6 +80,18 @@ impl Chores {
             if self.busy.is_none() {
                 self.busy = Some(self.clock.busy());
             }
+        }
+    }
+
+    /// Keeps something that admission has refused until it is worth another try.
+    pub(crate) fn set_aside(&mut self, chore: Chore) {
+        self.refused.insert(chore);
+    }
+
+    /// Notes again all that has been refused.
+    fn retry(&mut self) {
+        for chore in std::mem::take(&mut self.refused) {
+            self.note(chore);
         }
     }
 
@@ -139,6 +156,28 @@ fn look_at_policy(state: &mut State, key: &Key) {
     state.put(shelf, policy);
 }
 
+/// Whether admission may answer otherwise after a write, to what it has refused before: the
+/// write is one of what decides, or of what is decided about.
+fn may_be_admitted(state: &State, change: &Change) -> bool {
+    let refused = &state.chores.refused;
+    if refused.is_empty() {
+        return false;
+    }
+    let shelves = &state.shelves;
+    let deciding = [
+        shelves.policies,
+        shelves.bindings,
+        shelves.definitions,
+        shelves.namespaces,
+    ];
+    let key = &change.key;
+    deciding.contains(&change.shelf)
+        || shelves.rights.contains(&change.shelf)
+        || state.chain.reads_parameters_of(&change.told["kind"])
+        || refused.contains(&Chore::Collect(change.shelf, key.clone()))
+        || refused.contains(&Chore::Namespace(key.namespace.to_string()))
+}
+
 /// Notes what a write makes necessary, and takes in at once what later requests rely on.
 pub(crate) fn after(state: &mut State, change: &Arc<Change>) {
     collect::note(state, change);
@@ -146,7 +185,9 @@ pub(crate) fn after(state: &mut State, change: &Arc<Change>) {
     if change.shelf == shelves.definitions {
         definition::changed(state, change);
     } else if change.shelf == shelves.policies || change.shelf == shelves.bindings {
-        state.chain.policy_changed(change, state.kube);
+        if let Err(errors) = state.chain.policy_changed(change, state.kube) {
+            start::note_invalid(state, &change.told, &errors);
+        }
         if change.shelf == shelves.policies && change.after.is_some() {
             state.chores.note(Chore::Policy(change.key.clone()));
         }
@@ -154,6 +195,9 @@ pub(crate) fn after(state: &mut State, change: &Arc<Change>) {
         budget::note_pod(state, change);
     } else if change.shelf == shelves.budgets && change.after.is_some() {
         state.chores.note(Chore::Budget(change.key.clone()));
+    }
+    if may_be_admitted(state, change) {
+        state.chores.retry();
     }
     if let Some(namespace) = endowment::concerned(state, change) {
         state.chores.note(Chore::Endow(namespace));

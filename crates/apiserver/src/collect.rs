@@ -5,15 +5,16 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::apply::{self, Writer};
 use crate::chore::Chore;
+use crate::controller::Controller;
 use crate::index::Place;
 use crate::meta;
 use crate::state::State;
+use crate::status::Status;
 use crate::store::{Change, Key, Object, Shelf};
-use crate::verb::delete::{FOREGROUND, ORPHAN, Options, Propagation, delete_object};
+use crate::verb::delete::{FOREGROUND, ORPHAN};
 
 /// Notes what a write may have made collectable.
 pub(crate) fn note(state: &mut State, change: &Arc<Change>) {
@@ -100,56 +101,64 @@ enum Worth {
     Waiting,
 }
 
-/// Decides about one object.
+/// Decides about one object. What admission refuses is tried again when that may have changed.
 pub(crate) fn look_at(state: &mut State, shelf: Shelf, key: &Key) {
+    if let Err(refused) = reconcile(state, shelf, key) {
+        tracing::debug!(%refused, name = %key.name, "garbage collection refused");
+        let chore = Chore::Collect(shelf, key.clone());
+        state.chores.set_aside(chore);
+    }
+}
+
+fn reconcile(state: &mut State, shelf: Shelf, key: &Key) -> Result<(), Status> {
     let Some(object) = state.get(shelf, key).cloned() else {
-        return;
+        return Ok(());
     };
     if meta::is_deleting(&object) {
-        if meta::has_finalizer(&object, ORPHAN) {
-            orphan(state, shelf, &object);
+        return if meta::has_finalizer(&object, ORPHAN) {
+            orphan(state, shelf, &object)
         } else if meta::has_finalizer(&object, FOREGROUND) {
-            wait_for_dependents(state, shelf, &object);
-        }
-        return;
+            wait_for_dependents(state, shelf, &object)
+        } else {
+            Ok(())
+        };
     }
     let owners = meta::owners(&object);
     if owners.is_empty() {
-        return;
+        return Ok(());
     }
     let worths = owners.iter().map(|it| worth(state, &object, it));
     let Some(worths) = worths.collect::<Option<Vec<Worth>>>() else {
-        return;
+        return Ok(());
     };
     if worths.contains(&Worth::Solid) {
-        if worths.iter().any(|it| *it != Worth::Solid) {
-            drop_owners(state, shelf, &object, |index| {
-                worths.get(index) == Some(&Worth::Solid)
-            });
+        if worths.iter().all(|it| *it == Worth::Solid) {
+            return Ok(());
         }
-        return;
+        return drop_owners(state, shelf, &object, |index| {
+            worths.get(index) == Some(&Worth::Solid)
+        });
     }
     let has_dependents = state.index.dependents(meta::uid(&object)).next().is_some();
     let propagation = if worths.contains(&Worth::Waiting) && has_dependents {
         // Blocking references among dependents could wait for each other for ever.
-        unblock_dependents(state, &object);
-        Some(Propagation::Foreground)
+        unblock_dependents(state, &object)?;
+        "Foreground"
     } else if meta::has_finalizer(&object, ORPHAN) {
-        Some(Propagation::Orphan)
+        "Orphan"
     } else if meta::has_finalizer(&object, FOREGROUND) {
-        Some(Propagation::Foreground)
+        "Foreground"
     } else {
-        Some(Propagation::Background)
+        "Background"
     };
-    let uid = Some(meta::uid(&object).to_owned());
-    let options = Options {
-        uid,
-        propagation,
-        ..Options::default()
-    };
-    // The object was there a moment ago, under this very lock.
-    let _ = delete_object(state, (shelf, key), &options);
+    let options = json!({
+        "preconditions": {"uid": meta::uid(&object)},
+        "propagationPolicy": propagation,
+    });
+    COLLECTOR.delete(state, (shelf, key), options)
 }
+
+const COLLECTOR: Controller = Controller::GarbageCollector;
 
 /// `None` where nothing can be decided about an object that has such a reference: the kind is
 /// not served and cannot be looked up, or is one that lives in namespaces while the object
@@ -188,50 +197,71 @@ fn drop_owners(
     shelf: Shelf,
     object: &Object,
     keep: impl Fn(usize) -> bool,
-) {
+) -> Result<(), Status> {
     let owners = meta::owners(object).iter().enumerate();
     let left: Vec<Value> = owners
         .filter(|(index, _)| keep(*index))
         .map(|(_, it)| it.clone())
         .collect();
-    let mut changed = Value::clone(object);
-    if left.is_empty() {
-        meta::clear(&mut changed, "ownerReferences");
+    let left = if left.is_empty() {
+        Value::Null
     } else {
-        meta::set(&mut changed, "ownerReferences", left);
-    }
-    if let Some(resource) = state.kept(shelf) {
-        let writer = Writer {
-            manager: "kube-controller-manager",
-            subresource: "",
-            now: state.clock.now(),
-        };
-        apply::tracked(resource, Some(object), &mut changed, &writer);
-    }
-    state.put(shelf, changed);
+        left.into()
+    };
+    set_owners(state, shelf, object, left)
+}
+
+fn set_owners(
+    state: &mut State,
+    shelf: Shelf,
+    object: &Value,
+    owners: Value,
+) -> Result<(), Status> {
+    let key = Key::new(meta::namespace(object), meta::name(object));
+    let patch =
+        json!({"metadata": {"uid": meta::uid(object), "ownerReferences": owners}});
+    COLLECTOR.patch(state, (shelf, &key), patch)
+}
+
+/// Takes a finalizer off an object.
+fn drop_finalizer(
+    state: &mut State,
+    shelf: Shelf,
+    object: &Value,
+    name: &str,
+) -> Result<(), Status> {
+    let key = Key::new(meta::namespace(object), meta::name(object));
+    let left: Vec<&str> = meta::finalizers(object).filter(|it| *it != name).collect();
+    let patch = json!({"metadata": {"uid": meta::uid(object), "finalizers": left}});
+    COLLECTOR.patch(state, (shelf, &key), patch)
 }
 
 /// The dependents forget the owner, and the owner no longer waits.
-fn orphan(state: &mut State, shelf: Shelf, owner: &Object) {
+fn orphan(state: &mut State, shelf: Shelf, owner: &Object) -> Result<(), Status> {
     let uid = meta::uid(owner).to_owned();
     let dependents: Vec<Place> = state.index.dependents(&uid).cloned().collect();
+    let mut all = Ok(());
     for (shelf, key) in dependents {
         if let Some(dependent) = state.get(shelf, &key).cloned() {
             let owners = meta::owners(&dependent);
             let other: Vec<bool> =
                 owners.iter().map(|it| it["uid"] != uid.as_str()).collect();
-            drop_owners(state, shelf, &dependent, |index| {
+            let dropped = drop_owners(state, shelf, &dependent, |index| {
                 other.get(index).copied().unwrap_or_default()
             });
+            all = all.and(dropped);
         }
     }
-    let mut owner = Value::clone(owner);
-    meta::retain_finalizers(&mut owner, |it| it != ORPHAN);
-    state.put_or_finish(shelf, owner);
+    all?;
+    drop_finalizer(state, shelf, owner, ORPHAN)
 }
 
 /// An owner that is deleted in the foreground goes when no dependent blocks it.
-fn wait_for_dependents(state: &mut State, shelf: Shelf, owner: &Object) {
+fn wait_for_dependents(
+    state: &mut State,
+    shelf: Shelf,
+    owner: &Object,
+) -> Result<(), Status> {
     let uid = meta::uid(owner);
     let dependents: Vec<Place> = state.index.dependents(uid).cloned().collect();
     let blocks = |place: &Place| {
@@ -242,16 +272,14 @@ fn wait_for_dependents(state: &mut State, shelf: Shelf, owner: &Object) {
         })
     };
     if dependents.iter().any(blocks) {
-        return;
+        return Ok(());
     }
-    let mut owner = Value::clone(owner);
-    meta::retain_finalizers(&mut owner, |it| it != FOREGROUND);
-    state.put_or_finish(shelf, owner);
+    drop_finalizer(state, shelf, owner, FOREGROUND)
 }
 
 /// Takes `blockOwnerDeletion` from the references of an object that is to be deleted in
 /// the foreground, where one of its dependents already is and so could wait for it.
-fn unblock_dependents(state: &mut State, object: &Object) {
+fn unblock_dependents(state: &mut State, object: &Object) -> Result<(), Status> {
     let uid = meta::uid(object);
     let circle = state.index.dependents(uid).any(|(shelf, key)| {
         let dependent = state.get(*shelf, key);
@@ -260,15 +288,14 @@ fn unblock_dependents(state: &mut State, object: &Object) {
         })
     });
     if !circle {
-        return;
+        return Ok(());
     }
     let Some((shelf, _)) = state.index.by_uid(uid).cloned() else {
-        return;
+        return Ok(());
     };
-    let mut object = Value::clone(object);
-    let owners = object["metadata"]["ownerReferences"].as_array_mut();
-    for owner in owners.into_iter().flatten() {
+    let mut owners = meta::owners(object).to_vec();
+    for owner in &mut owners {
         meta::fields(owner).insert("blockOwnerDeletion".to_owned(), false.into());
     }
-    state.put(shelf, object);
+    set_owners(state, shelf, object, owners.into())
 }

@@ -15,6 +15,7 @@ use crate::registry::{self, Registry};
 use crate::resource::{
     Column, GroupResource, Resource, Scale, Subresource, Verb, api_version,
 };
+use crate::start;
 use crate::state::State;
 use crate::store::{Change, Key, Object, Range, Shelf};
 use crate::verb::delete::{Options, Propagation, delete_object};
@@ -30,11 +31,15 @@ pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
         reconsider(state, change.shelf, &defined(&change.told).group);
         return;
     };
+    let known = state.definitions.contains_key(&defined(after));
     if meta::is_deleting(after) {
+        if !known && is_established(after) {
+            // Its objects are served until they are gone, also after a restart.
+            serve(state, after, &defined(after));
+        }
         state.chores.note(Chore::Definition(change.key.clone()));
         return;
     }
-    let known = state.definitions.contains_key(&defined(after));
     let same = change
         .before
         .as_deref()
@@ -138,9 +143,10 @@ fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
                 .definitions
                 .insert(defined.clone(), Arc::new(compiled));
         }
-        // It was compiled before it was stored.
+        // What it defines is not served without its schema.
         Err(errors) => {
-            tracing::warn!(?errors, definition = %defined, "definition refused");
+            start::note_invalid(state, definition, &errors);
+            return;
         }
     }
     let mut registry = Registry::clone(&state.registry);

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use fivespot_admission::policy::Operation;
 use serde_json::{Value, json};
 
+use crate::chore::Chore;
+use crate::controller::Controller;
 use crate::meta;
 use crate::resource::GroupResource;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::{Cause, Reason, Status};
 use crate::store::{Key, Range, Shelf};
-use crate::verb::delete::{Options, Propagation, delete_object};
 
 /// Those that are there from the start; all but the last cannot be deleted.
 pub(crate) const INITIAL: [&str; 4] =
@@ -93,40 +94,48 @@ pub(crate) fn admit(
     Ok(())
 }
 
-/// Deletes what is left in an ending namespace; lets the namespace go when nothing is.
+/// Deletes what is left in an ending namespace; lets the namespace go when nothing is. What
+/// admission refuses is tried again when that may have changed.
 pub(crate) fn empty(state: &mut State, name: &str) {
     if !is_ending(state, name) {
         return;
     }
     let mut left = Remaining::default();
     for shelf in state.namespaced() {
-        let range = Range {
-            namespace: Some(name),
-            after: None,
-        };
-        let found: Vec<(Key, bool)> = match state.store.list(shelf, &range, None) {
-            Ok(found) => found
-                .map(|(key, it)| (key.clone(), meta::is_deleting(it)))
-                .collect(),
-            Err(_) => continue,
-        };
-        for (key, deleting) in found {
-            if !deleting {
-                let propagation = Some(Propagation::Background);
-                let options = Options {
-                    propagation,
-                    ..Options::default()
-                };
-                // The outcome shows itself in what is still there.
-                let _ = delete_object(state, (shelf, &key), &options);
-            }
+        if contents(state, shelf, name)
+            .iter()
+            .any(|(_, deleting)| !deleting)
+            && let Err(refused) = CONTROLLER.delete_all(state, shelf, name)
+        {
+            left.refusals.push(refused.to_string());
+            continue;
+        }
+        for (key, _) in contents(state, shelf, name) {
             left.note(state, shelf, &key);
         }
     }
     report(state, name, &left);
-    if left.objects.is_empty() {
-        finalize(state, name);
+    let emptied = left.refusals.is_empty() && left.objects.is_empty();
+    if !left.refusals.is_empty() || emptied && finalize(state, name).is_err() {
+        let chore = Chore::Namespace(name.to_owned());
+        state.chores.set_aside(chore);
     }
+}
+
+const CONTROLLER: Controller = Controller::Namespaces;
+
+/// The objects of a resource in a namespace, and whether they are being deleted.
+fn contents(state: &State, shelf: Shelf, namespace: &str) -> Vec<(Key, bool)> {
+    let range = Range {
+        namespace: Some(namespace),
+        after: None,
+    };
+    let found = state.store.list(shelf, &range, None);
+    found
+        .into_iter()
+        .flatten()
+        .map(|(key, it)| (key.clone(), meta::is_deleting(it)))
+        .collect()
 }
 
 /// What an ending namespace still holds.
@@ -136,6 +145,8 @@ struct Remaining {
     objects: BTreeMap<String, u32>,
     /// How many objects wait for each finalizer.
     finalizers: BTreeMap<String, u32>,
+    /// Why resources could not be deleted, one text for each.
+    refusals: Vec<String>,
 }
 
 impl Remaining {
@@ -197,14 +208,27 @@ impl Remaining {
                 "ParsedGroupVersions",
                 "All legacy kube types successfully parsed",
             ),
-            done(
-                "NamespaceDeletionContentFailure",
-                "ContentDeleted",
-                "All content successfully deleted, may be waiting on finalization",
-            ),
+            self.failure(),
             content,
             finalizers,
         ]
+    }
+
+    fn failure(&self) -> (&'static str, bool, &'static str, String) {
+        let kind = "NamespaceDeletionContentFailure";
+        if self.refusals.is_empty() {
+            let message =
+                "All content successfully deleted, may be waiting on finalization";
+            return (kind, false, "ContentDeleted", message.to_owned());
+        }
+        let mut refusals = self.refusals.clone();
+        refusals.sort_unstable();
+        let message = format!(
+            "Failed to delete all resource types, {} remaining: {}",
+            refusals.len(),
+            refusals.join(", ")
+        );
+        (kind, true, "ContentDeletionFailed", message)
     }
 }
 
@@ -229,18 +253,20 @@ fn report(state: &mut State, name: &str, left: &Remaining) {
     });
     let status = meta::field(meta::fields(&mut namespace), "status");
     status.insert("conditions".to_owned(), conditions.to_vec().into());
-    state.put(shelf, namespace);
+    if let Err(refused) = CONTROLLER.replace(state, (shelf, "status"), namespace) {
+        tracing::debug!(%refused, name, "status of a namespace refused");
+    }
 }
 
-fn finalize(state: &mut State, name: &str) {
+fn finalize(state: &mut State, name: &str) -> Result<(), Status> {
     let shelf = state.shelves.namespaces;
     let Some(namespace) = state.get(shelf, &Key::new("", name)) else {
-        return;
+        return Ok(());
     };
     let mut namespace = Value::clone(namespace);
     let spec = meta::field(meta::fields(&mut namespace), "spec");
     if let Some(all) = spec.get_mut("finalizers").and_then(Value::as_array_mut) {
         all.retain(|it| it != "kubernetes");
     }
-    state.put_or_finish(shelf, namespace);
+    CONTROLLER.replace(state, (shelf, "finalize"), namespace)
 }

@@ -13,7 +13,7 @@ use crate::audit::{Audit, AuditEvent};
 use crate::authorization::{self, bootstrap};
 use crate::builtin;
 use crate::call::Call;
-use crate::chain::{Chain, UnknownPlugin};
+use crate::chain::Chain;
 use crate::chore;
 use crate::client::Client;
 use crate::document::Library;
@@ -24,6 +24,7 @@ use crate::namespace;
 use crate::registry::Registry;
 use crate::route::{self, Route};
 use crate::service::InProcess;
+use crate::start::StartError;
 use crate::state::{Start, State};
 use crate::status::Status;
 use crate::storage::Storage;
@@ -113,8 +114,9 @@ impl Server {
     /// A server with the four namespaces of every cluster and nothing else in it.
     ///
     /// # Errors
-    /// A plugin was named that is not known.
-    pub fn new(options: Options) -> Result<Self, UnknownPlugin> {
+    /// A plugin was named that is not known, or both enabled and disabled; or what the storage
+    /// holds is not valid for the chosen release.
+    pub fn new(options: Options) -> Result<Self, StartError> {
         let chain = Chain::new(&options.enable_plugins, &options.disable_plugins)?;
         let token_key = options.token_key.unwrap_or_else(TokenKey::late);
         let library = Library::new(options.kube, token_key.clone());
@@ -131,6 +133,9 @@ impl Server {
         });
         if let Some(storage) = options.storage {
             state.restore(storage);
+        }
+        if let Some(error) = state.invalid.take() {
+            return Err(error);
         }
         for name in namespace::INITIAL {
             namespace::ensure(&mut state, name);

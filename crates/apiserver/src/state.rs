@@ -24,6 +24,7 @@ use crate::openapi::shape::Shape;
 use crate::random::Random;
 use crate::registry::Registry;
 use crate::resource::{GroupResource, Resource};
+use crate::start::StartError;
 use crate::storage::{Restored, Storage};
 use crate::store::{Change, Key, Object, Shelf, Store};
 
@@ -53,6 +54,8 @@ pub(crate) struct State {
     /// The compiled CustomResourceDefinitions by what they define.
     pub(crate) definitions: HashMap<GroupResource, Arc<Crd>>,
     pub(crate) shelves: Shelves,
+    /// The first stored object that could not be put in force.
+    pub(crate) invalid: Option<StartError>,
     /// Each shelf's resource in the version that is kept.
     kept: HashMap<Shelf, Arc<Resource>>,
 }
@@ -137,6 +140,7 @@ impl State {
             authority: start.authority,
             definitions: HashMap::new(),
             shelves,
+            invalid: None,
             kept: HashMap::new(),
         };
         state.serve(start.registry);

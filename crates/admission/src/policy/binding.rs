@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use super::definition::Policy;
 use super::fields::Fields;
 use super::matching::Matching;
 use super::request::Request;
-use super::world::World;
+use super::world::{ParamKind, World};
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
 use crate::selector::Selector;
@@ -21,6 +20,13 @@ pub struct Binding {
     params: Option<ParamRef>,
     /// `Deny`, `Warn`, `Audit`, in the order of the manifest.
     pub(super) actions: Vec<String>,
+}
+
+/// The kind of a policy's parameters, which is served.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Params<'a> {
+    pub(super) kind: &'a ParamKind,
+    pub(super) namespaced: bool,
 }
 
 #[derive(Debug)]
@@ -94,17 +100,15 @@ impl Binding {
     /// Why parameters could not be found.
     pub(super) fn params(
         &self,
-        policy: &Policy,
+        params: Option<Params<'_>>,
         request: &Request<'_>,
         world: &dyn World,
     ) -> Result<Vec<Value>, String> {
-        let (Some(kind), Some(reference)) = (&policy.params, &self.params) else {
+        let (Some(Params { kind, namespaced }), Some(reference)) = (params, &self.params)
+        else {
             return Ok(vec![Value::Null]);
         };
-        let Some(is_namespaced) = world.param_is_namespaced(kind) else {
-            return Err(format!("paramKind kind `{kind}` not known"));
-        };
-        let namespace = match (is_namespaced, reference.namespace.as_str()) {
+        let namespace = match (namespaced, reference.namespace.as_str()) {
             (true, "") if request.namespace.is_empty() => {
                 return Err(
                     "cannot use namespaced paramRef in policy binding that matches \

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::authorize::Asking;
-use super::binding::Binding;
+use super::binding::{Binding, Params};
 use super::definition::Policy;
 use super::evaluate::{Found, Refusal};
 use super::matching::Matched;
 use super::request::Request;
 use super::scope::{Inputs, NULL};
-use super::world::World;
+use super::world::{ParamKind, World};
 use crate::field::Cause;
 
 /// Most bytes of the value of one audit annotation.
@@ -140,6 +140,17 @@ impl<'a> Deciding<'a> {
         let Some(matched) = policy.matching.matches(self.request) else {
             return;
         };
+        // A policy that nobody can find parameters for fails whatever its bindings ask for.
+        let params = match &policy.params {
+            None => None,
+            Some(kind) => {
+                let Some(namespaced) = self.world.param_is_namespaced(kind) else {
+                    self.misconfigured(policy, None, &not_served(kind));
+                    return;
+                };
+                Some(Params { kind, namespaced })
+            }
+        };
         let mut inputs: Option<Inputs<'_>> = None;
         let mut annotations: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for binding in bindings {
@@ -147,15 +158,25 @@ impl<'a> Deciding<'a> {
             if matching.is_some_and(|matching| matching.matches(self.request).is_none()) {
                 continue;
             }
-            let params = match binding.params(policy, self.request, self.world) {
-                Ok(params) => params,
+            let found = match binding.params(params, self.request, self.world) {
+                Ok(found) => found,
                 Err(why) => {
-                    self.misconfigured(policy, binding, &why);
+                    self.misconfigured(policy, Some(binding), &why);
                     continue;
                 }
             };
-            let inputs = inputs.get_or_insert_with(|| self.inputs(matched));
-            for param in &params {
+            let inputs = match &mut inputs {
+                Some(known) => known,
+                none => match self.inputs(matched) {
+                    Ok(made) => none.insert(made),
+                    Err(why) => {
+                        let why = format!("failed to convert object version: {why}");
+                        self.misconfigured(policy, Some(binding), &why);
+                        continue;
+                    }
+                },
+            };
+            for param in &found {
                 let found = policy.evaluate(inputs, param);
                 self.found(policy, binding, found, &mut annotations);
             }
@@ -167,42 +188,46 @@ impl<'a> Deciding<'a> {
         }
     }
 
-    fn misconfigured(&mut self, policy: &Policy, binding: &Binding, why: &str) {
+    /// Denies what a policy, or one of its bindings, cannot be asked about.
+    fn misconfigured(&mut self, policy: &Policy, binding: Option<&Binding>, why: &str) {
         if !policy.ignores_errors {
+            let what = if binding.is_some() {
+                "binding"
+            } else {
+                "policy"
+            };
             let refusal = Refusal {
                 validation: 0,
-                message: format!("failed to configure binding: {why}"),
+                message: format!("failed to configure {what}: {why}"),
                 reason: String::new(),
             };
-            self.deny(policy, binding, &refusal, None);
+            self.deny((policy, binding), &refusal, None);
         }
     }
 
-    fn inputs(&self, matched: Matched<'a>) -> Inputs<'a> {
+    fn inputs(&self, matched: Matched<'a>) -> Result<Inputs<'a>, String> {
         let (request, (_, kind)) = (self.request, matched);
-        let in_version = |object: Option<&'a Value>| {
-            let mut object = Cow::Borrowed(object.unwrap_or(&NULL));
-            if kind != request.kind
-                && let Some(api_version) = object.to_mut().get_mut("apiVersion")
-            {
-                *api_version = kind.api_version().into();
+        let in_version = |object: Option<&'a Value>| match object {
+            Some(object) if kind != request.kind => {
+                self.world.converted(object, kind).map(Cow::Owned)
             }
-            object
+            Some(object) => Ok(Cow::Borrowed(object)),
+            None => Ok(Cow::Borrowed(&NULL)),
         };
         // A request about a namespace has no namespace around it.
         let namespace = request.namespace_object.filter(|_| !request.is_namespace());
         let authorizer = self.world.authorizer();
         let authorizer = authorizer.map(|it| Arc::new(Asking::new(it, request.user)));
-        Inputs {
-            object: in_version(request.object),
-            old_object: in_version(request.old_object),
+        Ok(Inputs {
+            object: in_version(request.object)?,
+            old_object: in_version(request.old_object)?,
             request,
             matched,
             request_variable: OnceCell::new(),
             namespace: namespace.unwrap_or(&NULL),
             authorizer: authorizer.clone(),
             request_resource: authorizer.map(|it| Arc::new(it.about(request))),
-        }
+        })
     }
 
     fn found(
@@ -222,7 +247,7 @@ impl<'a> Deciding<'a> {
                 match action.as_str() {
                     "Deny" => {
                         let validation = Some(refusal.validation);
-                        self.deny(policy, binding, refusal, validation);
+                        self.deny((policy, Some(binding)), refusal, validation);
                     }
                     "Warn" => self.decision.warnings.push(format!(
                         "Validation failed for ValidatingAdmissionPolicy '{}' with binding \
@@ -258,22 +283,23 @@ impl<'a> Deciding<'a> {
                 message: why,
                 reason: String::new(),
             };
-            self.deny(policy, binding, &refusal, None);
+            self.deny((policy, Some(binding)), &refusal, None);
         }
     }
 
     fn deny(
         &mut self,
-        policy: &Policy,
-        binding: &Binding,
+        (policy, binding): (&Policy, Option<&Binding>),
         refusal: &Refusal,
         validation: Option<usize>,
     ) {
+        let with = match binding {
+            Some(binding) => format!(" with binding '{}'", binding.name()),
+            None => String::new(),
+        };
         let why = format!(
-            "ValidatingAdmissionPolicy '{}' with binding '{}' denied request: {}",
-            policy.name,
-            binding.name(),
-            refusal.message
+            "ValidatingAdmissionPolicy '{}'{with} denied request: {}",
+            policy.name, refusal.message
         );
         let resource = self.request.resource;
         let dot = if resource.group.is_empty() { "" } else { "." };
@@ -283,7 +309,7 @@ impl<'a> Deciding<'a> {
         };
         self.decision.denials.push(Denial {
             policy: policy.name.clone(),
-            binding: Some(binding.name().to_owned()),
+            binding: binding.map(|it| it.name().to_owned()),
             validation,
             code: match reason {
                 "Unauthorized" => 401,
@@ -314,6 +340,15 @@ impl<'a> Deciding<'a> {
         }
         self.decision
     }
+}
+
+/// Why a policy with parameters of a kind that is not served fails.
+fn not_served(kind: &ParamKind) -> String {
+    let ParamKind { api_version, kind } = kind;
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    format!(
+        "failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'"
+    )
 }
 
 /// JSON as Go writes it, without letters that would mean something in HTML.

@@ -46,7 +46,7 @@ impl GroupVersionKind<'_> {
     }
 
     /// `<group>/<version>`, or the version alone in the core group.
-    pub(super) fn api_version(self) -> String {
+    pub fn api_version(self) -> String {
         match self.group {
             "" => self.version.to_owned(),
             group => format!("{group}/{}", self.version),
@@ -94,8 +94,8 @@ pub struct Request<'a> {
     /// The resource in the URL.
     pub resource: GroupVersionResource<'a>,
     /// The same resource in its other served versions. A policy with `matchPolicy:
-    /// Equivalent` that names one of them sees the object with that `apiVersion`; the
-    /// versions are taken to be alike otherwise (conversion strategy `None`).
+    /// Equivalent` that names one of them sees the object as
+    /// [`World::converted`](super::World::converted) gives it.
     pub equivalents: &'a [(GroupVersionResource<'a>, GroupVersionKind<'a>)],
     /// The subresource; empty for the object itself.
     pub subresource: &'a str,

@@ -1,11 +1,11 @@
 //! What a policy may have to look up while it decides.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::authorize::Authorizer;
+use super::request::GroupVersionKind;
 
 /// The kind of the parameters of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -14,14 +14,6 @@ pub struct ParamKind {
     pub api_version: String,
     /// The kind.
     pub kind: String,
-}
-
-/// As Kubernetes prints it in errors.
-impl fmt::Display for ParamKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { api_version, kind } = self;
-        write!(f, "&ParamKind{{APIVersion:{api_version},Kind:{kind},}}")
-    }
 }
 
 /// Where parameters come from.
@@ -44,6 +36,24 @@ pub trait World {
     fn params(&self, kind: &ParamKind, namespace: &str) -> Vec<Value> {
         let _ = (kind, namespace);
         Vec::new()
+    }
+
+    /// The object in the version and kind that a policy with `matchPolicy: Equivalent` names,
+    /// where that is not the one of the request. Unless said otherwise versions are taken to be
+    /// alike but for their names.
+    ///
+    /// # Errors
+    /// Why it cannot be converted.
+    fn converted(
+        &self,
+        object: &Value,
+        kind: GroupVersionKind<'_>,
+    ) -> Result<Value, String> {
+        let mut object = object.clone();
+        if let Some(api_version) = object.get_mut("apiVersion") {
+            *api_version = kind.api_version().into();
+        }
+        Ok(object)
     }
 
     /// Who answers the variable `authorizer`; without one, an expression that asks it fails.

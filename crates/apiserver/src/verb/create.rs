@@ -76,7 +76,7 @@ pub(super) fn finish(
     }
     draft.mutate(state, call, &target)?;
     draft.confirm(state, call, &target)?;
-    draft.validate(state, &target)?;
+    draft.validate(state, call, &target)?;
     draft.admit(state, call, &target)?;
     let key = Key::new(&target.namespace, &target.name);
     let shelf = state.shelf(resource);

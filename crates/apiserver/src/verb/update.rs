@@ -99,7 +99,7 @@ pub(super) fn finish(
     draft.mutate(state, call, target)?;
     count_generation(resource, &mut draft.object, &old);
     draft.confirm(state, call, target)?;
-    draft.validate(state, target)?;
+    draft.validate(state, call, target)?;
     draft.admit(state, call, target)?;
     Ok(draft.commit(state, call, target))
 }

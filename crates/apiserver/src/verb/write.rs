@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::scale;
 use crate::alias;
 use crate::answer::{Answer, Content};
-use crate::authorization;
+use crate::authorization::{self, parameters};
 use crate::call::Call;
 use crate::intake;
 use crate::kind;
@@ -76,12 +76,13 @@ impl Draft {
     pub(super) fn validate(
         &mut self,
         state: &State,
+        call: &Call,
         target: &Target,
     ) -> Result<(), Status> {
         let resource = &target.resource;
         self.check_depth(resource)?;
         self.check_kind(resource)?;
-        let errors;
+        let mut errors;
         if let Some(definition) = intake::definition(state, resource)
             && let Some(version) = definition.served(&resource.version)
         {
@@ -102,6 +103,11 @@ impl Draft {
             let of_kind = kind::errors(state, resource, &self.object, old);
             let further = of_kind.into_iter().filter(|it| !found.contains(it));
             errors = found.iter().cloned().chain(further).collect();
+        }
+        if errors.is_empty() {
+            let write = (&self.object, self.old.as_deref());
+            let found = parameters::errors(state, &call.user, target, write);
+            errors.extend(found);
         }
         if errors.is_empty() {
             return Ok(());

@@ -14,10 +14,10 @@ use crate::fixture::{
 };
 
 /// A directory of its own for each test; removed at the end.
-struct Place(PathBuf);
+pub(crate) struct Place(PathBuf);
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("kept-{}-{count}", std::process::id());
@@ -25,16 +25,20 @@ impl Place {
     }
 
     fn server(&self) -> Server {
-        Server::new(Options {
+        Server::new(self.options()).unwrap()
+    }
+
+    /// Options for a server that keeps its objects here.
+    pub(crate) fn options(&self) -> Options {
+        Options {
             storage: Some(Storage::open(&self.0).unwrap()),
             ..options()
-        })
-        .unwrap()
+        }
     }
 }
 
 /// Ends a server once its chores are done, which hold it.
-async fn end<T>(server: Server, client: T) {
+pub(crate) async fn end<T>(server: Server, client: T) {
     server.clock().quiet().await;
     drop((server, client));
 }

@@ -9,12 +9,12 @@ use crate::fixture::{
     DEFINITIONS, MAPS, THINGS, at, definition, map, options, request, send, server, thing,
 };
 
-const POLICIES: &str =
+pub(crate) const POLICIES: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
-const BINDINGS: &str =
+pub(crate) const BINDINGS: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
-fn policy(expression: &str) -> Value {
+pub(crate) fn policy(expression: &str) -> Value {
     json!({
         "metadata": {"name": "blue-only"},
         "spec": {
@@ -29,7 +29,7 @@ fn policy(expression: &str) -> Value {
     })
 }
 
-fn binding(action: &str) -> Value {
+pub(crate) fn binding(action: &str) -> Value {
     json!({
         "metadata": {"name": "everywhere"},
         "spec": {"policyName": "blue-only", "validationActions": [action]},

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fivespot_api::name;
-use fivespot_apiserver::{Credentials, GroupAlias, Server, Storage, User};
+use fivespot_apiserver::{
+    Credentials, GroupAlias, Server, StartError, Storage, User,
+};
 use fivespot_clock::Clock;
 use jiff::SignedDuration;
 use kube::Client;
@@ -158,12 +160,16 @@ fn server(
         .disable_plugins
         .clone_from(&args.disable_admission_plugins);
     options.audit = args.audit_log.as_deref().map(record::to_file).transpose()?;
-    Server::new(options).map_err(|error| {
-        Failure::new(
+    Server::new(options).map_err(|error| match error {
+        StartError::Stored { .. } => Failure::new("--data-dir", error).remedy(
+            "name the release that it was written with by --kube-version, or another \
+             --data-dir",
+        ),
+        _ => Failure::new(
             "--enable-admission-plugins, --disable-admission-plugins",
             error,
         )
-        .remedy("correct the name, or leave it out")
+        .remedy("correct the name, or leave it out"),
     })
 }
 

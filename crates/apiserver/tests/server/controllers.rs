@@ -1,0 +1,179 @@
+//! What the server's own controllers delete passes admission, as the users that they are.
+
+use fivespot_apiserver::{Client, Delete, Patch, Server};
+use serde_json::{Value, json};
+
+use crate::fixture::{MAPS, at, map, server};
+use crate::policies::{BINDINGS, POLICIES, binding, policy};
+
+/// A server that deletes no config map of which `expression` does not hold.
+async fn guarded(expression: &str) -> (Server, Client) {
+    let server = server();
+    let client = server.client();
+    let mut keep = policy(expression);
+    keep["spec"]["matchConstraints"]["resourceRules"][0]["operations"] =
+        json!(["DELETE"]);
+    client.create(POLICIES, keep).await.unwrap();
+    client.create(BINDINGS, binding("Deny")).await.unwrap();
+    (server, client)
+}
+
+async fn unbind(client: &Client) {
+    let path = format!("{BINDINGS}/everywhere");
+    client.delete(&path, &Delete::default()).await.unwrap();
+}
+
+/// An owner that is gone, and what it owned.
+async fn orphaned(client: &Client) {
+    let owner = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "owner"}});
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let owner = client.create(secrets, owner).await.unwrap();
+    let mut owned = map("owned");
+    owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "Secret",
+        "name": "owner", "uid": owner["metadata"]["uid"]}]);
+    client.create(MAPS, owned).await.unwrap();
+    let path = format!("{secrets}/owner");
+    client.delete(&path, &Delete::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_policy_keeps_an_object_from_the_garbage_collector() {
+    let (server, client) = guarded("false").await;
+    orphaned(&client).await;
+    server.clock().quiet().await;
+    client.get(&at("owned")).await.unwrap();
+    unbind(&client).await;
+    server.clock().quiet().await;
+    assert_eq!(client.get(&at("owned")).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
+async fn the_garbage_collector_deletes_as_its_service_account() {
+    let is_collector = "request.userInfo.username == \
+        'system:serviceaccount:kube-system:generic-garbage-collector' && \
+        'system:serviceaccounts:kube-system' in request.userInfo.groups && \
+        request.name == 'owned' && \
+        request.options.propagationPolicy == 'Background' && \
+        request.options.preconditions.uid == oldObject.metadata.uid";
+    let (server, client) = guarded(is_collector).await;
+    orphaned(&client).await;
+    server.clock().quiet().await;
+    assert_eq!(client.get(&at("owned")).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
+async fn a_policy_refuses_the_garbage_collector_to_drop_an_owner() {
+    let (server, client) = guarded("true").await;
+    let mut refuse = policy(
+        "request.userInfo.username != \
+         'system:serviceaccount:kube-system:generic-garbage-collector'",
+    );
+    refuse["metadata"]["name"] = "no-collector".into();
+    client.create(POLICIES, refuse).await.unwrap();
+    let mut bound = binding("Deny");
+    bound["metadata"]["name"] = "no-collector".into();
+    bound["spec"]["policyName"] = "no-collector".into();
+    client.create(BINDINGS, bound).await.unwrap();
+    let owner = client.create(MAPS, map("owner")).await.unwrap();
+    let mut owned = map("owned");
+    owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1",
+        "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}]);
+    client.create(MAPS, owned).await.unwrap();
+    let orphan = Delete {
+        propagation: Some("Orphan".to_owned()),
+        ..Delete::default()
+    };
+    client.delete(&at("owner"), &orphan).await.unwrap();
+    server.clock().quiet().await;
+    let waits = client.get(&at("owner")).await.unwrap();
+    assert_eq!(waits["metadata"]["finalizers"], json!(["orphan"]));
+    let path = format!("{BINDINGS}/no-collector");
+    client.delete(&path, &Delete::default()).await.unwrap();
+    server.clock().quiet().await;
+    assert_eq!(client.get(&at("owner")).await.unwrap_err().code, 404);
+    let free = client.get(&at("owned")).await.unwrap();
+    assert_eq!(free["metadata"].get("ownerReferences"), None);
+}
+
+const BLUE: &str = "/api/v1/namespaces/blue";
+
+/// A namespace with a config map and a secret, that is being deleted.
+async fn ending(client: &Client) {
+    let blue = json!({"metadata": {"name": "blue"}});
+    client.create("/api/v1/namespaces", blue).await.unwrap();
+    let maps = format!("{BLUE}/configmaps");
+    client.create(&maps, map("kept")).await.unwrap();
+    let secret = json!({"metadata": {"name": "s"}});
+    client
+        .create(&format!("{BLUE}/secrets"), secret)
+        .await
+        .unwrap();
+    client.delete(BLUE, &Delete::default()).await.unwrap();
+}
+
+fn condition<'a>(namespace: &'a Value, kind: &str) -> &'a Value {
+    let all = namespace["status"]["conditions"].as_array().unwrap();
+    all.iter().find(|it| it["type"] == kind).unwrap()
+}
+
+#[tokio::test]
+async fn a_policy_keeps_a_namespace_from_ending_and_the_namespace_says_so() {
+    let (server, client) = guarded("oldObject.metadata.name != 'kept'").await;
+    ending(&client).await;
+    server.clock().quiet().await;
+    let blue = client.get(BLUE).await.unwrap();
+    assert_eq!(blue["status"]["phase"], "Terminating");
+    let failure = condition(&blue, "NamespaceDeletionContentFailure");
+    assert_eq!(failure["status"], "True");
+    assert_eq!(failure["reason"], "ContentDeletionFailed");
+    assert_eq!(
+        failure["message"],
+        "Failed to delete all resource types, 1 remaining: configmaps \"Unknown\" is \
+         forbidden: \
+         ValidatingAdmissionPolicy 'blue-only' with binding 'everywhere' denied request: the \
+         sky is blue"
+    );
+    let secret = format!("{BLUE}/secrets/s");
+    assert_eq!(client.get(&secret).await.unwrap_err().code, 404);
+    unbind(&client).await;
+    server.clock().quiet().await;
+    assert_eq!(client.get(BLUE).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
+async fn a_namespace_ends_once_what_a_policy_keeps_is_changed() {
+    let (server, client) = guarded(
+        "!has(oldObject.metadata.labels) || !('keep' in oldObject.metadata.labels)",
+    )
+    .await;
+    let blue = json!({"metadata": {"name": "blue"}});
+    client.create("/api/v1/namespaces", blue).await.unwrap();
+    let mut kept = map("kept");
+    kept["metadata"]["labels"] = json!({"keep": ""});
+    client
+        .create(&format!("{BLUE}/configmaps"), kept)
+        .await
+        .unwrap();
+    client.delete(BLUE, &Delete::default()).await.unwrap();
+    server.clock().quiet().await;
+    client.get(BLUE).await.unwrap();
+    let free = Patch::Merge(json!({"metadata": {"labels": null}}));
+    client
+        .patch(&format!("{BLUE}/configmaps/kept"), free)
+        .await
+        .unwrap();
+    server.clock().quiet().await;
+    assert_eq!(client.get(BLUE).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
+async fn a_namespace_is_emptied_by_the_service_account_of_its_controller() {
+    let is_controller = "request.userInfo.username == \
+        'system:serviceaccount:kube-system:namespace-controller' && \
+        request.namespace == 'blue'";
+    let (server, client) = guarded(is_controller).await;
+    ending(&client).await;
+    server.clock().quiet().await;
+    assert_eq!(client.get(BLUE).await.unwrap_err().code, 404);
+}
