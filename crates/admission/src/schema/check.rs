@@ -366,9 +366,11 @@ impl Part<'_> {
         }
     }
 
+    /// Kubernetes checks a branch without the previous state: what is wrong in it is
+    /// forgiven only where the node that has the branches did not change as a whole.
     fn branch(&self, node: &Node) -> Outcome {
         self.checker
-            .check_strictly(node, self.value, self.spot, self.old)
+            .check_strictly(node, self.value, self.spot, None)
     }
 
     fn check_any(&self, branches: &[Node], outcome: &mut Outcome) {

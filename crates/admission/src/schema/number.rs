@@ -115,15 +115,15 @@ impl Part<'_> {
         if !self.ranged {
             return true;
         }
+        // Go converts the shortest digits that read back, which Rust prints too.
+        let digits = || match integer {
+            Some(integer) => integer.to_string(),
+            None => float.to_string(),
+        };
         match (self.node.kind.as_str(), self.node.checks.format.as_str()) {
-            ("integer", format) => {
-                let whole = integer.or_else(|| {
-                    let in_range = float.abs() < 9.2e18 && float.fract() == 0.0;
-                    in_range.then(|| truncated(float))
-                });
-                whole.is_some_and(|it| format != "int32" || i32::try_from(it).is_ok())
-            }
-            ("number", "float") => float.abs() <= f64::from(f32::MAX),
+            ("integer", "int32") => digits().parse::<i32>().is_ok(),
+            ("integer", _) => integer.is_some() || digits().parse::<i64>().is_ok(),
+            ("number", "float") => digits().parse::<f32>().is_ok_and(f32::is_finite),
             _ => true,
         }
     }
@@ -180,7 +180,8 @@ impl Part<'_> {
             outcome.add(self.spot.about(factor, sentence));
         } else if !divides {
             let detail = format!("should be a multiple of {shown}");
-            outcome.add(self.spot.invalid(&self.value.clone().into(), &detail));
+            let value = integer.map_or_else(|| Value::from(float), Value::from);
+            outcome.add(self.spot.invalid(&value, &detail));
         }
     }
 
@@ -197,7 +198,7 @@ impl Part<'_> {
             } else {
                 "less than or equal to"
             };
-            outcome.add(self.out_of_bound(than, bound));
+            outcome.add(self.out_of_bound(than, value, bound));
         }
     }
 
@@ -214,19 +215,22 @@ impl Part<'_> {
             } else {
                 "greater than or equal to"
             };
-            outcome.add(self.out_of_bound(than, bound));
+            outcome.add(self.out_of_bound(than, value, bound));
         }
     }
 
-    fn out_of_bound(&self, than: &str, bound: Size) -> super::found::Found {
+    /// Shows both in the type in which they were compared.
+    fn out_of_bound(&self, than: &str, value: Size, bound: Size) -> super::found::Found {
         let bound = match bound {
             Size::Int(bound) => bound.to_string(),
             Size::Float(bound) => float_plain(bound),
         };
-        self.spot.invalid(
-            &self.value.clone().into(),
-            &format!("should be {than} {bound}"),
-        )
+        let value = match value {
+            Size::Int(value) => Value::from(value),
+            Size::Float(value) => Value::from(value),
+        };
+        self.spot
+            .invalid(&value, &format!("should be {than} {bound}"))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::activation::Binding;
 use crate::library::no_such_overload;
 use crate::library::standard::index;
 use crate::plan::{Attribute, Key, Name, Node, Qualifier, Root};
-use crate::value::{Map, plain};
+use crate::value::Map;
 use crate::{RunError, Type, Value, cost};
 
 /// What a field or index led to.
@@ -25,15 +25,8 @@ enum Found<'v> {
 enum Read<'v> {
     Json(&'v Json, &'v Type),
     Value(Value<'v>),
-}
-
-impl<'v> Read<'v> {
-    fn value(self) -> Outcome<'v> {
-        match self {
-            Self::Json(json, ty) => bound(Binding::Json(json), ty),
-            Self::Value(value) => Ok(value),
-        }
-    }
+    /// An object that has no value as a whole.
+    Lazy,
 }
 
 impl<'v> Run<'_, 'v> {
@@ -50,10 +43,7 @@ impl<'v> Run<'_, 'v> {
         let value = match &attribute.root {
             _ if attribute.test || !attribute.qualifiers.is_empty() => None,
             Root::Local(slot) => Some(self.local(*slot)),
-            Root::Variable(variable) => {
-                let read = self.variable(*variable, &mut [].as_slice());
-                Some(read.and_then(Read::value))
-            }
+            Root::Variable(variable) => Some(self.whole_variable(*variable)),
             _ => None,
         };
         let Some(value) = value else {
@@ -111,16 +101,15 @@ impl<'v> Run<'_, 'v> {
     }
 
     fn resolve(&mut self, attribute: &'v Attribute) -> Result<Maybe<'v>, RunError> {
-        let mut qualifiers = &*attribute.qualifiers;
+        let qualifiers = &*attribute.qualifiers;
         let root = match &attribute.root {
-            Root::Variable(variable) => {
-                match self.variable(*variable, &mut qualifiers)? {
-                    Read::Json(json, ty) => {
-                        return self.walk((json, ty), qualifiers, attribute.test);
-                    }
-                    Read::Value(value) => Maybe::of(value),
+            Root::Variable(variable) => match self.variable(*variable)? {
+                Read::Json(json, ty) => {
+                    return self.walk((json, ty), qualifiers, attribute.test);
                 }
-            }
+                Read::Value(value) => Maybe::of(value),
+                Read::Lazy => return self.lazy(*variable, qualifiers, attribute.test),
+            },
             Root::Local(slot) => match self.local(*slot)? {
                 Value::Map(Map::Json(fields, ty)) if starts_with_name(qualifiers) => {
                     return self.walk_fields((fields, ty), qualifiers, attribute.test);
@@ -145,41 +134,72 @@ impl<'v> Run<'_, 'v> {
         self.qualify(root, qualifiers, attribute.test)
     }
 
-    /// A variable's value. A lazy one takes its first qualifier with it.
-    fn variable(
-        &mut self,
-        variable: usize,
-        rest: &mut &'v [Qualifier],
-    ) -> Result<Read<'v>, RunError> {
+    fn variable(&mut self, variable: usize) -> Result<Read<'v>, RunError> {
         let Some(declared) = self.declared.get(variable) else {
             return Err(RunError::text("no such attribute"));
         };
-        let name = &declared.name;
-        let missing = || Err(RunError::text(format!("no such attribute(s): {name}")));
-        let Some(binding) = self.activation.variable(name) else {
-            return missing();
+        let Some(binding) = self.activation.variable(&declared.name) else {
+            return Err(no_variable(&declared.name));
         };
         match binding? {
-            Binding::Json(json) => return Ok(Read::Json(json, &declared.ty)),
-            Binding::Lazy => {}
-            other => return bound(other, &declared.ty).map(Read::Value),
+            Binding::Json(json) => Ok(Read::Json(json, &declared.ty)),
+            Binding::Lazy => Ok(Read::Lazy),
+            other => bound(other, &declared.ty).map(Read::Value),
         }
-        let [first, others @ ..] = rest else {
-            return missing();
+    }
+
+    /// The value of a variable of which no field is read.
+    fn whole_variable(&mut self, variable: usize) -> Outcome<'v> {
+        match self.variable(variable)? {
+            Read::Json(json, ty) => bound(Binding::Json(json), ty),
+            Read::Value(value) => Ok(value),
+            Read::Lazy => {
+                let name = self.declared.get(variable).map(|it| &*it.name);
+                Err(no_variable(name.unwrap_or_default()))
+            }
+        }
+    }
+
+    /// What qualifiers lead to from a variable whose fields are computed on demand. A field
+    /// is computed to test for it too, so that its error is the error of the test.
+    fn lazy(
+        &mut self,
+        variable: usize,
+        qualifiers: &'v [Qualifier],
+        test: bool,
+    ) -> Result<Maybe<'v>, RunError> {
+        let declared = self.declared.get(variable);
+        let (Some(declared), Some((first, rest))) = (declared, qualifiers.split_first())
+        else {
+            return Err(no_variable(declared.map_or("", |it| &*it.name)));
         };
         let Key::Name(field) = &first.key else {
-            return missing();
+            return Err(no_variable(&declared.name));
         };
         let field = field.text();
-        self.budget.charge(cost::SELECT)?;
-        *rest = others;
+        if !first.optional {
+            self.budget.charge(cost::SELECT)?;
+        }
         let ty = match &declared.ty {
             Type::Object(object) => object.field(field).map_or(&DYN, |field| &field.ty),
             _ => &DYN,
         };
-        match self.activation.field(name, field) {
-            Some(binding) => bound(binding?, ty).map(Read::Value),
-            None => Err(RunError::text(format!("no such key: {field}"))),
+        let value = match self.activation.field(&declared.name, field) {
+            Some(binding) => bound(binding?, ty)?,
+            None if test && rest.is_empty() => {
+                return Ok(Maybe::Plain(Value::Bool(false)));
+            }
+            None if first.optional => return Ok(nothing(test)),
+            None => return Err(RunError::text(format!("no such key: {field}"))),
+        };
+        if first.optional {
+            self.budget.charge(cost::SELECT)?;
+        }
+        match (rest, test) {
+            ([], true) => Ok(Maybe::Plain(Value::Bool(true))),
+            ([], false) if first.optional => Ok(Maybe::Present(value)),
+            ([], false) => Ok(Maybe::of(value)),
+            _ => self.qualify_value(value, first.optional, rest, test),
         }
     }
 
@@ -293,9 +313,6 @@ impl<'v> Run<'_, 'v> {
         qualifier: &'v Qualifier,
         optional: bool,
     ) -> Outcome<'v> {
-        if let Value::Optional(Some(inner)) = value {
-            return self.test(&plain((**inner).clone()), qualifier, optional);
-        }
         let found = has(value, qualifier);
         if !optional || matches!(found, Ok(Value::Bool(true))) {
             self.budget.charge(cost::SELECT)?;
@@ -324,9 +341,14 @@ fn has<'v>(value: &Value<'v>, qualifier: &Qualifier) -> Outcome<'v> {
             None => Ok(Value::Bool(false)),
         },
         Value::List(_) => Err(RunError::text(NAMED_ITEM)),
-        // What has no fields at all lacks this one.
+        // What has no fields at all lacks this one, and an optional value that is held by
+        // another value has none.
         _ => Ok(Value::Bool(false)),
     }
+}
+
+fn no_variable(name: &str) -> RunError {
+    RunError::text(format!("no such attribute(s): {name}"))
 }
 
 /// What the API server says where a list is asked for a field.
@@ -360,8 +382,6 @@ fn select<'v>(
             None if optional => Ok(Found::Nothing),
             None => Err(RunError::text(format!("no such key: {field}"))),
         },
-        Value::Optional(Some(inner)) => select(&plain((**inner).clone()), field, true),
-        Value::Optional(None) => Ok(Found::Nothing),
         Value::List(_) => Err(RunError::text(NAMED_ITEM)),
         _ if optional => Ok(Found::Nothing),
         // What has no fields at all lacks this one.
@@ -375,8 +395,6 @@ fn at<'v>(
     optional: bool,
 ) -> Result<Found<'v>, RunError> {
     match value {
-        Value::Optional(Some(inner)) => at(&plain((**inner).clone()), key, true),
-        Value::Optional(None) => Ok(Found::Nothing),
         Value::Map(map) if optional => match map.get(&key) {
             Some(value) => value.map(Found::Value),
             None => Ok(Found::Nothing),

@@ -1,0 +1,171 @@
+//! Questions with the answers that Kubernetes' own libraries gave.
+//!
+//! Each file under `recorded/` holds lines of the form `{"id", "question", "kubernetes"}`. The
+//! question is one of `e2e/oracle`, the answer that of its libraries (1.36), as far as it is
+//! compared here.
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fivespot_admission::crd::Crd;
+use fivespot_admission::policy::{
+    Binding, Decision, GroupVersionKind, Policies, Policy, Request, User,
+};
+use fivespot_admission::{FieldError, KubeVersion};
+use serde_json::{Value, json};
+
+/// Puts every question of a file to this crate and lists the answers that differ.
+fn differences(name: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+    let text = std::fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let recorded: Value = serde_json::from_str(line).unwrap();
+        let ours = answer(&recorded["question"]);
+        let id = recorded["id"].as_str().unwrap();
+        for (part, wanted) in recorded["kubernetes"].as_object().unwrap() {
+            compare(&format!("{id} {part}"), wanted, &ours[part], &mut found);
+        }
+    }
+    found
+}
+
+/// Notes each value that differs; of objects only the fields that were recorded count.
+fn compare(place: &str, wanted: &Value, ours: &Value, found: &mut Vec<String>) {
+    match (wanted, ours) {
+        (Value::Object(wanted), Value::Object(_)) => {
+            for (name, wanted) in wanted {
+                let place = format!("{place}.{name}");
+                if name == "object" {
+                    compare_whole(&place, wanted, &ours["object"], found);
+                } else {
+                    compare(&place, wanted, &ours[name], found);
+                }
+            }
+        }
+        (Value::Array(all), Value::Array(our)) if all.len() == our.len() => {
+            for (at, (wanted, ours)) in all.iter().zip(our).enumerate() {
+                compare(&format!("{place}[{at}]"), wanted, ours, found);
+            }
+        }
+        (Value::Array(all), Value::Array(our)) => {
+            let only = |some: &[Value], others: &[Value]| -> Value {
+                let only = some.iter().filter(|it| !others.contains(it));
+                only.cloned().collect()
+            };
+            compare_whole(place, &only(all, our), &only(our, all), found);
+        }
+        _ => compare_whole(place, wanted, ours, found),
+    }
+}
+
+fn compare_whole(place: &str, wanted: &Value, ours: &Value, found: &mut Vec<String>) {
+    if wanted != ours {
+        found.push(format!(
+            "{place}\n  kubernetes: {wanted}\n  here:       {ours}"
+        ));
+    }
+}
+
+fn assert_recorded(name: &str) {
+    let found = differences(name);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn texts(errors: Option<&Vec<FieldError>>) -> Value {
+    let errors = errors.into_iter().flatten();
+    errors.map(ToString::to_string).collect()
+}
+
+/// This crate's answer, in the form of the oracle's.
+fn answer(question: &Value) -> Value {
+    let version = KubeVersion::default();
+    let mut answer = json!({});
+    if question["definition"].is_object() {
+        let given = &question["definition"];
+        let crd = match &question["oldDefinition"] {
+            Value::Null => Crd::compile(given, version),
+            old => Crd::replace(given, old, version),
+        };
+        answer["definition"] = json!({"errors": texts(crd.as_ref().err())});
+        if let Ok(crd) = crd {
+            let writes = list(&question["writes"]).iter();
+            answer["writes"] = writes.map(|it| written(&crd, it)).collect();
+        }
+    }
+    let (mut policies, mut errors) = (Vec::new(), Vec::new());
+    for policy in list(&question["policies"]) {
+        let compiled = Policy::compile(policy, version);
+        errors.push(json!({"errors": texts(compiled.as_ref().err())}));
+        policies.extend(compiled.ok().map(Arc::new));
+    }
+    answer["policies"] = errors.into();
+    let bindings = list(&question["bindings"]).iter();
+    let bindings = bindings.map(|it| Arc::new(Binding::compile(it).unwrap()));
+    let policies = Policies::new(policies, bindings.collect::<Vec<_>>());
+    let decisions = list(&question["requests"]).iter();
+    answer["decisions"] = decisions.map(|it| decided(&policies, it)).collect();
+    answer
+}
+
+fn written(crd: &Crd, write: &Value) -> Value {
+    let mut object = write["object"].clone();
+    let version = object["apiVersion"].as_str().unwrap();
+    let version = version.rsplit('/').next().unwrap().to_owned();
+    let resource = crd.versions().iter().find(|it| it.name() == version);
+    let resource = resource.unwrap();
+    let unknown = resource.decode(&mut object);
+    let verdict = match write["operation"].as_str().unwrap() {
+        "UPDATE" => resource.update(&object, &write["oldObject"]),
+        "STATUS" => resource.update_status(&object, &write["oldObject"]),
+        _ => resource.create(&object),
+    };
+    json!({"unknown": unknown, "object": object, "errors": texts(Some(&verdict.errors)),
+        "warnings": verdict.warnings, "cost": verdict.cost})
+}
+
+fn decided(policies: &Policies, request: &Value) -> Value {
+    let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
+    let kind = ["group", "version", "kind"].map(|name| text(&request["kind"][name]));
+    let resource = text(&request["resource"]["resource"]);
+    let kind = GroupVersionKind {
+        group: &kind[0],
+        version: &kind[1],
+        kind: &kind[2],
+    };
+    let user = User::default();
+    let request = Request {
+        namespace: "ns",
+        name: "a",
+        user: &user,
+        ..Request::create(kind, &resource, &request["object"])
+    };
+    decision(&policies.decide(&request, &()))
+}
+
+fn decision(decision: &Decision) -> Value {
+    let denied = decision.denied();
+    let cost = decision.evaluations.iter().map(|it| it.cost).sum::<u64>();
+    json!({"denied": denied.is_some(), "warnings": decision.warnings, "cost": cost,
+        "message": denied.map(|it| it.message.clone()).unwrap_or_default()})
+}
+
+#[test]
+fn variables_of_a_policy_can_be_tested_for_and_read_as_optional() {
+    assert_recorded("lazy-variables");
+}
+
+#[test]
+fn an_unchanged_value_is_refused_again_by_a_branch_of_a_node_that_changed() {
+    assert_recorded("ratcheting-in-branches");
+}
+
+#[test]
+fn bounds_near_the_ends_of_an_integer_type_are_in_its_range() {
+    assert_recorded("integer-bounds");
+}
