@@ -1,11 +1,13 @@
 //! The `format` keyword of schemas: which formats are checked, and how.
 
+mod email;
 mod net;
 mod number;
 mod time;
 
 use std::sync::LazyLock;
 
+use fivespot_cel::Duration;
 use regex::Regex;
 
 use crate::{KubeVersion, name};
@@ -81,8 +83,8 @@ static UUID: LazyLock<Option<Regex>> = LazyLock::new(|| {
 pub(crate) fn matches(format: &str, text: &str) -> bool {
     match normal(format).as_str() {
         "bsonobjectid" => text.len() == 24 && is_hex(text),
-        "uri" => net::is_request_uri(text),
-        "email" => net::is_email(text),
+        "uri" => fivespot_cel::is_request_uri(text),
+        "email" => email::is_email(text),
         "hostname" => net::is_hostname(text),
         "ipv4" => net::is_ip(text) && text.contains('.'),
         "ipv6" => text.contains(':') && text.parse::<std::net::Ipv6Addr>().is_ok(),
@@ -104,7 +106,7 @@ pub(crate) fn matches(format: &str, text: &str) -> bool {
         "rgbcolor" => number::is_rgb_color(text),
         "byte" => is_base64(text),
         "date" => time::is_date(text),
-        "duration" => time::is_duration(text),
+        "duration" => Duration::parse_lenient(text).is_some(),
         "datetime" => time::is_date_time(text),
         "k8sshortname" => name::dns_label(text).is_empty(),
         "k8slongname" => name::dns_subdomain(text).is_empty(),

@@ -8,43 +8,7 @@ use std::ops::Range;
 
 use serde_json::{Number, Value};
 
-/// A string as Go's `%q` prints it.
-pub(crate) struct Quoted<'a>(pub(crate) &'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('"')?;
-        for c in self.0.chars() {
-            match c {
-                '"' => f.write_str("\\\"")?,
-                '\\' => f.write_str("\\\\")?,
-                '\u{7}' => f.write_str("\\a")?,
-                '\u{8}' => f.write_str("\\b")?,
-                '\u{c}' => f.write_str("\\f")?,
-                '\n' => f.write_str("\\n")?,
-                '\r' => f.write_str("\\r")?,
-                '\t' => f.write_str("\\t")?,
-                '\u{b}' => f.write_str("\\v")?,
-                c if is_printable(c) => f.write_char(c)?,
-                c if (c as u32) < 0x80 => write!(f, "\\x{:02x}", c as u32)?,
-                c if (c as u32) < 0x1_0000 => write!(f, "\\u{:04x}", c as u32)?,
-                c => write!(f, "\\U{:08x}", c as u32)?,
-            }
-        }
-        f.write_char('"')
-    }
-}
-
-/// Whether Go prints `c` as it is: letters, marks, numbers, punctuation, symbols and the
-/// ASCII space, as opposed to controls, format characters, other spaces and private use.
-fn is_printable(c: char) -> bool {
-    let hidden = matches!(c,
-        '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{180e}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{d7fc}'..='\u{f8ff}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
-        | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e00ff}' | '\u{f0000}'..='\u{10ffff}');
-    c == ' ' || !(c.is_control() || c.is_whitespace() || hidden)
-}
+pub(crate) use fivespot_cel::Quoted;
 
 /// A value as Kubernetes' `field.Error` prints the bad value: strings quoted, numbers and
 /// booleans plain, everything else as JSON.

@@ -169,3 +169,13 @@ fn an_unchanged_value_is_refused_again_by_a_branch_of_a_node_that_changed() {
 fn bounds_near_the_ends_of_an_integer_type_are_in_its_range() {
     assert_recorded("integer-bounds");
 }
+
+#[test]
+fn urls_are_taken_apart_and_refused_as_by_go() {
+    assert_recorded("urls");
+}
+
+#[test]
+fn formats_accept_what_strfmt_accepts() {
+    assert_recorded("formats");
+}

@@ -5,7 +5,9 @@ fn digits(text: &str) -> Option<Vec<u32>> {
 }
 
 fn without_separators(text: &str) -> String {
-    text.chars().filter(|c| !matches!(c, '-' | ' ')).collect()
+    text.chars()
+        .filter(|c| !matches!(c, '-' | '\t' | '\n' | '\u{c}' | '\r' | ' '))
+        .collect()
 }
 
 pub(super) fn is_isbn10(text: &str) -> bool {
@@ -68,16 +70,14 @@ pub(super) fn is_credit_card(text: &str) -> bool {
     known && sum.is_multiple_of(10)
 }
 
-/// Three, two and four digits, with or without a hyphen or space between them.
+/// Three, two and four digits with a hyphen or space between them.
 pub(super) fn is_ssn(text: &str) -> bool {
-    let rest = |text: &str| -> Option<String> {
-        let (first, text) = text.split_at_checked(3)?;
-        let text = text.strip_prefix(['-', ' ']).unwrap_or(text);
-        let (second, text) = text.split_at_checked(2)?;
-        let third = text.strip_prefix(['-', ' ']).unwrap_or(text);
-        (third.len() == 4).then(|| [first, second, third].concat())
-    };
-    rest(text).is_some_and(|all| all.bytes().all(|byte| byte.is_ascii_digit()))
+    let bytes = text.bytes().enumerate();
+    text.len() == 11
+        && bytes.into_iter().all(|(at, byte)| match at {
+            3 | 6 => matches!(byte, b'-' | b' '),
+            _ => byte.is_ascii_digit(),
+        })
 }
 
 /// `rgb(r, g, b)` with numbers of 0 to 255 without leading zeros.
@@ -89,7 +89,7 @@ pub(super) fn is_rgb_color(text: &str) -> bool {
         return false;
     };
     let is_part = |part: &str| {
-        let part = part.trim();
+        let part = part.trim_matches(['\t', '\n', '\u{c}', '\r', ' ']);
         part.parse::<u8>()
             .is_ok_and(|value| value.to_string() == part)
     };

@@ -10,7 +10,7 @@ use super::cidr::Cidr;
 use super::format::Format;
 use super::quantity::Quantity;
 use super::semver::Semver;
-use super::url::Url;
+use crate::url::Url;
 
 /// A value of a type that one of Kubernetes' libraries brings.
 #[derive(Clone, Debug, PartialEq, Eq)]

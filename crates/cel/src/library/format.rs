@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::foreign::{Foreign, LibraryValue};
-use super::{Row, Run, global, member, no_such_overload, url};
+use super::{Row, Run, global, member, no_such_overload};
 use crate::time::Timestamp;
 use crate::{RunError, Value};
 
@@ -69,7 +69,7 @@ formats![
     ))),
     ("dns1035LabelPrefix", 30, |text| label_1035(&masked(text))),
     ("labelValue", 40, |text| label_value(text)),
-    ("uri", 1103, |text| url::check(text)
+    ("uri", 1103, |text| crate::url::check(text)
         .err()
         .into_iter()
         .collect()),

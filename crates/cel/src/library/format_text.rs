@@ -1,6 +1,7 @@
 //! `'%s is %d'.format([name, number])`.
 
 use super::no_such_overload;
+use crate::quote::Quoted;
 use crate::value::{List, Map, go_float};
 use crate::{RunError, Value};
 
@@ -287,8 +288,8 @@ fn shown_map(map: &Map<'_>) -> Option<String> {
 /// A value inside a list or map, written so that the language could read it again.
 fn inner(value: &Value<'_>) -> Option<String> {
     Some(match value {
-        Value::String(text) => format!("{:?}", &**text),
-        Value::Bytes(bytes) => format!("b{:?}", String::from_utf8_lossy(bytes)),
+        Value::String(text) => Quoted(text).to_string(),
+        Value::Bytes(bytes) => format!("b{}", Quoted(&String::from_utf8_lossy(bytes))),
         Value::Double(value) if value.is_finite() => format!("{value:.PRECISION$}"),
         Value::Double(value) => format!("{:?}", go_float(*value)),
         Value::Duration(duration) => format!("duration(\"{duration}\")"),

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::quote::Quoted;
+
 /// What is wrong, and the text from there on if Go tells it.
 type Fault<'t> = (&'static str, Option<&'t str>);
 
@@ -9,10 +11,10 @@ type Fault<'t> = (&'static str, Option<&'t str>);
 ///
 /// # Errors
 /// Go's whole message.
-pub(super) fn parse(text: &str) -> Result<(IpAddr, bool), String> {
+pub(crate) fn parse(text: &str) -> Result<(IpAddr, bool), String> {
     let said = |(what, at): Fault<'_>| {
-        let place = at.map_or_else(String::new, |at| format!(" (at {at:?})"));
-        format!("ParseAddr({text:?}): {what}{place}")
+        let place = at.map_or_else(String::new, |at| format!(" (at {})", Quoted(at)));
+        format!("ParseAddr({}): {what}{place}", Quoted(text))
     };
     match text.find(['.', ':', '%']).and_then(|at| text.get(at..)) {
         Some(rest) if rest.starts_with('.') => v4(text)

@@ -22,28 +22,17 @@ const UNITS: [(&str, i64); 8] = [
     ("h", 3600 * NANOS_PER_SECOND),
 ];
 
-/// Further units that a JSON `format: duration` may use.
-const LONG_UNITS: [(&str, i64); 20] = [
-    ("nanosecond", 1),
-    ("nanoseconds", 1),
-    ("microsecond", 1_000),
-    ("microseconds", 1_000),
-    ("millisecond", 1_000_000),
-    ("milliseconds", 1_000_000),
-    ("sec", NANOS_PER_SECOND),
-    ("second", NANOS_PER_SECOND),
-    ("seconds", NANOS_PER_SECOND),
-    ("min", 60 * NANOS_PER_SECOND),
-    ("minute", 60 * NANOS_PER_SECOND),
-    ("minutes", 60 * NANOS_PER_SECOND),
-    ("hour", 3600 * NANOS_PER_SECOND),
-    ("hours", 3600 * NANOS_PER_SECOND),
-    ("d", 86_400 * NANOS_PER_SECOND),
-    ("day", 86_400 * NANOS_PER_SECOND),
-    ("days", 86_400 * NANOS_PER_SECOND),
-    ("w", 604_800 * NANOS_PER_SECOND),
-    ("week", 604_800 * NANOS_PER_SECOND),
-    ("weeks", 604_800 * NANOS_PER_SECOND),
+/// Units of a JSON `format: duration`: their short names, what their long names begin with, and
+/// nanoseconds.
+const LONG_UNITS: [(&[&str], &str, i64); 8] = [
+    (&["ns"], "nano", 1),
+    (&["us", "\u{b5}s"], "micro", 1_000),
+    (&["ms"], "milli", 1_000_000),
+    (&["s"], "sec", NANOS_PER_SECOND),
+    (&["m"], "min", 60 * NANOS_PER_SECOND),
+    (&["h", "hr"], "hour", 3600 * NANOS_PER_SECOND),
+    (&["d"], "day", 86_400 * NANOS_PER_SECOND),
+    (&["w", "wk"], "week", 604_800 * NANOS_PER_SECOND),
 ];
 
 impl Duration {
@@ -85,29 +74,34 @@ impl Duration {
     }
 
     /// Reads what an OpenAPI `format: duration` allows: Go's form, or whole numbers with
-    /// units up to weeks, `2 days 3 hours`.
+    /// units up to weeks somewhere in the text, `in 2 days, 3 hours`. What is no number with
+    /// a unit is passed over, and a sum out of range wraps, as in Kubernetes' `strfmt`.
     pub fn parse_lenient(text: &str) -> Option<Self> {
         if let Some(duration) = Self::parse(text) {
             return Some(duration);
         }
-        let mut total = 0_i64;
-        let mut rest = text.trim();
-        while !rest.is_empty() {
-            let end = rest.find(|c: char| !c.is_ascii_digit())?;
-            let (number, after) = rest.split_at(end);
-            let after = after.trim_start();
-            let end = after
-                .find(|c: char| !c.is_alphabetic())
-                .unwrap_or(after.len());
-            let (unit, after) = after.split_at(end);
-            let unit = unit.to_lowercase();
-            let mut units = UNITS.iter().chain(&LONG_UNITS);
-            let (_, scale) = units.find(|(name, _)| *name == unit)?;
-            total =
-                total.checked_add(number.parse::<i64>().ok()?.checked_mul(*scale)?)?;
-            rest = after.trim_start();
+        let mut total: Option<i64> = None;
+        let mut rest = text;
+        while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+            let (_, from) = rest.split_at(at);
+            let after = from.trim_start_matches(|c: char| c.is_ascii_digit());
+            let (number, _) = from.split_at(from.len() - after.len());
+            let word = after.trim_start_matches(['\t', '\n', '\u{c}', '\r', ' ']);
+            let is_inner = |c: char| c.is_ascii_alphabetic() || c == '\u{b5}';
+            let end = word.trim_start_matches(is_inner);
+            let (unit, _) = word.split_at(word.len() - end.len());
+            rest = after;
+            if unit.is_empty() {
+                continue;
+            }
+            rest = end;
+            let factor = number.parse::<i64>().ok()?;
+            if let Some(scale) = long_unit(&unit.to_lowercase()) {
+                let span = factor.wrapping_mul(scale);
+                total = Some(total.unwrap_or(0).wrapping_add(span));
+            }
         }
-        (!text.trim().is_empty()).then_some(Self::from_nanos(total))
+        total.map(Self::from_nanos)
     }
 
     /// The sum, unless it is out of range.
@@ -124,6 +118,13 @@ impl Duration {
     pub fn checked_neg(self) -> Option<Self> {
         self.nanos.checked_neg().map(Self::from_nanos)
     }
+}
+
+fn long_unit(name: &str) -> Option<i64> {
+    let is_meant = |(short, long, _): &&(&[&str], &str, i64)| {
+        short.contains(&name) || name.starts_with(long)
+    };
+    LONG_UNITS.iter().find(is_meant).map(|(_, _, nanos)| *nanos)
 }
 
 /// A decimal number times a unit, cut to whole nanoseconds.

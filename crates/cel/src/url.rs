@@ -1,0 +1,240 @@
+//! URLs, read as Go's `net/url` (1.26) reads them.
+
+mod authority;
+mod escape;
+
+use std::fmt;
+
+use crate::quote::Quoted;
+use authority::Authority;
+pub(crate) use escape::{Mode, unescape};
+use escape::{escape, is_plain, text};
+
+/// Whether `uri` is what Go's `url.ParseRequestURI` accepts: an absolute URL or an absolute
+/// path. Cannot fail.
+///
+/// ```
+/// use fivespot_cel::is_request_uri;
+/// assert!(is_request_uri("https://example.com/a") && is_request_uri("/a"));
+/// assert!(!is_request_uri("example.com") && !is_request_uri("https://a%zz/"));
+/// ```
+pub fn is_request_uri(uri: &str) -> bool {
+    check(uri).is_ok()
+}
+
+/// Whether `uri` is an absolute URL or an absolute path.
+///
+/// # Errors
+/// Why not, in Go's words.
+pub(crate) fn check(uri: &str) -> Result<(), String> {
+    Url::parse_request(uri).map(drop)
+}
+
+/// The parts of a URL.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Url {
+    /// In small letters; empty if there is none.
+    pub(crate) scheme: String,
+    /// What follows the scheme where that is not a slash.
+    opaque: String,
+    authority: Authority,
+    /// Whether there is a path right after the scheme, without `//` in between.
+    omit_host: bool,
+    path: Escaped,
+    pub(crate) query: String,
+    /// Whether there is a `?` with nothing behind it.
+    force_query: bool,
+    fragment: Escaped,
+}
+
+/// A part in which characters may be escaped.
+#[derive(Clone, Debug, Default)]
+struct Escaped {
+    /// As it was written.
+    raw: String,
+    decoded: Vec<u8>,
+}
+
+impl Escaped {
+    fn new(raw: &str, mode: Mode) -> Result<Self, String> {
+        Ok(Self {
+            raw: raw.to_owned(),
+            decoded: unescape(raw, mode)?,
+        })
+    }
+
+    /// As it was written if every character may stand there, else escaped anew.
+    fn shown(&self, mode: Mode) -> String {
+        if is_plain(&self.raw, mode) {
+            self.raw.clone()
+        } else {
+            escape(&self.decoded, mode)
+        }
+    }
+}
+
+impl Url {
+    /// What Go's `url.Parse` makes of `url`.
+    ///
+    /// # Errors
+    /// What Go says.
+    pub(crate) fn parse(url: &str) -> Result<Self, String> {
+        let failed = |url: &str, why: String| format!("parse {}: {why}", Quoted(url));
+        let (start, fragment) = url.split_once('#').unwrap_or((url, ""));
+        let mut parsed = Self::read(start, false).map_err(|why| failed(start, why))?;
+        let fragment = Escaped::new(fragment, Mode::Fragment);
+        parsed.fragment = fragment.map_err(|why| failed(url, why))?;
+        Ok(parsed)
+    }
+
+    /// What Go's `url.ParseRequestURI` makes of `url`, which takes a fragment for path.
+    ///
+    /// # Errors
+    /// What Go says.
+    pub(crate) fn parse_request(url: &str) -> Result<Self, String> {
+        Self::read(url, true).map_err(|why| format!("parse {}: {why}", Quoted(url)))
+    }
+
+    fn read(url: &str, via_request: bool) -> Result<Self, String> {
+        if url.bytes().any(|byte| byte.is_ascii_control()) {
+            return Err("net/url: invalid control character in URL".to_owned());
+        }
+        if url.is_empty() && via_request {
+            return Err("empty url".to_owned());
+        }
+        let mut parsed = Self::default();
+        if url == "*" {
+            parsed.path = Escaped::new(url, Mode::Path)?;
+            return Ok(parsed);
+        }
+        let (scheme, rest) = scheme(url)?;
+        parsed.scheme = scheme.to_ascii_lowercase();
+        let has_scheme = !scheme.is_empty();
+        let rest = match rest.split_once('?') {
+            Some((rest, query)) => {
+                parsed.force_query = query.is_empty();
+                query.clone_into(&mut parsed.query);
+                rest
+            }
+            None => rest,
+        };
+        if !rest.starts_with('/') {
+            if has_scheme {
+                rest.clone_into(&mut parsed.opaque);
+                return Ok(parsed);
+            }
+            if via_request {
+                return Err("invalid URI for request".to_owned());
+            }
+            if first_segment(rest).contains(':') {
+                let why = "first path segment in URL cannot contain colon";
+                return Err(why.to_owned());
+            }
+        }
+        let may_have_host = has_scheme || !via_request && !rest.starts_with("///");
+        let path = match rest.strip_prefix("//") {
+            Some(after) if may_have_host => {
+                let end = after.find('/').unwrap_or(after.len());
+                let (authority, path) = after.split_at(end);
+                parsed.authority = Authority::parse(&parsed.scheme, authority)?;
+                path
+            }
+            _ => {
+                parsed.omit_host = has_scheme && rest.starts_with('/');
+                rest
+            }
+        };
+        parsed.path = Escaped::new(path, Mode::Path)?;
+        Ok(parsed)
+    }
+
+    /// Host and port, without escapes.
+    pub(crate) fn host(&self) -> String {
+        text(&self.authority.host)
+    }
+
+    /// The host without its port, and without brackets if it is an IPv6 address.
+    pub(crate) fn hostname(&self) -> String {
+        self.authority.hostname()
+    }
+
+    /// The port; empty if there is none.
+    pub(crate) fn port(&self) -> String {
+        self.authority.port()
+    }
+
+    /// The path as it may stand in a URL.
+    pub(crate) fn escaped_path(&self) -> String {
+        self.path.shown(Mode::Path)
+    }
+}
+
+fn first_segment(path: &str) -> &str {
+    path.split('/').next().unwrap_or(path)
+}
+
+/// The scheme, empty if there is none, and what follows it.
+fn scheme(url: &str) -> Result<(&str, &str), String> {
+    for (at, byte) in url.bytes().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => {}
+            b'0'..=b'9' | b'+' | b'-' | b'.' if at > 0 => {}
+            b':' if at == 0 => return Err("missing protocol scheme".to_owned()),
+            b':' => {
+                let (scheme, rest) = url.split_at(at);
+                return Ok((scheme, rest.strip_prefix(':').unwrap_or(rest)));
+            }
+            _ => break,
+        }
+    }
+    Ok(("", url))
+}
+
+/// As Go writes it.
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.scheme.is_empty() {
+            write!(f, "{}:", self.scheme)?;
+        }
+        if self.opaque.is_empty() {
+            self.write_hierarchy(f)?;
+        } else {
+            f.write_str(&self.opaque)?;
+        }
+        if self.force_query || !self.query.is_empty() {
+            write!(f, "?{}", self.query)?;
+        }
+        if !self.fragment.decoded.is_empty() {
+            write!(f, "#{}", self.fragment.shown(Mode::Fragment))?;
+        }
+        Ok(())
+    }
+}
+
+impl Url {
+    fn write_hierarchy(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_authority = !self.authority.is_empty();
+        let is_started = !self.scheme.is_empty() || has_authority;
+        let path = self.escaped_path();
+        if is_started && (has_authority || !self.omit_host && !path.is_empty()) {
+            f.write_str("//")?;
+        }
+        write!(f, "{}", self.authority)?;
+        if !path.is_empty() && !path.starts_with('/') && !self.authority.host.is_empty() {
+            f.write_str("/")?;
+        }
+        if !is_started && first_segment(&path).contains(':') {
+            f.write_str("./")?;
+        }
+        f.write_str(&path)
+    }
+}
+
+/// Two are equal if they are written alike, as in Kubernetes.
+impl PartialEq for Url {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for Url {}
