@@ -1,4 +1,5 @@
-//! A machine opens and closes alike in both contract versions of Cluster API.
+//! A machine opens and closes alike in both contract versions of Cluster API, and bears the
+//! version and the failure domain that are asked for.
 
 use fivespot_testkit::{
     BEFORE_CLOSING, CLOSING, Cluster, Contract, condition, instant, scheduled_machine,
@@ -20,6 +21,8 @@ async fn opens_and_closes(contract: Contract) -> Value {
     let _operator = cluster.operator();
     let mut worker = scheduled_machine("worker");
     worker["spec"]["nodeDrainTimeout"] = json!("90s");
+    worker["spec"]["machineTemplate"] =
+        json!({"version": "v1.31.2", "failureDomain": "zone-1"});
     let active = cluster.bring_up(&worker).await;
     let status = &active["status"];
     assert_eq!(
@@ -38,6 +41,8 @@ async fn opens_and_closes(contract: Contract) -> Value {
     assert_eq!(settled["status"]["phase"], "Active");
     let [_, _, path] = cluster.triple("worker");
     let machine = cluster.get(&path).await.unwrap();
+    assert_eq!(machine["spec"]["version"], "v1.31.2");
+    assert_eq!(machine["spec"]["failureDomain"], "zone-1");
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
     cluster.pass_to(CLOSING).await;

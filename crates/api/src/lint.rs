@@ -4,6 +4,7 @@
 //! come to together, and at the calendar.
 
 mod calendar;
+mod provider;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,8 @@ use jiff::Timestamp;
 
 use crate::ScheduledMachine;
 use crate::manifest::{GeneratedFile, PAGE_HEADER};
+
+pub use provider::{of_providers, shared_hosts};
 
 /// The fewest characters of an entry that is looked for in command lines without finding
 /// something else.
@@ -50,9 +53,12 @@ const CLOCK_CHANGE: &Lint = &LINTS[3];
 const SHORT_WINDOW: &Lint = &LINTS[4];
 const CRON_NEVER_FIRES: &Lint = &LINTS[5];
 const SHORT_COMMAND: &Lint = &LINTS[6];
+const NO_VERSION: &Lint = &LINTS[7];
+const NO_SSH_KEY: &Lint = &LINTS[8];
+const SHARED_HOST: &Lint = &LINTS[9];
 
 /// Every lint, in the order of the codes.
-pub const LINTS: [Lint; 7] = [
+pub const LINTS: [Lint; 10] = [
     Lint {
         code: "SL001",
         name: "never active",
@@ -105,11 +111,43 @@ pub const LINTS: [Lint; 7] = [
               than four characters is found in many that it does not mean.",
         remedy: "write more of the command",
     },
+    Lint {
+        code: "SL008",
+        name: "no version",
+        why: "kubeadm reads the Kubernetes version from the Machine and cannot join without one, \
+              so that the machine stays Pending.",
+        remedy: "set spec.machineTemplate.version to the version of the cluster's nodes",
+    },
+    Lint {
+        code: "SL009",
+        name: "no SSH key",
+        why: "k0smotron reaches the host of a RemoteMachine by SSH and reads the key before \
+              anything else, also when the host is to be cleaned up. Without the key the machine \
+              neither joins nor leaves: the Machine stays in deletion.",
+        remedy: "name a Secret with the private key in spec.infrastructureSpec.spec.sshKeyRef.name",
+    },
+    Lint {
+        code: "SL010",
+        name: "shared host",
+        why: "Two ScheduledMachines have the same address. When one leaves, the provider resets \
+              the host under the other, also hours later if its clean-up was delayed; both have \
+              the same provider identifier.",
+        remedy: "give each host to one ScheduledMachine, or use a pool of the provider",
+    },
 ];
 
 /// Every remark about `object`, as of `now`, in the order of the codes. Cannot fail: what cannot
 /// be read is for the rules to say.
+///
+/// What several objects have in common is found by [`shared_hosts`].
 pub fn check(object: &ScheduledMachine, now: Timestamp) -> Vec<Remark> {
+    let mut remarks = of_schedule(object, now);
+    remarks.extend(of_providers(object));
+    remarks
+}
+
+/// The remarks about schedule, timeouts and commands, as of `now`: SL001 to SL007.
+pub fn of_schedule(object: &ScheduledMachine, now: Timestamp) -> Vec<Remark> {
     let spec = &object.spec;
     let mut remarks = Vec::new();
     let schedule = spec.schedule.schedule().ok();

@@ -208,6 +208,7 @@ fn section(page: &mut String, rule: &Rule) {
     let shown = |example: &&str| match rule.examples {
         Examples::Text { .. } => format!("`\"{example}\"`"),
         Examples::Json { .. } => format!("`{example}`"),
+        Examples::Sizes { .. } => (*example).to_owned(),
     };
     let list =
         |examples: &[&str]| examples.iter().map(shown).collect::<Vec<_>>().join(", ");

@@ -77,18 +77,33 @@ pub enum Examples {
         /// Those that break it.
         rejects: &'static [&'static str],
     },
+    /// Maps of texts, each given by how many bytes its keys and values have together: `7 bytes`.
+    Sizes {
+        /// Those that keep the rule.
+        accepts: &'static [&'static str],
+        /// Those that break it.
+        rejects: &'static [&'static str],
+    },
 }
 
 impl Rule {
-    /// Finds a rule by its id, in any case.
+    /// Finds a rule by its id, in any case, or by its number alone.
     ///
     /// # Example
     /// ```
     /// use fivespot_api::rules::Rule;
     /// assert_eq!(Rule::find("sm001").map(|rule| rule.path), Some("spec.clusterName"));
+    /// assert_eq!(Rule::find("7").map(|rule| rule.id), Some("SM007"));
     /// ```
     pub fn find(id: &str) -> Option<&'static Self> {
-        RULES.iter().find(|rule| rule.id.eq_ignore_ascii_case(id))
+        let digits = match id.get(..2) {
+            Some(prefix) if prefix.eq_ignore_ascii_case("SM") => id.get(2..)?,
+            _ => id,
+        };
+        let number = |digits: &str| digits.parse::<u16>().ok();
+        let wanted = number(digits)?;
+        let mut rules = RULES.iter();
+        rules.find(|rule| rule.id.get(2..).and_then(number) == Some(wanted))
     }
 
     /// The field that the rule is about, without indices.

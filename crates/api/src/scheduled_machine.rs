@@ -67,7 +67,7 @@ pub struct ScheduledMachineSpec {
     pub bootstrap_spec: InlineObject,
     /// The infrastructure object that is created for the machine.
     pub infrastructure_spec: InlineObject,
-    /// Labels and annotations for the Machine.
+    /// What the Machine carries besides: labels, annotations, version, failure domain.
     #[serde(default, deserialize_with = "null_is_default")]
     pub machine_template: MachineTemplate,
     /// Which machines start first (high) and leave last (high) when starts are rate-limited.
@@ -168,6 +168,13 @@ pub struct MachineTemplate {
     /// Annotations of the Machine.
     #[serde(default, deserialize_with = "null_is_default")]
     pub annotations: BTreeMap<String, String>,
+    /// The Kubernetes version of the machine, `Machine.spec.version`, for bootstrap providers
+    /// that need it there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Where the infrastructure provider places the machine, `Machine.spec.failureDomain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_domain: Option<String>,
 }
 
 /// How many taints `spec.nodeTaints` and the record of them in the status hold at most.

@@ -87,9 +87,12 @@ mod tests {
             hash(&json!({"a": 1, "b": 2}), &json!({"labels": {}}))
         );
         assert_ne!(plain, hash(&json!({"a": 1, "b": "2"}), &template));
-        assert_ne!(
-            plain,
-            hash(&json!({"a": 1, "b": 2}), &json!({"labels": {"b": "2"}}))
-        );
+        for asked in [
+            json!({"labels": {"b": "2"}}),
+            json!({"version": "v1.31.2"}),
+            json!({"failureDomain": "zone-1"}),
+        ] {
+            assert_ne!(plain, hash(&json!({"a": 1, "b": 2}), &asked), "{asked}");
+        }
     }
 }

@@ -137,7 +137,7 @@ fn unchanged(lens: &str, inputs: &[&str]) -> String {
         [] => vec![lens.to_owned()],
         inputs => inputs
             .iter()
-            .map(|input| format!("{lens}.?{input}"))
+            .map(|input| format!("{lens}.?{}", input.replace('.', ".?")))
             .collect(),
     };
     let same: Vec<_> = steps

@@ -7,6 +7,7 @@
 
 // Each module is one aspect of the same judge.
 mod admission {
+    mod bounds;
     mod cost;
     mod document;
     mod judge;

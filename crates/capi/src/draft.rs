@@ -28,6 +28,10 @@ pub struct MachineDraft {
     pub infrastructure: Reference,
     /// How long Cluster API shall drain and, again, wait for volumes.
     pub drain_timeout: Duration,
+    /// The Kubernetes version; left out if none.
+    pub version: Option<String>,
+    /// The failure domain; left out if none.
+    pub failure_domain: Option<String>,
 }
 
 impl MachineDraft {
@@ -57,6 +61,15 @@ impl MachineDraft {
         let infrastructure = self.reference(&self.infrastructure, contract);
         spec.insert("infrastructureRef".to_owned(), infrastructure);
         spec.extend(timeouts(contract, self.drain_timeout));
+        let texts = [
+            ("version", &self.version),
+            ("failureDomain", &self.failure_domain),
+        ];
+        for (field, text) in texts {
+            if let Some(text) = text {
+                spec.insert(field.to_owned(), json!(text));
+            }
+        }
         json!({
             "apiVersion": contract.api_version(),
             "kind": "Machine",

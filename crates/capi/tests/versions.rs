@@ -98,6 +98,25 @@ fn draft() -> MachineDraft {
             "worker",
         ),
         drain_timeout: Duration::from_mins(5),
+        version: None,
+        failure_domain: None,
+    }
+}
+
+#[test]
+fn version_and_failure_domain_stand_in_the_same_place_in_both_versions() {
+    for contract in [Contract::V1Beta1, Contract::V1Beta2] {
+        let plain = draft().json(contract);
+        assert_eq!(plain["spec"].get("version"), None);
+        assert_eq!(plain["spec"].get("failureDomain"), None);
+        let draft = MachineDraft {
+            version: Some("v1.31.2".to_owned()),
+            failure_domain: Some("zone-1".to_owned()),
+            ..draft()
+        };
+        let spec = &draft.json(contract)["spec"];
+        assert_eq!(spec["version"], "v1.31.2");
+        assert_eq!(spec["failureDomain"], "zone-1");
     }
 }
 

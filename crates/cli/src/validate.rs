@@ -7,6 +7,7 @@ mod junit;
 mod refusal;
 mod report;
 mod sarif;
+mod shared;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,9 @@ use clap::ValueEnum;
 use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::User;
 use fivespot_clock::Clock;
+use jiff::Timestamp;
 
+use crate::document::Document;
 use crate::{Failure, Outcome, document, parallel};
 use answer::{Answer, Level, Verdict};
 use engine::{Engine, Sources};
@@ -171,10 +174,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let engine = Engine::new(&sources)?;
     let now = Clock::system().now();
     let old = Stored::of(document::read(&args.old)?, &args.namespace);
-    let answered = parallel::map(documents, |document| {
-        engine.answer(document, &old, (&args, now))
-    });
-    let mut answers = answered.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut answers = answers(&engine, documents, (&old, &args, now))?;
     if args.type_check {
         answers.extend(type_check::refused(&sources, &engine));
     }
@@ -187,6 +187,29 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         }
         answer => Ok(answer),
     }
+}
+
+/// What the server would answer to each of the documents, and what is remarked on about all of
+/// them together.
+fn answers(
+    engine: &Engine,
+    documents: Vec<Document>,
+    (old, args, now): (&Stored, &Args, Timestamp),
+) -> Result<Vec<Answer>, Failure> {
+    let shared = match args.lint {
+        LintLevel::Off => Vec::new(),
+        LintLevel::Warn | LintLevel::Error => shared::hosts(&documents, args),
+    };
+    let answered = parallel::map(documents, |document| {
+        engine.answer(document, old, (args, now))
+    });
+    let mut answers = answered.into_iter().collect::<Result<Vec<_>, _>>()?;
+    for (place, remark) in shared {
+        if let Some(answer) = answers.get_mut(place) {
+            answer.remarks.push(remark);
+        }
+    }
+    Ok(answers)
 }
 
 /// Who asks.

@@ -233,8 +233,9 @@ fn without_the_simulator_the_examples_are_applied_as_far_as_they_are_served() {
         told,
         [
             "left out what is not served: Cluster/production-cluster, Cluster/demo-cluster",
-            "applied ScheduledMachine/business-hours-worker, Pod/shop-0, Pod/shop-1, \
-             PodDisruptionBudget/shop, ScheduledMachine/every-other-minute",
+            "applied Secret/business-hours-worker-ssh, ScheduledMachine/business-hours-worker, \
+             Pod/shop-0, Pod/shop-1, PodDisruptionBudget/shop, Secret/every-other-minute-ssh, \
+             ScheduledMachine/every-other-minute",
         ]
     );
 }

@@ -1,12 +1,12 @@
 //! From what was typed to what is meant. Nothing that decides reads a string of the spec; only
 //! [`Places`](crate::Places) also takes names from it, to look there.
 
-use std::collections::BTreeMap;
-
 use fivespot_api::condition::Reason;
 use fivespot_api::rules::{self, Violation};
 use fivespot_api::spec_hash::SpecHash;
-use fivespot_api::{InlineObject, NodeTaint, ScheduleSpec, ScheduledMachine, name};
+use fivespot_api::{
+    InlineObject, MachineTemplate, NodeTaint, ScheduleSpec, ScheduledMachine, name,
+};
 use fivespot_capi::Reference;
 use fivespot_schedule::{Duration, Error, Schedule};
 use jiff::SignedDuration;
@@ -30,9 +30,8 @@ pub(crate) struct Wanted {
     pub(crate) cluster: String,
     pub(crate) bootstrap: Blueprint,
     pub(crate) infrastructure: Blueprint,
-    /// Labels and annotations that the Machine gets besides ours.
-    pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) annotations: BTreeMap<String, String>,
+    /// What the Machine gets besides what is ours.
+    pub(crate) template: MachineTemplate,
     /// The timeout that Cluster API is told; none if it cannot be read.
     pub(crate) drain_timeout: Option<SignedDuration>,
     /// How long leaving may last from the commitment on: the shorter of grace and drain.
@@ -79,8 +78,7 @@ impl Wanted {
             cluster: spec.cluster_name.clone(),
             bootstrap: Blueprint::of(&spec.bootstrap_spec, child),
             infrastructure: Blueprint::of(&spec.infrastructure_spec, child),
-            labels: spec.machine_template.labels.clone(),
-            annotations: spec.machine_template.annotations.clone(),
+            template: spec.machine_template.clone(),
             drain_timeout: drain.map(SignedDuration::from),
             leave: drain
                 .unwrap_or(USUAL_LEAVE)

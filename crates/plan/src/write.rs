@@ -85,13 +85,14 @@ pub(crate) fn create_machine(
 ) -> Option<Action> {
     let contract = *case.seen.contract.known()?;
     let (subject, want) = (case.subject, case.want);
-    let mut labels = want.labels.clone();
+    let template = want.template.clone();
+    let mut labels = template.labels;
     labels.extend(name::child_labels(
         &subject.name,
         &subject.uid,
         &want.cluster,
     ));
-    let mut annotations = want.annotations.clone();
+    let mut annotations = template.annotations;
     annotations.insert(name::SPEC_HASH_ANNOTATION.to_owned(), hash.to_owned());
     // The Cluster waits for all its Machines when it is deleted, but deletes only those that it
     // owns; the reference stays plain, so that it needs no right to the Cluster's finalizers.
@@ -112,6 +113,8 @@ pub(crate) fn create_machine(
         bootstrap,
         infrastructure,
         drain_timeout: want.drain_timeout.unwrap_or(want.leave).unsigned_abs(),
+        version: template.version,
+        failure_domain: template.failure_domain,
     };
     let object = Reference::new(contract.api_version(), "Machine", &draft.name);
     let call = Call::Create(draft.json(contract));

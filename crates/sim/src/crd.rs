@@ -243,6 +243,8 @@ fn machine_schema(contract: Contract) -> Value {
             },
             "infrastructureRef": reference(contract),
             "providerID": {"type": "string", "minLength": 1, "maxLength": 512},
+            "version": {"type": "string", "minLength": 1, "maxLength": 256},
+            "failureDomain": {"type": "string", "minLength": 1, "maxLength": 256},
         },
         "x-kubernetes-validations": [{
             "rule": "self.clusterName == oldSelf.clusterName",

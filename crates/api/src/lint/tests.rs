@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{LINTS, check};
+use super::{LINTS, check, shared_hosts};
 use crate::rules::acceptable;
 
 fn remarks(edits: &[(&str, Value)]) -> Vec<(&'static str, String)> {
@@ -135,6 +135,65 @@ fn short_commands_are_remarked_on_one_by_one() {
         .filter_map(|(_, text)| text.split(':').next())
         .collect();
     assert_eq!(fields, ["spec.killIfCommands[0]", "spec.killIfCommands[2]"]);
+}
+
+#[test]
+fn a_kubeadm_machine_without_a_version_is_remarked_on() {
+    let kubeadm = ("bootstrapSpec.kind", json!("KubeadmConfig"));
+    assert_eq!(codes(std::slice::from_ref(&kubeadm)), ["SL008"]);
+    let version = ("machineTemplate", json!({"version": "v1.31.2"}));
+    assert_eq!(codes(&[kubeadm, version.clone()]), [""; 0]);
+    assert_eq!(codes(&[version]), [""; 0], "k0s has a version of its own");
+}
+
+#[test]
+fn a_remote_machine_without_a_key_is_remarked_on_unless_another_way_leads_to_it() {
+    let spec = |spec: Value| codes(&[("infrastructureSpec.spec", spec)]);
+    assert_eq!(spec(json!({"address": "192.0.2.7"})), ["SL009"]);
+    let empty = json!({"address": "192.0.2.7", "sshKeyRef": {"name": ""}});
+    assert_eq!(spec(empty), ["SL009"]);
+    let key = json!({"address": "192.0.2.7", "sshKeyRef": {"name": "key"}});
+    assert_eq!(spec(key), [""; 0]);
+    assert_eq!(spec(json!({"pool": "racks"})), [""; 0]);
+    let job = json!({"address": "192.0.2.7", "provisionJob": {}});
+    assert_eq!(spec(job), [""; 0]);
+    let other = ("infrastructureSpec.kind", json!("Metal3Machine"));
+    let given = ("infrastructureSpec.spec", json!({"address": "192.0.2.7"}));
+    assert_eq!(
+        codes(&[other, given]),
+        [""; 0],
+        "other providers ask for no such key"
+    );
+}
+
+#[test]
+fn two_machines_with_one_address_are_remarked_on_by_each_others_name() {
+    let machine = |name: &str, spec: Value| {
+        let mut object = acceptable();
+        object["metadata"]["name"] = name.into();
+        object["spec"]["infrastructureSpec"]["spec"] = spec;
+        serde_json::from_value(object).unwrap()
+    };
+    let all = [
+        machine("first", json!({"address": "192.0.2.7"})),
+        machine("another", json!({"address": "192.0.2.8"})),
+        machine("second", json!({"address": "192.0.2.7", "port": 22})),
+        machine("behind", json!({"address": "192.0.2.7", "port": 2222})),
+        machine("pooled", json!({"address": "192.0.2.7", "pool": "racks"})),
+    ];
+    let all: Vec<&crate::ScheduledMachine> = all.iter().collect();
+    let found: Vec<(usize, String)> = shared_hosts(&all)
+        .into_iter()
+        .map(|(place, remark)| {
+            (place, format!("{} {}", remark.lint.code, remark.message))
+        })
+        .collect();
+    let told = |other: &str| {
+        format!("SL010 192.0.2.7:22 is also the host of ScheduledMachine default/{other}")
+    };
+    assert_eq!(found, [(0, told("second")), (2, told("first"))]);
+    let twice = [all[0], all[0]];
+    assert_eq!(shared_hosts(&twice), [], "one object that is given twice");
 }
 
 #[test]

@@ -32,22 +32,31 @@ impl Examples {
     /// What keeps the rule, as written in the table.
     pub fn accepts(&self) -> &'static [&'static str] {
         match self {
-            Self::Text { accepts, .. } | Self::Json { accepts, .. } => accepts,
+            Self::Text { accepts, .. }
+            | Self::Json { accepts, .. }
+            | Self::Sizes { accepts, .. } => accepts,
         }
     }
 
     /// What breaks the rule, as written in the table.
     pub fn rejects(&self) -> &'static [&'static str] {
         match self {
-            Self::Text { rejects, .. } | Self::Json { rejects, .. } => rejects,
+            Self::Text { rejects, .. }
+            | Self::Json { rejects, .. }
+            | Self::Sizes { rejects, .. } => rejects,
         }
     }
 
-    /// An example as JSON: a string as it is, a JSON text parsed (null if it is malformed).
+    /// An example as JSON: a string as it is, a JSON text parsed (null if it is malformed), a
+    /// map of the size that is given.
     fn value(&self, example: &str) -> Value {
         match self {
             Self::Text { .. } => json!(example),
             Self::Json { .. } => serde_json::from_str(example).unwrap_or_default(),
+            Self::Sizes { .. } => {
+                let bytes = example.split(' ').next().and_then(|text| text.parse().ok());
+                map_of(bytes.unwrap_or(0))
+            }
         }
     }
 }
@@ -76,7 +85,15 @@ impl Rule {
                 json!({"key": "workload", "value": "batch", "effect": "NoSchedule"});
             place(&mut object, "spec.nodeTaints[]", taint);
         }
-        place(&mut object, self.path, value);
+        match (self.path, value) {
+            // What is given of the spec takes the place of what is there, the rest stays.
+            ("spec", Value::Object(members)) => {
+                for (member, value) in members {
+                    object["spec"][member] = value;
+                }
+            }
+            (path, value) => place(&mut object, path, value),
+        }
         object
     }
 
@@ -93,6 +110,20 @@ impl Rule {
         place(&mut object, "status", machine);
         Some(object)
     }
+}
+
+/// A map of texts whose keys and values have so many bytes together, in entries of at most two
+/// KiB and a little.
+fn map_of(bytes: usize) -> Value {
+    const ENTRY: usize = 2048;
+    let count = bytes / ENTRY;
+    let entries = (0..count).map(|place| {
+        let key = format!("key-{place:02}");
+        let rest = if place == 0 { bytes % ENTRY } else { 0 };
+        let value = "a".repeat(ENTRY + rest - key.len());
+        (key, Value::String(value))
+    });
+    Value::Object(entries.collect())
 }
 
 /// Puts a value at a path, making what is missing on the way; `[]` is the first item of a list.

@@ -424,6 +424,45 @@ fn is_reserved_taint_key(key: &str) -> bool {
         .is_some_and(|(prefix, _)| reserved.contains(&prefix))
 }
 
+/// How many bytes keys and values of the Machine's annotations may have together.
+const MOST_ANNOTATION_BYTES: usize = 64 * 1024;
+
+pub(super) fn are_of_bounded_size(node: &Value, _: &Value) -> bool {
+    let entries = node.as_object().into_iter().flatten();
+    let bytes = entries.map(|(key, value)| {
+        let value = value.as_str().unwrap_or_default();
+        key.len().saturating_add(value.len())
+    });
+    bytes.fold(0, usize::saturating_add) <= MOST_ANNOTATION_BYTES
+}
+
+pub(super) fn is_kubernetes_version(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        let mut parts = text.strip_prefix('v').unwrap_or(text).splitn(3, '.');
+        let [Some(major), Some(minor), Some(patch)] =
+            [parts.next(), parts.next(), parts.next()]
+        else {
+            return false;
+        };
+        let (patch, suffix) = patch
+            .find(['-', '+'])
+            .map_or((patch, ""), |end| patch.split_at(end));
+        [major, minor, patch].into_iter().all(is_number) && !suffix.contains('\n')
+    })
+}
+
+/// Whether bootstrap and infrastructure are objects of different kinds, whatever their versions:
+/// both get the name of the ScheduledMachine.
+pub(super) fn has_two_kinds(node: &Value, _: &Value) -> bool {
+    let kind_of = |role: &str| {
+        let object = node.get(role)?;
+        let group = object.get("apiVersion")?.as_str()?.split('/').next()?;
+        Some((group, object.get("kind")?.as_str()?))
+    };
+    let kinds = kind_of("bootstrapSpec").zip(kind_of("infrastructureSpec"));
+    kinds.is_none_or(|(bootstrap, infrastructure)| bootstrap != infrastructure)
+}
+
 pub(super) fn is_name(node: &Value, _: &Value) -> bool {
     text(node, |name| name.len() <= 63 && is_dns_label(name))
 }

@@ -105,6 +105,15 @@ const LABEL_VALUES: &str = "self.all(key, \
 const NO_RESERVED_TAINT: &str = "!self.matches('^(5spot[.]finos[.]org|kubernetes[.]io\
     |node[.]kubernetes[.]io|node-role[.]kubernetes[.]io)/')";
 
+const KUBERNETES_VERSION: &str = "self.matches('^v?[0-9]+[.][0-9]+[.][0-9]+([-+].*)?$')";
+
+const BOUNDED_SIZE: &str =
+    "self.map(key, bytes(key).size() + bytes(self[key]).size()).sum() <= 65536";
+
+const TWO_KINDS: &str = "self.bootstrapSpec.kind != self.infrastructureSpec.kind \
+    || self.bootstrapSpec.apiVersion.split('/')[0] \
+    != self.infrastructureSpec.apiVersion.split('/')[0]";
+
 const NAME: &str = "self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')";
 
 /// Every rule.
@@ -729,6 +738,7 @@ pub const RULES: &[Rule] = &[
                 r#"{"node-restriction.kubernetes.io/zone": "a"}"#,
                 r#"{"node.cluster.x-k8s.io/zone": "a"}"#,
                 r#"{"cluster.x-k8s.io/skip-remediation": ""}"#,
+                r#"{"machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach": ""}"#,
             ],
             rejects: &[
                 r#"{"5spot.finos.org/scheduled-machine": "other"}"#,
@@ -737,7 +747,10 @@ pub const RULES: &[Rule] = &[
                 r#"{"topology.kubernetes.io/zone": "a"}"#,
                 r#"{"k8s.io/x": "a"}"#,
                 r#"{"cluster.x-k8s.io/cluster-name": "other"}"#,
+                r#"{"cluster.x-k8s.io/control-plane": ""}"#,
                 r#"{"machine.cluster.x-k8s.io/exclude-node-draining": ""}"#,
+                r#"{"pre-drain.delete.hook.machine.cluster.x-k8s.io/x": ""}"#,
+                r#"{"sub.node.cluster.x-k8s.io/x": ""}"#,
             ],
         },
         why: "By such a key the Machine could be passed off as another's, or its drain be skipped.",
@@ -794,6 +807,7 @@ pub const RULES: &[Rule] = &[
                 r#"{"node-restriction.kubernetes.io/zone": "a"}"#,
                 r#"{"node.cluster.x-k8s.io/zone": "a"}"#,
                 r#"{"cluster.x-k8s.io/skip-remediation": ""}"#,
+                r#"{"machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach": ""}"#,
             ],
             rejects: &[
                 r#"{"5spot.finos.org/scheduled-machine": "other"}"#,
@@ -802,7 +816,10 @@ pub const RULES: &[Rule] = &[
                 r#"{"topology.kubernetes.io/zone": "a"}"#,
                 r#"{"k8s.io/x": "a"}"#,
                 r#"{"cluster.x-k8s.io/cluster-name": "other"}"#,
+                r#"{"cluster.x-k8s.io/control-plane": ""}"#,
                 r#"{"machine.cluster.x-k8s.io/exclude-node-draining": ""}"#,
+                r#"{"pre-drain.delete.hook.machine.cluster.x-k8s.io/x": ""}"#,
+                r#"{"sub.node.cluster.x-k8s.io/x": ""}"#,
             ],
         },
         why: "By such a key the Machine could be passed off as another's, or its drain be skipped.",
@@ -892,5 +909,72 @@ pub const RULES: &[Rule] = &[
             ],
         },
         why: "The name becomes the value of a label and the name of a node.",
+    },
+    Rule {
+        id: "SM048",
+        path: "spec.machineTemplate.version",
+        cel: KUBERNETES_VERSION,
+        inputs: &[],
+        message: "must be a Kubernetes version such as 'v1.31.2'",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_kubernetes_version),
+        examples: Examples::Text {
+            accepts: &["v1.31.2", "1.31.2", "v1.30.0+k0s.0", "v1.32.0-rc.1"],
+            rejects: &["", "latest", "v1.31", "v1.31.x", "1.31.2.3", "V1.31.2"],
+        },
+        why: "Cluster API refuses a Machine with another version, and kubeadm cannot join with it.",
+    },
+    Rule {
+        id: "SM049",
+        path: "spec.machineTemplate.failureDomain",
+        cel: "self.size() > 0",
+        inputs: &[],
+        message: "must not be empty; leave it out to let the provider choose",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_not_empty),
+        examples: Examples::Text {
+            accepts: &["zone-1"],
+            rejects: &[""],
+        },
+        why: "Cluster API refuses a Machine with an empty one.",
+    },
+    Rule {
+        id: "SM050",
+        path: "spec.machineTemplate.annotations",
+        cel: BOUNDED_SIZE,
+        inputs: &[],
+        message: "keys and values together must be at most 64 KiB",
+        layer: Layer::Policy,
+        predicate: Some(predicate::are_of_bounded_size),
+        examples: Examples::Sizes {
+            accepts: &["0 bytes", "65536 bytes"],
+            rejects: &["65537 bytes"],
+        },
+        why: "The API server refuses a Machine whose annotations are too large together, after \
+              its other objects are there.",
+    },
+    Rule {
+        id: "SM051",
+        path: "spec",
+        cel: TWO_KINDS,
+        inputs: &[
+            "bootstrapSpec.apiVersion",
+            "bootstrapSpec.kind",
+            "infrastructureSpec.apiVersion",
+            "infrastructureSpec.kind",
+        ],
+        message: "bootstrapSpec and infrastructureSpec must not be of one kind of one group",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::has_two_kinds),
+        examples: Examples::Json {
+            accepts: &[
+                r#"{"bootstrapSpec": {"apiVersion": "k0smotron.io/v1beta1", "kind": "K0sWorkerConfig", "spec": {}}, "infrastructureSpec": {"apiVersion": "k0smotron.io/v1beta1", "kind": "RemoteMachine", "spec": {}}}"#,
+            ],
+            rejects: &[
+                r#"{"bootstrapSpec": {"apiVersion": "k0smotron.io/v1beta1", "kind": "RemoteMachine", "spec": {}}, "infrastructureSpec": {"apiVersion": "k0smotron.io/v1beta1", "kind": "RemoteMachine", "spec": {}}}"#,
+                r#"{"bootstrapSpec": {"apiVersion": "k0smotron.io/v1beta1", "kind": "RemoteMachine", "spec": {}}, "infrastructureSpec": {"apiVersion": "k0smotron.io/v1beta2", "kind": "RemoteMachine", "spec": {}}}"#,
+            ],
+        },
+        why: "Both objects get the name of the ScheduledMachine, so that one object would have both roles.",
     },
 ];

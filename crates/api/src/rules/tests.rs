@@ -6,12 +6,13 @@ use super::example::acceptable;
 use super::{Examples, Layer, RULES, check_value};
 
 #[test]
-fn rules_are_numbered_without_gaps() {
-    let ids: Vec<_> = RULES.iter().map(|rule| rule.id.to_owned()).collect();
-    let expected: Vec<_> = (1..=RULES.len())
-        .map(|number| format!("SM{number:03}"))
-        .collect();
-    assert_eq!(ids, expected);
+fn rules_are_in_the_order_of_their_numbers_and_no_two_have_the_same() {
+    assert!(RULES.is_sorted_by(|one, next| one.id < next.id));
+    for rule in RULES {
+        let number = rule.id.strip_prefix("SM").map(str::parse::<u16>);
+        let is_number = matches!(number, Some(Ok(1..)));
+        assert!(is_number && rule.id.len() == 5, "{}", rule.id);
+    }
 }
 
 #[test]

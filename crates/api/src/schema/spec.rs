@@ -230,14 +230,31 @@ fn machine_template() -> Value {
         MAX_LABEL,
     );
     let annotations = string_map(
-        "Annotations of the Machine. The same keys are reserved as for labels.",
+        "Annotations of the Machine, keys and values together at most 64 KiB. The same keys are \
+         reserved as for labels.",
         4096,
+    );
+    let version = string(
+        "The Kubernetes version of the machine, such as v1.31.2, which becomes the Machine's own \
+         version. Bootstrap providers that know no version of their own, such as kubeadm's, need \
+         it; others leave it out.",
+        MAX_SHORT,
+    );
+    let failure_domain = string(
+        "Where the infrastructure provider places the machine: one of the failure domains of the \
+         Cluster.",
+        256,
     );
     let template = object(
         "What the created Machine carries besides what 5-Spot needs. Changes take effect at the \
          next activation.",
         &[],
-        [("labels", labels), ("annotations", annotations)],
+        [
+            ("labels", labels),
+            ("annotations", annotations),
+            ("version", version),
+            ("failureDomain", failure_domain),
+        ],
     );
     with(template, "default", json!({}))
 }

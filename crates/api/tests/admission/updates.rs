@@ -10,6 +10,10 @@ use super::judge::Judge;
 
 /// Objects that break every rule between them; some rules exclude each other.
 fn violators() -> [Value; 3] {
+    let mut large = json!({"bad key": "", "cluster.x-k8s.io/cluster-name": "other"});
+    for place in 0..17 {
+        large[format!("key-{place}")] = json!("a".repeat(4000));
+    }
     let violator = |spec: Value| {
         json!({
             "apiVersion": "5spot.finos.org/v1alpha1",
@@ -44,7 +48,9 @@ fn violators() -> [Value; 3] {
                 {"apiVersion": "v1", "kind": "", "namespace": "other", "spec": {}},
             "machineTemplate": {
                 "labels": {"bad key": "bad value", "k8s.io/x": "y"},
-                "annotations": {"bad key": "", "cluster.x-k8s.io/cluster-name": "other"},
+                "annotations": large,
+                "version": "latest",
+                "failureDomain": "",
             },
             "gracefulShutdownTimeout": "five minutes",
             "nodeDrainTimeout": "five minutes",

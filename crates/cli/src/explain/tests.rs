@@ -279,6 +279,16 @@ fn a_rule_is_told_with_its_examples() {
 }
 
 #[test]
+fn a_rule_is_found_by_its_number() {
+    for number in ["7", "07", "SM7", "sm007"] {
+        let mut out = Vec::new();
+        rule::explain(number, Format::Text, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("SM007  "), "{number}: {text}");
+    }
+}
+
+#[test]
 fn an_unknown_rule_says_which_there_are() {
     let error = rule::explain("SM999", Format::Text, &mut Vec::new()).unwrap_err();
     let error = error.to_string();

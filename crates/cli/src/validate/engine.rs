@@ -11,13 +11,13 @@ use fivespot_admission::policy::{
 };
 use fivespot_admission::{FieldError, KubeVersion, field};
 use fivespot_api::lint::{self, Remark};
-use fivespot_api::{ScheduledMachine, crd, name, older, vap};
+use fivespot_api::{ScheduledMachine, crd, older, vap};
 use jiff::Timestamp;
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::answer::{Answer, Step, Subject, Verdict};
 use super::refusal::Refusal;
+use super::shared::scheduled_machine;
 use super::stored::Stored;
 use super::world::Given;
 use super::{Args, LintLevel, Operation};
@@ -170,13 +170,22 @@ impl Engine {
 
     /// What is allowed and rarely meant, of an object that can be read as one of ours.
     fn remarks(&self, object: &Value, now: Timestamp) -> Vec<Remark> {
-        let is_ours =
-            object["kind"] == name::KIND && object["apiVersion"] == name::API_VERSION;
-        let read = is_ours.then(|| ScheduledMachine::deserialize(object));
-        let Some(Ok(machine)) = read else {
+        let Some(machine) = scheduled_machine(object) else {
             return Vec::new();
         };
-        // All that remarks are about.
+        let mut remarks = self.remarks_on_schedule(object, &machine, now);
+        remarks.extend(lint::of_providers(&machine));
+        remarks
+    }
+
+    /// The same about its schedule alone.
+    fn remarks_on_schedule(
+        &self,
+        object: &Value,
+        machine: &ScheduledMachine,
+        now: Timestamp,
+    ) -> Vec<Remark> {
+        // All that these remarks are about.
         let looked_at = [
             "schedule",
             "gracefulShutdownTimeout",
@@ -189,7 +198,7 @@ impl Engine {
         if let Some(remarks) = known().get(&looked_at) {
             return remarks.clone();
         }
-        let remarks = lint::check(&machine, now);
+        let remarks = lint::of_schedule(machine, now);
         known().insert(looked_at, remarks.clone());
         remarks
     }

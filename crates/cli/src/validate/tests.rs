@@ -65,10 +65,7 @@ fn validate_with(
         version: args.kube_version,
     })?;
     let old = super::Stored::of(read(old), &args.namespace);
-    let answers = read(text)
-        .into_iter()
-        .map(|document| engine.answer(document, &old, (&args, now)))
-        .collect::<Result<Vec<_>, _>>()?;
+    let answers = super::answers(&engine, read(text), (&old, &args, now))?;
     let mut out = Vec::new();
     report::print(&mut out, &args, &answers)?;
     let text = String::from_utf8_lossy(&out).into_owned();
@@ -365,6 +362,41 @@ fn remarks_stand_below_the_answer_and_decide_only_if_asked_to() {
     );
     let (text, _) = validate(night, "", &["--lint", "off"]).unwrap();
     assert_eq!(text, "scheduledmachine.5spot.finos.org/night-shift valid\n");
+}
+
+#[test]
+fn machines_of_several_files_that_name_one_host_are_remarked_on() {
+    let machine = |name: &str, address: &str| {
+        let spec = format!("{{address: {address}, sshKeyRef: {{name: key}}}}");
+        MACHINE
+            .replace("name: worker", &format!("name: {name}"))
+            .replace(
+                "RemoteMachine, spec: {}",
+                &format!("RemoteMachine, spec: {spec}"),
+            )
+    };
+    let all = [
+        machine("first", "192.0.2.7"),
+        machine("another", "192.0.2.8"),
+        machine("second", "192.0.2.7"),
+    ];
+    let (text, outcome) = validate(&all.join("---\n"), "", &[]).unwrap();
+    assert_eq!(outcome, Outcome::Yes);
+    assert_snapshot!(text);
+    let (text, _) = validate(&all.join("---\n"), "", &["--lint", "off"]).unwrap();
+    assert!(!text.contains("SL010"), "{text}");
+}
+
+#[test]
+fn what_providers_lack_is_remarked_on_beside_what_the_schedule_means() {
+    let text = MACHINE
+        .replace("9-17", "22-6")
+        .replace("K0sWorkerConfig", "KubeadmConfig")
+        .replace(
+            "RemoteMachine, spec: {}",
+            "RemoteMachine, spec: {address: 192.0.2.7}",
+        );
+    assert_snapshot!(said(&text).0);
 }
 
 #[test]

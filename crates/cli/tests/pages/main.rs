@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod examples;
+mod provider_fields;
 mod readme;
 
 use std::process::Command;

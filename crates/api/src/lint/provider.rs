@@ -1,0 +1,95 @@
+//! What providers need and a ScheduledMachine can be admitted without.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{NO_SSH_KEY, NO_VERSION, Remark, SHARED_HOST, remark};
+use crate::ScheduledMachine;
+
+/// The port of SSH, which a RemoteMachine without a port has.
+const SSH: u64 = 22;
+
+/// The remarks about what the providers of one object need: SL008 and SL009.
+pub fn of_providers(object: &ScheduledMachine) -> Vec<Remark> {
+    no_version(object)
+        .into_iter()
+        .chain(no_ssh_key(object))
+        .collect()
+}
+
+fn no_version(object: &ScheduledMachine) -> Option<Remark> {
+    let spec = &object.spec;
+    let is_kubeadm = spec.bootstrap_spec.kind == "KubeadmConfig";
+    (is_kubeadm && spec.machine_template.version.is_none()).then(|| {
+        let message = "a KubeadmConfig cannot be used without the version of the machine";
+        remark(
+            NO_VERSION,
+            "spec.machineTemplate.version",
+            message.to_owned(),
+        )
+    })
+}
+
+fn no_ssh_key(object: &ScheduledMachine) -> Option<Remark> {
+    let spec = remote_machine(object)?;
+    let key = spec.get("sshKeyRef").and_then(|key| key["name"].as_str());
+    // A job of one's own brings its own way to the host.
+    let is_needed = spec.contains_key("address") && !spec.contains_key("provisionJob");
+    (is_needed && key.unwrap_or_default().is_empty()).then(|| {
+        let message = "the host cannot be reached without a key, neither to join nor to be \
+                       cleaned up";
+        let field = "spec.infrastructureSpec.spec.sshKeyRef";
+        remark(NO_SSH_KEY, field, message.to_owned())
+    })
+}
+
+/// The remarks about hosts that several of `objects` name, SL010: each with the place in `objects`
+/// of the one that it is about. Objects of one namespace and name count as one.
+pub fn shared_hosts(objects: &[&ScheduledMachine]) -> Vec<(usize, Remark)> {
+    let mut by_host: HashMap<String, Vec<usize>> = HashMap::new();
+    for (place, object) in objects.iter().enumerate() {
+        if let Some(host) = host(object) {
+            by_host.entry(host).or_default().push(place);
+        }
+    }
+    let mut found = Vec::new();
+    for (host, places) in by_host {
+        let named: Vec<(usize, String)> = places
+            .into_iter()
+            .filter_map(|place| Some((place, full_name(objects.get(place)?))))
+            .collect();
+        for (place, name) in &named {
+            // One of the others is enough to look for, however many there are.
+            if let Some((_, other)) = named.iter().find(|(_, other)| other != name) {
+                let message =
+                    format!("{host} is also the host of ScheduledMachine {other}");
+                let field = "spec.infrastructureSpec.spec.address";
+                found.push((*place, remark(SHARED_HOST, field, message)));
+            }
+        }
+    }
+    found.sort_by_key(|(place, _)| *place);
+    found
+}
+
+/// Address and port of the host of a RemoteMachine; none where the provider chooses the host.
+fn host(object: &ScheduledMachine) -> Option<String> {
+    let spec = remote_machine(object)?;
+    let address = spec.get("address")?.as_str()?;
+    let port = spec.get("port").and_then(Value::as_u64).unwrap_or(SSH);
+    Some(format!("{}:{port}", address.to_ascii_lowercase()))
+}
+
+/// The spec of a RemoteMachine that names its host, unless the host comes from a pool.
+fn remote_machine(object: &ScheduledMachine) -> Option<&serde_json::Map<String, Value>> {
+    let asked = &object.spec.infrastructure_spec;
+    let is_fixed = asked.kind == "RemoteMachine" && !asked.spec.contains_key("pool");
+    is_fixed.then_some(&asked.spec)
+}
+
+fn full_name(object: &ScheduledMachine) -> String {
+    let meta = &object.metadata;
+    let namespace = meta.namespace.as_deref().unwrap_or("default");
+    format!("{namespace}/{}", meta.name.as_deref().unwrap_or_default())
+}

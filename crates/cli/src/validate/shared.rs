@@ -1,0 +1,39 @@
+//! Remarks about what several objects have in common.
+
+use fivespot_api::lint::{self, Remark};
+use fivespot_api::{ScheduledMachine, name, older};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::Args;
+use crate::document::Document;
+
+/// An object that can be read as one of ours.
+pub(super) fn scheduled_machine(object: &Value) -> Option<ScheduledMachine> {
+    let is_ours =
+        object["kind"] == name::KIND && object["apiVersion"] == name::API_VERSION;
+    let read = is_ours.then(|| ScheduledMachine::deserialize(object));
+    read.and_then(Result::ok)
+}
+
+/// Hosts that several of the documents name, each with the place of its document.
+pub(super) fn hosts(documents: &[Document], args: &Args) -> Vec<(usize, Remark)> {
+    let read = |document: &Document| {
+        let mut object = document.object.clone();
+        older::to_current_group(&mut object);
+        let mut machine = scheduled_machine(&object)?;
+        let namespace = &mut machine.metadata.namespace;
+        namespace.get_or_insert_with(|| args.namespace.clone());
+        Some(machine)
+    };
+    let (places, machines): (Vec<usize>, Vec<ScheduledMachine>) = documents
+        .iter()
+        .enumerate()
+        .filter_map(|(place, document)| Some((place, read(document)?)))
+        .unzip();
+    let machines: Vec<&ScheduledMachine> = machines.iter().collect();
+    let found = lint::shared_hosts(&machines).into_iter();
+    found
+        .filter_map(|(at, remark)| Some((*places.get(at)?, remark)))
+        .collect()
+}

@@ -1,0 +1,30 @@
+//! The examples that are to be applied are valid, and nothing is to be remarked on about them.
+
+use super::run;
+
+#[test]
+fn the_examples_to_apply_are_valid_and_beyond_remark() {
+    for file in ["business-hours", "every-other-minute", "kubeadm"] {
+        let words = format!("validate --lint error -f examples/{file}.yaml");
+        let (printed, code) = run(&words);
+        assert_eq!(code, Some(0), "{printed}");
+    }
+}
+
+#[test]
+fn a_remote_machine_of_an_example_names_a_secret_that_stands_beside_it() {
+    let path = |file: &str| format!("{}/examples/{file}.yaml", super::ROOT);
+    for file in ["business-hours", "every-other-minute"] {
+        let text = std::fs::read_to_string(path(file)).unwrap();
+        let all: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
+        let of_kind = |kind: &str| all.iter().find(|it| it["kind"] == kind).unwrap();
+        let spec = &of_kind("ScheduledMachine")["spec"]["infrastructureSpec"]["spec"];
+        let secret = of_kind("Secret");
+        assert_eq!(
+            spec["sshKeyRef"]["name"], secret["metadata"]["name"],
+            "{file}"
+        );
+        assert!(secret["stringData"]["value"].is_string(), "{file}");
+        assert_eq!(spec["useSudo"], true, "{file}");
+    }
+}
