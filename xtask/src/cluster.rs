@@ -1,16 +1,22 @@
 //! `cargo xtask cluster`: a real Kubernetes and a real Cluster API on this machine.
 //!
 //! The programs are built from Go modules that are pinned under `e2e/cluster`, and kept
-//! under the target directory. `up` leaves them running in the background.
+//! under the target directory. `up` leaves them running in the background. Several clusters
+//! run beside each other under names of their own: each has its own state folder and ports.
+
+mod programs;
 
 use std::env;
 use std::error::Error;
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use crate::go;
+use programs::{Pinned, Programs};
 
 /// The minor versions of what runs.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,33 +34,54 @@ impl Default for Versions {
     }
 }
 
-impl Versions {
-    /// Reads `--kubernetes 1.30` and `--cluster-api 1.8`, each of which may be left out.
-    /// None where there is something else.
-    pub(crate) fn asked(words: &[&str]) -> Option<Self> {
-        let mut asked = Self::default();
+/// Which cluster is meant, and what it is to run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// None is the one without a name.
+    name: Option<String>,
+    versions: Versions,
+}
+
+impl Choice {
+    /// Reads `--name`, `--kubernetes 1.30` and `--cluster-api 1.8`, each of which may be left
+    /// out. None where there is something else.
+    pub(crate) fn with_versions(words: &[&str]) -> Option<Self> {
+        let mut choice = Self::default();
         for pair in words.chunks(2) {
             match pair {
-                ["--kubernetes", minor] => (*minor).clone_into(&mut asked.kubernetes),
-                ["--cluster-api", minor] => (*minor).clone_into(&mut asked.cluster_api),
+                ["--kubernetes", minor] => {
+                    (*minor).clone_into(&mut choice.versions.kubernetes);
+                }
+                ["--cluster-api", minor] => {
+                    (*minor).clone_into(&mut choice.versions.cluster_api);
+                }
+                ["--name", name] if is_name(name) => {
+                    choice.name = Some((*name).to_owned());
+                }
                 _ => return None,
             }
         }
-        Some(asked)
+        Some(choice)
+    }
+
+    /// Reads `--name` alone, which may be left out.
+    pub(crate) fn by_name(words: &[&str]) -> Option<Self> {
+        match words {
+            [] | ["--name", _] => Self::with_versions(words),
+            _ => None,
+        }
     }
 }
 
-/// Where a kubectl is built, beside the other programs.
-const KUBECTL: &str = "kubectl";
-/// Where Go's own installation guide puts it, for those who did not extend their PATH.
-const USUAL_GO: &str = "/usr/local/go/bin/go";
+/// Whether a folder may be called so: short, because the path of a socket is.
+fn is_name(name: &str) -> bool {
+    let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'-';
+    (1..=20).contains(&name.len()) && name.bytes().all(is_plain)
+}
 
 /// The paths of one cluster.
 struct Cluster {
-    /// The pinned modules and the program that runs what they make.
-    source: PathBuf,
-    /// What is built.
-    programs: PathBuf,
+    programs: Programs,
     /// What the running cluster writes.
     state: PathBuf,
 }
@@ -64,22 +91,24 @@ struct Cluster {
 /// # Errors
 /// A version is not pinned, there is no Go, something cannot be built, or the cluster does
 /// not come up.
-pub(crate) fn up(root: &Path, versions: &Versions) -> Result<(), Box<dyn Error>> {
-    let cluster = Cluster::new(root);
-    let kubernetes = cluster.pinned("kubernetes", &versions.kubernetes)?;
-    let cluster_api = cluster.pinned("cluster-api", &versions.cluster_api)?;
+pub(crate) fn up(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
+    let cluster = Cluster::new(root, choice);
     if cluster.call().is_some() {
         eprintln!("a cluster is running already");
     } else {
-        cluster.build_kubernetes(&kubernetes)?;
-        cluster.build_cluster_api(&cluster_api)?;
-        cluster.build_launcher()?;
+        let Pinned {
+            kubernetes,
+            cluster_api,
+        } = cluster.programs.build(&choice.versions)?;
         cluster.start(&kubernetes, Some(&cluster_api))?;
     }
     if let Some(kubectl) = cluster.own_kubectl()? {
         println!("export PATH={}:$PATH", kubectl.display());
     }
     println!("export KUBECONFIG={}", cluster.kubeconfig().display());
+    if let Some(name) = &choice.name {
+        println!("export E2E_CLUSTER={name}");
+    }
     Ok(())
 }
 
@@ -89,7 +118,7 @@ pub(crate) fn up(root: &Path, versions: &Versions) -> Result<(), Box<dyn Error>>
 /// # Errors
 /// There is no Go, or it cannot be built.
 pub(crate) fn kubectl(root: &Path) -> Result<(), Box<dyn Error>> {
-    if let Some(kubectl) = Cluster::new(root).own_kubectl()? {
+    if let Some(kubectl) = Cluster::new(root, &Choice::default()).own_kubectl()? {
         println!("export PATH={}:$PATH", kubectl.display());
     }
     Ok(())
@@ -99,8 +128,8 @@ pub(crate) fn kubectl(root: &Path) -> Result<(), Box<dyn Error>> {
 ///
 /// # Errors
 /// The cluster cannot be told.
-pub(crate) fn down(root: &Path) -> Result<(), Box<dyn Error>> {
-    Cluster::new(root).stop()
+pub(crate) fn down(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
+    Cluster::new(root, choice).stop()
 }
 
 /// Runs a Kubernetes of its own, without Cluster API and stand-ins, as long as `work` takes,
@@ -113,11 +142,9 @@ pub(crate) fn with_kubernetes(
     minor: &str,
     work: impl FnOnce(&Path) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    let mut cluster = Cluster::new(root);
+    let mut cluster = Cluster::new(root, &Choice::default());
     cluster.state.set_file_name("alone");
-    let kubernetes = cluster.pinned("kubernetes", minor)?;
-    cluster.build_kubernetes(&kubernetes)?;
-    cluster.build_launcher()?;
+    let kubernetes = cluster.programs.build_alone(minor)?;
     cluster.start(&kubernetes, None)?;
     let done = work(&cluster.kubeconfig());
     cluster.stop()?;
@@ -128,8 +155,8 @@ pub(crate) fn with_kubernetes(
 ///
 /// # Errors
 /// No cluster runs.
-pub(crate) fn kubeconfig(root: &Path) -> Result<(), Box<dyn Error>> {
-    let cluster = Cluster::new(root);
+pub(crate) fn kubeconfig(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
+    let cluster = Cluster::new(root, choice);
     if cluster.call().is_none() {
         return Err(
             "no cluster is running; start one with `cargo xtask cluster up`".into(),
@@ -140,12 +167,16 @@ pub(crate) fn kubeconfig(root: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 impl Cluster {
-    fn new(root: &Path) -> Self {
+    fn new(root: &Path, choice: &Choice) -> Self {
         let own = target(root).join("cluster");
+        // The end-to-end tests look for the same folder.
+        let run = match &choice.name {
+            Some(name) => format!("run-{name}"),
+            None => "run".to_owned(),
+        };
         Self {
-            source: root.join("e2e/cluster"),
-            programs: own.join("bin"),
-            state: own.join("run"),
+            programs: Programs::new(root, own.join("bin")),
+            state: own.join(run),
         }
     }
 
@@ -168,126 +199,30 @@ impl Cluster {
         UnixStream::connect(self.state.join("control")).ok()
     }
 
-    /// The folder in which a version is pinned.
-    fn pinned(&self, what: &str, minor: &str) -> Result<String, String> {
-        let folder = format!("{what}-{minor}");
-        if self.source.join(&folder).is_dir() {
-            return Ok(folder);
-        }
-        let pinned = self.source.display();
-        Err(format!(
-            "no {folder} is pinned in {pinned}; take one that is"
-        ))
-    }
-
-    /// Small, and edited by those who work on it: Go itself knows whether it is fresh.
-    fn build_launcher(&self) -> Result<(), Box<dyn Error>> {
-        let out = text(&self.programs)?;
-        go(&self.source, &["build", "-trimpath", "-o", &out, "."])?;
-        Ok(())
-    }
-
     /// The folder of a kubectl that was built here, because the machine has none; built now
     /// unless it was before.
     fn own_kubectl(&self) -> Result<Option<PathBuf>, Box<dyn Error>> {
-        if is_on_path("kubectl") {
+        if go::is_on_path("kubectl") {
             return Ok(None);
         }
-        let kubernetes = format!("kubernetes-{}", Versions::default().kubernetes);
-        let folder = self.programs.join(KUBECTL);
-        let stamp = Stamp::of(&self.source.join(&kubernetes), &folder)?;
-        if !stamp.is_fresh() {
-            eprintln!("building kubectl: some minutes the first time");
-            self.build_kubernetes_programs(&kubernetes, &["kubectl"], &folder)?;
-            stamp.write()?;
-        }
-        Ok(Some(folder))
-    }
-
-    fn build_kubernetes(&self, kubernetes: &str) -> Result<(), Box<dyn Error>> {
-        let programs = self.programs.join(kubernetes);
-        let stamp = Stamp::of(&self.source.join(kubernetes), &programs)?;
-        if stamp.is_fresh() {
-            return Ok(());
-        }
-        eprintln!("building {kubernetes}: some minutes the first time");
-        let names = ["kube-apiserver", "kube-controller-manager"];
-        self.build_kubernetes_programs(kubernetes, &names, &programs)?;
-        stamp.write()?;
-        Ok(())
-    }
-
-    fn build_kubernetes_programs(
-        &self,
-        kubernetes: &str,
-        names: &[&str],
-        into: &Path,
-    ) -> Result<(), Box<dyn Error>> {
-        let source = self.source.join(kubernetes);
-        let version = go(
-            &source,
-            &["list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"],
-        )?;
-        let flags = link_flags(&version);
-        let out = format!("{}/", text(into)?);
-        let mut words = vec!["build", "-trimpath", "-ldflags", &flags, "-o", &out];
-        let packages: Vec<String> = names
-            .iter()
-            .map(|name| format!("k8s.io/kubernetes/cmd/{name}"))
-            .collect();
-        words.extend(packages.iter().map(String::as_str));
-        go(&source, &words)?;
-        Ok(())
-    }
-
-    /// Builds the core manager, and puts its definitions beside it.
-    fn build_cluster_api(&self, cluster_api: &str) -> Result<(), Box<dyn Error>> {
-        let source = self.source.join(cluster_api);
-        let programs = self.programs.join(cluster_api);
-        let stamp = Stamp::of(&source, &programs)?;
-        if stamp.is_fresh() {
-            return Ok(());
-        }
-        eprintln!("building {cluster_api}: some minutes the first time");
-        let module = "sigs.k8s.io/cluster-api";
-        let manager = text(&programs.join("cluster-api-core"))?;
-        // Up to 1.13 the core manager is at the root of its module.
-        let package = go(&source, &["list", "-f", "{{.ImportPath}}", "tool"])?;
-        let words = [
-            "build",
-            "-trimpath",
-            "-ldflags",
-            "-s -w",
-            "-o",
-            &manager,
-            &package,
-        ];
-        go(&source, &words)?;
-        let directory = go(&source, &["list", "-m", "-f", "{{.Dir}}", module])?;
-        let below = package.strip_prefix(module).unwrap_or_default();
-        let core = Path::new(&directory).join(below.trim_start_matches('/'));
-        copy_files(&core.join("config/crd/bases"), &programs.join("crds"))?;
-        stamp.write()?;
-        Ok(())
+        self.programs.build_kubectl().map(Some)
     }
 
     /// Starts the cluster in the background and waits until it is ready.
     fn start(
         &self,
-        kubernetes: &str,
-        cluster_api: Option<&str>,
+        kubernetes: &Path,
+        cluster_api: Option<&Path>,
     ) -> Result<(), Box<dyn Error>> {
         let log = self.state.with_extension("log");
-        let mut program = Command::new(self.programs.join("cluster"));
+        let mut program = Command::new(self.programs.launcher());
         program
             .arg("-state")
             .arg(&self.state)
             .arg("-kubernetes")
-            .arg(self.programs.join(kubernetes));
+            .arg(kubernetes);
         if let Some(cluster_api) = cluster_api {
-            program
-                .arg("-cluster-api")
-                .arg(self.programs.join(cluster_api));
+            program.arg("-cluster-api").arg(cluster_api);
         }
         let mut running = program
             .stdin(Stdio::null())
@@ -309,96 +244,10 @@ impl Cluster {
     }
 }
 
-/// Says what programs were built from, so that they are built again when that changes.
-struct Stamp {
-    path: PathBuf,
-    content: String,
-}
-
-impl Stamp {
-    fn of(source: &Path, programs: &Path) -> io::Result<Self> {
-        fs::create_dir_all(programs)?;
-        Ok(Self {
-            path: programs.join("stamp"),
-            content: fs::read_to_string(source.join("go.mod"))?,
-        })
-    }
-
-    fn is_fresh(&self) -> bool {
-        fs::read_to_string(&self.path).is_ok_and(|content| content == self.content)
-    }
-
-    fn write(&self) -> io::Result<()> {
-        fs::write(&self.path, &self.content)
-    }
-}
-
 /// Where everything is built.
 pub(crate) fn target(root: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), |directory| root.join(directory))
-}
-
-/// Runs Go in a folder and returns what it printed, trimmed.
-pub(crate) fn go(directory: &Path, words: &[&str]) -> Result<String, Box<dyn Error>> {
-    let program = if is_on_path("go") { "go" } else { USUAL_GO };
-    let done = Command::new(program)
-        .args(words)
-        .current_dir(directory)
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                "there is no `go` on the PATH; install Go 1.26 or later from https://go.dev/dl"
-                    .to_owned()
-            }
-            _ => format!("running {program}: {error}"),
-        })?;
-    if !done.status.success() {
-        let what = words.first().copied().unwrap_or_default();
-        return Err(format!("`go {what}` failed in {}", directory.display()).into());
-    }
-    Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
-}
-
-/// What Kubernetes' own build writes into its programs: without it they call themselves
-/// version 0.
-fn link_flags(version: &str) -> String {
-    let mut numbers = version.trim_start_matches('v').split('.');
-    let (major, minor) = (
-        numbers.next().unwrap_or_default(),
-        numbers.next().unwrap_or_default(),
-    );
-    let component = "k8s.io/component-base/version";
-    format!(
-        "-s -w -X {component}.gitVersion={version} -X {component}.gitMajor={major} \
-         -X {component}.gitMinor={minor}"
-    )
-}
-
-fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
-    // What an earlier version defined is not defined by this one.
-    if to.exists() {
-        fs::remove_dir_all(to)?;
-    }
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        fs::write(to.join(entry.file_name()), fs::read(entry.path())?)?;
-    }
-    Ok(())
-}
-
-fn is_on_path(program: &str) -> bool {
-    env::var_os("PATH").is_some_and(|path| {
-        env::split_paths(&path).any(|directory| directory.join(program).is_file())
-    })
-}
-
-fn text(path: &Path) -> Result<String, String> {
-    path.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| format!("{} is not UTF-8", path.display()))
 }
 
 #[cfg(test)]
@@ -408,7 +257,7 @@ mod tests {
     #[test]
     fn each_version_may_be_chosen_and_nothing_else() {
         let chosen = |words: &[&str]| {
-            let versions = Versions::asked(words)?;
+            let versions = Choice::with_versions(words)?.versions;
             Some(format!("{} {}", versions.kubernetes, versions.cluster_api))
         };
         assert_eq!(chosen(&[]).as_deref(), Some("1.36 1.14"));
@@ -423,12 +272,16 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_told_its_version_in_full_and_in_parts() {
-        assert_eq!(
-            link_flags("v1.36.3"),
-            "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
-             -X k8s.io/component-base/version.gitMajor=1 \
-             -X k8s.io/component-base/version.gitMinor=36"
-        );
+    fn clusters_of_two_names_share_no_state() {
+        let root = Path::new("/somewhere");
+        let state = |words: &[&str]| {
+            Choice::by_name(words).map(|choice| Cluster::new(root, &choice).state)
+        };
+        let first = state(&[]).expect("the one without a name");
+        assert!(first.ends_with("cluster/run"), "{}", first.display());
+        assert_ne!(state(&["--name", "second"]), Some(first));
+        assert_eq!(state(&["--name", "../run"]), None);
+        assert_eq!(state(&["--name", ""]), None);
+        assert_eq!(state(&["--kubernetes", "1.30"]), None);
     }
 }

@@ -12,21 +12,25 @@ mod kind;
 mod literal;
 mod oracle;
 mod ours;
+mod plan;
 mod policy;
 mod question;
+mod questions;
 mod random;
 mod schema;
 mod scope;
 mod shrink;
 mod table;
+mod tally;
+mod text;
+mod texts;
 mod value;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -34,91 +38,20 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::Faults;
-use compare::{Aspect, Comparison, Difference, compare};
+use compare::{Comparison, Difference, compare};
 use oracle::Oracle;
+pub(crate) use plan::Plan;
+use tally::Tally;
 
 /// How often the oracle is asked again: some of its answers depend on the order in which
 /// Go walks a map, which is another each time.
 const ATTEMPTS: usize = 12;
 
-/// What to run.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    cases: u64,
-    seed: u64,
-    only: Option<u64>,
-    /// A file with the cases to look at again, as a run tells them on standard error.
-    among: Option<PathBuf>,
-    /// A file with one question, in place of those that are made.
-    question: Option<PathBuf>,
-    jobs: usize,
-    /// Whether the result is kept for the documentation.
-    record: bool,
-    /// How many cases with a difference are printed.
-    show: usize,
-}
-
-impl Plan {
-    /// Reads the words behind `differential`.
-    ///
-    /// # Errors
-    /// A flag is not known or has no number.
-    pub(crate) fn read(words: &[&str]) -> Result<Self, Box<dyn Error>> {
-        let jobs = thread::available_parallelism().map_or(1, usize::from);
-        let mut plan = Self {
-            cases: 1000,
-            seed: 1,
-            only: None,
-            among: None,
-            question: None,
-            jobs,
-            record: false,
-            show: 5,
-        };
-        let words: Vec<&str> = words
-            .iter()
-            .copied()
-            .filter(|word| {
-                let records = *word == "--record";
-                plan.record |= records;
-                !records
-            })
-            .collect();
-        for pair in words.chunks(2) {
-            let [flag, number] = pair else {
-                return Err(format!("{} needs a number", pair.join(" ")).into());
-            };
-            let file = match *flag {
-                "--question" => Some(&mut plan.question),
-                "--among" => Some(&mut plan.among),
-                _ => None,
-            };
-            if let Some(file) = file {
-                *file = Some(PathBuf::from(number));
-                continue;
-            }
-            let number: u64 = number
-                .parse()
-                .map_err(|_| format!("{flag} needs a number, not '{number}'"))?;
-            match *flag {
-                "--cases" => plan.cases = number,
-                "--seed" => plan.seed = number,
-                "--show" => plan.show = usize::try_from(number)?,
-                "--case" => plan.only = Some(number),
-                "--jobs" => plan.jobs = usize::try_from(number)?.max(1),
-                _ => return Err(format!("unknown flag {flag}").into()),
-            }
-        }
-        Ok(plan)
-    }
-}
-
 /// What all cases came to.
 #[derive(Default)]
 struct Total {
     cases: u64,
-    compared: BTreeMap<Aspect, usize>,
-    differing: BTreeMap<Aspect, usize>,
+    tally: Tally,
     /// Cases with differences, by their number.
     found: BTreeMap<u64, Vec<Difference>>,
 }
@@ -128,6 +61,9 @@ struct Total {
 /// # Errors
 /// There is no Go, the oracle cannot be built, or it ends early.
 pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
+    if let Some(file) = &plan.questions {
+        return questions::run(root, file);
+    }
     let program = oracle::build(root)?;
     if let Some(file) = &plan.question {
         let question = serde_json::from_str(&fs::read_to_string(file)?)?;
@@ -163,7 +99,10 @@ pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
         return Err(first.into());
     }
     let total = total.into_inner().unwrap_or_default();
-    print!("{}", total.table(plan.seed));
+    print!(
+        "{} cases of seed {}\n\n{}",
+        total.cases, plan.seed, total.tally
+    );
     if plan.record {
         let result = if plan.among.is_some() {
             json!({"explained": explain::explained(total.found.iter())})
@@ -176,7 +115,7 @@ pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     for (case, differences) in total.worst(plan.show) {
         print!("{}", shown(*case, differences, &mut oracle, plan.seed)?);
     }
-    Ok(total.faults())
+    Ok(total.tally.faults())
 }
 
 /// The numbers of the cases that a run has told, each once.
@@ -232,14 +171,11 @@ fn judge(oracle: &mut Oracle, question: &Value) -> Result<Comparison, Box<dyn Er
 impl Total {
     fn add(&mut self, case: u64, comparison: Comparison) {
         self.cases += 1;
-        for (aspect, count) in comparison.compared {
-            *self.compared.entry(aspect).or_default() += count;
-        }
+        self.tally.add(&comparison);
         for difference in &comparison.differences {
             // A long run shows what it finds before it has ended.
             let aspect = difference.aspect.name();
             eprintln!("case {case}: {aspect} of {}", difference.place);
-            *self.differing.entry(difference.aspect).or_default() += 1;
         }
         if !comparison.differences.is_empty() {
             self.found.insert(case, comparison.differences);
@@ -248,28 +184,11 @@ impl Total {
 
     /// The table as JSON.
     fn result(&self, seed: u64) -> Value {
-        let count = |of: &BTreeMap<Aspect, usize>, aspect: Aspect| {
-            of.get(&aspect).copied().unwrap_or(0)
-        };
-        let row = |aspect: Aspect| {
-            json!({"aspect": aspect.name(), "answers": count(&self.compared, aspect),
-                "differing": count(&self.differing, aspect)})
-        };
-        json!({"cases": self.cases, "seed": seed, "rows": Aspect::ALL.map(row),
+        let rows = self.tally.rows().map(|(aspect, all, differing)| {
+            json!({"aspect": aspect.name(), "answers": all, "differing": differing})
+        });
+        json!({"cases": self.cases, "seed": seed, "rows": rows,
             "explained": explain::explained(self.found.iter())})
-    }
-
-    fn table(&self, seed: u64) -> String {
-        let mut table = format!("{} cases of seed {seed}\n\n", self.cases);
-        let _ = writeln!(table, "| compared | answers | differing |");
-        let _ = writeln!(table, "|---|---:|---:|");
-        for aspect in Aspect::ALL {
-            let count =
-                |of: &BTreeMap<Aspect, usize>| of.get(&aspect).copied().unwrap_or(0);
-            let (all, differing) = (count(&self.compared), count(&self.differing));
-            let _ = writeln!(table, "| {} | {all} | {differing} |", aspect.name());
-        }
-        table
     }
 
     /// The first cases that differ, those of differing verdicts before others.
@@ -280,15 +199,6 @@ impl Total {
         found.sort_by_key(|(case, differences)| (worst(differences), **case));
         found.truncate(most);
         found
-    }
-
-    fn faults(&self) -> Faults {
-        let verdicts = self.differing.get(&Aspect::Verdict).copied().unwrap_or(0);
-        let objects = self.differing.get(&Aspect::Object).copied().unwrap_or(0);
-        if verdicts + objects == 0 {
-            return Faults::new();
-        }
-        vec![format!("{verdicts} verdicts and {objects} objects differ")]
     }
 }
 

@@ -6,6 +6,7 @@ mod conformance;
 mod dependency;
 mod differential;
 mod generate;
+mod go;
 mod how_we_test;
 mod kept;
 mod promises;
@@ -17,6 +18,8 @@ mod source;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use cluster::Choice;
 
 const USAGE: &str = "\
 usage: cargo xtask <task>
@@ -34,10 +37,16 @@ usage: cargo xtask <task>
                  --record, only what explains them is kept
   differential --question FILE
                  the same with one question (JSON, as --case prints it)
-  cluster up [--kubernetes 1.30] [--cluster-api 1.8]
-                 run a real Kubernetes and a real Cluster API in the background (needs Go)
-  cluster down   stop them
-  cluster kubeconfig
+  differential --questions FILE
+                 put the questions of a file to both, one a line: {\"id\": .., \"question\": ..},
+                 print each difference and count them; needs no Go where each line holds the
+                 answer of Kubernetes' libraries under \"kubernetes\"
+  cluster up [--name NAME] [--kubernetes 1.30] [--cluster-api 1.8]
+                 run a real Kubernetes and a real Cluster API in the background (needs Go);
+                 one with a name runs beside the others
+  cluster down [--name NAME]
+                 stop them
+  cluster kubeconfig [--name NAME]
                  print the path of their kubeconfig
   promises [--check]
                  keep the results of the last whole runs of the end-to-end suite, and of its
@@ -70,15 +79,21 @@ fn main() -> ExitCode {
         ),
         ["differential", words @ ..] => differential::Plan::read(words)
             .and_then(|plan| differential::run(&root(), plan)),
-        ["cluster", "up", choice @ ..] => match cluster::Versions::asked(choice) {
-            Some(versions) => cluster::up(&root(), &versions).map(none),
+        ["cluster", "up", words @ ..] => match Choice::with_versions(words) {
+            Some(choice) => cluster::up(&root(), &choice).map(none),
             None => return usage(),
         },
-        ["cluster", "down"] => cluster::down(&root()).map(none),
+        ["cluster", "down", words @ ..] => match Choice::by_name(words) {
+            Some(choice) => cluster::down(&root(), &choice).map(none),
+            None => return usage(),
+        },
+        ["cluster", "kubeconfig", words @ ..] => match Choice::by_name(words) {
+            Some(choice) => cluster::kubeconfig(&root(), &choice).map(none),
+            None => return usage(),
+        },
         ["record"] => record::record(&root(), record::MINOR).map(none),
         ["record", "--kubernetes", minor] => record::record(&root(), minor).map(none),
         ["record", "--agreement"] => record::measure(&root()).map(none),
-        ["cluster", "kubeconfig"] => cluster::kubeconfig(&root()).map(none),
         ["promises"] => promises::keep(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),
         ["kubectl"] => cluster::kubectl(&root()).map(none),

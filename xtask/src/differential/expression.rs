@@ -4,6 +4,21 @@ use super::kind::{Kind, Parameter};
 use super::literal::{LITERALS, WRONG};
 use super::random::Random;
 use super::table::{ANY, TEMPLATES};
+use super::text;
+
+/// The forms of texts that a type of literal stands for.
+const FORMS: &[(&str, &str)] = &[
+    ("string", "text"),
+    ("regex", "pattern"),
+    ("iptext", "ip"),
+    ("cidrtext", "cidr"),
+    ("quantitytext", "quantity"),
+    ("semvertext", "semver"),
+    ("urltext", "url"),
+    ("durationtext", "duration"),
+    ("timetext", "time"),
+    ("zone", "zone"),
+];
 
 /// What an expression may name, with its type.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +96,7 @@ impl Expressions<'_> {
             return self.random.pick(&named).to_owned();
         }
         if !literal.is_empty() && (depth == 0 || self.random.chance(15)) {
-            return self.random.pick(literal).to_owned();
+            return self.literal(kind, literal);
         }
         self.template(kind, scope, depth)
     }
@@ -125,8 +140,18 @@ impl Expressions<'_> {
             Kind::Optional(of) => format!("optional.of({})", self.of(of, scope, 0)),
             Kind::Plain(_) => match literals(kind) {
                 [] => "null".to_owned(),
-                some => self.random.pick(some).to_owned(),
+                some => self.literal(kind, some),
             },
+        }
+    }
+
+    /// A known literal of a type, or a text that is nearly of its form.
+    fn literal(&mut self, kind: &Kind, known: &[&str]) -> String {
+        match FORMS.iter().find(|(name, _)| kind.is(name)) {
+            Some((_, form)) if self.random.chance(25) => {
+                text::quoted(&text::near(self.random, form))
+            }
+            _ => self.random.pick(known).to_owned(),
         }
     }
 

@@ -7,7 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::cluster::{go, target};
+use crate::cluster::target;
+use crate::go;
 
 /// Builds the program, which Go does only as far as needed, and says where it is.
 ///
@@ -15,13 +16,7 @@ use crate::cluster::{go, target};
 /// There is no Go, or it cannot be built.
 pub(super) fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let program = target(root).join("oracle/oracle");
-    let text = program
-        .to_str()
-        .ok_or("the target directory is not UTF-8")?;
-    go(
-        &root.join("e2e/oracle"),
-        &["build", "-trimpath", "-o", text, "."],
-    )?;
+    go::build(&root.join("e2e/oracle"), "-s -w", &program, &["."])?;
     Ok(program)
 }
 

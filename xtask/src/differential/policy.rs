@@ -6,6 +6,7 @@ use super::expression::{Expressions, Scope};
 use super::kind::Kind;
 use super::random::Random;
 use super::scope;
+use super::text;
 use super::value::Values;
 
 /// What every policy may look at.
@@ -106,6 +107,9 @@ impl Policies<'_> {
         if self.random.chance(8) {
             self.spoil(&mut spec);
         }
+        if self.random.chance(8) {
+            text::edit_leaf(self.random, &mut spec);
+        }
         json!({"apiVersion": "admissionregistration.k8s.io/v1",
             "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec})
     }
@@ -183,15 +187,7 @@ impl Policies<'_> {
     fn matching(&mut self, with_rules: bool) -> Value {
         let mut matching = json!({});
         if with_rules || self.random.chance(50) {
-            let rule = json!({
-                "apiGroups": [self.random.pick(&["example.com", "example.com", "*"])],
-                "apiVersions": [self.random.pick(&["v1", "v1", "*", "v2"])],
-                "resources": [self.random.pick(&["widgets", "widgets", "*", "*/*", "widgets/status"])],
-                "operations": self.random.pick(&[
-                    json!(["CREATE", "UPDATE"]), json!(["*"]), json!(["CREATE"]),
-                    json!(["UPDATE", "DELETE"])]),
-            });
-            matching["resourceRules"] = json!([rule]);
+            matching["resourceRules"] = json!([self.matching_rule()]);
             if self.random.chance(10) {
                 matching["resourceRules"][0]["scope"] =
                     json!(self.random.pick(&["Namespaced", "Cluster", "*"]));
@@ -200,6 +196,9 @@ impl Policies<'_> {
                 matching["resourceRules"][0]["resourceNames"] =
                     json!(self.random.pick(&[["w", "x"], ["x", "y"], ["w", "w"]]));
             }
+        }
+        if self.random.chance(10) {
+            matching["excludeResourceRules"] = json!([self.matching_rule()]);
         }
         if self.random.chance(15) {
             matching["matchPolicy"] = json!(self.random.pick(&["Exact", "Equivalent"]));
@@ -211,6 +210,17 @@ impl Policies<'_> {
             matching["objectSelector"] = self.selector();
         }
         matching
+    }
+
+    fn matching_rule(&mut self) -> Value {
+        json!({
+            "apiGroups": [self.random.pick(&["example.com", "example.com", "*"])],
+            "apiVersions": [self.random.pick(&["v1", "v1", "*", "v2"])],
+            "resources": [self.random.pick(&["widgets", "widgets", "*", "*/*", "widgets/status"])],
+            "operations": self.random.pick(&[
+                json!(["CREATE", "UPDATE"]), json!(["*"]), json!(["CREATE"]),
+                json!(["UPDATE", "DELETE"])]),
+        })
     }
 
     fn selector(&mut self) -> Value {
@@ -261,6 +271,9 @@ impl Policies<'_> {
         }
         if self.random.chance(20) {
             spec["matchResources"] = self.matching(false);
+        }
+        if self.random.chance(5) {
+            text::edit_leaf(self.random, &mut spec);
         }
         json!({"apiVersion": "admissionregistration.k8s.io/v1",
             "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}, "spec": spec})

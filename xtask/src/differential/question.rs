@@ -7,13 +7,15 @@ use super::policy::{Policies, pair};
 use super::random::Random;
 use super::schema::Schemas;
 use super::value::Values;
+use super::{text, texts};
 
 /// The question of a case. The same seed and number make the same one.
 pub(super) fn question(seed: u64, case: u64) -> Value {
     let mut random = Random::of(seed, case);
     match random.below(10) {
-        0..=5 => objects(&mut random),
-        6 => definitions(&mut random),
+        0..=3 => objects(&mut random),
+        4 => definitions(&mut random),
+        5..=6 => texts::question(&mut random),
         _ => policies(&mut random),
     }
 }
@@ -54,7 +56,11 @@ fn definitions(random: &mut Random) -> Value {
     }
     let mut new = old.clone();
     for _ in 0..random.between(1, 3) {
-        definition::edit(random, &mut new);
+        if random.chance(30) {
+            text::edit_leaf(random, &mut new);
+        } else {
+            definition::edit(random, &mut new);
+        }
     }
     if replaces {
         json!({"definition": new, "oldDefinition": old})

@@ -6,6 +6,7 @@ use super::expression::{Expressions, Scope};
 use super::kind::Kind;
 use super::random::Random;
 use super::scope;
+use super::text;
 use super::value::Values;
 
 /// Names of properties; some have to be written otherwise in an expression.
@@ -142,7 +143,11 @@ impl Schemas<'_> {
             node["minLength"] = json!(self.random.below(3));
         }
         if self.random.chance(12) {
-            node["pattern"] = json!(self.random.pick(PATTERNS));
+            node["pattern"] = if self.random.chance(15) {
+                json!(text::near(self.random, "pattern"))
+            } else {
+                json!(self.random.pick(PATTERNS))
+            };
         }
         if self.random.chance(12) {
             node["enum"] = json!(["a", "abc", "5m"]);

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::random::Random;
+use super::{text, texts};
 
 const TEXTS: &[&str] = &[
     "",
@@ -75,6 +76,9 @@ impl Values<'_> {
             let (name, value) = self.random.pick(&faults);
             object["metadata"][name] = value;
         }
+        if self.random.chance(5) {
+            self.name_oddly(&mut object["metadata"]);
+        }
         if let Value::Object(parts) = self.of(schema, 5) {
             for (name, value) in parts {
                 if name != "metadata" {
@@ -83,6 +87,21 @@ impl Values<'_> {
             }
         }
         object
+    }
+
+    /// Gives an object names that are nearly right.
+    fn name_oddly(&mut self, metadata: &mut Value) {
+        let name = text::near(self.random, "name");
+        let key = text::near(self.random, "name");
+        let value = text::near(self.random, "text");
+        let (field, value) = match self.random.below(5) {
+            0 => ("name", json!(name)),
+            1 => ("generateName", json!(name)),
+            2 => ("labels", json!({key: name})),
+            3 => ("annotations", json!({key: value})),
+            _ => ("finalizers", json!([name, key])),
+        };
+        metadata[field] = value;
     }
 
     /// A value of a schema.
@@ -134,6 +153,12 @@ impl Values<'_> {
 
     fn text(&mut self, schema: &Value) -> Value {
         let format = schema["format"].as_str().unwrap_or_default();
+        if self.random.chance(10) {
+            return json!(match texts::form_of(format) {
+                Some(form) => text::near(self.random, form),
+                None => text::any(self.random),
+            });
+        }
         let known = match format {
             "date-time" | "datetime" => TIMES,
             "date" => DATES,

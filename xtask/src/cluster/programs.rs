@@ -1,0 +1,226 @@
+//! The programs of a cluster, built from pinned Go modules.
+
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use super::Versions;
+use crate::go;
+
+/// What a linker leaves out of every program.
+const STRIPPED: &str = "-s -w";
+
+/// The pinned modules, and the folder into which they are built.
+pub(super) struct Programs {
+    /// The modules and the program that runs what they make.
+    source: PathBuf,
+    built: PathBuf,
+}
+
+/// The folders of one pair of versions.
+pub(super) struct Pinned {
+    pub(super) kubernetes: PathBuf,
+    pub(super) cluster_api: PathBuf,
+}
+
+impl Programs {
+    pub(super) fn new(root: &Path, built: PathBuf) -> Self {
+        Self {
+            source: root.join("e2e/cluster"),
+            built,
+        }
+    }
+
+    /// The program that starts the others.
+    pub(super) fn launcher(&self) -> PathBuf {
+        self.built.join("cluster")
+    }
+
+    /// Builds what of these versions is missing. Kubernetes comes first, and the others beside
+    /// each other: they are made of much that Kubernetes is made of, and two builds at a time
+    /// would compile it twice.
+    pub(super) fn build(&self, versions: &Versions) -> Result<Pinned, Box<dyn Error>> {
+        let cluster_api = self.pinned("cluster-api", &versions.cluster_api)?;
+        let kubernetes = self.build_kubernetes(&versions.kubernetes)?;
+        thread::scope(|scope| {
+            let launcher =
+                scope.spawn(|| self.build_launcher().map_err(|it| it.to_string()));
+            self.build_cluster_api(&cluster_api)?;
+            launcher.join().map_err(|_| "a build panicked")??;
+            Ok(Pinned {
+                kubernetes,
+                cluster_api: self.built.join(&cluster_api),
+            })
+        })
+    }
+
+    /// Builds Kubernetes and the launcher alone, and returns the folder of the former.
+    pub(super) fn build_alone(&self, minor: &str) -> Result<PathBuf, Box<dyn Error>> {
+        let kubernetes = self.build_kubernetes(minor)?;
+        self.build_launcher()?;
+        Ok(kubernetes)
+    }
+
+    /// Builds kubectl unless it was before, and returns its folder.
+    pub(super) fn build_kubectl(&self) -> Result<PathBuf, Box<dyn Error>> {
+        let kubernetes = self.pinned("kubernetes", &Versions::default().kubernetes)?;
+        let folder = self.built.join("kubectl");
+        self.build_kubernetes_programs(&kubernetes, &["kubectl"], &folder)?;
+        Ok(folder)
+    }
+
+    fn build_kubernetes(&self, minor: &str) -> Result<PathBuf, Box<dyn Error>> {
+        let kubernetes = self.pinned("kubernetes", minor)?;
+        let folder = self.built.join(&kubernetes);
+        let names = ["kube-apiserver", "kube-controller-manager"];
+        self.build_kubernetes_programs(&kubernetes, &names, &folder)?;
+        Ok(folder)
+    }
+
+    /// The folder in which a version is pinned.
+    fn pinned(&self, what: &str, minor: &str) -> Result<String, String> {
+        let folder = format!("{what}-{minor}");
+        if self.source.join(&folder).is_dir() {
+            return Ok(folder);
+        }
+        let pinned = self.source.display();
+        Err(format!(
+            "no {folder} is pinned in {pinned}; take one that is"
+        ))
+    }
+
+    /// Small, and edited by those who work on it: Go itself knows whether it is fresh.
+    fn build_launcher(&self) -> Result<(), Box<dyn Error>> {
+        go::build(&self.source, STRIPPED, &self.launcher(), &["."])
+    }
+
+    fn build_kubernetes_programs(
+        &self,
+        kubernetes: &str,
+        names: &[&str],
+        into: &Path,
+    ) -> Result<(), Box<dyn Error>> {
+        let source = self.source.join(kubernetes);
+        let stamp = Stamp::of(&source, into)?;
+        if stamp.is_fresh() {
+            return Ok(());
+        }
+        eprintln!(
+            "building {}: some minutes the first time",
+            names.join(" and ")
+        );
+        let words = ["list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"];
+        let version = go::run(&source, &words)?;
+        let packages: Vec<String> = names
+            .iter()
+            .map(|name| format!("k8s.io/kubernetes/cmd/{name}"))
+            .collect();
+        let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+        // With a slash at the end it is a folder.
+        go::build(&source, &link_flags(&version), &into.join(""), &packages)?;
+        stamp.write()?;
+        Ok(())
+    }
+
+    /// Builds the core manager, and puts its definitions beside it, with the patches by which
+    /// they are given a conversion webhook.
+    fn build_cluster_api(&self, cluster_api: &str) -> Result<(), Box<dyn Error>> {
+        let source = self.source.join(cluster_api);
+        let programs = self.built.join(cluster_api);
+        let stamp = Stamp::of(&source, &programs)?;
+        if stamp.is_fresh() {
+            return Ok(());
+        }
+        eprintln!("building {cluster_api}: some minutes the first time");
+        let module = "sigs.k8s.io/cluster-api";
+        // Up to 1.13 the core manager is at the root of its module.
+        let package = go::run(&source, &["list", "-f", "{{.ImportPath}}", "tool"])?;
+        let manager = programs.join("cluster-api-core");
+        go::build(&source, STRIPPED, &manager, &[&package])?;
+        let directory = go::run(&source, &["list", "-m", "-f", "{{.Dir}}", module])?;
+        let below = package.strip_prefix(module).unwrap_or_default();
+        let core = Path::new(&directory).join(below.trim_start_matches('/'));
+        let definitions = core.join("config/crd");
+        copy_files(&definitions.join("bases"), "", &programs.join("crds"))?;
+        copy_files(
+            &definitions.join("patches"),
+            "webhook_in_",
+            &programs.join("conversions"),
+        )?;
+        stamp.write()?;
+        Ok(())
+    }
+}
+
+/// Says what programs were built from and how, so that they are built again when that changes.
+struct Stamp {
+    path: PathBuf,
+    content: String,
+}
+
+impl Stamp {
+    fn of(source: &Path, programs: &Path) -> io::Result<Self> {
+        fs::create_dir_all(programs)?;
+        let pins = fs::read_to_string(source.join("go.mod"))?;
+        Ok(Self {
+            path: programs.join("stamp"),
+            content: format!("{}\n{pins}", go::flags()),
+        })
+    }
+
+    fn is_fresh(&self) -> bool {
+        fs::read_to_string(&self.path).is_ok_and(|content| content == self.content)
+    }
+
+    fn write(&self) -> io::Result<()> {
+        fs::write(&self.path, &self.content)
+    }
+}
+
+/// What Kubernetes' own build writes into its programs: without it they call themselves
+/// version 0.
+fn link_flags(version: &str) -> String {
+    let mut numbers = version.trim_start_matches('v').split('.');
+    let (major, minor) = (
+        numbers.next().unwrap_or_default(),
+        numbers.next().unwrap_or_default(),
+    );
+    let component = "k8s.io/component-base/version";
+    format!(
+        "{STRIPPED} -X {component}.gitVersion={version} -X {component}.gitMajor={major} \
+         -X {component}.gitMinor={minor}"
+    )
+}
+
+/// Copies the files whose names start so into a folder that has no others.
+fn copy_files(from: &Path, start: &str, to: &Path) -> io::Result<()> {
+    // What an earlier version defined is not defined by this one.
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(start) {
+            fs::write(to.join(entry.file_name()), fs::read(entry.path())?)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_told_its_version_in_full_and_in_parts() {
+        assert_eq!(
+            link_flags("v1.36.3"),
+            "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
+             -X k8s.io/component-base/version.gitMajor=1 \
+             -X k8s.io/component-base/version.gitMinor=36"
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! How many answers were compared, and how many of them differ.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::compare::{Aspect, Comparison};
+use crate::Faults;
+
+/// Counts of answers, by what of them is compared.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    compared: BTreeMap<Aspect, usize>,
+    differing: BTreeMap<Aspect, usize>,
+}
+
+impl Tally {
+    /// Counts what one case came to.
+    pub(super) fn add(&mut self, comparison: &Comparison) {
+        for (aspect, count) in &comparison.compared {
+            *self.compared.entry(*aspect).or_default() += count;
+        }
+        for difference in &comparison.differences {
+            *self.differing.entry(difference.aspect).or_default() += 1;
+        }
+    }
+
+    /// Every aspect with the answers that were compared and those that differ.
+    pub(super) fn rows(&self) -> [(Aspect, usize, usize); Aspect::ALL.len()] {
+        Aspect::ALL.map(|aspect| (aspect, self.all(aspect), self.differing(aspect)))
+    }
+
+    fn all(&self, aspect: Aspect) -> usize {
+        self.compared.get(&aspect).copied().unwrap_or(0)
+    }
+
+    fn differing(&self, aspect: Aspect) -> usize {
+        self.differing.get(&aspect).copied().unwrap_or(0)
+    }
+
+    /// A fault where verdicts or objects differ; texts and costs are none.
+    pub(super) fn faults(&self) -> Faults {
+        let (verdicts, objects) = (
+            self.differing(Aspect::Verdict),
+            self.differing(Aspect::Object),
+        );
+        if verdicts + objects == 0 {
+            return Faults::new();
+        }
+        vec![format!("{verdicts} verdicts and {objects} objects differ")]
+    }
+}
+
+/// A table in Markdown.
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "| compared | answers | differing |")?;
+        writeln!(f, "|---|---:|---:|")?;
+        for (aspect, all, differing) in self.rows() {
+            writeln!(f, "| {} | {all} | {differing} |", aspect.name())?;
+        }
+        Ok(())
+    }
+}
