@@ -6,14 +6,7 @@ import (
 	"reflect"
 	"sort"
 	"strings"
-
-	apps "k8s.io/api/apps/v1"
-	core "k8s.io/api/core/v1"
-	networking "k8s.io/api/networking/v1"
 )
-
-// What is served beside the kinds that are read in protobuf.
-var others = []any{apps.Deployment{}, core.Service{}, networking.NetworkPolicy{}}
 
 // What Go writes of a struct that nothing was said of, and what it leaves out when empty.
 type empty struct {
@@ -27,9 +20,6 @@ func printEmpty() {
 		for _, kind := range all {
 			collect(reflect.TypeOf(kind), found)
 		}
-	}
-	for _, kind := range others {
-		collect(reflect.TypeOf(kind), found)
 	}
 	var lines []string
 	for name, it := range found {

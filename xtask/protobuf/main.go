@@ -11,12 +11,14 @@ import (
 	"strings"
 
 	admission "k8s.io/api/admissionregistration/v1"
+	apps "k8s.io/api/apps/v1"
 	authentication "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
 	autoscaling "k8s.io/api/autoscaling/v1"
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
 	events "k8s.io/api/events/v1"
+	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
 	rbac "k8s.io/api/rbac/v1"
 	definitions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -30,8 +32,10 @@ import (
 var kinds = map[string][]any{
 	"v1": {
 		core.Namespace{}, core.Node{}, core.Pod{}, core.Binding{}, core.ConfigMap{},
-		core.Secret{}, core.Event{}, core.ServiceAccount{},
+		core.Secret{}, core.Event{}, core.ServiceAccount{}, core.Service{},
 	},
+	"apps/v1":                {apps.Deployment{}, apps.StatefulSet{}},
+	"networking.k8s.io/v1":   {networking.NetworkPolicy{}},
 	"*":                      {meta.DeleteOptions{}},
 	"events.k8s.io/v1":       {events.Event{}},
 	"coordination.k8s.io/v1": {coordination.Lease{}},

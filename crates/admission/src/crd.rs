@@ -116,6 +116,11 @@ impl Crd {
         &self.versions
     }
 
+    /// The version called `name`, whether or not it is served.
+    pub fn version(&self, name: &str) -> Option<&CustomResource> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+
     /// The version called `name`, if it is served.
     pub fn served(&self, name: &str) -> Option<&CustomResource> {
         self.versions

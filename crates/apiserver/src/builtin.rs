@@ -134,6 +134,17 @@ fn installed() -> Vec<Resource> {
                 ("Images", "string", 1),
                 ("Selector", "string", 1),
             ]),
+        Row::of("apps", "StatefulSet", "statefulsets")
+            .short(&["sts"])
+            .category("all")
+            .counted()
+            .sub(&[Subresource::Status])
+            .columns(&[
+                ("Ready", "string", 0),
+                AGE,
+                ("Containers", "string", 1),
+                ("Images", "string", 1),
+            ]),
         Row::of("", "Service", "services")
             .short(&["svc"])
             .category("all")

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::authorization::Authorizer;
 use crate::call::Call;
+use crate::conversion::Conversion;
 use crate::namespace;
 use crate::resource::{GroupResource, Resource, Subresource};
 use crate::route::Target;
@@ -381,6 +382,19 @@ impl World for Surroundings<'_> {
             .flatten()
             .map(|(_, it)| Value::clone(it))
             .collect()
+    }
+
+    fn converted(
+        &self,
+        object: &Value,
+        kind: GroupVersionKind<'_>,
+    ) -> Result<Value, String> {
+        let found = self.0.registry.of_kind(kind.group, kind.version, kind.kind);
+        let resource = found.ok_or_else(|| "the kind is not served".to_owned())?;
+        let conversion = Conversion::of(self.0, resource);
+        let converted =
+            conversion.converted(resource, object.clone(), &kind.api_version());
+        converted.map_err(|refused| refused.message)
     }
 
     fn authorizer(&self) -> Option<Arc<dyn policy::Authorizer>> {

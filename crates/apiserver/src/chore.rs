@@ -19,6 +19,7 @@ use crate::collect;
 use crate::definition;
 use crate::endowment;
 use crate::expiry;
+use crate::identity::secret;
 use crate::meta;
 use crate::namespace;
 use crate::start;
@@ -40,6 +41,10 @@ pub(crate) enum Chore {
     Policy(Key),
     /// Give a namespace what every one has.
     Endow(String),
+    /// Fill a secret with the token of its service account.
+    Token(Key),
+    /// Make a namespace again that every cluster has.
+    SystemNamespace(String),
     /// Put the aggregated roles together.
     Aggregate,
     /// Remove the events that are old enough.
@@ -123,6 +128,8 @@ pub(crate) fn work(state: &mut State) -> bool {
         Chore::Budget(key) => budget::count(state, &key),
         Chore::Policy(key) => look_at_policy(state, &key),
         Chore::Endow(name) => endowment::give(state, &name),
+        Chore::Token(key) => secret::look_at(state, &key),
+        Chore::SystemNamespace(name) => namespace::ensure(state, &name),
         Chore::Aggregate => authorization::aggregate(state),
         Chore::Expire => expiry::forget(state),
         Chore::Definition(key) => definition::clean_up(state, &key),
@@ -175,6 +182,7 @@ fn may_be_admitted(state: &State, change: &Change) -> bool {
         || shelves.rights.contains(&change.shelf)
         || state.chain.reads_parameters_of(&change.told["kind"])
         || refused.contains(&Chore::Collect(change.shelf, key.clone()))
+        || refused.contains(&Chore::Token(key.clone()))
         || refused.contains(&Chore::Namespace(key.namespace.to_string()))
 }
 
@@ -202,6 +210,7 @@ pub(crate) fn after(state: &mut State, change: &Arc<Change>) {
     if let Some(namespace) = endowment::concerned(state, change) {
         state.chores.note(Chore::Endow(namespace));
     }
+    secret::note(state, change);
     if shelves.rights.contains(&change.shelf) {
         Arc::make_mut(&mut state.book).take_in(change);
         if change.shelf == shelves.cluster_roles {
@@ -220,6 +229,10 @@ pub(crate) fn after(state: &mut State, change: &Arc<Change>) {
         state.chores.note(Chore::Definition(key));
     }
     if change.shelf == shelves.namespaces {
+        let name = &*change.key.name;
+        if change.after.is_none() && namespace::INITIAL.contains(&name) {
+            state.chores.note(Chore::SystemNamespace(name.to_owned()));
+        }
         if change.after.as_deref().is_some_and(meta::is_deleting) {
             state
                 .chores

@@ -319,9 +319,10 @@ impl Stream for Watch {
             if let watch::Event::Error(status) = event {
                 return Some(Err(status));
             }
-            let object = event.object(&self.0.resource)?;
+            let object = event.object()?.clone();
             let kind = match &event {
                 watch::Event::Seen(seen) => seen.kind,
+                watch::Event::Shown(kind, _) => *kind,
                 watch::Event::Bookmark(_) => EventKind::Bookmark,
                 watch::Event::Initial(_) | watch::Event::Error(_) => EventKind::Added,
             };

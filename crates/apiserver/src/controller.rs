@@ -22,6 +22,8 @@ pub(crate) enum Controller {
     GarbageCollector,
     /// Empties namespaces that are being deleted.
     Namespaces,
+    /// Fills the secrets that hold tokens of service accounts.
+    Tokens,
 }
 
 impl Controller {
@@ -30,6 +32,7 @@ impl Controller {
         let name = match self {
             Self::GarbageCollector => "generic-garbage-collector",
             Self::Namespaces => "namespace-controller",
+            Self::Tokens => "tokens-controller",
         };
         User::service_account("kube-system", name)
     }

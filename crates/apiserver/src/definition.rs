@@ -142,6 +142,13 @@ fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
             state
                 .definitions
                 .insert(defined.clone(), Arc::new(compiled));
+            let conversion = &definition["spec"]["conversion"];
+            if conversion["strategy"] == "Webhook" {
+                let webhook = Arc::new(conversion["webhook"].clone());
+                state.webhooks.insert(defined.clone(), webhook);
+            } else {
+                state.webhooks.remove(defined);
+            }
         }
         // What it defines is not served without its schema.
         Err(errors) => {
@@ -165,6 +172,7 @@ fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
 fn withdraw(state: &mut State, definition: &Value) {
     let defined = defined(definition);
     state.definitions.remove(&defined);
+    state.webhooks.remove(&defined);
     let mut registry = Registry::clone(&state.registry);
     for group in alias::names(&state.aliases, &defined.group) {
         registry.remove(group, &defined.resource);

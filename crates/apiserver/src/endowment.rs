@@ -14,6 +14,9 @@ const ACCOUNT: &str = "default";
 /// The config map with the certificate of the server's authority.
 const AUTHORITY: &str = "kube-root-ca.crt";
 
+/// The service under which pods find the API server; in the namespace `default`.
+const SERVICE: &str = "kubernetes";
+
 /// Whether a write makes it necessary to look after a namespace: a new one, or one that
 /// has lost what it was given. Returns the namespace's name.
 pub(crate) fn concerned(state: &State, change: &Change) -> Option<String> {
@@ -22,7 +25,8 @@ pub(crate) fn concerned(state: &State, change: &Change) -> Option<String> {
         return change.before.is_none().then(|| key.name.to_string());
     }
     let given = change.shelf == state.shelves.accounts && *key.name == *ACCOUNT
-        || change.shelf == state.shelves.maps && *key.name == *AUTHORITY;
+        || change.shelf == state.shelves.maps && *key.name == *AUTHORITY
+        || change.shelf == state.shelves.services && *key.name == *SERVICE;
     (given && change.after.is_none()).then(|| key.namespace.to_string())
 }
 
@@ -46,11 +50,30 @@ pub(crate) fn give(state: &mut State, namespace: &str) {
             "data": {"ca.crt": *authority}});
         ensure(state, map);
     }
+    if namespace == "default" {
+        ensure(state, own_service());
+    }
+}
+
+/// The service of the API server itself, with the address that it has where
+/// `--service-cluster-ip-range` is not said. Nothing answers there: there are no pods to ask.
+fn own_service() -> Value {
+    json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": SERVICE, "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"],
+            "internalTrafficPolicy": "Cluster", "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP",
+                "targetPort": 6443}],
+            "sessionAffinity": "None", "type": "ClusterIP"},
+        "status": {"loadBalancer": {}}})
 }
 
 fn ensure(state: &mut State, mut object: Value) {
     let plural = match object["kind"].as_str() {
         Some("ConfigMap") => "configmaps",
+        Some("Service") => "services",
         _ => "serviceaccounts",
     };
     let Some(resource) = state.registry.find("", "v1", plural).cloned() else {

@@ -317,14 +317,14 @@ impl WatchForm {
     /// One event as one line.
     pub(crate) fn line(&mut self, event: &Event, resource: &Arc<Resource>) -> Vec<u8> {
         let object = match self.form.view {
-            View::Whole => return event.line(resource),
-            View::Metadata | View::Table => event.object(resource),
+            View::Whole => return event.line(),
+            View::Metadata | View::Table => event.object(),
         };
         let Some(object) = object else {
-            return event.line(resource);
+            return event.line();
         };
         let shown = if self.form.view == View::Metadata {
-            partial(&object)
+            partial(object)
         } else {
             let turn = if self.begun {
                 table::Event::Later
@@ -333,7 +333,7 @@ impl WatchForm {
             };
             self.begun = true;
             let printer = TablePrinter::new(resource, self.include, self.clock.now());
-            printer.event(&object, turn)
+            printer.event(object, turn)
         };
         frame(event.kind(), &meta::json(&self.form.versioned(shown)))
     }

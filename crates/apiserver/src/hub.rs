@@ -87,10 +87,6 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn api_version(&self) -> &str {
-        self.object()["apiVersion"].as_str().unwrap_or_default()
-    }
-
     pub(crate) fn object(&self) -> &Object {
         self.object.as_ref().unwrap_or(&self.change.told)
     }

@@ -4,6 +4,7 @@ mod claim;
 mod key;
 mod request;
 mod review;
+pub(crate) mod secret;
 
 pub use key::{KeyError, TokenKey};
 pub(crate) use request::issue;

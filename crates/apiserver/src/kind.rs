@@ -265,6 +265,19 @@ pub(crate) fn errors(
     }
 }
 
+/// What a client is warned of who writes an object of the kind.
+pub(crate) fn warnings(resource: &Resource, object: &Value) -> Option<String> {
+    (Kind::of(resource) == Kind::Webhooks).then(|| {
+        // Until the admission chain calls them; see docs/decisions/0080.
+        format!(
+            "{} {:?} is stored and its webhooks are not called: requests are admitted as if \
+             there were none",
+            resource.kind,
+            meta::name(object)
+        )
+    })
+}
+
 fn refusal<T>(compiled: Result<T, Vec<FieldError>>) -> Vec<FieldError> {
     compiled.err().unwrap_or_default()
 }

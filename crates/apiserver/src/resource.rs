@@ -134,6 +134,13 @@ pub(crate) fn api_version(group: &str, version: &str) -> String {
     }
 }
 
+/// The version of an `apiVersion`.
+pub(crate) fn version_of(api_version: &str) -> &str {
+    api_version
+        .rsplit_once('/')
+        .map_or(api_version, |(_, version)| version)
+}
+
 /// A resource without its version; prints as `plural.group`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupResource {

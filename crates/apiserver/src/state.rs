@@ -10,21 +10,20 @@ use serde_json::Value;
 
 use crate::alias::GroupAlias;
 use crate::authorization::Book;
-use crate::builtin::convert_event;
 use crate::chain::Chain;
 use crate::chore::{self, Chores};
-use crate::empty;
+use crate::conversion::Conversion;
 use crate::expiry::Expiry;
 use crate::hub::Hub;
 use crate::identity::TokenKey;
 use crate::index::Index;
 use crate::journal::Journal;
 use crate::meta;
-use crate::openapi::shape::Shape;
 use crate::random::Random;
 use crate::registry::Registry;
 use crate::resource::{GroupResource, Resource};
 use crate::start::StartError;
+use crate::status::Status;
 use crate::storage::{Restored, Storage};
 use crate::store::{Change, Key, Object, Shelf, Store};
 
@@ -53,6 +52,8 @@ pub(crate) struct State {
     pub(crate) authority: Option<Arc<str>>,
     /// The compiled CustomResourceDefinitions by what they define.
     pub(crate) definitions: HashMap<GroupResource, Arc<Crd>>,
+    /// `spec.conversion.webhook` of those whose objects a webhook converts.
+    pub(crate) webhooks: HashMap<GroupResource, Arc<Value>>,
     pub(crate) shelves: Shelves,
     /// The first stored object that could not be put in force.
     pub(crate) invalid: Option<StartError>,
@@ -72,6 +73,8 @@ pub(crate) struct Shelves {
     pub(crate) events: Shelf,
     pub(crate) accounts: Shelf,
     pub(crate) maps: Shelf,
+    pub(crate) secrets: Shelf,
+    pub(crate) services: Shelf,
     pub(crate) cluster_roles: Shelf,
     /// Roles and bindings, of clusters and of namespaces.
     pub(crate) rights: [Shelf; 4],
@@ -92,6 +95,8 @@ impl Shelves {
             events: shelf("", "events"),
             accounts: shelf("", "serviceaccounts"),
             maps: shelf("", "configmaps"),
+            secrets: shelf("", "secrets"),
+            services: shelf("", "services"),
             cluster_roles: shelf(rights, "clusterroles"),
             rights: [
                 shelf(rights, "clusterroles"),
@@ -139,6 +144,7 @@ impl State {
             token_key: start.token_key,
             authority: start.authority,
             definitions: HashMap::new(),
+            webhooks: HashMap::new(),
             shelves,
             invalid: None,
             kept: HashMap::new(),
@@ -175,6 +181,18 @@ impl State {
         let mut all: Vec<Shelf> = namespaced.map(|(shelf, _)| *shelf).collect();
         all.sort_unstable();
         all
+    }
+
+    /// An object that is kept, as `resource` shows it.
+    ///
+    /// # Errors
+    /// 500 where it cannot be converted.
+    pub(crate) fn shown(
+        &self,
+        resource: &Resource,
+        kept: &Object,
+    ) -> Result<Object, Status> {
+        Conversion::of(self, resource).shown(resource, kept)
     }
 
     /// The newest state of an object as it is kept.
@@ -263,35 +281,4 @@ pub(crate) fn is_finished(object: &Value) -> bool {
         && grace == 0
         && meta::finalizers(object).next().is_none()
         && !contents
-}
-
-/// An object as `resource` shows it.
-pub(crate) fn shown(resource: &Resource, kept: &Object) -> Object {
-    if kept["apiVersion"]
-        .as_str()
-        .is_some_and(|it| resource.is_served_as(it))
-    {
-        return kept.clone();
-    }
-    let object = Value::clone(kept);
-    Arc::new(converted(resource, object, &resource.api_version()))
-}
-
-/// An object, as `resource` shows it, in the form that is kept.
-pub(crate) fn kept(resource: &Resource, object: Value) -> Value {
-    converted(resource, object, &resource.stored_as)
-}
-
-fn converted(resource: &Resource, mut object: Value, api_version: &str) -> Value {
-    if object["apiVersion"] == api_version {
-        return object;
-    }
-    if resource.storage == GroupResource::new("", "events") {
-        let mut event = convert_event(object, api_version);
-        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-        empty::settle(Shape::of_kind(group, version, "Event"), &mut event);
-        return event;
-    }
-    meta::fields(&mut object).insert("apiVersion".to_owned(), api_version.into());
-    object
 }

@@ -11,10 +11,10 @@ use fivespot_clock::Busy;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use crate::conversion::Conversion;
 use crate::hub::{Delivery, EventKind, Seen};
 use crate::meta;
 use crate::resource::Resource;
-use crate::state::shown;
 use crate::status::Status;
 use crate::store::Object;
 
@@ -28,6 +28,7 @@ const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) resource: Arc<Resource>,
+    conversion: Conversion,
     backlog: VecDeque<Event>,
     live: Option<mpsc::Receiver<Delivery>>,
     /// Held while there is a backlog, or an event that is being handled.
@@ -43,10 +44,12 @@ pub(crate) struct Watch {
 /// One event as it goes out.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A write, in the shape that is kept.
+    /// A write, in the version that is kept.
     Seen(Seen),
     /// An object that was there when the watch began.
     Initial(Object),
+    /// One of the two, in the version that is shown.
+    Shown(EventKind, Object),
     /// A version to go on from.
     Bookmark(Object),
     /// The watch cannot go on.
@@ -57,6 +60,7 @@ pub(crate) enum Event {
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) resource: Arc<Resource>,
+    pub(crate) conversion: Conversion,
     pub(crate) backlog: VecDeque<Event>,
     pub(crate) live: mpsc::Receiver<Delivery>,
     pub(crate) busy: Option<Busy>,
@@ -69,6 +73,7 @@ impl Watch {
     pub(crate) fn open(opening: Opening) -> Self {
         Self {
             resource: opening.resource,
+            conversion: opening.conversion,
             backlog: opening.backlog,
             live: Some(opening.live),
             busy: opening.busy.into_iter().collect(),
@@ -84,6 +89,7 @@ impl Watch {
     pub(crate) fn refused(resource: Arc<Resource>, why: Status) -> Self {
         Self {
             resource,
+            conversion: Conversion::default(),
             backlog: VecDeque::from([Event::Error(why)]),
             live: None,
             busy: Vec::new(),
@@ -99,7 +105,7 @@ impl Watch {
     /// handled.
     pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         if let Some(event) = self.backlog.pop_front() {
-            return Poll::Ready(Some(event));
+            return Poll::Ready(Some(self.shown(event)));
         }
         self.busy.clear();
         let Some(live) = &mut self.live else {
@@ -109,7 +115,8 @@ impl Watch {
             Poll::Ready(Some(delivery)) => {
                 self.busy.extend(delivery.busy);
                 self.version = delivery.seen.change.version;
-                return Poll::Ready(Some(Event::Seen(delivery.seen)));
+                let event = Event::Seen(delivery.seen);
+                return Poll::Ready(Some(self.shown(event)));
             }
             Poll::Ready(None) => {
                 self.live = None;
@@ -118,6 +125,28 @@ impl Watch {
             Poll::Pending => {}
         }
         self.poll_timers(cx)
+    }
+
+    /// An event with its object in the version that is watched. Where that cannot be had, the
+    /// watch ends with the reason.
+    fn shown(&mut self, event: Event) -> Event {
+        let (kind, object) = match &event {
+            Event::Seen(seen) => (seen.kind, seen.object()),
+            Event::Initial(object) => (EventKind::Added, object),
+            Event::Shown(..) | Event::Bookmark(_) | Event::Error(_) => return event,
+        };
+        let said = object["apiVersion"].as_str().unwrap_or_default();
+        if self.resource.is_served_as(said) {
+            return event;
+        }
+        match self.conversion.shown(&self.resource, object) {
+            Ok(object) => Event::Shown(kind, object),
+            Err(refused) => {
+                self.backlog.clear();
+                self.live = None;
+                Event::Error(refused)
+            }
+        }
     }
 
     fn poll_timers(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
@@ -170,34 +199,29 @@ impl Event {
         match self {
             Self::Seen(seen) => seen.kind.as_str(),
             Self::Initial(_) => EventKind::Added.as_str(),
+            Self::Shown(kind, _) => kind.as_str(),
             Self::Bookmark(_) => EventKind::Bookmark.as_str(),
             Self::Error(_) => "ERROR",
         }
     }
 
-    /// The object as `resource` shows it; `None` for an error.
-    pub(crate) fn object(&self, resource: &Resource) -> Option<Object> {
+    /// The object; `None` for an error.
+    pub(crate) fn object(&self) -> Option<&Object> {
         match self {
-            Self::Seen(seen) => Some(shown(resource, seen.object())),
-            Self::Initial(object) => Some(shown(resource, object)),
-            Self::Bookmark(object) => Some(object.clone()),
+            Self::Seen(seen) => Some(seen.object()),
+            Self::Initial(object) | Self::Shown(_, object) | Self::Bookmark(object) => {
+                Some(object)
+            }
             Self::Error(_) => None,
         }
     }
 
     /// The event as one line of JSON.
-    pub(crate) fn line(&self, resource: &Resource) -> Vec<u8> {
+    pub(crate) fn line(&self) -> Vec<u8> {
         let object = match self {
             Self::Error(status) => meta::json(&status.to_value()),
-            Self::Seen(seen)
-                if seen.object.is_none() && resource.is_served_as(seen.api_version()) =>
-            {
-                seen.change.json().clone()
-            }
-            Self::Seen(_) | Self::Initial(_) | Self::Bookmark(_) => self
-                .object(resource)
-                .map(|it| meta::json(&it))
-                .unwrap_or_default(),
+            Self::Seen(seen) if seen.object.is_none() => seen.change.json().clone(),
+            _ => self.object().map(|it| meta::json(it)).unwrap_or_default(),
         };
         frame(self.kind(), &object)
     }

@@ -62,7 +62,7 @@ pub use env::Env;
 pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::{escape, is_reserved};
 pub use estimate::{Bounds, CostEstimate};
-pub use library::LibraryValue;
+pub use library::{LibraryValue, quantity_error};
 pub use pattern::Pattern;
 pub use places::{Paths, Places};
 pub use program::Program;

@@ -29,6 +29,7 @@ use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
 pub use foreign::LibraryValue;
+pub use quantity::quantity_error;
 
 use crate::ast::operator;
 use crate::own_keys::OwnKeys;

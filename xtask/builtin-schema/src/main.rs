@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         core::Event, core::ServiceAccount, core::Service, events::Event, coordination::Lease,
         rbac::Role, rbac::RoleBinding, rbac::ClusterRole, rbac::ClusterRoleBinding,
         policy::PodDisruptionBudget, policy::Eviction,
-        apps::Deployment, networking::NetworkPolicy,
+        apps::Deployment, apps::StatefulSet, networking::NetworkPolicy,
         apiextensions::CustomResourceDefinition,
         admission::ValidatingAdmissionPolicy, admission::ValidatingAdmissionPolicyBinding,
         admission::ValidatingWebhookConfiguration, admission::MutatingWebhookConfiguration,

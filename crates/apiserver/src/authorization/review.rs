@@ -4,6 +4,7 @@ use fivespot_admission::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::{Action, Decision, aggregate_text, decide};
+use crate::alias;
 use crate::call::Call;
 use crate::route::Target;
 use crate::state::State;
@@ -39,7 +40,8 @@ pub(crate) fn reply(
     } else {
         user_of(&review["spec"])
     };
-    let decision = decide(&state.book, &user, &action_of(&review["spec"]));
+    let action = alias::settled(&state.aliases, &action_of(&review["spec"]));
+    let decision = decide(&state.book, &user, &action);
     review["status"] = status(&decision);
     Ok(())
 }

@@ -95,6 +95,9 @@ fn find_type_error(
     value: &Value,
     context: Context<'_>,
 ) -> Option<String> {
+    if shape.name() == Some("Quantity") {
+        return quantity_error(value);
+    }
     if let Some(found) = mismatch(shape, value) {
         let Context { structure, fields } = context;
         let wanted = go_type(shape);
@@ -128,6 +131,17 @@ fn find_type_error(
             .find_map(|it| find_type_error(shape.items(), it, context)),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
+}
+
+/// What is wrong with a quantity (`Quantity.UnmarshalJSON` in k8s.io/apimachinery): a text, or
+/// the text of whatever else it is.
+fn quantity_error(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::Null => return None,
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    fivespot_admission::quantity_error(text.trim()).map(str::to_owned)
 }
 
 /// What Go's decoder calls the value, when the place takes another type.

@@ -104,3 +104,24 @@ proptest! {
         let _ = read(&[MAGIC, &meta[..], &body].concat());
     }
 }
+
+#[test]
+fn every_kind_that_is_served_is_read() {
+    for resource in crate::builtin::resources() {
+        let own = (resource.api_version(), resource.kind.clone());
+        let below = resource
+            .subresources
+            .iter()
+            .filter_map(crate::Subresource::kind);
+        let below = below.map(|(group, version, kind)| {
+            (
+                crate::resource::api_version(group, version),
+                kind.to_owned(),
+            )
+        });
+        for (version, kind) in below.chain([own]) {
+            let read = read(&whole(&version, &kind, &[]));
+            assert!(read.is_ok(), "{kind} of {version}: {read:?}");
+        }
+    }
+}

@@ -35,6 +35,7 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
         "Lease" => vec![name, string(&object["spec"]["holderIdentity"]), age],
         "PodDisruptionBudget" => disruption_budget(object, age),
         "Deployment" => installed::deployment(object, age),
+        "StatefulSet" => installed::stateful_set(object, age),
         "Service" => installed::service(object, age),
         "NetworkPolicy" => {
             vec![

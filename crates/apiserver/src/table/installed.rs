@@ -6,26 +6,44 @@ const NONE: &str = "<none>";
 
 /// A Deployment's.
 pub(super) fn deployment(object: &Value, age: Value) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
+    let status = &object["status"];
     let count = |value: &Value| value.as_i64().unwrap_or(0);
-    let wanted = spec["replicas"].as_i64().unwrap_or(1);
-    let ready = format!("{}/{wanted}", count(&status["readyReplicas"]));
-    let containers = spec["template"]["spec"]["containers"].as_array();
-    let each = |field: &str| {
-        let all = containers.into_iter().flatten();
-        let all: Vec<&str> = all.filter_map(|it| it[field].as_str()).collect();
-        Value::from(all.join(","))
-    };
     vec![
         object["metadata"]["name"].clone(),
-        ready.into(),
+        ready(object),
         count(&status["updatedReplicas"]).to_string().into(),
         count(&status["availableReplicas"]).to_string().into(),
         age,
-        each("name"),
-        each("image"),
-        selector(&spec["selector"]),
+        containers(object, "name"),
+        containers(object, "image"),
+        selector(&object["spec"]["selector"]),
     ]
+}
+
+/// A StatefulSet's.
+pub(super) fn stateful_set(object: &Value, age: Value) -> Vec<Value> {
+    vec![
+        object["metadata"]["name"].clone(),
+        ready(object),
+        age,
+        containers(object, "name"),
+        containers(object, "image"),
+    ]
+}
+
+/// How many replicas are ready of those that are wanted.
+fn ready(object: &Value) -> Value {
+    let wanted = object["spec"]["replicas"].as_i64().unwrap_or(1);
+    let ready = object["status"]["readyReplicas"].as_i64().unwrap_or(0);
+    format!("{ready}/{wanted}").into()
+}
+
+/// A field of each container of the template.
+fn containers(object: &Value, field: &str) -> Value {
+    let all = object["spec"]["template"]["spec"]["containers"].as_array();
+    let all = all.into_iter().flatten();
+    let all: Vec<&str> = all.filter_map(|it| it[field].as_str()).collect();
+    all.join(",").into()
 }
 
 /// A Service's.

@@ -88,7 +88,7 @@ pub(super) fn finish(
         return Err(refused);
     }
     target.resource = Arc::clone(resource);
-    Ok(draft.commit(state, call, &target))
+    draft.commit(state, call, &target)
 }
 
 /// Puts an object into the namespace of the path.

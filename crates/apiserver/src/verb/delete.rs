@@ -17,7 +17,7 @@ use crate::openapi;
 use crate::options::invalid;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
-use crate::state::{State, is_finished, shown};
+use crate::state::{State, is_finished};
 use crate::status::{Reason, Status};
 use crate::store::{Key, Object, Shelf};
 
@@ -63,7 +63,7 @@ pub(super) fn delete(
     let old = read::existing(state, target)?;
     check_preconditions(resource, &old, &options)?;
     let asked = (call, target, Operation::Delete);
-    let old = shown(resource, &old);
+    let old = state.shown(resource, &old)?;
     let chain = state.chain.clone();
     chain.mutate(state, &asked, None)?;
     let said = chain.validate(state, &asked, None, Some(&*old))?;
@@ -71,10 +71,10 @@ pub(super) fn delete(
     let key = Key::new(&target.namespace, &target.name);
     let outcome = delete_object(state, (shelf, &key), &options)?;
     let answer = match outcome {
-        Outcome::Waits(object) => Answer::object(resource, shown(resource, &object)),
-        Outcome::Gone(object) if is_pod(resource) => {
-            Answer::object(resource, shown(resource, &object))
+        Outcome::Waits(object) => {
+            Answer::object(resource, state.shown(resource, &object)?)
         }
+        Outcome::Gone(object) if is_pod(resource) => Answer::object(resource, object),
         Outcome::Gone(object) => Answer::success(200, details(resource, &object)),
     };
     Ok(answer.admitted(said))
@@ -104,12 +104,11 @@ pub(super) fn delete_collection(
         let key = Key::new(meta::namespace(&old), meta::name(&old));
         // Plugins are asked about each without being told its name.
         let asked = (call, target, Operation::Delete);
-        state
-            .chain
-            .validate(state, &asked, None, Some(&*shown(resource, &old)))?;
+        let shown = state.shown(resource, &old)?;
+        state.chain.validate(state, &asked, None, Some(&*shown))?;
         match delete_object(state, (shelf, &key), &options) {
             // The answer shows what was found, not what became of it.
-            Ok(_) => items.push(shown(resource, &old)),
+            Ok(_) => items.push(shown),
             Err(refused) if refused.reason == Reason::NotFound => {}
             Err(refused) => return Err(refused),
         }

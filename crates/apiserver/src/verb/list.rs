@@ -3,9 +3,10 @@
 use super::page::{Page, page, token, too_old};
 use crate::answer::{Answer, Content, List};
 use crate::call::Call;
+use crate::conversion::Conversion;
 use crate::route::Target;
 use crate::selector::{Fields, Filter, Labels};
-use crate::state::{State, shown};
+use crate::state::State;
 use crate::status::Status;
 use crate::store::{Key, Object, Range};
 
@@ -50,7 +51,11 @@ pub(super) fn list(
     };
     // With a selector the rest would have to be looked through to be counted.
     let counted = remaining > 0 && filter.is_empty();
-    let items = items.iter().map(|it| shown(&target.resource, it)).collect();
+    let conversion = Conversion::of(state, &target.resource);
+    let items = items
+        .iter()
+        .map(|it| conversion.shown(&target.resource, it));
+    let items = items.collect::<Result<_, _>>()?;
     Ok(Answer::new(
         200,
         Content::List(List {

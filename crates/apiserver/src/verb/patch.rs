@@ -12,7 +12,7 @@ use crate::intake::{self, Unreadable};
 use crate::meta;
 use crate::patch::{self, Kind};
 use crate::route::Target;
-use crate::state::{State, shown};
+use crate::state::State;
 use crate::status::{Details, Reason, Status};
 use crate::store::{Key, Object};
 
@@ -27,7 +27,7 @@ pub(super) fn patch(
     };
     let body = intake::value(call);
     let body = body.map_err(|it| patch::undecodable(kind, &it.why))?;
-    let old = current(state, target);
+    let old = current(state, target)?;
     let old = old.ok_or_else(|| Status::not_found(resource, &target.name))?;
     let mut object = patch::patched(kind, resource, &old, &body.value)?;
     let refuse = |why: &str| patch::refused(kind, resource, (&old, &body.value), why);
@@ -91,7 +91,7 @@ fn server_side_apply(
     }
     // Otherwise the configuration is taken as it is: what it leaves out is not applied.
     check_place(target, &sent)?;
-    let old = current(state, target);
+    let old = current(state, target)?;
     let subresource = target.subresource.as_str();
     let manager = call.manager();
     let writer = Writer {
@@ -156,11 +156,13 @@ fn unknown_in_apply(
     intake::settle(state, &target.resource, &mut copy, repeated)
 }
 
-fn current(state: &mut State, target: &Target) -> Option<Object> {
+fn current(state: &mut State, target: &Target) -> Result<Option<Object>, Status> {
     let shelf = state.shelf(&target.resource);
     let key = Key::new(&target.namespace, &target.name);
-    let found = state.get(shelf, &key)?.clone();
-    Some(shown(&target.resource, &found))
+    let found = state.get(shelf, &key);
+    found
+        .map(|it| state.shown(&target.resource, it))
+        .transpose()
 }
 
 /// An applied configuration may leave name and namespace to the path.

@@ -4,7 +4,7 @@ use super::page;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::route::Target;
-use crate::state::{State, shown};
+use crate::state::State;
 use crate::status::{Reason, Status};
 use crate::store::{Key, Object};
 
@@ -31,7 +31,7 @@ pub(super) fn get(
     let object = existing(state, target)?;
     Ok(Answer::object(
         &target.resource,
-        shown(&target.resource, &object),
+        state.shown(&target.resource, &object)?,
     ))
 }
 

@@ -14,7 +14,7 @@ use crate::meta;
 use crate::patch::{Kind, patched, undecodable};
 use crate::resource::{Resource, Scale, Subresource, Verb};
 use crate::route::Target;
-use crate::state::{State, shown};
+use crate::state::State;
 use crate::status::Status;
 
 /// Shows, replaces or patches the Scale of an object.
@@ -25,7 +25,8 @@ pub(super) fn perform(
     verb: Verb,
 ) -> Result<Answer, Status> {
     let paths = paths(&target.resource).ok_or_else(Status::no_such_resource)?;
-    let old = shown(&target.resource, &read::existing(state, target)?);
+    let old = read::existing(state, target)?;
+    let old = state.shown(&target.resource, &old)?;
     let current = scale(&old, paths);
     let wanted = match verb {
         Verb::Update => intake::object(call, "Scale")?.value,

@@ -14,7 +14,7 @@ use crate::kind;
 use crate::meta;
 use crate::resource::Resource;
 use crate::route::Target;
-use crate::state::{State, shown};
+use crate::state::State;
 use crate::status::{Reason, Status};
 use crate::store::Object;
 
@@ -32,7 +32,7 @@ pub(super) fn update(
     let warnings = intake::judge(call.query.field_validation, found, refuse)?;
     check_place(target, &mut object)?;
     let old = match read::existing(state, target) {
-        Ok(old) => Some(shown(resource, &old)),
+        Ok(old) => Some(state.shown(resource, &old)?),
         Err(_) if resource.create_on_update && target.subresource.is_empty() => None,
         Err(missing) => return Err(missing),
     };
@@ -101,7 +101,7 @@ pub(super) fn finish(
     draft.confirm(state, call, target)?;
     draft.validate(state, call, target)?;
     draft.admit(state, call, target)?;
-    Ok(draft.commit(state, call, target))
+    draft.commit(state, call, target)
 }
 
 /// Checks that an object is the one that the path names.

@@ -9,6 +9,7 @@ use fivespot_clock::Clock;
 use super::{list, page};
 use crate::answer::{Answer, Content};
 use crate::call::Call;
+use crate::conversion::Conversion;
 use crate::hub::Scope;
 use crate::options;
 use crate::route::Target;
@@ -58,6 +59,7 @@ pub(super) fn watch(
                 .map(Clock::busy);
             Watch::open(Opening {
                 resource: target.resource.clone(),
+                conversion: Conversion::of(state, &target.resource),
                 backlog,
                 live: state.hub.subscribe(shelf, scope, hold),
                 busy,

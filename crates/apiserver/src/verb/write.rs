@@ -13,13 +13,15 @@ use crate::alias;
 use crate::answer::{Answer, Content};
 use crate::authorization::{self, parameters};
 use crate::call::Call;
+use crate::conversion::Conversion;
 use crate::intake;
 use crate::kind;
 use crate::meta;
 use crate::nesting;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
-use crate::state::{self, State};
+use crate::size;
+use crate::state::State;
 use crate::status::{Cause, Status};
 use crate::store::Object;
 
@@ -82,6 +84,7 @@ impl Draft {
         let resource = &target.resource;
         self.check_depth(resource)?;
         self.check_kind(resource)?;
+        self.warnings.extend(kind::warnings(resource, &self.object));
         let mut errors;
         if let Some(definition) = intake::definition(state, resource)
             && let Some(version) = definition.served(&resource.version)
@@ -211,27 +214,32 @@ impl Draft {
     }
 
     /// Stores the object, unless this is a rehearsal, and answers with it.
+    ///
+    /// # Errors
+    /// 500 for one that cannot be converted to the version that is kept, or is too large.
     pub(super) fn commit(
         self,
         state: &mut State,
         call: &Call,
         target: &Target,
-    ) -> Answer {
+    ) -> Result<Answer, Status> {
         let resource = &target.resource;
         let created = self.old.is_none();
-        let object = state::kept(resource, self.object);
+        let conversion = Conversion::of(state, resource);
+        let object = conversion.kept(resource, self.object)?;
         let stored = if call.query.dry_run {
             Arc::new(object)
         } else {
+            size::check(&object)?;
             let shelf = state.shelf(resource);
             state.put_or_finish(shelf, object)
         };
-        let shown = state::shown(resource, &stored);
+        let shown = conversion.shown(resource, &stored)?;
         let code = if created { 201 } else { 200 };
         let mut answer = Answer::new(code, Content::Object(resource.clone(), shown));
         answer.warnings = self.warnings;
         answer.annotations = self.annotations;
-        answer
+        Ok(answer)
     }
 }
 

@@ -123,6 +123,19 @@ async fn roles_for_the_group_hold_for_its_other_name() {
     admin.create(&bindings, bound).await.unwrap();
     let jane = server.client_as(User::new("jane", &[]));
     jane.list(OLD, &Selector::default()).await.unwrap();
+    let may = async |verb: &str| {
+        let review = json!({"apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview", "spec": {"user": "jane", "resourceAttributes": {
+                "verb": verb, "group": "old.example.com", "resource": "things"}}});
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let answer = admin.create(path, review).await.unwrap();
+        answer["status"]["allowed"] == true
+    };
+    assert!(
+        may("list").await,
+        "a review asks for the same group as a request"
+    );
+    assert!(!may("create").await);
     let refused = jane.get(&format!("{OLD}/x")).await.unwrap_err();
     assert_eq!(
         refused.message,

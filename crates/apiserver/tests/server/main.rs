@@ -4,9 +4,11 @@
 
 mod aliases;
 mod budgets;
+mod built_in;
 mod clock;
 mod collection;
 mod controllers;
+mod conversion;
 mod definitions;
 mod fixture;
 mod impersonation;

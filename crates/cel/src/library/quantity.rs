@@ -113,6 +113,11 @@ const FORMAT: &str = "quantities must match the regular expression \
      '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const SUFFIX: &str = "unable to parse quantity's suffix";
 
+/// Why `text` is no quantity, in the words of Kubernetes' `ParseQuantity`; none if it is one.
+pub fn quantity_error(text: &str) -> Option<&'static str> {
+    Quantity::parse(text).err()
+}
+
 impl Quantity {
     fn parse(text: &str) -> Result<Self, &'static str> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);

@@ -1,0 +1,120 @@
+//! Secrets that hold the token of a service account (pkg/controller/serviceaccount).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::ISSUER;
+use super::claim::{Claims, Named, find};
+use crate::chore::Chore;
+use crate::controller::Controller;
+use crate::meta;
+use crate::state::State;
+use crate::status::Status;
+use crate::store::{Change, Key, Range};
+
+const TYPE: &str = "kubernetes.io/service-account-token";
+const ACCOUNT: &str = "kubernetes.io/service-account.name";
+const UID: &str = "kubernetes.io/service-account.uid";
+
+/// Notes the secrets that a write makes necessary to look at: the one that is written, or those
+/// of a service account that is gone.
+pub(crate) fn note(state: &mut State, change: &Change) {
+    if change.shelf == state.shelves.secrets {
+        if change.after.as_deref().is_some_and(|it| it["type"] == TYPE) {
+            state.chores.note(Chore::Token(change.key.clone()));
+        }
+    } else if change.shelf == state.shelves.accounts && change.after.is_none() {
+        let range = Range {
+            namespace: Some(&change.key.namespace),
+            after: None,
+        };
+        let found = state.store.list(state.shelves.secrets, &range, None);
+        let own: Vec<Key> = found
+            .into_iter()
+            .flatten()
+            .filter(|(_, it)| it["type"] == TYPE && account_of(it) == &*change.key.name)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in own {
+            state.chores.note(Chore::Token(key));
+        }
+    }
+}
+
+/// Fills a token secret, or deletes it where its service account is not there.
+pub(crate) fn look_at(state: &mut State, key: &Key) {
+    let shelf = state.shelves.secrets;
+    let Some(secret) = state.get(shelf, key).cloned() else {
+        return;
+    };
+    if secret["type"] != TYPE || meta::is_deleting(&secret) {
+        return;
+    }
+    let account = account_of(&secret);
+    let account = find(state, "serviceaccounts", &key.namespace, account);
+    let uid = secret["metadata"]["annotations"][UID].as_str();
+    let account =
+        account.filter(|it| uid.is_none_or(|uid| uid.is_empty() || uid == meta::uid(it)));
+    let done = if let Some(account) = account {
+        fill(state, key, (&secret, &account))
+    } else {
+        let options = json!({"preconditions": {"uid": meta::uid(&secret)}});
+        Controller::Tokens.delete(state, (shelf, key), options)
+    };
+    if let Err(refused) = done {
+        tracing::debug!(%refused, name = %key.name, "token of a service account refused");
+        state.chores.set_aside(Chore::Token(key.clone()));
+    }
+}
+
+fn account_of(secret: &Value) -> &str {
+    let name = secret["metadata"]["annotations"][ACCOUNT].as_str();
+    name.unwrap_or_default()
+}
+
+/// Writes what the secret lacks.
+fn fill(
+    state: &mut State,
+    key: &Key,
+    (secret, account): (&Value, &Value),
+) -> Result<(), Status> {
+    let has = |name: &str| {
+        secret["data"][name]
+            .as_str()
+            .is_some_and(|it| !it.is_empty())
+    };
+    let mut data = json!({});
+    if let Some(authority) = state.authority.clone().filter(|_| !has("ca.crt")) {
+        data["ca.crt"] = STANDARD.encode(authority.as_bytes()).into();
+    }
+    if !has("namespace") {
+        data["namespace"] = STANDARD.encode(key.namespace.as_bytes()).into();
+    }
+    if !has("token") {
+        let claims = Claims {
+            issuer: ISSUER.to_owned(),
+            audiences: vec![ISSUER.to_owned()],
+            id: state.random.uid(),
+            not_before: state.clock.now().as_second(),
+            // It holds as long as the secret is there.
+            expiry: Timestamp::MAX.as_second(),
+            namespace: key.namespace.to_string(),
+            account: Named::of(account),
+            secret: Some(Named::of(secret)),
+            ..Claims::default()
+        };
+        let token = state.token_key.sealed(&claims.to_value());
+        let token = token.map_err(Status::internal)?;
+        data["token"] = STANDARD.encode(token).into();
+    }
+    if data.as_object().is_some_and(serde_json::Map::is_empty) {
+        return Ok(());
+    }
+    let patch = json!({
+        "metadata": {"uid": meta::uid(secret), "annotations": {UID: meta::uid(account)}},
+        "data": data,
+    });
+    Controller::Tokens.patch(state, (state.shelves.secrets, key), patch)
+}

@@ -1,0 +1,191 @@
+//! Built-in kinds are read, kept and refused as in Kubernetes.
+
+use fivespot_apiserver::{Delete, Selector, Server};
+use serde_json::{Value, json};
+
+use crate::fixture::{
+    DEFINITIONS, MAPS, PODS, THINGS, ask, client, definition, map, server, thing,
+};
+
+#[tokio::test]
+async fn an_object_larger_than_etcd_takes_is_refused() {
+    let server = server();
+    let client = server.client();
+    let mut open = definition();
+    let schema = &mut open["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["spec"]["properties"]["color"] = json!({"type": "string"});
+    client.create(DEFINITIONS, open).await.unwrap();
+    server.clock().quiet().await;
+    let sized = |size: usize| {
+        let mut sized = thing("large");
+        sized["spec"]["color"] = "x".repeat(size).into();
+        sized
+    };
+    let refused = client.create(THINGS, sized(1_572_864)).await.unwrap_err();
+    assert_eq!(
+        (refused.code, refused.message.as_str()),
+        (500, "etcdserver: request is too large")
+    );
+    client.create(THINGS, sized(1_500_000)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_quantity_that_is_none_is_refused() {
+    let server = server();
+    let form = "quantities must match the regular expression \
+                '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+    for wrong in [
+        json!(true),
+        json!("abc"),
+        json!(""),
+        json!(["1"]),
+        json!({}),
+    ] {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "c", "image": "i",
+                "resources": {"requests": {"cpu": wrong}}}]}});
+        let (code, told) = ask(&server, "POST", PODS, pod).await;
+        assert_eq!(code, 400, "{wrong}: {told}");
+        let expected =
+            format!("Pod in version \"v1\" cannot be handled as a Pod: {form}");
+        assert_eq!(told["message"], expected, "{wrong}");
+    }
+    for (name, right) in [
+        ("a", json!(1)),
+        ("b", json!("100m")),
+        ("c", json!("1e3")),
+        ("d", json!(0.5)),
+    ] {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"containers": [{"name": "c", "image": "i",
+                "resources": {"requests": {"cpu": right}}}]}});
+        let (code, told) = ask(&server, "POST", PODS, pod).await;
+        assert_eq!(code, 201, "{right}: {told}");
+    }
+}
+
+const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+
+#[tokio::test]
+async fn a_stateful_set_can_be_kept_listed_and_watched() {
+    let client = client();
+    let everywhere = "/apis/apps/v1/statefulsets";
+    let all = client.list(everywhere, &Selector::default()).await.unwrap();
+    assert_eq!(all.items.len(), 0);
+    let mut watch = client.watch(SETS, &Selector::default(), "").unwrap();
+    let set = json!({"metadata": {"name": "db"}, "spec": {"serviceName": "db",
+        "selector": {"matchLabels": {"app": "db"}},
+        "template": {"metadata": {"labels": {"app": "db"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]}},
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}}}}]}});
+    let made = client.create(SETS, set).await.unwrap();
+    assert_eq!(made["metadata"]["generation"], 1);
+    let event = crate::fixture::next(&mut watch).await;
+    assert_eq!(event.object["metadata"]["name"], "db");
+    let path = format!("{SETS}/db");
+    let status = json!({"metadata": {"name": "db"}, "status": {"replicas": 1}});
+    client.update_status(&path, status).await.unwrap();
+    client.delete(&path, &Delete::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_system_namespace_that_is_deleted_is_made_again() {
+    let server = server();
+    let client = server.client();
+    let path = "/api/v1/namespaces/kube-node-lease";
+    let first = client.get(path).await.unwrap();
+    client.delete(path, &Delete::default()).await.unwrap();
+    server.clock().quiet().await;
+    let second = client.get(path).await.unwrap();
+    assert_ne!(first["metadata"]["uid"], second["metadata"]["uid"]);
+    assert_eq!(second["status"]["phase"], "Active");
+}
+
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+
+fn token_secret(account: &str) -> Value {
+    json!({"metadata": {"name": "token",
+            "annotations": {"kubernetes.io/service-account.name": account}},
+        "type": "kubernetes.io/service-account-token"})
+}
+
+fn decoded(secret: &Value, key: &str) -> String {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    let text = secret["data"][key].as_str().unwrap();
+    String::from_utf8(STANDARD.decode(text).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_token_secret_is_filled_for_its_service_account() {
+    let server = Server::new(fivespot_apiserver::Options {
+        authority: Some("the authority".to_owned()),
+        ..crate::fixture::options()
+    })
+    .unwrap();
+    server.clock().quiet().await;
+    let client = server.client();
+    client
+        .create(SECRETS, token_secret("default"))
+        .await
+        .unwrap();
+    server.clock().quiet().await;
+    let path = format!("{SECRETS}/token");
+    let filled = client.get(&path).await.unwrap();
+    assert_eq!(decoded(&filled, "namespace"), "default");
+    assert_eq!(decoded(&filled, "ca.crt"), "the authority");
+    let account = "/api/v1/namespaces/default/serviceaccounts/default";
+    let account = client.get(account).await.unwrap();
+    assert_eq!(
+        filled["metadata"]["annotations"]["kubernetes.io/service-account.uid"],
+        account["metadata"]["uid"]
+    );
+    let token = decoded(&filled, "token");
+    let user = server.authenticate(&token).unwrap();
+    assert_eq!(user.name, "system:serviceaccount:default:default");
+    client.delete(&path, &Delete::default()).await.unwrap();
+    server.authenticate(&token).unwrap_err();
+}
+
+#[tokio::test]
+async fn a_token_secret_of_an_account_that_is_missing_is_deleted() {
+    let server = server();
+    let client = server.client();
+    client
+        .create(SECRETS, token_secret("nobody"))
+        .await
+        .unwrap();
+    server.clock().quiet().await;
+    let path = format!("{SECRETS}/token");
+    assert_eq!(client.get(&path).await.unwrap_err().code, 404);
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    let somebody = json!({"metadata": {"name": "somebody"}});
+    client.create(accounts, somebody).await.unwrap();
+    client
+        .create(SECRETS, token_secret("somebody"))
+        .await
+        .unwrap();
+    server.clock().quiet().await;
+    client.get(&path).await.unwrap();
+    let account = format!("{accounts}/somebody");
+    client.delete(&account, &Delete::default()).await.unwrap();
+    server.clock().quiet().await;
+    assert_eq!(client.get(&path).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
+async fn a_cluster_has_the_service_of_its_api_server() {
+    let server = server();
+    server.clock().quiet().await;
+    let client = server.client();
+    let path = "/api/v1/namespaces/default/services/kubernetes";
+    let service = client.get(path).await.unwrap();
+    assert_eq!(service["metadata"]["labels"]["component"], "apiserver");
+    assert_eq!(service["spec"]["ports"][0]["port"], 443);
+    client.delete(path, &Delete::default()).await.unwrap();
+    server.clock().quiet().await;
+    client.get(path).await.unwrap();
+    client.create(MAPS, map("x")).await.unwrap();
+}
