@@ -67,7 +67,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "controller",
-        may_use: &["api", "plan", "capi", "admission", "clock"],
+        may_use: &["api", "plan", "capi", "admission", "clock", "schedule"],
         is_pure: false,
     },
     Room {

@@ -100,5 +100,5 @@ pub use server::{Options, Server};
 pub use service::InProcess;
 pub use start::StartError;
 pub use status::{Cause, Details, Reason, Status};
-pub use storage::{Storage, StorageError};
+pub use storage::{Storage, StorageError, write_private};
 pub use user::User;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,6 +56,17 @@ pub enum StorageError {
         /// What the system says.
         source: io::Error,
     },
+    /// Others than its owner may write to it.
+    #[error(
+        "{path} may be written by others (mode {mode:o}); take that away with `chmod go-w \
+         {path}`, or name another directory"
+    )]
+    Shared {
+        /// The directory.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// The database failed.
     #[error("the database in {path} failed")]
     Database {
@@ -103,7 +114,8 @@ impl Storage {
     /// Opens a directory, which is made if it is missing, for its owner alone.
     ///
     /// # Errors
-    /// It cannot be made or read, is in use, or was written by a newer release.
+    /// It cannot be made or read, others may write to it, it is in use, or it was written by a
+    /// newer release.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
         let path = || directory.to_owned();
         let failed = |source| StorageError::Directory {
@@ -115,6 +127,12 @@ impl Storage {
             .mode(0o700)
             .create(directory)
             .map_err(failed)?;
+        let mode = fs::metadata(directory).map_err(failed)?.mode() & 0o7777;
+        // Its credentials are those of the server's administrator.
+        if mode & 0o022 != 0 {
+            let path = path();
+            return Err(StorageError::Shared { path, mode });
+        }
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -245,16 +263,22 @@ fn read(database: &Database) -> Result<(u64, u64, Stored), redb::Error> {
 }
 
 /// Writes `text` to a file that only its owner can read, whole or not at all.
-pub(crate) fn write_private(path: &Path, text: &[u8]) -> io::Result<()> {
+///
+/// It is written under another name first, one that nobody can have guessed and that is newly
+/// made, so that neither a file nor a link that somebody put there is ever followed.
+///
+/// # Errors
+/// The directory is missing or cannot be written to; nothing is left behind then.
+pub fn write_private(path: &Path, text: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
-    let draft = path.with_extension("draft");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&draft)?;
-    file.write_all(text)?;
-    file.sync_all()?;
-    fs::rename(&draft, path)
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let here = Path::new(".");
+    let is_here = directory.as_os_str().is_empty();
+    let directory = if is_here { here } else { directory };
+    // Made for its owner alone.
+    let mut draft = tempfile::NamedTempFile::new_in(directory)?;
+    draft.write_all(text)?;
+    draft.as_file().sync_all()?;
+    draft.persist(path)?;
+    Ok(())
 }

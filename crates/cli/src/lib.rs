@@ -19,6 +19,7 @@ mod generate;
 mod log;
 mod output;
 mod parallel;
+mod plain;
 mod port;
 mod preview;
 mod signals;
@@ -28,8 +29,10 @@ mod tests;
 mod validate;
 mod version;
 mod webhook;
+mod zoneinfo;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -41,6 +44,10 @@ pub(crate) use output::Format;
 #[derive(Debug, Parser)]
 #[command(name = "5spot", version, disable_help_subcommand = true)]
 struct Cli {
+    /// The directory of compiled time zones to use; otherwise $TZDIR, otherwise the newer of
+    /// the system's and those inside 5spot
+    #[arg(long, value_name = "DIR", global = true)]
+    zoneinfo: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -70,16 +77,26 @@ pub fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let mut out = io::stdout().lock();
-    let ended = run(cli.command, &mut out)
+    let ended = zoneinfo::start(cli.zoneinfo.as_deref())
+        .map(warn)
+        .and_then(|()| run(cli.command, &mut out))
         .and_then(|outcome| out.flush().map(|()| outcome).map_err(Failure::from));
     match ended {
         Ok(outcome) => outcome.into(),
         // A reader that has seen enough, such as `head`, is no failure.
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            let _ = writeln!(io::stderr(), "error: {failure}");
+            let text = failure.to_string();
+            let _ = writeln!(io::stderr(), "error: {}", plain::lines(&text));
             Outcome::Unanswered.into()
         }
+    }
+}
+
+/// Prints what the user has to know before anything else.
+fn warn(warning: Option<String>) {
+    if let Some(warning) = warning {
+        let _ = writeln!(io::stderr(), "warning: {}", plain::lines(&warning));
     }
 }
 

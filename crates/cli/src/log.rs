@@ -6,7 +6,8 @@ use tracing_subscriber::EnvFilter;
 
 /// What is logged unless RUST_LOG says otherwise.
 const USUAL: &str = "info,kube=warn,hyper=warn,tower=warn";
-const VERBOSE: &str = "debug,kube=info,hyper=info,tower=info";
+/// Our own crates say more; libraries say as much as before.
+const VERBOSE: &str = "info,kube=warn,hyper=warn,tower=warn,fivespot=debug";
 
 /// How much is logged, and in which form.
 #[derive(Clone, Copy, Debug, clap::Args)]

@@ -33,7 +33,14 @@ struct Release {
     commit: &'static str,
     kubernetes: Range<String>,
     cluster_api: Range<&'static str>,
-    tzdata: &'static str,
+    tzdata: ZoneData,
+}
+
+/// The tz database that is in use.
+#[derive(Debug, Serialize)]
+struct ZoneData {
+    release: &'static str,
+    source: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -44,6 +51,7 @@ struct Range<T = &'static str> {
 
 impl Release {
     fn of_this() -> Self {
+        let zones = fivespot_schedule::zone_data();
         Self {
             version: env!("CARGO_PKG_VERSION"),
             commit: env!("FIVESPOT_COMMIT"),
@@ -52,7 +60,10 @@ impl Release {
                 newest: KubeVersion::NEWEST.to_string(),
             },
             cluster_api: CLUSTER_API,
-            tzdata: fivespot_schedule::tzdata_release(),
+            tzdata: ZoneData {
+                release: zones.release(),
+                source: zones.source().as_str(),
+            },
         }
     }
 }
@@ -84,7 +95,8 @@ fn text(out: &mut dyn Write, this: &Release) -> Result<(), Failure> {
         "Cluster API  {} to {}",
         cluster_api.oldest, cluster_api.newest
     )?;
-    writeln!(out, "tzdata       {}", this.tzdata)?;
+    let ZoneData { release, source } = this.tzdata;
+    writeln!(out, "tzdata       {release} ({source})")?;
     Ok(())
 }
 
@@ -99,14 +111,14 @@ mod tests {
             run(Args { output }, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
-        let tzdata = fivespot_schedule::tzdata_release();
+        let tzdata = fivespot_schedule::embedded_release();
         let text = printed(Format::Text);
         assert!(
             text.contains("Kubernetes   1.30 to 1.37\nCluster API  1.5 to 1.14\n"),
             "{text}"
         );
         assert!(
-            text.ends_with(&format!("tzdata       {tzdata}\n")),
+            text.ends_with(&format!("tzdata       {tzdata} (embedded)\n")),
             "{text}"
         );
         let json: serde_json::Value =
@@ -116,6 +128,7 @@ mod tests {
             json["commit"].as_str().is_some_and(|it| !it.is_empty()),
             "{json}"
         );
-        assert!(printed(Format::Yaml).contains(&format!("tzdata: {tzdata}")));
+        let yaml = format!("tzdata:\n  release: {tzdata}\n  source: embedded");
+        assert!(printed(Format::Yaml).contains(&yaml));
     }
 }

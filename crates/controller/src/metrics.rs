@@ -140,6 +140,12 @@ pub const METRICS: &[Row] = &[
         &["version", "instance_id"],
         "Always 1: which release this is, and the instance's name",
     ),
+    row(
+        "fivespot_tzdata_info",
+        "gauge",
+        &["release", "source"],
+        "Always 1: the release of the time zone data in use, and whether it is embedded, the system's, or from a directory that was named",
+    ),
     process::CPU,
     process::RESIDENT,
     process::VIRTUAL,
@@ -196,6 +202,7 @@ pub(crate) struct Metrics {
     is_leader: Gauge,
     shards: Gauge,
     info: Family<Labels<2>, Gauge>,
+    zones: Family<Labels<2>, Gauge>,
 }
 
 /// What is looked up when the metrics are asked for.
@@ -242,6 +249,7 @@ impl Metrics {
             is_leader: Gauge::default(),
             shards: Gauge::default(),
             info: Family::default(),
+            zones: Family::default(),
         };
         metrics.register();
         metrics
@@ -289,11 +297,17 @@ impl Metrics {
         register(registry, "fivespot_is_leader", &self.is_leader);
         register(registry, "fivespot_shards", &self.shards);
         register(registry, "fivespot_controller_info", &self.info);
+        register(registry, "fivespot_tzdata_info", &self.zones);
         registry.register_collector(Box::new(process::Process));
     }
 
-    /// Says which instance this is.
+    /// Says which instance this is, and which time zones it knows.
     pub(crate) fn introduce(&self, instance: &str) {
+        let zones = fivespot_schedule::zone_data();
+        let release = zones.release().to_owned();
+        let source = zones.source().as_str().to_owned();
+        let labels = [("release", release), ("source", source)];
+        self.zones.get_or_create(&labels).set(1);
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let labels = [("version", version), ("instance_id", instance.to_owned())];
         self.info.get_or_create(&labels).set(1);

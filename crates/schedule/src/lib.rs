@@ -2,8 +2,8 @@
 //!
 //! A [`Schedule`] answers one question, [`Schedule::at`]: is a machine wanted now, and when does
 //! that change? Whoever asks can sleep until then. The answer depends on nothing but the
-//! schedule, the instant and the tz database that is compiled in ([`tzdata_release`]); there is
-//! no clock here.
+//! schedule, the instant and the tz database of the process ([`zone_data`]: the one that is
+//! compiled in unless another was set); there is no clock here.
 //!
 //! ```
 //! use fivespot_schedule::{Schedule, Window};
@@ -72,7 +72,10 @@ pub use crate::duration::{Duration, OutOfBounds};
 pub use crate::parse::ParseError;
 pub use crate::transition::Transitions;
 pub use crate::week::{Days, Hours};
-pub use crate::zone::{tzdata_release, zone, zone_names};
+pub use crate::zone::{
+    ZoneData, ZoneRelease, ZoneSource, embedded_release, use_zone_data, zone, zone_data,
+    zone_names,
+};
 
 use crate::edge::{Firings, State};
 use crate::week::Week;

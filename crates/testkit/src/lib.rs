@@ -23,6 +23,7 @@ mod site;
 mod story;
 mod token;
 mod wire;
+mod zone;
 
 pub use backend::Backend;
 pub use build::{cluster_object, instant, pod, scheduled_machine};
@@ -42,3 +43,4 @@ pub use proxy::{Asked, Delivery, Fate, Life, Opening, Proxy};
 pub use replica::Replica;
 pub use site::Site;
 pub use story::{BEFORE_CLOSING, CLOSING, condition, node_path, pod_path};
+pub use zone::fixed_zone;

@@ -1,10 +1,13 @@
 //! What is kept on disk is there when a server starts again.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::process::id;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fivespot_apiserver::{
-    Credentials, Delete, Options, Patch, Selector, Server, Storage, User,
+    Credentials, Delete, Options, Patch, Selector, Server, Storage, User, write_private,
 };
 use futures::StreamExt as _;
 use serde_json::{Value, json};
@@ -20,7 +23,7 @@ impl Place {
     pub(crate) fn new() -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("kept-{}-{count}", std::process::id());
+        let name = format!("kept-{}-{count}", id());
         Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
     }
 
@@ -46,7 +49,7 @@ pub(crate) async fn end<T>(server: Server, client: T) {
 impl Drop for Place {
     fn drop(&mut self) {
         // What is left behind is in the way of nobody.
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -249,4 +252,48 @@ async fn the_deepest_object_that_is_taken_can_be_read_again() {
 
     let second = place.server();
     assert_eq!(second.client().get(&path).await.unwrap(), made);
+}
+
+#[test]
+fn a_directory_that_others_may_write_to_is_refused() {
+    let place = Place::new();
+    fs::create_dir_all(&place.0).unwrap();
+    for (mode, name) in [(0o777, "777"), (0o1777, "1777"), (0o770, "770")] {
+        fs::set_permissions(&place.0, Permissions::from_mode(mode)).unwrap();
+        let refused = Storage::open(&place.0).unwrap_err().to_string();
+        let path = place.0.display();
+        assert_eq!(
+            refused,
+            format!(
+                "{path} may be written by others (mode {name}); take that away with \
+                 `chmod go-w {path}`, or name another directory"
+            )
+        );
+    }
+    fs::set_permissions(&place.0, Permissions::from_mode(0o755)).unwrap();
+    Storage::open(&place.0).unwrap();
+}
+
+#[test]
+fn a_private_file_replaces_a_link_and_is_never_written_through_one() {
+    let place = Place::new();
+    fs::create_dir_all(&place.0).unwrap();
+    let (path, elsewhere) = (place.0.join("kubeconfig"), place.0.join("elsewhere"));
+    fs::write(&elsewhere, "before").unwrap();
+    symlink(&elsewhere, &path).unwrap();
+    // What a writer that names its draft after itself would follow.
+    for draft in [
+        "kubeconfig.draft".to_owned(),
+        format!("kubeconfig.{}", id()),
+    ] {
+        symlink(&elsewhere, place.0.join(draft)).unwrap();
+    }
+    write_private(&path, b"secret").unwrap();
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "before");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "secret");
+    let meta = fs::symlink_metadata(&path).unwrap();
+    assert!(meta.is_file());
+    assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+    let left = fs::read_dir(&place.0).unwrap().count();
+    assert_eq!(left, 4, "nothing else is left behind");
 }

@@ -1,8 +1,6 @@
 //! Writing the kubeconfig so that only its owner can read it.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
@@ -23,21 +21,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<PathBuf, Failure> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(failed)?;
     }
-    let mut draft = path.clone().into_os_string();
-    draft.push(format!(".{}", std::process::id()));
-    let draft = PathBuf::from(draft);
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&draft)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&draft, &path));
-    if let Err(error) = written {
-        let _ = fs::remove_file(&draft);
-        return Err(failed(error));
-    }
+    fivespot_apiserver::write_private(&path, text.as_bytes()).map_err(failed)?;
     Ok(path)
 }
 

@@ -8,6 +8,8 @@ use fivespot_controller::{Observe, StepTaken, Transition};
 use fivespot_plan::Step;
 use jiff::Timestamp;
 
+use crate::plain;
+
 /// Prints each transition as one line on standard output.
 ///
 /// A reader that has gone away is no reason to stop.
@@ -24,7 +26,7 @@ impl Story {
 
     pub(crate) fn say(&self, line: &str) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        let _ = writeln!(out, "{}", plain::line(line)).and_then(|()| out.flush());
     }
 }
 

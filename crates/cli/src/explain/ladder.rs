@@ -11,6 +11,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
+use crate::plain;
+
 /// What is printed.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -239,9 +241,10 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         message,
         ..
     } = report;
+    let (namespace, name) = (plain::line(namespace), plain::line(name));
     writeln!(out, "{namespace}/{name} at {at}: {phase}")?;
     if !message.is_empty() {
-        writeln!(out, "{message}")?;
+        writeln!(out, "{}", plain::line(message))?;
     }
     if let Some(seen_at) = report.seen_at {
         writeln!(out, "(with what was seen at {seen_at})")?;
@@ -257,7 +260,9 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         writeln!(
             out,
             "  {mark}  {} {:<12} {}",
-            rung.number, rung.name, rung.saw
+            rung.number,
+            rung.name,
+            plain::line(&rung.saw)
         )?;
         is_above &= !rung.decides;
     }
@@ -269,17 +274,18 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         .max()
         .unwrap_or(0);
     for line in &report.seen {
-        writeln!(out, "  {:<width$}  {}", line.what, line.state)?;
+        let (what, state) = (plain::line(&line.what), plain::line(&line.state));
+        writeln!(out, "  {what:<width$}  {state}")?;
     }
     if let Some(otherwise) = &report.told_otherwise {
-        writeln!(out, "\n{otherwise}")?;
+        writeln!(out, "\n{}", plain::line(otherwise))?;
     }
     writeln!(out, "\nTo be done now:")?;
     if report.actions.is_empty() {
         writeln!(out, "  nothing")?;
     }
     for step in &report.actions {
-        writeln!(out, "  {:<20} {}", step.step, step.request)?;
+        writeln!(out, "  {:<20} {}", step.step, plain::line(&step.request))?;
     }
     match report.next {
         Some(next) => writeln!(

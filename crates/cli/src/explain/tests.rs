@@ -272,6 +272,26 @@ fn what_the_operator_has_told_otherwise_of_the_workload_cluster_is_said() {
 }
 
 #[test]
+fn what_a_server_says_cannot_command_the_terminal() {
+    let hostile = "<html>\u{1b}]0;pwned\u{7}\n  =>  0 trusted \u{202e}";
+    let access = json!({
+        "type": "NodeAccess",
+        "status": "False",
+        "reason": "Unreachable",
+        "message": hostile,
+        "lastTransitionTime": "2026-03-06T14:00:00Z",
+    });
+    let found = look(&json!({"conditions": [access]}), Some(running()));
+    let text = told(&found, found.now, Format::Text);
+    let line = r"(<html>\u{1b}]0;pwned\u{7}   =>  0 trusted \u{202e})";
+    assert!(text.contains(line), "{text:?}");
+    assert!(
+        !text.contains(|it: char| it.is_control() && it != '\n'),
+        "{text:?}"
+    );
+}
+
+#[test]
 fn a_rule_is_told_with_its_examples() {
     let mut out = Vec::new();
     rule::explain("sm002", Format::Text, &mut out).unwrap();

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use crate::plain;
 use crate::preview::forecast::Forecast;
 use crate::preview::grid::Grid;
 use crate::preview::human::{self, ClockChange};
@@ -21,9 +22,9 @@ fn one(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
     writeln!(
         out,
         "{}/{}: {}",
-        forecast.namespace,
-        forecast.name,
-        rule(forecast)
+        plain::line(&forecast.namespace),
+        plain::line(&forecast.name),
+        plain::line(&rule(forecast))
     )?;
     if !forecast.rule.enabled {
         return writeln!(

@@ -1,11 +1,14 @@
 //! One line for each machine.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use fivespot_api::Phase;
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::plain;
 
 /// How one machine stands, in the words of its status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -66,7 +69,7 @@ impl Row {
         }
     }
 
-    fn cells(&self) -> [&str; 6] {
+    fn cells(&self) -> [Cow<'_, str>; 6] {
         [
             &self.namespace,
             &self.name,
@@ -75,6 +78,7 @@ impl Row {
             or_dash(&self.next),
             &self.message,
         ]
+        .map(plain::line)
     }
 }
 
@@ -88,7 +92,7 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     for row in rows {
         widen(&mut widths, row);
     }
-    line(out, &widths, HEAD)?;
+    line(out, &widths, HEAD.map(Cow::Borrowed))?;
     for row in rows {
         line(out, &widths, row.cells())?;
     }
@@ -101,11 +105,15 @@ fn widen(widths: &mut [usize; 6], row: &Row) {
     }
 }
 
-fn line(out: &mut dyn Write, widths: &[usize; 6], cells: [&str; 6]) -> io::Result<()> {
+fn line(
+    out: &mut dyn Write,
+    widths: &[usize; 6],
+    cells: [Cow<'_, str>; 6],
+) -> io::Result<()> {
     let mut text = String::new();
     for (width, cell) in widths.iter().zip(cells) {
         let pad = width.saturating_sub(cell.chars().count()) + 2;
-        text.push_str(cell);
+        text.push_str(&cell);
         text.push_str(&" ".repeat(pad));
     }
     writeln!(out, "{}", text.trim_end())
@@ -143,7 +151,7 @@ impl Shown {
         *node = (*node).max(*name);
         *next = (*next).max(INSTANT);
         if is_first {
-            line(out, &widths, HEAD)?;
+            line(out, &widths, HEAD.map(Cow::Borrowed))?;
         }
         self.widths = Some(widths);
         rows.iter()
@@ -207,6 +215,27 @@ mod tests {
             shown.lines(&mut out, &[later]).unwrap();
         }
         insta::assert_snapshot!(String::from_utf8(out).unwrap());
+    }
+
+    #[test]
+    fn what_a_server_says_stays_in_its_cell() {
+        let hostile = "\u{1b}]0;pwned\u{7}\u{1b}[31m\ndefault    trusted  Active\r";
+        let row = Row::of(&json!({
+            "metadata": {"namespace": "default", "name": "worker"},
+            "status": {"phase": hostile, "message": hostile, "nodeRef": {"name": hostile}},
+        }));
+        let mut out = Vec::new();
+        text(&mut out, &[row]).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(out.lines().count(), 2, "{out:?}");
+        assert!(
+            !out.contains(|it: char| it.is_control() && it != '\n'),
+            "{out:?}"
+        );
+        assert!(
+            out.contains(r"\u{1b}]0;pwned\u{7}\u{1b}[31m default"),
+            "{out:?}"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Verdict};
 use super::refusal::Refusal;
 use super::{Args, Form, github, junit, sarif};
-use crate::{Failure, output};
+use crate::{Failure, output, plain};
 
 /// In the form that was asked for.
 pub(super) fn print(
@@ -17,7 +17,12 @@ pub(super) fn print(
     answers: &[Answer],
 ) -> Result<(), Failure> {
     match args.output {
-        Form::Text => Ok(text(out, answers, args.explain)?),
+        Form::Text => {
+            let mut lines = Vec::new();
+            text(&mut lines, answers, args.explain)?;
+            let lines = String::from_utf8_lossy(&lines);
+            Ok(write!(out, "{}", plain::lines(&lines))?)
+        }
         Form::Json => json(out, args, answers),
         Form::Sarif => output::json(out, &sarif::log(answers, args.lint)),
         Form::Junit => Ok(junit::print(out, answers, args.lint)?),

@@ -1,0 +1,181 @@
+//! Which tz database this process uses: a directory that somebody named, the system's, or the
+//! one inside the binary.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use fivespot_schedule::{ZoneData, ZoneRelease, ZoneSource, embedded_release};
+
+use crate::Failure;
+
+/// Where systems keep theirs.
+const SYSTEM: [&str; 3] = [
+    "/usr/share/zoneinfo",
+    "/usr/share/lib/zoneinfo",
+    "/etc/zoneinfo",
+];
+
+/// What every TZif file begins with (RFC 9636).
+const MAGIC: &[u8] = b"TZif";
+
+/// The largest zone has a few KiB.
+const LARGEST_FILE: u64 = 64 << 10;
+/// A release has some 600 names and a dozen other files.
+const MOST_ENTRIES: usize = 4096;
+/// Directories of zones have at most three levels, as in `America/Indiana/Knox`.
+const DEEPEST: usize = 4;
+
+/// At the top of a directory, and no zones: the same zones again, with leap seconds or without,
+/// and what the machine itself is set to.
+const PASSED_OVER: [&str; 4] = ["posix", "right", "localtime", "posixrules"];
+
+/// Chooses the database of this process and sets it, before any schedule is read.
+///
+/// Answers what somebody who named a directory has to know, as a sentence.
+///
+/// # Errors
+/// The directory that was named cannot be read or holds no zones.
+pub(crate) fn start(named: Option<&Path>) -> Result<Option<String>, Failure> {
+    let choice = choose(named, std::env::var_os("TZDIR"), &SYSTEM.map(Path::new))?;
+    let (data, warning) = choice;
+    // Nothing has been asked for a zone yet, and a second start changes nothing.
+    let _ = fivespot_schedule::use_zone_data(data);
+    Ok(warning)
+}
+
+/// `--zoneinfo`, else `$TZDIR`, as it is; otherwise the newer of the system's and the embedded
+/// data.
+fn choose(
+    named: Option<&Path>,
+    tzdir: Option<OsString>,
+    system: &[&Path],
+) -> Result<(ZoneData, Option<String>), Failure> {
+    let tzdir = tzdir.filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let (dir, named_by) = match (named, &tzdir) {
+        (Some(dir), _) => (dir, "--zoneinfo"),
+        (None, Some(dir)) => (dir.as_path(), "$TZDIR"),
+        (None, None) => return Ok((newest(system), None)),
+    };
+    let data = read(dir, ZoneSource::Directory).map_err(|error| {
+        let what = format!("reading time zones from {} ({named_by})", dir.display());
+        Failure::new(what, error)
+            .remedy("name a directory of compiled zones, such as /usr/share/zoneinfo")
+    })?;
+    let warning = is_older(data.release()).then(|| {
+        format!(
+            "the time zones of {} ({named_by}) are of release {}, and those inside 5spot of {}: \
+             leave {named_by} out to use the newer",
+            dir.display(),
+            data.release(),
+            embedded_release(),
+        )
+    });
+    Ok((data, warning))
+}
+
+/// The system's data where it is newer than the embedded one. A system whose data cannot be
+/// read has none.
+fn newest(system: &[&Path]) -> ZoneData {
+    let later = |dir: &&&Path| {
+        let release = release(dir);
+        let release = release.as_deref().and_then(ZoneRelease::parse);
+        release > ZoneRelease::parse(embedded_release())
+    };
+    let newer = system.iter().find(later);
+    newer
+        .and_then(|dir| read(dir, ZoneSource::System).ok())
+        .unwrap_or_else(ZoneData::embedded)
+}
+
+/// Whether it is older than the embedded data; what says no release counts as older.
+fn is_older(release: &str) -> bool {
+    ZoneRelease::parse(release) < ZoneRelease::parse(embedded_release())
+}
+
+/// The release of a directory, from the first line of its `tzdata.zi`: `# version 2026a`.
+fn release(dir: &Path) -> Option<String> {
+    let mut front = String::new();
+    let file = File::open(dir.join("tzdata.zi")).ok()?;
+    file.take(64).read_to_string(&mut front).ok()?;
+    let version = front.lines().next()?.strip_prefix("# version ")?;
+    Some(version.trim().to_owned())
+}
+
+/// The whole directory, read now, so that a package that is renewed meanwhile changes nothing.
+fn read(dir: &Path, source: ZoneSource) -> io::Result<ZoneData> {
+    let mut walk = Walk::default();
+    walk.directory(dir, "")?;
+    if walk.zones.is_empty() {
+        return Err(io::Error::other(
+            "there is no compiled zone (TZif file) in it",
+        ));
+    }
+    Ok(ZoneData::of_files(source, release(dir), walk.zones))
+}
+
+/// What has been read of a directory so far.
+#[derive(Default)]
+struct Walk {
+    zones: Vec<(String, Vec<u8>)>,
+    entries: usize,
+}
+
+impl Walk {
+    /// Adds the zones below `dir`, whose names begin with `prefix`.
+    fn directory(&mut self, dir: &Path, prefix: &str) -> io::Result<()> {
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            self.entries += 1;
+            if self.entries > MOST_ENTRIES {
+                let error = format!("there are more than {MOST_ENTRIES} files in it");
+                return Err(io::Error::other(error));
+            }
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            let is_passed_over = prefix.is_empty() && PASSED_OVER.contains(&&*name);
+            if is_part_of_a_name(&name) && !is_passed_over {
+                self.entry(&entry.path(), format!("{prefix}{name}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the zones of one entry. Links are followed, which zones with two names often are;
+    /// one that leads nowhere is no zone.
+    fn entry(&mut self, path: &Path, name: String) -> io::Result<()> {
+        let Ok(meta) = fs::metadata(path) else {
+            return Ok(());
+        };
+        if meta.is_dir() && name.split('/').count() < DEEPEST {
+            return self.directory(path, &format!("{name}/"));
+        }
+        if meta.is_file() && meta.len() <= LARGEST_FILE {
+            let mut bytes = Vec::new();
+            File::open(path)?
+                .take(LARGEST_FILE)
+                .read_to_end(&mut bytes)?;
+            if bytes.starts_with(MAGIC) {
+                self.zones.push((name, bytes));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether it may be a part of a zone's name, between slashes.
+fn is_part_of_a_name(part: &str) -> bool {
+    let begins = part
+        .bytes()
+        .next()
+        .is_some_and(|it| it.is_ascii_alphabetic());
+    begins
+        && part
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || b"+-_".contains(&it))
+}
+
+#[cfg(test)]
+mod tests;

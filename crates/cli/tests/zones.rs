@@ -1,0 +1,84 @@
+//! Which time zones the whole program uses, as a user sees it.
+
+#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use fivespot_testkit::fixed_zone;
+
+const EXAMPLE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../examples/business-hours.yaml"
+);
+
+/// A directory of release 2999a in which New York is where Tokyo is; removed at the end.
+struct Zones(PathBuf);
+
+impl Zones {
+    fn new(test: &str) -> Self {
+        let name = format!("5spot-tz-{test}-{}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        fs::create_dir_all(dir.join("America")).unwrap();
+        fs::write(dir.join("America/New_York"), fixed_zone(9)).unwrap();
+        fs::write(dir.join("tzdata.zi"), "# version 2999a\n").unwrap();
+        Self(dir)
+    }
+}
+
+impl Drop for Zones {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn fivespot(zones: &Zones, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_5spot"))
+        .args(args)
+        .env("TZDIR", &zones.0)
+        .output()
+        .unwrap()
+}
+
+/// When the example opens on Monday 2026-03-09, at nine in New York.
+fn opening(zones: &Zones, more: &[&str]) -> String {
+    let span = [
+        "--from",
+        "2026-03-08T20:00:00Z",
+        "--to",
+        "2026-03-09T20:00:00Z",
+    ];
+    let args = [&["preview", "-f", EXAMPLE, "-o", "json"][..], &span, more].concat();
+    let output = fivespot(zones, &args);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_preview_is_computed_with_the_zones_of_tzdir() {
+    let zones = Zones::new("preview");
+    assert!(opening(&zones, &[]).contains("2026-03-09T00:00:00Z"));
+    let system = "/usr/share/zoneinfo";
+    if fs::exists(format!("{system}/America/New_York")).unwrap() {
+        let named = opening(&zones, &["--zoneinfo", system]);
+        assert!(named.contains("2026-03-09T13:00:00Z"), "{named}");
+    }
+}
+
+#[test]
+fn the_version_says_which_zones_are_used_and_a_bad_directory_ends_every_command() {
+    let zones = Zones::new("version");
+    let output = fivespot(&zones, &["version"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.ends_with("tzdata       2999a (directory)\n"), "{text}");
+
+    let output = fivespot(&zones, &["version", "--zoneinfo", EXAMPLE]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.starts_with("error: reading time zones from"),
+        "{error}"
+    );
+    assert!(error.contains("(--zoneinfo): Not a directory"), "{error}");
+}
