@@ -14,6 +14,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 )
 
@@ -26,6 +27,7 @@ func main() {
 	// What the libraries log is no part of an answer.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
+	utilruntime.ErrorHandlers = nil
 	if err := serve(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)

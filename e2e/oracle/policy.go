@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -30,6 +28,18 @@ func decodeTyped(text json.RawMessage, into runtime.Object) error {
 		return err
 	}
 	legacyscheme.Scheme.Default(into)
+	return nil
+}
+
+// keepStored keeps what an older server has stored, valid or not.
+func (w *world) keepStored(asked *question) error {
+	for _, text := range asked.StoredPolicies {
+		var policy admissionregistrationv1.ValidatingAdmissionPolicy
+		if err := decodeTyped(text, &policy); err != nil {
+			return err
+		}
+		w.policies = append(w.policies, &policy)
+	}
 	return nil
 }
 
@@ -67,32 +77,6 @@ func (w *world) addBinding(text json.RawMessage) registration {
 		w.bindings = append(w.bindings, &external)
 	}
 	return registration{Errors: errors}
-}
-
-// hooks are the policies with their bindings, both by name.
-func (w *world) hooks() []validating.PolicyHook {
-	byName := func(a, b *admissionregistrationv1.ValidatingAdmissionPolicy) int {
-		return strings.Compare(a.Name, b.Name)
-	}
-	var hooks []validating.PolicyHook
-	for _, policy := range slices.SortedFunc(slices.Values(w.policies), byName) {
-		hook := validating.PolicyHook{Policy: policy, Evaluator: w.validator(policy)}
-		for _, binding := range w.bindings {
-			if binding.Spec.PolicyName == policy.Name {
-				hook.Bindings = append(hook.Bindings, binding)
-			}
-		}
-		slices.SortFunc(hook.Bindings, func(a, b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) int {
-			return strings.Compare(a.Name, b.Name)
-		})
-		if kind := policy.Spec.ParamKind; kind != nil {
-			hook.ParamInformer, hook.ParamScope = w.params(kind)
-		}
-		if len(hook.Bindings) > 0 {
-			hooks = append(hooks, hook)
-		}
-	}
-	return hooks
 }
 
 // validator compiles a policy when it is first asked for.

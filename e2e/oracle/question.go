@@ -19,6 +19,8 @@ type question struct {
 	Writes []write `json:"writes"`
 	// Policies are ValidatingAdmissionPolicies to register.
 	Policies []json.RawMessage `json:"policies"`
+	// StoredPolicies are policies that an older server has stored: nobody validates them.
+	StoredPolicies []json.RawMessage `json:"storedPolicies"`
 	// Bindings are ValidatingAdmissionPolicyBindings to register.
 	Bindings []json.RawMessage `json:"bindings"`
 	// TypeCheck asks for the warnings of the policies against the definition.
@@ -185,6 +187,9 @@ func (asked *question) answer() answer {
 		}
 	}
 	world := newWorld(asked)
+	if err := world.keepStored(asked); err != nil {
+		return answer{Malformed: err.Error()}
+	}
 	for _, text := range asked.Policies {
 		given.Policies = append(given.Policies, world.addPolicy(text))
 	}

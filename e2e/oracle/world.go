@@ -9,7 +9,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,7 +20,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/warning"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -65,7 +63,12 @@ func (w *world) decide(asked request) decision {
 	matcher := matching.NewMatcher(corelisters.NewNamespaceLister(w.namespaces), noClient{})
 	dispatcher := validating.NewDispatcher(w, generic.NewPolicyMatcher(matcher))
 	ctx := warning.WithWarningRecorder(context.Background(), (*recorder)(&given.Warnings))
-	err := dispatcher.Dispatch(ctx, attributes, asked.interfaces(), w.hooks())
+	hooks, err := w.hooks()
+	if err != nil {
+		given.Failed = err.Error()
+		return given
+	}
+	err = dispatcher.Dispatch(ctx, attributes, asked.interfaces(), hooks)
 	given.Spent = w.meter.spent
 	if err == nil {
 		return given
@@ -181,39 +184,6 @@ func (w *world) Authorize(_ context.Context, a authorizer.Attributes) (authorize
 		}
 	}
 	return authorizer.DecisionNoOpinion, "nobody allows it", nil
-}
-
-// params is where the parameters of a kind are looked for; nil if there are none of it.
-func (w *world) params(kind *admissionregistrationv1.ParamKind) (informers.GenericInformer, meta.RESTScope) {
-	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	var scope meta.RESTScope
-	for i := range w.asked.Params {
-		param := &w.asked.Params[i]
-		if param.GetAPIVersion() != kind.APIVersion || param.GetKind() != kind.Kind {
-			continue
-		}
-		scope = meta.RESTScopeRoot
-		if param.GetNamespace() != "" {
-			scope = meta.RESTScopeNamespace
-		}
-		_ = indexer.Add(param)
-	}
-	if scope == nil {
-		return nil, nil
-	}
-	return &informer{indexer: indexer}, scope
-}
-
-// informer has read everything there is.
-type informer struct {
-	cache.SharedIndexInformer
-	indexer cache.Indexer
-}
-
-func (i *informer) Informer() cache.SharedIndexInformer { return i }
-func (i *informer) HasSynced() bool                     { return true }
-func (i *informer) Lister() cache.GenericLister {
-	return cache.NewGenericLister(i.indexer, schema.GroupResource{Resource: "params"})
 }
 
 // noClient is asked for namespaces that the lister does not know: there are none.

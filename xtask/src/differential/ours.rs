@@ -13,7 +13,9 @@ use super::world::{Asked, TestWorld};
 pub(super) fn answer(question: &Value) -> Value {
     let version = KubeVersion::default();
     let mut answer = Map::new();
-    let mut put = |name: &str, value: Value| answer.insert(name.to_owned(), value);
+    let mut put = |name: &str, value: Value| {
+        answer.insert(name.to_owned(), value);
+    };
     let given = &question["definition"];
     let registered = given.is_object().then(|| {
         let crd = match &question["oldDefinition"] {
@@ -38,6 +40,13 @@ pub(super) fn answer(question: &Value) -> Value {
         policies.extend(stored.ok().map(Arc::new));
     }
     put("policies", Value::Array(said));
+    for policy in list(&question["storedPolicies"]) {
+        match Policy::stored(policy, version) {
+            Ok(policy) => policies.push(Arc::new(policy)),
+            // A server that has stored it does not start.
+            Err(errors) => put("refusesToStart", json!(texts(Some(&errors)))),
+        }
+    }
     if let (Some(Ok(crd)), Value::Bool(true)) = (&registered, &question["typeCheck"]) {
         put("typeChecks", type_checks(question, crd));
     }

@@ -1,6 +1,6 @@
 //! Policies, their bindings, and what they are asked.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::expression::{Expressions, Scope};
 use super::kind::Kind;
@@ -68,7 +68,43 @@ impl Policies<'_> {
         scope
     }
 
+    /// A policy to register.
     pub(super) fn policy(&mut self, name: &str) -> Value {
+        let mut spec = self.specification();
+        if self.random.chance(8) {
+            self.spoil(&mut spec);
+        }
+        if self.random.chance(8) {
+            text::edit_leaf(self.random, &mut spec);
+        }
+        let mut policy = of(name, &spec);
+        self.perhaps_delete(&mut policy);
+        policy
+    }
+
+    /// A policy that an older server has stored, and that may not compile any more.
+    pub(super) fn stored(&mut self, name: &str) -> Value {
+        let mut spec = self.specification();
+        let list = self
+            .random
+            .pick(&["validations", "matchConditions", "variables"]);
+        if let Some(expression) = spec.pointer_mut(&format!("/{list}/0/expression"))
+            && let Some(known) = expression.as_str()
+        {
+            *expression = json!(text::edited(self.random, known, "nothing.known()"));
+        }
+        of(name, &spec)
+    }
+
+    /// What is being deleted is in force until it is gone.
+    fn perhaps_delete(&mut self, object: &mut Value) {
+        if self.random.chance(4) {
+            object["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z");
+            object["metadata"]["finalizers"] = json!(["example.com/held"]);
+        }
+    }
+
+    fn specification(&mut self) -> Value {
         let has_params = self.random.chance(30);
         let mut scope = self.scope(has_params);
         let mut spec = json!({"matchConstraints": self.matching(true)});
@@ -79,6 +115,8 @@ impl Policies<'_> {
             let kinds = [
                 json!({"apiVersion": "v1", "kind": "ConfigMap"}),
                 json!({"apiVersion": "example.com/v1", "kind": "Limit"}),
+                json!({"apiVersion": "example.com/v2", "kind": "Limit"}),
+                json!({"apiVersion": "example.com/v1", "kind": "NotServed"}),
             ];
             spec["paramKind"] = self.random.pick(&kinds).clone();
         }
@@ -104,14 +142,7 @@ impl Policies<'_> {
         if self.random.chance(15) {
             spec["auditAnnotations"] = self.annotations(&scope);
         }
-        if self.random.chance(8) {
-            self.spoil(&mut spec);
-        }
-        if self.random.chance(8) {
-            text::edit_leaf(self.random, &mut spec);
-        }
-        json!({"apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec})
+        spec
     }
 
     fn variables(&mut self, scope: &mut Scope) -> Value {
@@ -275,8 +306,9 @@ impl Policies<'_> {
         if self.random.chance(5) {
             text::edit_leaf(self.random, &mut spec);
         }
-        json!({"apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}, "spec": spec})
+        let mut binding = binding_of(name, &spec);
+        self.perhaps_delete(&mut binding);
+        binding
     }
 
     fn spoil(&mut self, spec: &mut Value) {
@@ -325,75 +357,18 @@ impl Policies<'_> {
         let (name, value) = self.random.pick(&faults);
         spec[name] = value;
     }
+}
 
-    pub(super) fn request(&mut self, object: &Value, old: &Value) -> Value {
-        let operation = self
-            .random
-            .pick(&["CREATE", "CREATE", "UPDATE", "UPDATE", "DELETE"]);
-        let mut user = json!({"name": "ann", "groups": ["dev", "system:authenticated"]});
-        if self.random.chance(30) {
-            user = json!({"name": "bob", "uid": "u1", "groups": [],
-                "extra": {"scopes": ["a", "b"]}});
-        }
-        let mut request = json!({
-            "operation": operation,
-            "kind": {"group": "example.com", "version": "v1", "kind": "Widget"},
-            "resource": {"group": "example.com", "version": "v1", "resource": "widgets"},
-            "subresource": if self.random.chance(8) { "status" } else { "" },
-            "namespace": "n", "name": "w", "dryRun": self.random.chance(15), "user": user,
-        });
-        if operation != "DELETE" {
-            request["object"] = object.clone();
-        }
-        if operation != "CREATE" {
-            request["oldObject"] = old.clone();
-        }
-        if self.random.chance(30) {
-            request["equivalents"] = json!([{
-                "kind": {"group": "example.com", "version": "v2", "kind": "Widget"},
-                "resource": {"group": "example.com", "version": "v2", "resource": "widgets"}}]);
-        }
-        request
-    }
+/// A policy around its specification.
+pub(super) fn of(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec})
+}
 
-    /// Parameter objects.
-    pub(super) fn params(&mut self) -> Value {
-        let mut params = Vec::new();
-        for name in ["p", "q"] {
-            if self.random.chance(70) {
-                params.push(json!({"apiVersion": "v1", "kind": "ConfigMap",
-                    "metadata": {"name": name, "namespace": "n", "labels": {"app": "x"}},
-                    "data": {"limit": "5"}}));
-            }
-            if self.random.chance(70) {
-                params.push(json!({"apiVersion": "example.com/v1", "kind": "Limit",
-                    "metadata": {"name": name}, "spec": {"max": 3}}));
-            }
-        }
-        json!(params)
-    }
-
-    pub(super) fn allowed(&mut self) -> Value {
-        let all = [
-            json!({"user": "ann", "verb": "get", "resource": "pods", "namespace": "n"}),
-            json!({"user": "*", "verb": "update", "group": "example.com", "resource": "widgets",
-                "namespace": "n", "name": "*", "subresource": "*"}),
-            json!({"user": "system:serviceaccount:n:sa", "verb": "get", "path": "/healthz"}),
-            json!({"user": "ann", "verb": "*", "path": "*"}),
-        ];
-        let some: Vec<_> = all.into_iter().filter(|_| self.random.chance(50)).collect();
-        json!(some)
-    }
-
-    pub(super) fn namespace(&mut self) -> Value {
-        let mut labels = Map::new();
-        labels.insert("kubernetes.io/metadata.name".to_owned(), json!("n"));
-        if self.random.chance(50) {
-            labels.insert("app".to_owned(), json!("x"));
-        }
-        json!({"apiVersion": "v1", "kind": "Namespace",
-            "metadata": {"name": "n", "labels": labels}, "status": {"phase": "Active"}})
-    }
+/// A binding around its specification.
+pub(super) fn binding_of(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}, "spec": spec})
 }
 
 /// A value and what it was before.

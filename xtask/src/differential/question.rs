@@ -77,8 +77,16 @@ fn policies(random: &mut Random) -> Value {
         random,
         schema: &schema,
     };
+    let is_stored = made.random.chance(10);
     let policies: Vec<_> = (0..count)
-        .map(|at| made.policy(&format!("p{at}")))
+        .map(|at| {
+            let name = format!("p{at}");
+            if is_stored {
+                made.stored(&name)
+            } else {
+                made.policy(&name)
+            }
+        })
         .collect();
     let bindings: Vec<_> = (0..bindings)
         .map(|at| made.binding(&format!("b{at}"), &format!("p{}", at % count)))
@@ -96,11 +104,52 @@ fn policies(random: &mut Random) -> Value {
         .edited(&schema, &old);
         requests.push(made.request(&new, &old));
     }
-    let mut question = json!({"policies": policies, "bindings": bindings, "params": params,
+    let part = if is_stored {
+        "storedPolicies"
+    } else {
+        "policies"
+    };
+    let mut question = json!({part: policies, "bindings": bindings, "params": params,
         "namespaces": [namespace], "allowed": allowed, "requests": requests});
-    if made.random.chance(25) {
+    if !is_stored && made.random.chance(25) {
         question["definition"] = definition::plain(&schema);
         question["typeCheck"] = json!(true);
     }
     question
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_can_be_made_and_again() {
+        for case in 0..1000 {
+            assert_eq!(question(42, case), question(42, case), "{case}");
+        }
+    }
+
+    #[test]
+    fn a_thousand_cases_have_one_of_each_matter() {
+        let cases: Vec<_> = (0..1000).map(|case| question(42, case)).collect();
+        let has = |holds: &dyn Fn(&Value) -> bool| cases.iter().any(holds);
+        for part in [
+            "writes",
+            "oldDefinition",
+            "storedPolicies",
+            "typeCheck",
+            "params",
+        ] {
+            assert!(has(&|it| !it[part].is_null()), "{part}");
+        }
+        let texts = [
+            "deletionTimestamp",
+            "NotServed",
+            "excludeResourceRules",
+            "object.texts",
+        ];
+        for text in texts {
+            assert!(has(&|it| it.to_string().contains(text)), "{text}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::definition;
 use super::random::Random;
-use super::text;
+use super::{policy, text};
 
 /// Formats of a schema, with the form of texts that are near it.
 const FORMATS: &[(&str, &str)] = &[
@@ -39,29 +39,37 @@ const FORMATS: &[(&str, &str)] = &[
     ("k8s-long-name", "name"),
 ];
 
-/// Expressions of a text; `{form}` is one that is nearly of that form.
-const FUNCTIONS: &[&str] = &[
+/// Expressions that are true or false of texts; `{form}` is a text that is nearly of that form.
+const TESTS: &[&str] = &[
     "isURL({url})",
+    "isIP({ip})",
+    "ip.isCanonical({ip})",
+    "ip({ip}).isGlobalUnicast()",
+    "isCIDR({cidr})",
+    "cidr({cidr}).containsIP({ip})",
+    "cidr({cidr}).containsCIDR({cidr})",
+    "isQuantity({quantity})",
+    "quantity({quantity}).isInteger()",
+    "isSemver({semver})",
+    "isSemver({semver}, true)",
+    "{text}.matches({pattern})",
+    "{text} < {text}",
+];
+
+/// Expressions that make something else of texts.
+const FUNCTIONS: &[&str] = &[
     "url({url}).getHost()",
     "url({url}).getHostname()",
     "url({url}).getPort()",
     "url({url}).getScheme()",
     "url({url}).getEscapedPath()",
     "url({url}).getQuery()",
-    "isIP({ip})",
     "string(ip({ip}))",
     "ip({ip}).family()",
-    "ip.isCanonical({ip})",
-    "ip({ip}).isGlobalUnicast()",
-    "isCIDR({cidr})",
     "string(cidr({cidr}).masked())",
-    "cidr({cidr}).containsIP({ip})",
-    "cidr({cidr}).containsCIDR({cidr})",
     "cidr({cidr}).prefixLength()",
-    "isQuantity({quantity})",
     "quantity({quantity}).asInteger()",
     "quantity({quantity}).asApproximateFloat()",
-    "quantity({quantity}).isInteger()",
     "quantity({quantity}).compareTo(quantity({quantity}))",
     "quantity({quantity}).add(quantity({quantity})).asApproximateFloat()",
     "quantity({quantity}).sub(quantity({quantity})).compareTo(quantity({quantity}))",
@@ -79,8 +87,6 @@ const FUNCTIONS: &[&str] = &[
     "double({number})",
     "bool({number})",
     "string(bytes({text}))",
-    "isSemver({semver})",
-    "isSemver({semver}, true)",
     "semver({semver}).compareTo(semver({semver}))",
     "semver({semver}, true).minor()",
     "format.dns1123Label().validate({name}).orValue(['right'])",
@@ -94,7 +100,6 @@ const FUNCTIONS: &[&str] = &[
     "format.byte().validate({byte}).orValue(['right'])",
     "format.date().validate({date}).orValue(['right'])",
     "format.datetime().validate({time}).orValue(['right'])",
-    "{text}.matches({pattern})",
     "{host}.find({pattern})",
     "{url}.findAll({pattern})",
     "{text}.findAll({pattern}, 2)",
@@ -110,7 +115,6 @@ const FUNCTIONS: &[&str] = &[
     "strings.quote({text})",
     "{directive}.format([1, 'a', 2.5])",
     "{directive}.format(['a', 1.5, [1, 2]])",
-    "{text} < {text}",
 ];
 
 /// The form of texts that are near a format.
@@ -218,39 +222,48 @@ fn writes(
     json!({"definition": definition::plain(&schema), "writes": writes})
 }
 
-/// A policy with functions of texts that the objects have. What a function gives is in the
-/// message with which it refuses.
+/// Policies with an expression of texts each, and objects with such texts for each of them:
+/// what is true is admitted, and what an expression makes of its texts is in the message with
+/// which they are refused.
 fn functions(random: &mut Random) -> Value {
-    let mut validations = Vec::new();
-    let mut forms = Vec::new();
-    for _ in 0..10 {
-        let expression = placed(random.pick(FUNCTIONS), &mut forms);
-        let shown = format!("'%s'.format([{expression}])");
-        validations.push(json!({"expression": format!("{shown} == ''"),
-            "messageExpression": format!("'gives ' + {shown}")}));
-    }
-    let spec = json!({"validations": validations, "matchConstraints": {"resourceRules": [
-        {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}]}});
-    let group = "admissionregistration.k8s.io/v1";
-    let requests: Vec<_> = (0..4)
-        .map(|_| {
-            let texts: Vec<_> = forms.iter().map(|form| text::near(random, form)).collect();
-            json!({"operation": "CREATE",
+    let (mut policies, mut bindings, mut requests) = (Vec::new(), Vec::new(), Vec::new());
+    for at in 0..8 {
+        let mut forms = Vec::new();
+        let validation = if random.chance(40) {
+            json!({"expression": placed(random.pick(TESTS), &mut forms)})
+        } else {
+            let made = placed(random.pick(FUNCTIONS), &mut forms);
+            let shown = format!("'%s'.format([{made}])");
+            json!({"expression": format!("{shown} == ''"),
+                "messageExpression": format!("'gives ' + {shown}")})
+        };
+        let (name, resource) = (format!("p{at}"), format!("kind{at}s"));
+        // Where an error is forgiven, failing and giving something are not the same verdict.
+        let on_error = random.pick(&["Fail", "Ignore"]);
+        policies.push(policy::of(
+            &name,
+            &json!({"validations": [validation],
+            "failurePolicy": on_error, "matchConstraints": {"resourceRules": [
+                {"apiGroups": ["*"], "apiVersions": ["*"], "resources": [resource],
+                    "operations": ["*"]}]}}),
+        ));
+        bindings.push(policy::binding_of(
+            &format!("b{at}"),
+            &json!({"policyName": name, "validationActions": ["Deny"]}),
+        ));
+        for _ in 0..3 {
+            let texts: Vec<_> =
+                forms.iter().map(|form| text::near(random, form)).collect();
+            requests.push(json!({"operation": "CREATE",
                 "kind": {"group": "example.com", "version": "v1", "kind": "Widget"},
-                "resource": {"group": "example.com", "version": "v1", "resource": "widgets"},
+                "resource": {"group": "example.com", "version": "v1", "resource": resource},
                 "namespace": "n", "name": "w", "user": {"name": "ann"},
                 "object": {"apiVersion": "example.com/v1", "kind": "Widget",
-                    "metadata": {"name": "w", "namespace": "n"}, "texts": texts}})
-        })
-        .collect();
-    json!({
-        "policies": [{"apiVersion": group, "kind": "ValidatingAdmissionPolicy",
-            "metadata": {"name": "p"}, "spec": spec}],
-        "bindings": [{"apiVersion": group, "kind": "ValidatingAdmissionPolicyBinding",
-            "metadata": {"name": "b"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}],
-        "namespaces": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}],
-        "requests": requests,
-    })
+                    "metadata": {"name": "w", "namespace": "n"}, "texts": texts}}));
+        }
+    }
+    json!({"policies": policies, "bindings": bindings, "requests": requests,
+        "namespaces": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}]})
 }
 
 /// The expression with a text of the object in each of its places, whose form is noted.
@@ -275,7 +288,7 @@ mod tests {
     fn every_form_that_is_asked_for_is_known() {
         let known: Vec<_> = text::forms().collect();
         let mut forms = Vec::new();
-        for function in FUNCTIONS {
+        for function in TESTS.iter().chain(FUNCTIONS) {
             placed(function, &mut forms);
         }
         forms.extend(FORMATS.iter().map(|(_, form)| *form));

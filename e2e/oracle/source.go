@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+)
+
+// hooks are what the server's policy source makes of the policies and bindings that there
+// are, both by name: which policies have a binding, what they compile to, and where their
+// parameters are found or why they are not.
+func (w *world) hooks() ([]validating.PolicyHook, error) {
+	policies, bindings := newIndexer(), newIndexer()
+	for _, policy := range w.policies {
+		_ = policies.Add(policy)
+	}
+	for _, binding := range w.bindings {
+		_ = bindings.Add(binding)
+	}
+	source := generic.NewPolicySource(
+		&informer{indexer: policies},
+		&informer{indexer: bindings},
+		validating.NewValidatingAdmissionPolicyAccessor,
+		validating.NewValidatingAdmissionPolicyBindingAccessor,
+		w.validator,
+		&paramInformers{world: w},
+		nil,
+		w.mapper(),
+	)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- source.Run(ctx) }()
+	for !source.HasSynced() {
+		select {
+		case err := <-ended:
+			return nil, errors.Join(errors.New("the policy source ended"), err)
+		default:
+			runtime.Gosched()
+		}
+	}
+	hooks := slices.Clone(source.Hooks())
+	slices.SortFunc(hooks, func(a, b validating.PolicyHook) int {
+		return strings.Compare(a.Policy.Name, b.Policy.Name)
+	})
+	for _, hook := range hooks {
+		slices.SortFunc(hook.Bindings, func(a, b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) int {
+			return strings.Compare(a.Name, b.Name)
+		})
+	}
+	return hooks, nil
+}
+
+func newIndexer() cache.Indexer {
+	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+}
+
+// mapper knows the kinds of the parameters that there are: no others are served.
+func (w *world) mapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for i := range w.asked.Params {
+		param := &w.asked.Params[i]
+		kind := param.GroupVersionKind()
+		scope := meta.RESTScopeRoot
+		if param.GetNamespace() != "" {
+			scope = meta.RESTScopeNamespace
+		}
+		mapper.AddSpecific(kind, paramResource(kind), paramResource(kind), scope)
+	}
+	return mapper
+}
+
+// paramResource is the resource of a kind of parameters: nothing but these informers reads it.
+func paramResource(kind schema.GroupVersionKind) schema.GroupVersionResource {
+	return kind.GroupVersion().WithResource(strings.ToLower(kind.Kind))
+}
+
+// paramInformers have read all parameters.
+type paramInformers struct {
+	informers.SharedInformerFactory
+	world *world
+}
+
+func (p *paramInformers) Start(<-chan struct{}) {}
+
+func (p *paramInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+	indexer := newIndexer()
+	for i := range p.world.asked.Params {
+		param := &p.world.asked.Params[i]
+		if paramResource(param.GroupVersionKind()) == resource {
+			_ = indexer.Add(param)
+		}
+	}
+	return &informer{indexer: indexer}, nil
+}
+
+// informer has read everything there is.
+type informer struct {
+	cache.SharedIndexInformer
+	indexer cache.Indexer
+}
+
+func (i *informer) Informer() cache.SharedIndexInformer { return i }
+func (i *informer) HasSynced() bool                     { return true }
+func (i *informer) GetIndexer() cache.Indexer           { return i.indexer }
+func (i *informer) Lister() cache.GenericLister {
+	return cache.NewGenericLister(i.indexer, schema.GroupResource{Resource: "params"})
+}
+
+// Nothing changes after the first look.
+func (i *informer) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return nil, nil
+}
+
+func (i *informer) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
