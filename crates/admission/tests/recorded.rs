@@ -179,3 +179,8 @@ fn urls_are_taken_apart_and_refused_as_by_go() {
 fn formats_accept_what_strfmt_accepts() {
     assert_recorded("formats");
 }
+
+#[test]
+fn patterns_are_those_that_go_compiles_and_match_what_they_match_there() {
+    assert_recorded("patterns");
+}

@@ -10,7 +10,7 @@ use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::table::{self, Table};
-use super::{go_words, plain, translate};
+use super::{plain, too_large, translate};
 
 /// A regular expression whose syntax is known to be right. Most of the patterns of a schema or
 /// policy meet no text at all, and many only the defaults of a definition. So nothing is built
@@ -55,7 +55,7 @@ impl Pattern {
     /// already.
     ///
     /// # Errors
-    /// Why Go would not compile it, in Go's words as far as they are known.
+    /// Why Go would not compile it, in Go's words.
     pub fn new(pattern: &str) -> Result<Self, String> {
         if let Some(known) = lookup(pattern) {
             return Ok(known);
@@ -71,7 +71,7 @@ impl Pattern {
 
     /// Compiles `pattern` for use where it stands, and nowhere else.
     pub(crate) fn alone(pattern: &str) -> Result<Self, String> {
-        let refused = |error: String| go_words(pattern, &error);
+        let refused = |error: String| too_large(pattern, &error);
         let translated = translate(pattern)?;
         let automaton = OnceLock::new();
         if plain::parts(&translated).is_none_or(|parts| parts > SURELY_SMALL) {

@@ -1,0 +1,404 @@
+//! Patterns read as Go's `regexp/syntax` (1.26) reads them, and written as the `regex` crate
+//! wants them.
+
+use super::escape::{self, Point, push_literal};
+use super::{class, refused};
+
+/// Most repetitions that RE2 counts, as in `a{1000}` and, of one in another, `(a{50}){20}`.
+const MOST_REPEATS: u64 = 1000;
+/// The most steps of a pattern in Go: 128 MiB of them.
+const LARGEST: u64 = (128 << 20) / 40;
+
+/// The same pattern in the syntax of the `regex` crate.
+///
+/// # Errors
+/// Why Go would not compile it, in Go's words.
+pub(super) fn translate(pattern: &str) -> Result<String, String> {
+    let mut translator = Translator {
+        whole: pattern,
+        rest: pattern,
+        out: String::with_capacity(pattern.len() + 16),
+        level: Level::default(),
+        outer: Vec::new(),
+        operator: None,
+    };
+    while !translator.rest.is_empty() {
+        translator.step()?;
+    }
+    if translator.outer.is_empty() {
+        Ok(translator.out)
+    } else {
+        Err(refused("missing closing )", pattern))
+    }
+}
+
+struct Translator<'p> {
+    whole: &'p str,
+    rest: &'p str,
+    out: String,
+    /// The innermost open group, or the pattern.
+    level: Level,
+    outer: Vec<Level>,
+    /// Where the repetition operator starts that directly precedes.
+    operator: Option<&'p str>,
+}
+
+/// What has been read of a group.
+#[derive(Default)]
+struct Level {
+    /// Where it begins in what is written.
+    start: usize,
+    captures: bool,
+    /// Of everything but the last item.
+    weight: Weight,
+    last: Option<Item>,
+}
+
+/// Something that can be repeated.
+#[derive(Clone, Copy)]
+struct Item {
+    /// Where it is in what is written.
+    start: usize,
+    end: usize,
+    is_repeated: bool,
+    weight: Weight,
+}
+
+/// How large something is in Go.
+#[derive(Clone, Copy)]
+struct Weight {
+    /// Steps.
+    size: u64,
+    /// How often the innermost of repetitions in one another is repeated.
+    repeats: u64,
+}
+
+impl Default for Weight {
+    fn default() -> Self {
+        Self {
+            size: 0,
+            repeats: 1,
+        }
+    }
+}
+
+impl Level {
+    /// Everything in it.
+    fn sum(&self) -> Weight {
+        let last = self.last.map(|last| last.weight).unwrap_or_default();
+        Weight {
+            size: self.weight.size.saturating_add(last.size),
+            repeats: self.weight.repeats.max(last.repeats),
+        }
+    }
+
+    /// Begins another alternative.
+    fn branch(&mut self) {
+        self.weight = self.sum();
+        self.weight.size = self.weight.size.saturating_add(1);
+        self.last = None;
+    }
+}
+
+impl<'p> Translator<'p> {
+    fn step(&mut self) -> Result<(), String> {
+        let at = self.rest;
+        let Some(c) = self.next() else {
+            return Ok(());
+        };
+        let mut operator = None;
+        match c {
+            '(' => self.open(at)?,
+            '|' => {
+                self.out.push('|');
+                self.level.branch();
+            }
+            ')' => self.close()?,
+            '^' | '$' | '.' => {
+                let start = self.out.len();
+                self.out.push(c);
+                self.add(start, 1);
+            }
+            '[' => {
+                let start = self.out.len();
+                self.rest = class::in_brackets(at, &mut self.out)?;
+                self.add(start, 1);
+            }
+            '*' | '+' | '?' => {
+                let (least, most) = match c {
+                    '*' => (0, None),
+                    '+' => (1, None),
+                    _ => (0, Some(1)),
+                };
+                self.repeat(at, least, most)?;
+                operator = Some(at);
+            }
+            '{' => match counted(at) {
+                Some((least, most, rest)) => {
+                    self.rest = rest;
+                    self.count(at, least, most)?;
+                    operator = Some(at);
+                }
+                None => self.literal(Point(c.into())),
+            },
+            '\\' => self.escape(at)?,
+            c => self.literal(Point(c.into())),
+        }
+        self.operator = operator;
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let c = chars.next();
+        self.rest = chars.as_str();
+        c
+    }
+
+    /// What has been read since `at`.
+    fn since(&self, at: &'p str) -> &'p str {
+        at.get(..at.len() - self.rest.len()).unwrap_or(at)
+    }
+
+    /// Notes what has been written since `start` as one item.
+    fn add(&mut self, start: usize, size: u64) {
+        self.add_item(start, Weight { size, repeats: 1 });
+    }
+
+    fn add_item(&mut self, start: usize, weight: Weight) {
+        self.level.weight = self.level.sum();
+        self.level.last = Some(Item {
+            start,
+            end: self.out.len(),
+            is_repeated: false,
+            weight,
+        });
+    }
+
+    fn literal(&mut self, point: Point) {
+        let start = self.out.len();
+        push_literal(&mut self.out, point);
+        self.add(start, 1);
+    }
+
+    /// An escape outside of a class.
+    fn escape(&mut self, at: &'p str) -> Result<(), String> {
+        let start = self.out.len();
+        let letter = self.rest.chars().next();
+        let assertion = match letter {
+            Some('A') => Some(r"\A"),
+            Some('z') => Some(r"\z"),
+            Some('b') => Some(r"(?-u:\b)"),
+            Some('B') => Some(r"(?-u:\B)"),
+            _ => None,
+        };
+        if let Some(assertion) = assertion {
+            self.next();
+            self.out.push_str(assertion);
+            self.add(start, 1);
+        } else if letter == Some('Q') {
+            let inner = self.rest.strip_prefix('Q').unwrap_or_default();
+            let (quoted, rest) = inner.split_once(r"\E").unwrap_or((inner, ""));
+            self.rest = rest;
+            for c in quoted.chars() {
+                self.literal(Point(c.into()));
+            }
+        } else if let Some(rest) = class::escaped(at, &mut self.out, false)? {
+            self.rest = rest;
+            self.add(start, 1);
+        } else {
+            let (point, rest) = escape::escaped(at)?;
+            self.rest = rest;
+            self.literal(point);
+        }
+        Ok(())
+    }
+
+    /// `{n}`, `{n,}` or `{n,m}`.
+    fn count(
+        &mut self,
+        at: &'p str,
+        least: Option<u64>,
+        most: Option<Option<u64>>,
+    ) -> Result<(), String> {
+        let counts = match (least, most) {
+            (Some(least), None) => Some((least, None)),
+            (Some(least), Some(Some(most))) if least <= most => Some((least, Some(most))),
+            _ => None,
+        };
+        let is_small = |(least, most): &(u64, Option<u64>)| {
+            *least <= MOST_REPEATS && most.unwrap_or(0) <= MOST_REPEATS
+        };
+        let Some((least, most)) = counts.filter(is_small) else {
+            return Err(refused("invalid repeat count", self.since(at)));
+        };
+        let counted = self.repeat(at, least, most)?;
+        if counted > MOST_REPEATS && (least >= 2 || most.unwrap_or(0) >= 2) {
+            return Err(refused("invalid repeat count", self.since(at)));
+        }
+        Ok(())
+    }
+
+    /// Repeats the last item by the operator that has been read since `at`, and returns how
+    /// often the innermost of repetitions in one another is repeated now.
+    fn repeat(
+        &mut self,
+        at: &'p str,
+        least: u64,
+        most: Option<u64>,
+    ) -> Result<u64, String> {
+        if let Some(after) = self.rest.strip_prefix('?') {
+            self.rest = after;
+        }
+        if let Some(from) = self.operator {
+            let both = self.since(from);
+            return Err(refused("invalid nested repetition operator", both));
+        }
+        let operator = self.since(at);
+        let Some(item) = self.level.last else {
+            return Err(refused("missing argument to repetition operator", operator));
+        };
+        let (mut end, once) = (item.end, item.weight);
+        if item.is_repeated {
+            // Flags stand between the two operators.
+            self.out.insert(end, ')');
+            self.out.insert_str(item.start, "(?:");
+            end += 4;
+        }
+        self.out.insert_str(end, operator);
+        let is_counted = operator.starts_with('{');
+        let times = most.unwrap_or(least);
+        let size = match most {
+            Some(most) => once.size.saturating_mul(most).saturating_add(most - least),
+            None if least == 0 => once.size.saturating_add(2),
+            None => once.size.saturating_mul(least).saturating_add(1),
+        };
+        let repeats = match times {
+            0 if most == Some(0) => 1,
+            times if is_counted => once.repeats.saturating_mul(times.max(1)),
+            _ => once.repeats,
+        };
+        let weight = Weight { size, repeats };
+        self.level.last = Some(Item {
+            start: item.start,
+            end: end + operator.len(),
+            is_repeated: true,
+            weight,
+        });
+        if self.level.sum().size > LARGEST {
+            return Err(refused("expression too large", self.whole));
+        }
+        Ok(repeats)
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        let Some(outer) = self.outer.pop() else {
+            return Err(refused("unexpected )", self.whole));
+        };
+        self.out.push(')');
+        let inner = std::mem::replace(&mut self.level, outer);
+        let mut weight = inner.sum();
+        weight.size = weight.size.max(1) + if inner.captures { 2 } else { 0 };
+        self.add_item(inner.start, weight);
+        Ok(())
+    }
+
+    /// A group, or flags for the rest of the one that is open.
+    fn open(&mut self, at: &'p str) -> Result<(), String> {
+        let start = self.out.len();
+        let Some(inner) = self.rest.strip_prefix('?') else {
+            self.out.push('(');
+            self.enter(start, true);
+            return Ok(());
+        };
+        let name = inner.strip_prefix("P<").or_else(|| inner.strip_prefix('<'));
+        // Go wants to see something behind the bracket.
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            return self.open_named(at, name);
+        }
+        self.rest = inner;
+        let flags = self.flags(at)?;
+        if self.since(at).ends_with(')') {
+            if !flags.is_empty() {
+                self.out.extend(["(?", &flags, ")"]);
+            }
+        } else {
+            self.out.extend(["(?", &flags, ":"]);
+            self.enter(start, false);
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, start: usize, captures: bool) {
+        let level = Level {
+            start,
+            captures,
+            ..Level::default()
+        };
+        self.outer.push(std::mem::replace(&mut self.level, level));
+    }
+
+    /// A group with a name, which nobody asks for.
+    fn open_named(&mut self, at: &'p str, name: &'p str) -> Result<(), String> {
+        let what = "invalid named capture";
+        let Some((name, rest)) = name.split_once('>') else {
+            return Err(refused(what, at));
+        };
+        self.rest = rest;
+        let is_inner = |c: char| c == '_' || c.is_ascii_alphanumeric();
+        if name.is_empty() || !name.chars().all(is_inner) {
+            return Err(refused(what, self.since(at)));
+        }
+        let start = self.out.len();
+        self.out.push('(');
+        self.enter(start, true);
+        Ok(())
+    }
+
+    /// Flags up to and with the colon or bracket that ends them, each once.
+    fn flags(&mut self, at: &'p str) -> Result<String, String> {
+        let (mut on, mut off) = (String::new(), String::new());
+        let (mut negated, mut is_open) = (false, false);
+        while let Some(c) = self.next() {
+            match c {
+                'i' | 'm' | 's' | 'U' => {
+                    on.retain(|flag| flag != c);
+                    off.retain(|flag| flag != c);
+                    if negated { &mut off } else { &mut on }.push(c);
+                    is_open = false;
+                }
+                '-' if !negated => (negated, is_open) = (true, true),
+                ':' | ')' if !is_open => {
+                    let minus = if off.is_empty() { "" } else { "-" };
+                    return Ok([on.as_str(), minus, &off].concat());
+                }
+                _ => break,
+            }
+        }
+        let what = "invalid or unsupported Perl syntax";
+        Err(refused(what, self.since(at)))
+    }
+}
+
+/// The numbers of `{n}`, `{n,}` or `{n,m}` at the start of `at`, and what follows them; the
+/// second is none where there is no upper bound. A number is none where it is too large to be
+/// read. Nothing where the brace is itself.
+type Counts<'p> = (Option<u64>, Option<Option<u64>>, &'p str);
+
+fn counted(at: &str) -> Option<Counts<'_>> {
+    let (least, rest) = number(at.strip_prefix('{')?)?;
+    let (most, rest) = match rest.strip_prefix(',') {
+        None => (Some(least), rest),
+        Some(rest) if rest.starts_with('}') => (None, rest),
+        Some(rest) => number(rest).map(|(most, rest)| (Some(most), rest))?,
+    };
+    Some((least, most, rest.strip_prefix('}')?))
+}
+
+/// A number without leading zeros.
+fn number(at: &str) -> Option<(Option<u64>, &str)> {
+    let rest = at.trim_start_matches(|c: char| c.is_ascii_digit());
+    let (digits, _) = at.split_at(at.len() - rest.len());
+    let is_number = digits == "0" || !digits.is_empty() && !digits.starts_with('0');
+    is_number.then(|| (digits.parse().ok(), rest))
+}
