@@ -184,3 +184,8 @@ fn formats_accept_what_strfmt_accepts() {
 fn patterns_are_those_that_go_compiles_and_match_what_they_match_there() {
     assert_recorded("patterns");
 }
+
+#[test]
+fn numbers_times_zones_versions_and_addresses_are_read_as_by_go() {
+    assert_recorded("conversions");
+}

@@ -40,6 +40,7 @@ mod lexer;
 mod library;
 mod literal;
 mod macros;
+mod number;
 mod own_keys;
 mod parser;
 mod pattern;

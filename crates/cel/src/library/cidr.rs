@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::foreign::{Foreign, LibraryValue};
 use super::{Row, global, ip, member, no_such_overload};
+use crate::quote::Quoted;
 use crate::{RunError, Value};
 
 /// An address and how many of its bits name the network.
@@ -62,7 +63,8 @@ impl Cidr {
             RunError::text(format!(
                 "network address parse error during conversion from string: network \
                  address parse error during conversion from string: \
-                 netip.ParsePrefix({text:?}): {why}"
+                 netip.ParsePrefix({}): {why}",
+                Quoted(text)
             ))
         };
         let Some((address, bits)) = text.rsplit_once('/') else {
@@ -76,7 +78,7 @@ impl Cidr {
         let is_number =
             !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number || (bits.len() > 1 && bits.starts_with('0')) {
-            return Err(failed(&format!("bad bits after slash: {bits:?}")));
+            return Err(failed(&format!("bad bits after slash: {}", Quoted(bits))));
         }
         let bits = bits
             .parse::<u8>()
@@ -86,7 +88,8 @@ impl Cidr {
         if ip::is_mapped(address) {
             return Err(RunError::text(format!(
                 "network address parse error during conversion from string: IPv4-mapped \
-                 IPv6 address {text:?} is not allowed"
+                 IPv6 address {} is not allowed",
+                Quoted(text)
             )));
         }
         Ok(Self { address, bits })

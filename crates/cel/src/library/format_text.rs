@@ -116,7 +116,8 @@ fn precision(clause: &str) -> Result<(usize, &str), RunError> {
         ))),
         Err(_) => Err(RunError::text(format!(
             "{parse}: error while converting precision to integer: strconv.Atoi: parsing \
-             {number:?}: invalid syntax"
+             {}: invalid syntax",
+            Quoted(number)
         ))),
     }
 }
@@ -291,7 +292,7 @@ fn inner(value: &Value<'_>) -> Option<String> {
         Value::String(text) => Quoted(text).to_string(),
         Value::Bytes(bytes) => format!("b{}", Quoted(&String::from_utf8_lossy(bytes))),
         Value::Double(value) if value.is_finite() => format!("{value:.PRECISION$}"),
-        Value::Double(value) => format!("{:?}", go_float(*value)),
+        Value::Double(value) => Quoted(&go_float(*value)).to_string(),
         Value::Duration(duration) => format!("duration(\"{duration}\")"),
         Value::Timestamp(instant) => format!("timestamp(\"{instant}\")"),
         Value::Type(name) => format!("type({name})"),

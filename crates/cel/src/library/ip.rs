@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::foreign::{Foreign, LibraryValue};
 use super::{Row, Run, global, member, no_such_overload};
+use crate::quote::Quoted;
 use crate::{RunError, Value};
 
 pub(super) const ROWS: &[Row] = &[
@@ -59,15 +60,16 @@ const IS_GLOBAL_UNICAST: Run = |args| test(args, is_global_unicast);
 pub(super) fn parse(text: &str) -> Result<IpAddr, RunError> {
     let (address, zone) = super::ip_text::parse(text).map_err(|why| {
         RunError::text(format!(
-            "IP Address {text:?} parse error during conversion from string: {why}"
+            "IP Address {} parse error during conversion from string: {why}",
+            Quoted(text)
         ))
     })?;
     if zone {
-        let why = format!("IP address {text:?} with zone value is not allowed");
+        let why = format!("IP address {} with zone value is not allowed", Quoted(text));
         return Err(RunError::text(why));
     }
     if is_mapped(address) {
-        let why = format!("IPv4-mapped IPv6 address {text:?} is not allowed");
+        let why = format!("IPv4-mapped IPv6 address {} is not allowed", Quoted(text));
         return Err(RunError::text(why));
     }
     Ok(address)

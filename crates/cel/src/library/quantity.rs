@@ -36,8 +36,11 @@ enum Form {
 
 /// The finest scale; what is finer is rounded away from zero.
 const NANO: i32 = -9;
-/// Greatest and smallest exponent read, so that all arithmetic stays in range.
-const MOST_DIGITS: usize = 30;
+/// What a big decimal is cut to.
+const MOST: i128 = i64::MAX as i128;
+/// Digits that are looked at, so that all arithmetic stays in range: those of [`MOST`], nine
+/// behind the point and more to round up.
+const MOST_DIGITS: usize = 36;
 
 macro_rules! of_two {
     ($(($function:literal, $id:literal, $result:literal, $run:expr)),* $(,)?) => {
@@ -135,18 +138,20 @@ impl Quantity {
         }
         let (factor, exponent) = factor(suffix)?;
         let whole = whole.trim_start_matches('0');
-        if whole.len() + fraction.len() > MOST_DIGITS {
-            return Err(FORMAT);
-        }
+        let places = i32::try_from(fraction.len()).map_err(|_| FORMAT)?;
+        let form = Form::of(suffix);
+        let scale = exponent.saturating_sub(places);
+        let big = form.is_big(whole.len(), fraction.len(), factor) || scale < NANO;
         let digits = format!("0{whole}{fraction}");
-        let mut value: i128 = digits.parse().map_err(|_| FORMAT)?;
-        let mut scale = exponent - i32::try_from(fraction.len()).map_err(|_| FORMAT)?;
-        value = value.checked_mul(factor).ok_or(FORMAT)?;
+        let digits = digits.trim_start_matches('0');
+        let (value, scale) = product(digits, factor, scale)?;
+        let (mut value, mut scale) = at_most_nano(value, scale);
         // What binary suffixes make of a fraction is again decimal.
-        while scale < NANO || (factor != 1 && scale < 0 && value % 10 == 0) {
-            let rest = value % 10;
-            value = value / 10 + i128::from(rest != 0);
-            scale += 1;
+        while factor != 1 && scale < 0 && value % 10 == 0 {
+            (value, scale) = (value / 10, scale + 1);
+        }
+        if big && is_above_most(value, scale) {
+            (value, scale) = (MOST, 0);
         }
         if text.starts_with('-') {
             value = -value;
@@ -155,8 +160,8 @@ impl Quantity {
             value,
             scale,
             computed: false,
-            big: Form::of(suffix).is_big(whole.len(), fraction.len(), factor),
-            form: Form::of(suffix),
+            big,
+            form,
         })
     }
 
@@ -164,7 +169,7 @@ impl Quantity {
     fn aligned(self, other: Self) -> (i128, i128, i32) {
         let scale = self.scale.min(other.scale);
         let at = |quantity: Self| {
-            let up = u32::try_from(quantity.scale - scale).unwrap_or(0);
+            let up = quantity.scale.saturating_sub(scale).unsigned_abs();
             let power = 10_i128.checked_pow(up).unwrap_or(i128::MAX);
             quantity.value.saturating_mul(power)
         };
@@ -177,6 +182,53 @@ impl Quantity {
         }
         let power = 10_i128.checked_pow(u32::try_from(self.scale).ok()?)?;
         i64::try_from(self.value.checked_mul(power)?).ok()
+    }
+}
+
+/// Digits times a factor, and the scale of the product. Digits that cannot matter, because
+/// they are finer than what is kept, make the last one larger.
+fn product(digits: &str, factor: i128, scale: i32) -> Result<(i128, i32), &'static str> {
+    let kept = digits.len().min(MOST_DIGITS);
+    let (kept, cut) = digits.split_at(kept);
+    let mut value: i128 = if kept.is_empty() {
+        0
+    } else {
+        kept.parse().map_err(|_| FORMAT)?
+    };
+    let places = i32::try_from(cut.len()).map_err(|_| FORMAT)?;
+    let mut scale = scale.saturating_add(places);
+    let mut is_more = cut.bytes().any(|byte| byte != b'0');
+    loop {
+        let rounded = value.saturating_add(i128::from(is_more));
+        if let Some(product) = rounded.checked_mul(factor) {
+            return Ok((product, scale));
+        }
+        is_more |= value % 10 != 0;
+        (value, scale) = (value / 10, scale.saturating_add(1));
+    }
+}
+
+/// The same at a scale that is not too fine, rounded away from zero.
+fn at_most_nano(value: i128, scale: i32) -> (i128, i32) {
+    let finer = NANO.saturating_sub(scale);
+    let Ok(finer @ 1..) = u32::try_from(finer) else {
+        return (value, scale);
+    };
+    let rounded = match 10_i128.checked_pow(finer) {
+        Some(power) => value / power + i128::from(value % power != 0),
+        None => i128::from(value != 0),
+    };
+    (rounded, NANO)
+}
+
+fn is_above_most(value: i128, scale: i32) -> bool {
+    let Some(power) = 10_i128.checked_pow(scale.unsigned_abs()) else {
+        return value != 0 && scale > 0;
+    };
+    if scale > 0 {
+        value.checked_mul(power).is_none_or(|value| value > MOST)
+    } else {
+        value > MOST.saturating_mul(power)
     }
 }
 
@@ -288,12 +340,9 @@ fn factor(suffix: &str) -> Result<(i128, i32), &'static str> {
         return Ok((1, *power));
     }
     let digits = suffix.strip_prefix(['e', 'E']).ok_or(SUFFIX)?;
-    let power: i32 = digits.parse().map_err(|_| SUFFIX)?;
-    if power.abs() <= 60 {
-        Ok((1, power))
-    } else {
-        Err(FORMAT)
-    }
+    let power: i64 = digits.parse().map_err(|_| SUFFIX)?;
+    let power = i32::try_from(power).map_err(|_| FORMAT)?;
+    Ok((1, power))
 }
 
 fn value<'v>(quantity: Quantity) -> Value<'v> {
@@ -342,7 +391,8 @@ fn sign<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 )]
 fn as_float<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let Quantity { value, scale, .. } = argument(args, 0)?;
-    Ok(Value::Double(value as f64 * 10_f64.powi(scale)))
+    let power = format!("1e{scale}").parse().unwrap_or(f64::NAN);
+    Ok(Value::Double(value as f64 * power))
 }
 
 fn as_integer<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {

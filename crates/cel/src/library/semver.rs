@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::foreign::{Foreign, LibraryValue};
 use super::{Row, Run, global, member, no_such_overload};
+use crate::quote::Quoted;
 use crate::{RunError, Value};
 
 /// A semantic version. Build metadata does not count in comparisons.
@@ -96,7 +97,8 @@ impl Semver {
             }
             if !part.bytes().all(is_word) {
                 return Err(format!(
-                    "Invalid character(s) found in build meta data {part:?}"
+                    "Invalid character(s) found in build meta data {}",
+                    Quoted(part)
                 ));
             }
         }
@@ -178,19 +180,30 @@ fn is_word(byte: u8) -> bool {
 }
 
 fn numeric(text: &str, what: &str) -> Result<u64, String> {
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+    if text.is_empty() {
+        return Err("strconv.ParseUint: parsing \"\": invalid syntax".to_owned());
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!(
-            "Invalid character(s) found in {what} number {text:?}"
+            "Invalid character(s) found in {what} number {}",
+            Quoted(text)
         ));
     }
     if text.len() > 1 && text.starts_with('0') {
         let what = format!("{}{}", what[..1].to_uppercase(), &what[1..]);
         return Err(format!(
-            "{what} number must not contain leading zeroes {text:?}"
+            "{what} number must not contain leading zeroes {}",
+            Quoted(text)
         ));
     }
-    text.parse()
-        .map_err(|_| format!("strconv.ParseUint: parsing {text:?}: value out of range"))
+    number_in_range(text)
+}
+
+fn number_in_range(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        let text = Quoted(text);
+        format!("strconv.ParseUint: parsing {text}: value out of range")
+    })
 }
 
 fn pre_part(text: &str) -> Result<Part, String> {
@@ -200,18 +213,19 @@ fn pre_part(text: &str) -> Result<Part, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         if text.len() > 1 && text.starts_with('0') {
             return Err(format!(
-                "Numeric PreRelease version must not contain leading zeroes {text:?}"
+                "Numeric PreRelease version must not contain leading zeroes {}",
+                Quoted(text)
             ));
         }
-        return text
-            .parse()
-            .map(Part::Number)
-            .map_err(|_| format!("{text:?} out of range"));
+        return number_in_range(text).map(Part::Number);
     }
     if text.bytes().all(is_word) {
         return Ok(Part::Word(text.to_owned()));
     }
-    Err(format!("Invalid character(s) found in prerelease {text:?}"))
+    Err(format!(
+        "Invalid character(s) found in prerelease {}",
+        Quoted(text)
+    ))
 }
 
 fn parsed(args: &[Value<'_>]) -> Result<Result<Semver, String>, RunError> {
@@ -251,5 +265,6 @@ fn order(args: &[Value<'_>]) -> Result<Ordering, RunError> {
 fn number<'v>(args: &[Value<'v>], which: usize) -> Result<Value<'v>, RunError> {
     let numbers = argument(args, 0)?.numbers;
     let number = numbers.get(which).copied().unwrap_or(0);
-    Ok(Value::Int(i64::try_from(number).unwrap_or(i64::MAX)))
+    // Go converts without a look at the range.
+    Ok(Value::Int(number.cast_signed()))
 }

@@ -58,5 +58,5 @@ fn part<'v>(args: &[Value<'v>], part: Part) -> Result<Value<'v>, RunError> {
     instant
         .part(part, zone)
         .map(Value::Int)
-        .ok_or_else(|| RunError::text(format!("unknown time zone {zone}")))
+        .map_err(RunError::text)
 }

@@ -218,22 +218,15 @@ impl<'p> Translator<'p> {
     fn count(
         &mut self,
         at: &'p str,
-        least: Option<u64>,
-        most: Option<Option<u64>>,
+        least: u64,
+        most: Option<u64>,
     ) -> Result<(), String> {
-        let counts = match (least, most) {
-            (Some(least), None) => Some((least, None)),
-            (Some(least), Some(Some(most))) if least <= most => Some((least, Some(most))),
-            _ => None,
-        };
-        let is_small = |(least, most): &(u64, Option<u64>)| {
-            *least <= MOST_REPEATS && most.unwrap_or(0) <= MOST_REPEATS
-        };
-        let Some((least, most)) = counts.filter(is_small) else {
+        let upper = most.unwrap_or(least);
+        if least > upper || upper > MOST_REPEATS {
             return Err(refused("invalid repeat count", self.since(at)));
-        };
+        }
         let counted = self.repeat(at, least, most)?;
-        if counted > MOST_REPEATS && (least >= 2 || most.unwrap_or(0) >= 2) {
+        if counted > MOST_REPEATS && upper >= 2 {
             return Err(refused("invalid repeat count", self.since(at)));
         }
         Ok(())
@@ -381,11 +374,8 @@ impl<'p> Translator<'p> {
 }
 
 /// The numbers of `{n}`, `{n,}` or `{n,m}` at the start of `at`, and what follows them; the
-/// second is none where there is no upper bound. A number is none where it is too large to be
-/// read. Nothing where the brace is itself.
-type Counts<'p> = (Option<u64>, Option<Option<u64>>, &'p str);
-
-fn counted(at: &str) -> Option<Counts<'_>> {
+/// second is none where there is no upper bound. Nothing where the brace is itself.
+fn counted(at: &str) -> Option<(u64, Option<u64>, &str)> {
     let (least, rest) = number(at.strip_prefix('{')?)?;
     let (most, rest) = match rest.strip_prefix(',') {
         None => (Some(least), rest),
@@ -395,10 +385,10 @@ fn counted(at: &str) -> Option<Counts<'_>> {
     Some((least, most, rest.strip_prefix('}')?))
 }
 
-/// A number without leading zeros.
-fn number(at: &str) -> Option<(Option<u64>, &str)> {
+/// A number without leading zeros; the largest one stands for all that are larger.
+fn number(at: &str) -> Option<(u64, &str)> {
     let rest = at.trim_start_matches(|c: char| c.is_ascii_digit());
     let (digits, _) = at.split_at(at.len() - rest.len());
     let is_number = digits == "0" || !digits.is_empty() && !digits.starts_with('0');
-    is_number.then(|| (digits.parse().ok(), rest))
+    is_number.then(|| (digits.parse().unwrap_or(u64::MAX), rest))
 }

@@ -198,9 +198,10 @@ pub(super) fn class(name: &str) -> Option<String> {
 fn canonical(name: &str) -> String {
     let mut canonical = String::with_capacity(name.len());
     for c in name.chars().filter(|c| !matches!(c, ' ' | '-' | '_')) {
-        canonical.push(match canonical.is_empty() {
-            true => c.to_ascii_uppercase(),
-            false => c.to_ascii_lowercase(),
+        canonical.push(if canonical.is_empty() {
+            c.to_ascii_uppercase()
+        } else {
+            c.to_ascii_lowercase()
         });
     }
     canonical

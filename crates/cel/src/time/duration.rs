@@ -137,7 +137,7 @@ fn scaled(number: &str, scale: i64) -> Option<i128> {
     let whole = if whole.is_empty() {
         0
     } else {
-        i128::from(whole.parse::<i64>().ok()?)
+        i128::from(whole.parse::<u64>().ok()?)
     };
     let mut nanos = whole.checked_mul(scale)?;
     let mut unit = scale;

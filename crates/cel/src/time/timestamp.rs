@@ -1,5 +1,6 @@
 //! Instants: from year 1 to year 9999, in nanoseconds.
 
+use crate::quote::Quoted;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -82,6 +83,18 @@ impl Timestamp {
 
     /// Reads RFC 3339 as Go does: `2026-03-08T09:00:00.5+01:00`.
     pub fn parse(text: &str) -> Option<Self> {
+        let (seconds, nanos, offset) = Self::fields(text)?;
+        let instant = Self::new(seconds, nanos)?;
+        Some(instant.in_offset(i32::try_from(offset).ok()?))
+    }
+
+    /// Whether the text is RFC 3339, if maybe of an instant out of range.
+    pub(crate) fn is_rfc_3339(text: &str) -> bool {
+        Self::fields(text).is_some()
+    }
+
+    /// Seconds since 1970, nanoseconds and the seconds of the offset.
+    fn fields(text: &str) -> Option<(i64, u32, i64)> {
         let (date, clock) = (text.get(..10)?, text.get(11..)?);
         if text.as_bytes().get(10) != Some(&b'T') {
             return None;
@@ -107,8 +120,7 @@ impl Timestamp {
             None => (0, zone),
         };
         let offset = parse_zone(zone)?;
-        let instant = Self::new(days * 86_400 + second_of_day - offset, nanos)?;
-        Some(instant.in_offset(i32::try_from(offset).ok()?))
+        Some((days * 86_400 + second_of_day - offset, nanos, offset))
     }
 
     /// Reads a date as its first instant in UTC.
@@ -182,11 +194,12 @@ impl Timestamp {
 
     /// A part of the local date and time in `zone`: an IANA name or an offset, `-08:00`.
     ///
-    /// `None` if there is no such zone.
-    pub(crate) fn part(self, part: Part, zone: &str) -> Option<i64> {
+    /// # Errors
+    /// What the API server says of a zone that there is not.
+    pub(crate) fn part(self, part: Part, zone: &str) -> Result<i64, String> {
         let local = self.seconds + self.offset(zone)?;
         let civil = Civil::of(local);
-        Some(match part {
+        Ok(match part {
             Part::FullYear => civil.year,
             Part::Month => civil.month - 1,
             Part::Date => civil.day,
@@ -201,21 +214,21 @@ impl Timestamp {
     }
 
     /// Seconds east of UTC in `zone` at this instant.
-    fn offset(self, zone: &str) -> Option<i64> {
-        if zone.is_empty() || zone == "UTC" {
-            return Some(0);
-        }
+    fn offset(self, zone: &str) -> Result<i64, String> {
         if let Some((hours, minutes)) = zone.split_once(':') {
-            let negative = hours.starts_with('-');
-            let hours: i64 = hours.trim_start_matches(['-', '+']).parse().ok()?;
-            let minutes: i64 = minutes.parse().ok()?;
-            let seconds = hours * 3600 + minutes * 60;
-            if hours > 24 || !(0..60).contains(&minutes) {
-                return None;
-            }
-            return Some(if negative { -seconds } else { seconds });
+            return numeric_offset(zone, hours, minutes);
         }
-        let zone = TimeZone::get(zone).ok()?;
+        // The place where a server runs is taken to be UTC.
+        if matches!(zone, "" | "UTC" | "Local") {
+            return Ok(0);
+        }
+        if zone.contains("..") || zone.starts_with(['/', '\\']) {
+            return Err("time: invalid location name".to_owned());
+        }
+        // In Go's names capital letters count.
+        let found = TimeZone::get(zone).ok();
+        let found = found.filter(|found| found.iana_name() == Some(zone));
+        let zone = found.ok_or_else(|| format!("unknown time zone {zone}"))?;
         // jiff's range ends a day earlier; no zone changes its offset on that day.
         let nearest =
             jiff::Timestamp::from_second(self.seconds).unwrap_or(if self.seconds > 0 {
@@ -223,8 +236,35 @@ impl Timestamp {
             } else {
                 jiff::Timestamp::MIN
             });
-        Some(i64::from(Offset::seconds(zone.to_offset(nearest))))
+        Ok(i64::from(Offset::seconds(zone.to_offset(nearest))))
     }
+}
+
+/// Hours and minutes of any size, with signs of their own; only one in front of the hours
+/// counts for both.
+fn numeric_offset(zone: &str, hours: &str, minutes: &str) -> Result<i64, String> {
+    const NANOS_PER_MINUTE: i64 = 60_000_000_000;
+    let number = |text: &str| {
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let is_number =
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let why = if is_number {
+            "value out of range"
+        } else {
+            "invalid syntax"
+        };
+        let refused = || format!("strconv.Atoi: parsing {}: {why}", Quoted(text));
+        let parsed = text.parse::<i64>().ok();
+        parsed.filter(|_| is_number).ok_or_else(refused)
+    };
+    let (hours, minutes) = (number(hours)?.wrapping_mul(60), number(minutes)?);
+    let offset = if zone.starts_with('-') {
+        hours.wrapping_sub(minutes)
+    } else {
+        hours.wrapping_add(minutes)
+    };
+    // Go counts it in nanoseconds, which wrap.
+    Ok(offset.wrapping_mul(NANOS_PER_MINUTE) / 1_000_000_000)
 }
 
 fn two_digits(text: &str) -> Option<i64> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Value;
 use crate::RunError;
+use crate::number::{parse_float, parse_uint};
 use crate::time::{Duration, Timestamp};
 
 const OUT_OF_RANGE: &str = "integer overflow";
@@ -98,7 +99,9 @@ impl<'v> Value<'v> {
             Self::Double(value) => (0.0..ABOVE_UINT)
                 .contains(value)
                 .then(|| truncated_unsigned(*value)),
-            Self::String(text) => Some(text.parse().map_err(|_| refused(self, "uint"))?),
+            Self::String(text) => {
+                Some(parse_uint(text).ok_or_else(|| refused(self, "uint"))?)
+            }
             _ => return Err(refused(self, "uint")),
         };
         uint.map(Value::Uint)
@@ -111,7 +114,9 @@ impl<'v> Value<'v> {
             Self::Double(value) => *value,
             Self::Int(value) => nearest(*value),
             Self::Uint(value) => nearest_unsigned(*value),
-            Self::String(text) => text.parse().map_err(|_| refused(self, "double"))?,
+            Self::String(text) => {
+                parse_float(text).ok_or_else(|| refused(self, "double"))?
+            }
             _ => return Err(refused(self, "double")),
         }))
     }
@@ -145,9 +150,15 @@ impl<'v> Value<'v> {
             Self::Int(seconds) => Timestamp::from_seconds(*seconds)
                 .map(Value::Timestamp)
                 .ok_or_else(|| RunError::text("timestamp overflow")),
-            Self::String(text) => Timestamp::parse(text)
-                .map(Value::Timestamp)
-                .ok_or_else(|| refused(self, "google.protobuf.Timestamp")),
+            Self::String(text) => {
+                Timestamp::parse(text).map(Value::Timestamp).ok_or_else(|| {
+                    if Timestamp::is_rfc_3339(text) {
+                        RunError::text("timestamp overflow")
+                    } else {
+                        refused(self, "google.protobuf.Timestamp")
+                    }
+                })
+            }
             _ => Err(refused(self, "google.protobuf.Timestamp")),
         }
     }
