@@ -217,6 +217,11 @@ impl Wire<'_> {
             _ => self.form.content_type(),
         };
         put(&mut headers, CONTENT_TYPE, kind);
+        // A clock that does not show the time of the machine is seen by clients as well.
+        let rfc2822 = jiff::fmt::rfc2822::DateTimePrinter::new();
+        if let Ok(date) = rfc2822.timestamp_to_rfc9110_string(&clock.now()) {
+            put(&mut headers, http::header::DATE, &date);
+        }
         for warning in &answer.warnings {
             let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
             put(

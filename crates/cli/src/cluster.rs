@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use fivespot_clock::Clock;
+use jiff::{SignedDuration, Timestamp};
+use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
@@ -87,6 +90,29 @@ pub(crate) fn words(error: kube::Error) -> String {
         kube::Error::Api(status) => status.message.clone(),
         other => other.to_string(),
     }
+}
+
+/// By how much a server's clock has to differ from this machine's for its time to count: more
+/// than clocks that are kept differ, and a request takes.
+const APART: SignedDuration = SignedDuration::from_secs(30);
+
+/// The present instant for what is read from this cluster: the time of this machine, unless the
+/// server's `Date` is another, as that of `5spot dev --start` is.
+pub(crate) async fn now(client: &Client) -> Timestamp {
+    let here = Clock::system().now();
+    match date(client).await {
+        Some(there) if there.duration_since(here).abs() > APART => there,
+        _ => here,
+    }
+}
+
+/// The `Date` of an answer of the server; none where it does not answer, or says none.
+async fn date(client: &Client) -> Option<Timestamp> {
+    let request = http::Request::get("/version").body(Body::empty()).ok()?;
+    let answer = client.send(request).await.ok()?;
+    let date = answer.headers().get(http::header::DATE)?.to_str().ok()?;
+    let parser = jiff::fmt::rfc2822::DateTimeParser::new();
+    parser.parse_timestamp(date).ok()
 }
 
 /// Runs what talks to a cluster, on this thread.

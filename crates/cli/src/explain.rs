@@ -74,13 +74,17 @@ async fn read(args: &Args, name: &str) -> Result<Look, Failure> {
     let config: Config = args.access.config().await?;
     let namespace = config.default_namespace.clone();
     let client = Client::try_from(config).map_err(cluster::no_client)?;
-    let mut options = Options::new(client, Clock::system());
+    let mut options = Options::new(client.clone(), Clock::system());
     options.node_access = args.node_access.into();
     options.namespaces = Namespaces::Only(BTreeSet::from([namespace.clone()]));
     let key = Key::new(namespace.clone(), name);
     let what = format!("reading ScheduledMachine {namespace}/{name}");
     match look(options, &key).await {
-        Ok(Some(found)) => Ok(found),
+        Ok(Some(mut found)) => {
+            // What was read is of now, by whichever clock.
+            found.now = cluster::now(&client).await;
+            Ok(found)
+        }
         Ok(None) => Err(Failure::new(what, "there is none of that name")
             .remedy("name its namespace with -n, or see `5spot status -A`")),
         Err(error) => {

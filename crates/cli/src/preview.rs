@@ -79,13 +79,13 @@ struct Preview<'f> {
 }
 
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let now = Clock::system().now();
-    let span = Span::new(args.from, args.to, now)?;
-    let documents = if args.file.is_empty() {
+    let (documents, now) = if args.file.is_empty() {
         source::from_cluster(&args.access, args.name.as_deref())?
     } else {
-        source::machines(document::read(&args.file)?)
+        let documents = source::machines(document::read(&args.file)?);
+        (documents, Clock::system().now())
     };
+    let span = Span::new(args.from, args.to, now)?;
     if documents.is_empty() {
         let why = "there is no ScheduledMachine in what was given";
         return Err(Failure::new("preview", why)

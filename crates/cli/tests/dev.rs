@@ -281,3 +281,34 @@ fn a_termination_signal_before_the_goal_is_exit_code_1_and_says_what_is_missing(
     let missing = format!("stopped before: {goal} (has no phase)");
     assert!(last.ends_with(&missing), "{last}");
 }
+
+#[test]
+fn explain_and_preview_count_from_the_time_of_the_server() {
+    let place = Place::new();
+    let mut running = place
+        .dev(&["--start", "2026-03-06T15:00:00Z", "--speed", "1"])
+        .args(["--apply", EXAMPLE])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
+    let applied = lines.find(|line| line.as_ref().unwrap().starts_with("applied "));
+    let ask = |command: &str| {
+        let asked = Command::new(env!("CARGO_BIN_EXE_5spot"))
+            .current_dir(&place.0)
+            .args([command, "business-hours-worker"])
+            .args(["--kubeconfig", ".5spot/kubeconfig"])
+            .output()
+            .unwrap();
+        text(&asked.stdout).to_owned() + text(&asked.stderr)
+    };
+    let answers = [ask("explain"), ask("preview")];
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert!(applied.is_some());
+    let at = "default/business-hours-worker at 2026-03-06T15:0";
+    assert!(answers[0].starts_with(at), "{}", answers[0]);
+    assert!(!answers[0].contains("was seen at"), "{}", answers[0]);
+    let from = "From 2026-03-06T15:0";
+    assert!(answers[1].contains(from), "{}", answers[1]);
+}

@@ -30,7 +30,7 @@ pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
     let span = tracing::info_span!(
         "reconcile",
         namespace = key.namespace,
-        name = key.name,
+        scheduledmachine = key.name,
         reconcile_id = id
     );
     let outcome = async {

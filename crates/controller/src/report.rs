@@ -201,13 +201,14 @@ pub(crate) async fn publish(shell: &Shell, key: &Key, view: &View, all: &[Event]
         namespace: Some(&key.namespace),
         name: "",
     };
-    for event in all {
+    for (place, event) in (0..).zip(all) {
         if event.reason == RELEASED {
             shell.metrics.released();
         }
         let observe = &shell.options.observe;
         observe.event(view.now, key, &event.reason, &event.note);
-        let body = body(shell, key, view, event);
+        let mut body = body(shell, key, view, event);
+        body["metadata"]["name"] = event_name(view, event, place).into();
         let sent = shell.tenure.write(key, shell.port.create(&at, &body)).await;
         if let Ok(Err(error)) = sent {
             let error = failure::words(&error);
@@ -216,23 +217,24 @@ pub(crate) async fn publish(shell: &Shell, key: &Key, view: &View, all: &[Event]
     }
 }
 
+/// The name of the event at `place` of those of one pass. It begins with the time, because
+/// `kubectl describe` shows events in the order of their names; the same event of the same pass
+/// has the same name, so that it is published once.
+fn event_name(view: &View, event: &Event, place: i128) -> String {
+    let meta = &view.object.metadata;
+    let mut hasher = DefaultHasher::new();
+    (&meta.uid, &event.reason, &event.action, &event.note).hash(&mut hasher);
+    let time = view.now.as_nanosecond() + place;
+    let name = meta.name.as_deref().unwrap_or_default();
+    format!("{time:016x}.{:016x}.{name}", hasher.finish())
+}
+
 fn body(shell: &Shell, key: &Key, view: &View, event: &Event) -> Value {
     let uid = view.object.metadata.uid.as_deref().unwrap_or_default();
-    let mut hasher = DefaultHasher::new();
-    (
-        uid,
-        &event.reason,
-        &event.action,
-        &event.note,
-        view.now.as_nanosecond(),
-    )
-        .hash(&mut hasher);
-    let suffix = format!(".{:016x}", hasher.finish());
     json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {
-            "name": format!("{}{suffix}", key.name),
             "namespace": key.namespace,
         },
         "eventTime": format!("{:.6}", view.now),

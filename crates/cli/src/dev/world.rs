@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fivespot_api::name;
-use fivespot_apiserver::{
-    Credentials, GroupAlias, Server, StartError, Storage, User,
-};
+use fivespot_apiserver::{Credentials, GroupAlias, Server, StartError, Storage, User};
 use fivespot_clock::Clock;
 use jiff::SignedDuration;
 use kube::Client;

@@ -1,6 +1,7 @@
 //! The ScheduledMachines to look at, from files or from a cluster.
 
 use fivespot_api::{ScheduledMachine, name};
+use jiff::Timestamp;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
 
@@ -14,19 +15,23 @@ pub(super) fn machines(mut documents: Vec<Document>) -> Vec<Document> {
     documents
 }
 
-/// The ScheduledMachine of that name, or all of the cluster's.
+/// The ScheduledMachine of that name, or all of the cluster's, and the present instant there.
 ///
 /// # Errors
 /// The cluster cannot be reached or refuses; its own words are passed on.
 pub(super) fn from_cluster(
     access: &Access,
     name: Option<&str>,
-) -> Result<Vec<Document>, Failure> {
+) -> Result<(Vec<Document>, Timestamp), Failure> {
     cluster::block_on(read(access, name))
 }
 
-async fn read(access: &Access, name: Option<&str>) -> Result<Vec<Document>, Failure> {
+async fn read(
+    access: &Access,
+    name: Option<&str>,
+) -> Result<(Vec<Document>, Timestamp), Failure> {
     let client = access.client().await?;
+    let now = cluster::now(&client).await;
     let resource = ApiResource::erase::<ScheduledMachine>(&());
     let failed = |error| {
         Failure::new("reading ScheduledMachines", cluster::words(error))
@@ -45,7 +50,8 @@ async fn read(access: &Access, name: Option<&str>) -> Result<Vec<Document>, Fail
             vec![api.get(name).await.map_err(failed)?]
         }
     };
-    found.into_iter().map(document).collect()
+    let documents = found.into_iter().map(document).collect::<Result<_, _>>()?;
+    Ok((documents, now))
 }
 
 fn document(object: DynamicObject) -> Result<Document, Failure> {

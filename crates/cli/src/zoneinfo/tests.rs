@@ -142,10 +142,7 @@ fn a_directory_that_cannot_be_used_is_an_error_that_names_it() {
 fn links_in_circles_large_files_and_other_files_are_no_zones() {
     let zones = Zones::new("odd")
         .with_havana_at(7)
-        .with(
-            "America/Large",
-            &[fixed_zone(1), vec![0; 100_000]].concat(),
-        )
+        .with("America/Large", &[fixed_zone(1), vec![0; 100_000]].concat())
         .with("Asia/Text", b"not a zone")
         .with("right/America/Havana", &fixed_zone(3))
         .with("localtime", &fixed_zone(3))
