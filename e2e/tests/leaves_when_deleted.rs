@@ -16,6 +16,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(even_where_orphans_were_asked_for),
     promise!(one_without_a_machine_is_gone_at_once),
     promise!(a_namespace_that_is_deleted_takes_its_machine_along),
+    promise!(a_machine_that_is_left_behind_is_counted_and_told_of),
     promise!(a_day_later_the_finalizer_goes_where_that_is_asked_for_and_nowhere_else),
 ];
 
@@ -137,4 +138,54 @@ async fn a_day_later_the_finalizer_goes_where_that_is_asked_for_and_nowhere_else
     cluster.wait_until_gone(&worker, limit).await;
     assert!(cluster.get(&infrastructure).await.is_some(), "left behind");
     cluster.release(&infrastructure).await;
+}
+
+async fn a_machine_that_is_left_behind_is_counted_and_told_of() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let count = || {
+        let text = operator.instruments().on_metrics_port("/metrics").body;
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.starts_with("fivespot_orphaned_machines "));
+        line.map(str::to_owned)
+    };
+    assert_eq!(count().as_deref(), Some("fivespot_orphaned_machines 0"));
+    let path = machine_path("worker");
+    let paused = json!({"metadata": {"annotations": {"cluster.x-k8s.io/paused": ""}}});
+    cluster.patch(&path, &paused).await;
+    let is_paused = |object: &Value| {
+        let conditions = object["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.any(|it| it["type"] == "Ready" && it["reason"] == "Paused")
+    };
+    cluster.soon(&path, is_paused).await;
+    cluster
+        .delete_with(&path, &json!({"propagationPolicy": "Orphan"}))
+        .await;
+    let released = json!({"metadata": {"finalizers": null}});
+    cluster.patch(&path, &released).await;
+    cluster
+        .eventually(async || count().as_deref() == Some("fivespot_orphaned_machines 1"))
+        .await;
+    let [.., machine] = cluster.triple("worker");
+    let left = cluster.get(&machine).await.expect("it is left alone");
+    let told = async || {
+        let events = "/apis/events.k8s.io/v1/namespaces/default/events";
+        let events = cluster.list(events).await;
+        let about = events
+            .into_iter()
+            .filter(|it| it["reason"] == "OrphanedMachine");
+        about.collect::<Vec<Value>>()
+    };
+    cluster.eventually(async || !told().await.is_empty()).await;
+    let told = told().await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["type"], "Warning");
+    assert_eq!(told[0]["regarding"]["kind"], "Machine");
+    assert_eq!(told[0]["regarding"]["uid"], left["metadata"]["uid"]);
+    cluster.delete(&machine).await;
+    cluster
+        .eventually(async || count().as_deref() == Some("fivespot_orphaned_machines 0"))
+        .await;
 }

@@ -38,6 +38,11 @@ async fn nobody_is_ready_before_all_is_listed() {
     let (code, told) = readiness(operator.instruments());
     assert_eq!(code, 503, "{told}");
     assert!(told.ends_with("not ready\n"), "{told}");
+    // What is wrong is for those who may look into the pod.
+    let brief = operator
+        .instruments()
+        .on_health_port("/readyz", Detail::Brief);
+    assert_eq!((brief.code, brief.body.as_str()), (503, "not ready\n"));
     let is_ready = async || readiness(operator.instruments()).0 == 200;
     cluster.eventually(is_ready).await;
     // Life is another question.

@@ -67,7 +67,15 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "controller",
-        may_use: &["api", "plan", "capi", "admission", "clock", "schedule"],
+        may_use: &[
+            "api",
+            "plan",
+            "capi",
+            "admission",
+            "clock",
+            "schedule",
+            "https",
+        ],
         is_pure: false,
     },
     Room {

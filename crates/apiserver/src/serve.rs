@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_https::Limits;
+use fivespot_https::{Lifetimes, Limits};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
@@ -23,6 +23,10 @@ use crate::user::User;
 const LIMITS: Limits = Limits {
     connections: 4096,
     streams: 1000,
+    lifetimes: Lifetimes {
+        idle: Duration::from_mins(10),
+        request: None,
+    },
     farewell: Duration::from_secs(2),
 };
 

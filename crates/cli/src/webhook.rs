@@ -111,7 +111,7 @@ async fn operate(args: &Args, judge: Judge) -> Result<Outcome, Failure> {
     let (metrics, health) = (look.clone(), look.clone());
     ports.serve(
         move |path| metrics.on_metrics_port(path),
-        move |path, _| health.on_health_port(path),
+        move |path, detail| health.on_health_port(path, detail),
     );
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),

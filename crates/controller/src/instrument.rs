@@ -10,6 +10,7 @@ use crate::Standing;
 use crate::feed::Health as FeedHealth;
 use crate::health::{Check, Health};
 use crate::metrics::{Levels, Metrics};
+use crate::orphan::orphans;
 use crate::shell::Shell;
 
 /// A handle on the metrics and the health of a controller. Clones share one controller: the
@@ -46,9 +47,9 @@ pub struct Answer {
 /// How much is to be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Whether all is well; if not, every check.
+    /// Whether all is well.
     Brief,
-    /// Every check.
+    /// Every check, with what is wrong: names of objects and texts of servers among it.
     Verbose,
 }
 
@@ -126,7 +127,10 @@ impl Instruments {
                     (true, Detail::Verbose) => {
                         Answer::text(200, format!("{health}ready\n"))
                     }
-                    (false, _) => Answer::text(503, format!("{health}not ready\n")),
+                    (false, Detail::Brief) => Answer::text(503, "not ready\n"),
+                    (false, Detail::Verbose) => {
+                        Answer::text(503, format!("{health}not ready\n"))
+                    }
                 }
             }
             "/health/status" => {
@@ -234,5 +238,6 @@ fn levels(shell: &Shell) -> Levels {
         due: u64::try_from(shell.work.due()).unwrap_or(u64::MAX),
         is_acting: shell.tenure.is_in_force(),
         shards: u64::try_from(shards).unwrap_or(u64::MAX),
+        orphans: u64::try_from(orphans(shell).len()).unwrap_or(u64::MAX),
     }
 }

@@ -39,6 +39,7 @@ mod memo;
 pub mod metrics;
 mod observe;
 mod options;
+mod orphan;
 mod packed;
 mod pass;
 mod port;

@@ -75,6 +75,12 @@ pub const METRICS: &[Row] = &[
         "ScheduledMachines of this instance by phase",
     ),
     row(
+        "fivespot_orphaned_machines",
+        "gauge",
+        &[],
+        "Machines that have outlived their ScheduledMachine, which no schedule and no kill switch reaches",
+    ),
+    row(
         "fivespot_schedule_evaluations_total",
         "counter",
         &["result"],
@@ -191,6 +197,7 @@ pub(crate) struct Metrics {
     lateness: Histogram,
     active: Gauge,
     by_phase: Family<Labels<1>, Gauge>,
+    orphans: Gauge,
     evaluations: Counters<1>,
     kill_switches: Counter,
     drains: Counters<1>,
@@ -216,6 +223,8 @@ pub(crate) struct Levels {
     pub(crate) is_acting: bool,
     /// How many shards there are.
     pub(crate) shards: u64,
+    /// How many Machines have outlived their ScheduledMachine.
+    pub(crate) orphans: u64,
 }
 
 const DURATIONS: [f64; 12] = [
@@ -238,6 +247,7 @@ impl Metrics {
             lateness: Histogram::new(LATENESSES),
             active: Gauge::default(),
             by_phase: Family::default(),
+            orphans: Gauge::default(),
             evaluations: Family::default(),
             kill_switches: Counter::default(),
             drains: Family::default(),
@@ -274,6 +284,7 @@ impl Metrics {
         );
         register(registry, "fivespot_machines_active", &self.active);
         register(registry, "fivespot_machines_by_phase", &self.by_phase);
+        register(registry, "fivespot_orphaned_machines", &self.orphans);
         register(
             registry,
             "fivespot_schedule_evaluations_total",
@@ -386,6 +397,7 @@ impl Metrics {
         self.queue.set(number(levels.due));
         self.is_leader.set(i64::from(levels.is_acting));
         self.shards.set(number(levels.shards));
+        self.orphans.set(number(levels.orphans));
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.registry);
@@ -432,6 +444,7 @@ mod tests {
             due: 3,
             is_acting: true,
             shards: 0,
+            orphans: 1,
         };
         let text = metrics.text(&levels);
         for row in METRICS {

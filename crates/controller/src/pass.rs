@@ -11,6 +11,7 @@ use crate::Key;
 use crate::apply::{Applied, apply};
 use crate::gather::{Gathered, Short, View, gather, is_troubled};
 use crate::memo::Memo;
+use crate::orphan;
 use crate::queue::{Outcome, PATIENCE};
 use crate::report::{self, Told};
 use crate::shell::Shell;
@@ -93,6 +94,7 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
             Gathered::View(view) => view,
             Gathered::Gone => {
                 shell.forget(key);
+                orphan::warn(shell, key).await;
                 return Outcome::Done { wake: None };
             }
             Gathered::Unreadable { value, message } => {

@@ -1,73 +1,36 @@
-//! The metrics and health ports: HTTP/1 without TLS, GET and HEAD alone.
+//! The metrics and health ports: GET and HEAD alone. Who is not on this host is told no details.
 
 use std::convert::Infallible;
-use std::time::Duration;
+use std::net::SocketAddr;
 
 use bytes::Bytes;
+use fivespot_https::Plain;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
 use crate::instrument::{Answer, Detail};
 
-/// How many connections are served at a time; more wait.
-const MOST_CONNECTIONS: usize = 64;
-/// How long a client may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// Answers everybody who connects to `listener`, until dropped. `answer` is given the path, and
-/// whether the query asks for `verbose`.
+/// how much may be said: every detail only to who asks from this host for `verbose`.
 pub async fn serve(
     listener: TcpListener,
     answer: impl Fn(&str, Detail) -> Answer + Clone + Send + 'static,
 ) -> Infallible {
-    let places = std::sync::Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    loop {
-        // The semaphore is never closed.
-        let place = places.clone().acquire_owned().await;
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Out of file descriptors, say: others have to end first.
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let answer = answer.clone();
-        tokio::spawn(async move {
-            let _place = place;
-            let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-                let response = respond(&request, &answer);
-                async move { Ok::<_, Infallible>(response) }
-            });
-            let served = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-            if let Err(error) = served {
-                tracing::debug!(%error, "a connection ended early");
-            }
-        });
-    }
+    let respond =
+        move |request: &Request<_>, peer: SocketAddr| respond(request, peer, &answer);
+    Plain { listener }.serve(respond).await
 }
 
 fn respond<B>(
     request: &Request<B>,
+    peer: SocketAddr,
     answer: &impl Fn(&str, Detail) -> Answer,
 ) -> Response<Full<Bytes>> {
-    let is_verbose = request
-        .uri()
-        .query()
-        .unwrap_or_default()
-        .split('&')
-        .any(|pair| pair.split('=').next() == Some("verbose"));
-    let detail = if is_verbose {
+    let query = request.uri().query().unwrap_or_default();
+    let mut keys = query.split('&').map(|pair| pair.split('=').next());
+    let is_verbose = keys.any(|key| key == Some("verbose"));
+    let detail = if is_verbose && peer.ip().to_canonical().is_loopback() {
         Detail::Verbose
     } else {
         Detail::Brief
@@ -86,4 +49,33 @@ fn respond<B>(
     let content = header::HeaderValue::from_static(answer.content);
     response.headers_mut().insert(header::CONTENT_TYPE, content);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_are_for_who_asks_on_this_host() {
+        let asked = |uri: &str, peer: &str| {
+            let request = Request::get(uri).body(()).unwrap();
+            let peer = format!("{peer}:50000").parse().unwrap();
+            let answer = |_: &str, detail| Answer {
+                code: if detail == Detail::Verbose { 200 } else { 204 },
+                content: "text/plain",
+                body: String::new(),
+            };
+            respond(&request, peer, &answer).status().as_u16()
+        };
+        for (uri, peer, is_told) in [
+            ("/readyz?verbose", "127.0.0.1", true),
+            ("/readyz?a=b&verbose=true", "[::1]", true),
+            ("/readyz?verbose", "[::ffff:127.0.0.1]", true),
+            ("/readyz", "127.0.0.1", false),
+            ("/readyz?verbose", "10.0.0.1", false),
+            ("/readyz?verbose", "[::ffff:10.0.0.1]", false),
+        ] {
+            assert_eq!(asked(uri, peer) == 200, is_told, "{uri} {peer}");
+        }
+    }
 }

@@ -20,6 +20,7 @@ use crate::feed::{Feed, Health, Task};
 use crate::gather::Answer;
 use crate::kind::{cache_name, scheduled_machine};
 use crate::metrics::{Metrics, counted};
+use crate::orphan;
 use crate::port::Port;
 use crate::queue::Backoff;
 use crate::served::Served;
@@ -50,6 +51,8 @@ pub(crate) struct Shell {
     pub(crate) scheduled_machines: Arc<Feed>,
     standing: Mutex<Standing>,
     tables: Mutex<Tables>,
+    /// Of which Machines without a ScheduledMachine people have been told.
+    pub(crate) told_orphans: orphan::Told,
     tasks: UnboundedSender<BoxFuture<'static, ()>>,
 }
 
@@ -100,6 +103,7 @@ impl Shell {
             starts: Mutex::new(Starts::at_most(options.max_starts_per_minute)),
             standing: Mutex::new(standing),
             tables: Mutex::new(tables),
+            told_orphans: orphan::Told::default(),
             tasks,
             options,
         }

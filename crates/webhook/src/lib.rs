@@ -17,7 +17,9 @@
 
 mod authority;
 pub mod certificate;
+mod intake;
 pub mod judge;
+mod lean;
 pub mod metrics;
 pub mod mounted;
 mod review;

@@ -8,6 +8,8 @@ use fivespot_admission::policy::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::lean::Lean;
+
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
 
@@ -62,10 +64,10 @@ pub(crate) struct Asked {
     namespace: String,
     operation: String,
     user_info: UserInfo,
-    object: Option<Value>,
-    old_object: Option<Value>,
+    object: Option<Lean>,
+    old_object: Option<Lean>,
     dry_run: Option<bool>,
-    options: Option<Value>,
+    options: Option<Lean>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -132,7 +134,7 @@ impl Question {
         // The policy would take an update without its old object for a creation, and a creation
         // without an object for an empty one.
         let is_object =
-            |value: &Option<Value>| value.as_ref().is_some_and(Value::is_object);
+            |lean: &Option<Lean>| lean.as_ref().is_some_and(|it| it.0.is_object());
         let writes = matches!(operation, Operation::Create | Operation::Update);
         if writes && !is_object(&asked.object) {
             return Err(lacks("request.object", "must be an object"));
@@ -173,9 +175,9 @@ impl Question {
             subresource: &asked.sub_resource,
             namespace: &asked.namespace,
             name: &asked.name,
-            object: asked.object.as_ref().filter(|it| !it.is_null()),
-            old_object: asked.old_object.as_ref().filter(|it| !it.is_null()),
-            options: asked.options.as_ref().filter(|it| !it.is_null()),
+            object: given(asked.object.as_ref()),
+            old_object: given(asked.old_object.as_ref()),
+            options: given(asked.options.as_ref()),
             user: &self.user,
             dry_run: asked.dry_run.unwrap_or_default(),
             namespace_object: None,
@@ -223,6 +225,11 @@ impl Question {
         }
         json!({"apiVersion": API_VERSION, "kind": KIND, "response": response})
     }
+}
+
+/// What is there and not null.
+fn given(lean: Option<&Lean>) -> Option<&Value> {
+    lean.map(|it| &it.0).filter(|it| !it.is_null())
 }
 
 /// So much of a text as is worth repeating to whoever sent it.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fivespot_https::{Limits, Server};
+use fivespot_https::{Lifetimes, Limits, Server};
 use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
 use crate::certificate::Certificate;
+use crate::intake::{Held, Intake, Refusal};
 use crate::judge::{Judge, Reply, Verdict};
 
 /// Where the webhook configuration sends questions.
@@ -22,12 +22,14 @@ pub const PATH: &str = fivespot_api::name::WEBHOOK_PATH;
 pub const MOST_BYTES: usize = 7 << 20;
 /// How long a question may take to arrive; more than API servers wait for an answer.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many questions are read at a time; more wait.
-const MOST_QUESTIONS: usize = 16;
-/// How much API servers may take.
+/// How much API servers may take. They ask again on a new connection where one has ended.
 const LIMITS: Limits = Limits {
     connections: 256,
     streams: 64,
+    lifetimes: Lifetimes {
+        idle: Duration::from_mins(1),
+        request: Some(Duration::from_secs(20)),
+    },
     farewell: Duration::from_secs(10),
 };
 
@@ -59,7 +61,7 @@ pub async fn serve(
     let desk = Arc::new(Desk {
         judge,
         observer,
-        places: Semaphore::new(MOST_QUESTIONS),
+        intake: Intake::default(),
     });
     let server = Server {
         listener,
@@ -78,13 +80,13 @@ pub async fn serve(
 struct Desk {
     judge: Arc<Judge>,
     observer: Arc<dyn Observe>,
-    places: Semaphore,
+    intake: Intake,
 }
 
 impl Desk {
     async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         match self.question(request).await {
-            Ok(body) => {
+            Ok((body, _held)) => {
                 let begun = std::time::Instant::now();
                 let reply = self.judge.answer(&body);
                 self.observer.answered(reply.verdict, begun.elapsed());
@@ -101,7 +103,7 @@ impl Desk {
     async fn question(
         &self,
         request: Request<Incoming>,
-    ) -> Result<Bytes, (StatusCode, &'static str)> {
+    ) -> Result<(Bytes, Held<'_>), (StatusCode, &'static str)> {
         if request.uri().path() != PATH {
             return Err((StatusCode::NOT_FOUND, "only /validate is served"));
         }
@@ -120,15 +122,18 @@ impl Desk {
         if usize::try_from(least).is_ok_and(|least| least > MOST_BYTES) {
             return Err(too_large);
         }
-        // The semaphore is never closed.
-        let _place = self.places.acquire().await;
-        let reading = Limited::new(request.into_body(), MOST_BYTES).collect();
-        match tokio::time::timeout(BODY_TIMEOUT, reading).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large),
-            Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the body ended early")),
-            Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body took too long")),
-        }
+        let reading = self.intake.read(request.into_body(), MOST_BYTES);
+        let Ok(read) = tokio::time::timeout(BODY_TIMEOUT, reading).await else {
+            return Err((StatusCode::REQUEST_TIMEOUT, "the body took too long"));
+        };
+        read.map_err(|refusal| match refusal {
+            Refusal::TooLarge => too_large,
+            Refusal::Broken => (StatusCode::BAD_REQUEST, "the body ended early"),
+            Refusal::Crowded => {
+                let why = "other questions took the place of this one; ask again";
+                (StatusCode::SERVICE_UNAVAILABLE, why)
+            }
+        })
     }
 }
 

@@ -9,6 +9,7 @@
 mod support;
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use fivespot_webhook::Certificate;
 use fivespot_webhook::serve::{MOST_BYTES, PATH};
@@ -153,4 +154,65 @@ async fn many_ask_at_once() {
     });
     let codes = futures::future::join_all(asking).await;
     assert!(codes.iter().all(|code| *code == 200), "{codes:?}");
+}
+
+/// As long as an API server waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether a question is answered in time.
+async fn is_answered(webhook: &Webhook) -> bool {
+    let client = webhook.client();
+    let answered = async {
+        let mut connection = client.try_connect().await.ok()?;
+        Some(connection.ask(&question("valid")).await.0)
+    };
+    let answered = tokio::time::timeout(PATIENCE, answered).await;
+    matches!(answered, Ok(Some(200)))
+}
+
+#[tokio::test]
+async fn a_question_is_answered_in_time_beside_64_bodies_that_never_end() {
+    let webhook = Webhook::start().await;
+    let mut slow = Vec::new();
+    for _ in 0..64 {
+        let mut connection = webhook.client().connect().await;
+        connection.begin(1000, "{").await;
+        slow.push(connection);
+    }
+    assert!(is_answered(&webhook).await);
+}
+
+#[tokio::test]
+async fn a_question_is_answered_in_time_beside_256_idle_http_2_connections() {
+    let webhook = Webhook::start().await;
+    let mut idle = Vec::new();
+    for _ in 0..256 {
+        idle.push(webhook.client().connect_http_2().await);
+    }
+    assert!(is_answered(&webhook).await);
+}
+
+#[tokio::test]
+async fn a_question_is_answered_in_time_beside_256_connections_that_say_nothing() {
+    let webhook = Webhook::start().await;
+    let mut silent = Vec::new();
+    for _ in 0..256 {
+        silent.push(webhook.client().dial().await);
+    }
+    assert!(is_answered(&webhook).await);
+}
+
+#[tokio::test]
+async fn of_bodies_that_are_too_large_together_the_oldest_is_given_up() {
+    let webhook = Webhook::start().await;
+    let part = " ".repeat(6 << 20);
+    let mut asking = Vec::new();
+    for _ in 0..6 {
+        let mut connection = webhook.client().connect().await;
+        connection.begin(part.len() + 1, &part).await;
+        asking.push(connection);
+    }
+    let answer = tokio::time::timeout(PATIENCE, asking.remove(0).end("")).await;
+    assert_eq!(answer.map(|(code, _)| code), Ok(503));
+    assert!(is_answered(&webhook).await);
 }

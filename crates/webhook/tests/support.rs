@@ -144,21 +144,44 @@ impl Client {
         self
     }
 
-    pub(crate) async fn try_connect(&self) -> std::io::Result<Connection> {
+    async fn connect_by(&self, protocols: &[&[u8]]) -> std::io::Result<Connection> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(self.bundle.as_bytes()) {
             roots.add(certificate.unwrap()).unwrap();
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
+        let mut tls = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
+        tls.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         let stream = TcpStream::connect(self.address).await?;
         let name = ServerName::try_from(NAME).unwrap();
         let connector = TlsConnector::from(Arc::new(tls));
         Ok(Connection(connector.connect(name, stream).await?))
+    }
+
+    /// A connection on which nothing is said.
+    pub(crate) async fn dial(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// A connection of HTTP/2 on which nothing is asked.
+    pub(crate) async fn connect_http_2(&self) -> Connection {
+        let mut connection = self.connect_by(&[b"h2"]).await.unwrap();
+        let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+        let preface = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings].concat();
+        connection.0.write_all(&preface).await.unwrap();
+        // It has begun when the server has sent its own settings.
+        let mut head = [0; 9];
+        connection.0.read_exact(&mut head).await.unwrap();
+        assert_eq!(head[3], 4, "a frame of settings");
+        connection
+    }
+
+    pub(crate) async fn try_connect(&self) -> std::io::Result<Connection> {
+        self.connect_by(&[]).await
     }
 
     pub(crate) async fn connect(&self) -> Connection {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fivespot_clock::Clock;
-use fivespot_controller::Answer;
+use fivespot_controller::{Answer, Detail};
 use fivespot_webhook::upkeep::Condition;
 use fivespot_webhook::{Certificate, Metrics};
 
@@ -35,17 +35,17 @@ impl Look {
         }
     }
 
-    pub(super) fn on_health_port(&self, path: &str) -> Answer {
+    pub(super) fn on_health_port(&self, path: &str, detail: Detail) -> Answer {
         match path {
             "/healthz" | "/livez" => text(200, "ok\n".to_owned()),
-            "/readyz" => self.readiness(),
+            "/readyz" => self.readiness(detail),
             _ => unknown(),
         }
     }
 
     /// Ready is who can answer: with a certificate that holds. What keeps it from being renewed
     /// is told besides; an instance that answers is better than none.
-    fn readiness(&self) -> Answer {
+    fn readiness(&self, detail: Detail) -> Answer {
         let has_ended = self
             .condition
             .ends()
@@ -59,6 +59,11 @@ impl Look {
         } else {
             None
         };
+        let code = if hindrance.is_some() { 503 } else { 200 };
+        if detail == Detail::Brief {
+            let verdict = if code == 200 { "ok\n" } else { "not ready\n" };
+            return text(code, verdict.to_owned());
+        }
         let mut body = match hindrance {
             Some(why) => format!("[-]certificate failed: {why}\n"),
             None => "[+]certificate ok\n".to_owned(),
@@ -66,7 +71,7 @@ impl Look {
         for problem in self.condition.problems() {
             let _ = writeln!(body, "[!]upkeep: {problem}");
         }
-        text(if hindrance.is_some() { 503 } else { 200 }, body)
+        text(code, body)
     }
 }
 

@@ -1,3 +1,5 @@
+use fivespot_controller::Detail;
+
 use super::*;
 
 #[derive(clap::Parser)]
@@ -42,12 +44,18 @@ fn a_certificate_is_for_the_service_and_for_what_is_said_besides() {
 #[tokio::test]
 async fn it_is_ready_with_a_certificate_and_until_it_leaves() {
     let look = Look::default();
-    let answer = look.on_health_port("/readyz");
+    let answer = look.on_health_port("/readyz", Detail::Verbose);
     let said = "[-]certificate failed: there is no certificate yet\n";
     assert_eq!((answer.code, answer.body.as_str()), (503, said));
-    assert_eq!(look.on_health_port("/healthz").code, 200);
+    assert_eq!(look.on_health_port("/healthz", Detail::Brief).code, 200);
     look.leave();
-    let answer = look.on_health_port("/readyz");
+    let answer = look.on_health_port("/readyz", Detail::Verbose);
     let said = "[-]certificate failed: shutting down\n";
     assert_eq!((answer.code, answer.body.as_str()), (503, said));
+}
+
+#[tokio::test]
+async fn why_it_is_not_ready_is_said_only_where_details_are() {
+    let answer = Look::default().on_health_port("/readyz", Detail::Brief);
+    assert_eq!((answer.code, answer.body.as_str()), (503, "not ready\n"));
 }

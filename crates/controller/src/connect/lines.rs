@@ -136,7 +136,7 @@ fn server_name(config: &Config) -> Result<Option<ServerName<'static>>, kube::Err
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use fivespot_https::{Limits, Server};
+    use fivespot_https::{Lifetimes, Limits, Server};
     use http::{Response, Version};
     use rustls::ServerConfig;
     use rustls::pki_types::PrivateKeyDer;
@@ -168,6 +168,10 @@ mod tests {
             limits: Limits {
                 connections: 8,
                 streams: 8,
+                lifetimes: Lifetimes {
+                    idle: Duration::from_mins(1),
+                    request: None,
+                },
                 farewell: Duration::ZERO,
             },
         };

@@ -1,0 +1,52 @@
+//! How much memory a question can cost. A process of its own, so that what is measured is that.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+use fivespot_webhook::Judge;
+use fivespot_webhook::serve::MOST_BYTES;
+
+/// The limit of the shipped Deployment is 256 MiB, for all questions together.
+const MOST_KIB: u64 = 96 * 1024;
+
+/// The most memory that this process has had, in KiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let number = line.unwrap().split_ascii_whitespace().nth(1);
+    number.unwrap().parse().unwrap()
+}
+
+/// A creation of a ScheduledMachine in which `place` is filled up with numbers.
+fn dense(place: &str) -> String {
+    let kind = r#"{"group": "5spot.finos.org", "version": "v1alpha1", "kind": "ScheduledMachine"}"#;
+    let resource = r#"{"group": "5spot.finos.org", "version": "v1alpha1", "resource": "scheduledmachines"}"#;
+    let text = format!(
+        r#"{{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {{
+            "uid": "a", "kind": {kind}, "resource": {resource}, "name": "a", "namespace": "b",
+            "operation": "CREATE", "userInfo": {{"username": "jane"}}, "object": {place}}}}}"#
+    );
+    let room = MOST_BYTES - text.len() + "DENSE".len();
+    text.replace("DENSE", &format!("[{}0]", "0,".repeat((room - 3) / 2)))
+}
+
+#[test]
+fn the_densest_question_stays_far_below_the_memory_of_the_shipped_webhook() {
+    let judge = Judge::new(&["Deny"]).unwrap();
+    for place in [
+        r#"{"spec": {"infrastructureSpec": {"spec": DENSE}}}"#,
+        r#"{"spec": {"bootstrapSpec": {"spec": {"a": DENSE}}}}"#,
+        r#"{"metadata": {"managedFields": DENSE}}"#,
+        r#"{"spec": {"schedule": DENSE}}"#,
+        "DENSE",
+    ] {
+        let question = dense(place);
+        assert!(question.len() <= MOST_BYTES && question.len() > MOST_BYTES - 9);
+        judge.answer(question.as_bytes());
+        drop(question);
+        assert!(peak() < MOST_KIB, "{place}: {} KiB", peak());
+    }
+}
