@@ -1,7 +1,8 @@
 //! The agent of emergency reclaim, with the rights that are shipped and the token of its pod,
 //! writes its annotations on its own Node, and nothing else anywhere.
 
-use fivespot_agent::node::{Asked, Identity, OwnNode, Told, Wanted};
+use fivespot_agent::node::{Asked, Attempt, Identity, OwnNode, Told, Wanted};
+use fivespot_api::reclaim::Report;
 use fivespot_install::agent::Settings;
 use fivespot_testkit::{Cluster, instant, node_path};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
@@ -18,6 +19,8 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_token_that_names_no_node_writes_to_none),
     promise!(nothing_of_a_node_but_its_own_annotations_is_changed),
     promise!(its_configuration_can_be_read_and_not_written),
+    promise!(it_finds_out_whether_it_is_kept_to_its_node),
+    promise!(annotations_of_5spot_on_nodes_are_for_those_who_need_them),
 ];
 
 const ACCOUNT: (&str, &str) = ("5spot-reclaim-agent", "5spot-reclaim-agent");
@@ -120,7 +123,7 @@ fn labelled() -> Value {
 
 fn wanted() -> Wanted {
     Wanted {
-        report: Told::Report("c0ffee ok".to_owned()),
+        report: Told::Report(Report::accepted("c0ffee")),
         request: Some(Asked {
             pattern: "steam".to_owned(),
             at: instant("2026-03-06T15:00:00Z"),
@@ -272,4 +275,90 @@ async fn its_configuration_can_be_read_and_not_written() {
     let read = elsewhere.list(&ListParams::default()).await;
     assert!(words(&stage, &read.expect_err("refused")).contains("cannot list"));
     stage.end().await;
+}
+
+async fn it_finds_out_whether_it_is_kept_to_its_node() {
+    let stage = Stage::set().await;
+    let agent = stage.agent("own").await;
+    assert_eq!(agent.try_another().await.expect("asked"), Attempt::Refused);
+    stage.end().await;
+}
+
+/// Whoever may write Nodes by a role, as a kubelet may write its own.
+const KUBELET: (&str, &str) = ("5spot-reclaim-agent", "kubelet");
+
+async fn annotations_of_5spot_on_nodes_are_for_those_who_need_them() {
+    let stage = Stage::set().await;
+    for document in kubelet() {
+        stage.cluster.apply(&document).await;
+    }
+    let client = stage.cluster.client_of(KUBELET, None).await;
+    let annotated =
+        |key: &str, value: Value| json!({"metadata": {"annotations": {key: value}}});
+    let is_written = async || {
+        let change = annotated("a.example/b", json!("c"));
+        stage.try_change(&client, change).await.is_ok()
+    };
+    stage.cluster.eventually(is_written).await;
+    let kept = annotated("5spot.finos.org/cordoned", json!("uid"));
+    stage.cluster.patch(&node_path("own"), &kept).await;
+    // What others keep there is nobody's business here, also beside ours.
+    assert!(is_written().await);
+    for (key, value) in [
+        ("5spot.finos.org/applied-taints", json!("[]")),
+        ("5spot.finos.org/reclaim-requested", json!("true")),
+        ("5spot.finos.org/cordoned", json!("another")),
+        ("5spot.finos.org/cordoned", Value::Null),
+    ] {
+        let refused = stage.try_change(&client, annotated(key, value)).await;
+        let refused = words(&stage, &refused.expect_err("refused"));
+        assert!(
+            refused
+                .contains("by the operator, its agent and cluster administrators alone"),
+            "{key}: {refused}"
+        );
+    }
+    let nodes: Api<Node> = Api::all(client);
+    let name = stage.cluster.node_name("own");
+    let status = Patch::Merge(annotated("5spot.finos.org/cordoned", Value::Null));
+    let params = PatchParams::default().dry_run();
+    let refused = nodes.patch_status(&name, &params, &status).await;
+    let refused = words(&stage, &refused.expect_err("refused"));
+    assert!(refused.contains("5spot-node-annotations"), "{refused}");
+    stage.end().await;
+}
+
+/// A service account that may write every Node, and its role.
+fn kubelet() -> [Value; 3] {
+    let rbac = "rbac.authorization.k8s.io";
+    let version = "rbac.authorization.k8s.io/v1";
+    let name = json!({"name": "5spot-test-kubelet"});
+    [
+        json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"namespace": KUBELET.0, "name": KUBELET.1},
+        }),
+        json!({
+            "apiVersion": version,
+            "kind": "ClusterRole",
+            "metadata": name,
+            "rules": [{
+                "apiGroups": [""],
+                "resources": ["nodes", "nodes/status"],
+                "verbs": ["get", "patch"],
+            }],
+        }),
+        json!({
+            "apiVersion": version,
+            "kind": "ClusterRoleBinding",
+            "metadata": name,
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": name["name"]},
+            "subjects": [{
+                "kind": "ServiceAccount",
+                "namespace": KUBELET.0,
+                "name": KUBELET.1,
+            }],
+        }),
+    ]
 }

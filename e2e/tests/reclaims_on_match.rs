@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use fivespot_agent::confinement::Proof;
 use fivespot_agent::detect::Means;
 use fivespot_agent::node::{Identity, OwnNode};
 use fivespot_agent::proc::Proc;
@@ -108,6 +109,7 @@ impl Pod {
             },
             proc: Proc::open(Path::new("/proc")).expect("/proc"),
             means: Means::Auto,
+            proof: Proof::Required,
             now: || instant(WITHIN),
         };
         let work = async move {

@@ -194,6 +194,7 @@ impl Bench {
                 "--kubeconfig",
             ])
             .arg(self.directory.join("kubeconfig"))
+            .arg("--skip-policy-check")
             .env("RUST_LOG", "off"));
         until(&mut events, |found| {
             found["5spot.finos.org/reclaim-agent"].is_string()

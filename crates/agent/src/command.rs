@@ -13,9 +13,10 @@ use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+use crate::confinement::Proof;
 use crate::detect::{Means, told};
 use crate::node::{Identity, OwnNode};
-use crate::proc::Proc;
+use crate::proc::{Proc, Scope};
 use crate::run::{Agent, run};
 use crate::{doctor, once};
 
@@ -75,6 +76,33 @@ pub(crate) struct Args {
         global = true
     )]
     skip_host_id_check: bool,
+    /// Do the work without having shown that the policy which keeps the agent to its own Node is in
+    /// force; for an agent that acts as somebody else, such as on a laptop
+    #[arg(
+        long,
+        env = "SKIP_POLICY_CHECK",
+        default_value_t = false,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set,
+        value_name = "true|false",
+        global = true
+    )]
+    skip_policy_check: bool,
+    /// Let no process in a container of a pod match
+    #[arg(
+        long,
+        env = "RECLAIM_OUTSIDE_CONTAINERS",
+        default_value_t = false,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set,
+        value_name = "true|false",
+        global = true
+    )]
+    outside_containers: bool,
     /// How processes are seen
     #[arg(
         long,
@@ -203,6 +231,11 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         let what = format!("reading {}", args.proc_root.display());
         Failure::new(what, &error, "name the host's /proc with --proc-root")
     })?;
+    let proc = proc.within(if args.outside_containers {
+        Scope::OutsideContainers
+    } else {
+        Scope::Everywhere
+    });
     if let Some(Command::Doctor) = args.command {
         let node = match &args.node_name {
             None => None,
@@ -223,13 +256,20 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         let config = once::read(&node).await?;
         return once::print(&proc, &config, out);
     }
+    let proof = if args.skip_policy_check {
+        Proof::NotRequired
+    } else {
+        Proof::Required
+    };
     if args.oneshot {
+        once::prove(&node, proof).await?;
         return once::ask(&node, &proc, now, out).await;
     }
     let agent = Agent {
         node,
         proc,
         means: args.detection,
+        proof,
         now,
     };
     work(agent).await

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use fivespot_api::name::reclaim_config_map;
+use fivespot_api::name::{AGENT_POLICY, reclaim_config_map};
 
 use crate::command::{Failure, Outcome};
 use crate::config::Config;
 use crate::connector::Connector;
 use crate::detect::told;
-use crate::node::OwnNode;
+use crate::node::{Attempt, OwnNode};
 use crate::proc::Proc;
 use crate::run::{config_maps, text_of};
 
@@ -41,7 +41,11 @@ pub(crate) async fn examine(
             });
         }
         Some(Ok(node)) => {
-            let found = [own_node(&node).await, config(&node).await];
+            let found = [
+                own_node(&node).await,
+                policy(&node).await,
+                config(&node).await,
+            ];
             can_write = found.iter().all(|finding| finding.is_fine);
             findings.extend(found);
         }
@@ -118,6 +122,22 @@ async fn own_node(node: &OwnNode) -> Finding {
     };
     Finding {
         of: "node",
+        is_fine,
+        words,
+    }
+}
+
+async fn policy(node: &OwnNode) -> Finding {
+    let (is_fine, words) = match node.try_another().await {
+        Ok(Attempt::Refused) => (true, format!("{AGENT_POLICY} is in force")),
+        Ok(Attempt::Allowed) => {
+            let why = "is not in force: this token may write to other Nodes";
+            (false, format!("{AGENT_POLICY} {why}"))
+        }
+        Err(error) => (false, told(&error)),
+    };
+    Finding {
+        of: "policy",
         is_fine,
         words,
     }

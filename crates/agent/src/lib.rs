@@ -5,10 +5,12 @@
 //! - [`event`], [`connector`]: processes as the kernel tells of them
 //! - [`detect`]: either of the two, from the first scan on
 //! - [`config`]: `reclaim.toml`; [`node`]: what is written on the Node; [`run`]: the agent at work
+//! - [`confinement`]: nothing is done where the agent could write to other Nodes
 //! - [`command`]: the command line
 
 pub mod command;
 pub mod config;
+pub mod confinement;
 pub mod connector;
 pub mod detect;
 mod doctor;

@@ -9,17 +9,25 @@ use fivespot_api::name::{
     AGENT_FIELD_MANAGER, RECLAIM_AGENT_KEY, RECLAIM_REASON_ANNOTATION,
     RECLAIM_REQUESTED_ANNOTATION, RECLAIM_REQUESTED_AT_ANNOTATION,
 };
-use fivespot_api::reclaim::REQUESTED;
+use fivespot_api::reclaim::{REQUESTED, Report};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
-use kube::api::{Api, GetParams, PartialObjectMeta, Patch, PatchParams, Request};
+use kube::api::{
+    Api, GetParams, ListParams, PartialObjectMeta, Patch, PatchParams, Request,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 /// How long a request may take; another is sent after that.
 const REQUEST: Duration = Duration::from_secs(5);
+
+/// The HTTP status of what roles or a policy refuse.
+const FORBIDDEN: u16 = 403;
+
+/// What the agent tries to write where it must not.
+const TRIED_KEY: &str = "5spot.finos.org/reclaim-agent-tried";
 
 /// The annotations of an object.
 pub type Annotations = BTreeMap<String, String>;
@@ -49,7 +57,7 @@ pub enum Told {
     /// It has none.
     Nothing,
     /// This report.
-    Report(String),
+    Report(Report),
 }
 
 /// A request for reclaim.
@@ -68,7 +76,8 @@ impl Wanted {
     /// # Example
     /// ```
     /// use fivespot_agent::node::{Told, Wanted};
-    /// let wanted = Wanted { report: Told::Report("c0ffee ok".into()), request: None };
+    /// let report = fivespot_api::reclaim::Report::accepted("c0ffee");
+    /// let wanted = Wanted { report: Told::Report(report), request: None };
     /// let mut found = std::collections::BTreeMap::new();
     /// assert_eq!(wanted.changes(&found).len(), 1);
     /// found.insert("5spot.finos.org/reclaim-agent".into(), "c0ffee ok".into());
@@ -78,8 +87,8 @@ impl Wanted {
         let mut changes = BTreeMap::new();
         let reported = found.get(RECLAIM_AGENT_KEY);
         match &self.report {
-            Told::Report(report) if reported != Some(report) => {
-                changes.insert(RECLAIM_AGENT_KEY, json!(report));
+            Told::Report(report) if reported != Some(&report.to_string()) => {
+                changes.insert(RECLAIM_AGENT_KEY, json!(report.to_string()));
             }
             Told::Nothing if reported.is_some() => {
                 changes.insert(RECLAIM_AGENT_KEY, Value::Null);
@@ -130,6 +139,15 @@ impl From<kube::Error> for Error {
     fn from(error: kube::Error) -> Self {
         Self::Api(Box::new(error))
     }
+}
+
+/// What came of an attempt to write where the agent must not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// It was refused.
+    Refused,
+    /// It would have been written.
+    Allowed,
 }
 
 /// How this host proves to be its Node.
@@ -232,6 +250,38 @@ impl OwnNode {
         self.compare(&found.status.node_info.machine_id)
     }
 
+    /// Tries to write, without effect, to a Node that is not this host's; or, where there is none,
+    /// what the agent must not write to its own.
+    ///
+    /// # Errors
+    /// The API server could not be reached, or did something else than allow or refuse it.
+    pub async fn try_another(&self) -> Result<Attempt, Error> {
+        let api = self.api();
+        let some = ListParams::default().limit(2);
+        let listed = timeout(REQUEST, api.list_metadata(&some)).await;
+        let listed = listed.map_err(|_| Error::Slow)??;
+        let mut names = listed.items.into_iter().filter_map(|it| it.metadata.name);
+        let (name, key) = match names.find(|name| *name != self.name) {
+            Some(other) => (other, "annotations"),
+            None => (self.name.clone(), "labels"),
+        };
+        let patch = json!({"metadata": {key: {TRIED_KEY: "tried"}}});
+        let params = PatchParams {
+            dry_run: true,
+            field_manager: Some(AGENT_FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let patch = Patch::Merge(patch);
+        let patched = timeout(REQUEST, api.patch_metadata(&name, &params, &patch)).await;
+        match patched.map_err(|_| Error::Slow)? {
+            Ok(_) => Ok(Attempt::Allowed),
+            Err(kube::Error::Api(status)) if status.code == FORBIDDEN => {
+                Ok(Attempt::Refused)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     async fn read(&self) -> Result<Document, Error> {
         let request =
             Request::new("/api/v1/nodes").get(&self.name, &GetParams::default());
@@ -258,7 +308,7 @@ impl OwnNode {
 
 #[cfg(test)]
 mod tests {
-    use super::{Annotations, Asked, Told, Wanted};
+    use super::{Annotations, Asked, Report, Told, Wanted};
 
     fn wanted(report: Told) -> Wanted {
         Wanted {
@@ -301,7 +351,7 @@ mod tests {
             annotations(&[("reclaim-requested", "true"), ("reclaim-agent", "a ok")]);
         assert!(wanted(Told::NotYet).changes(&found).is_empty());
         assert!(
-            wanted(Told::Report("a ok".to_owned()))
+            wanted(Told::Report(Report::accepted("a")))
                 .changes(&found)
                 .is_empty()
         );

@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
-use fivespot_api::name::{SYSTEM_NAMESPACE, reclaim_config_map};
+use fivespot_api::name::{AGENT_POLICY, SYSTEM_NAMESPACE, reclaim_config_map};
 use jiff::Timestamp;
 
 use crate::command::{Failure, Outcome};
 use crate::config::Config;
-use crate::node::{Asked, OwnNode, Told, Wanted};
+use crate::confinement::Proof;
+use crate::node::{Asked, Attempt, OwnNode, Told, Wanted};
 use crate::proc::Proc;
 use crate::run::{config_maps, text_of};
 use crate::sight::{Sighting, scan};
@@ -70,6 +71,30 @@ pub(crate) fn print(
     Ok(Outcome::Yes)
 }
 
+/// Makes sure that the agent can write to no Node but its own.
+pub(crate) async fn prove(node: &OwnNode, proof: Proof) -> Result<(), Failure> {
+    if proof == Proof::NotRequired {
+        return Ok(());
+    }
+    let tried = node.try_another().await;
+    let why = match tried {
+        Ok(Attempt::Refused) => return Ok(()),
+        Ok(Attempt::Allowed) => NotInForce.into(),
+        Err(error) => Box::<dyn std::error::Error>::from(error),
+    };
+    let remedy = "apply what 5spot generate agent prints, or give --skip-policy-check";
+    Err(Failure::new(
+        format!("trying the policy {AGENT_POLICY}"),
+        why.as_ref(),
+        remedy,
+    ))
+}
+
+/// The agent could write to other Nodes.
+#[derive(Debug, thiserror::Error)]
+#[error("it is not in force: the token of the agent may write to other Nodes")]
+struct NotInForce;
+
 /// Asks for the machine back if a process is meant.
 pub(crate) async fn ask(
     node: &OwnNode,
@@ -80,7 +105,7 @@ pub(crate) async fn ask(
     let config = read(node).await?;
     let found = look(proc, &config)?.next();
     let wanted = Wanted {
-        report: Told::Report(config.report().to_string()),
+        report: Told::Report(config.report()),
         request: found.as_ref().map(|sighting| Asked {
             pattern: sighting.pattern.clone(),
             at: now(),

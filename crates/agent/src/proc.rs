@@ -20,6 +20,9 @@ const CMDLINE_BYTES: usize = 128 * 1024;
 /// How much of `comm` and `stat` is looked at; the kernel writes less.
 const SHORT_BYTES: usize = 4096;
 
+/// How many letters a uid has at least: a UUID without hyphens, as static pods have it.
+const UID_BYTES: usize = 32;
+
 /// The bit in a process's flags that says kernel thread.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
@@ -32,6 +35,17 @@ pub struct Proc {
     root: PathBuf,
     /// This process, as this `/proc` numbers it.
     own: Option<Pid>,
+    scope: Scope,
+}
+
+/// Which processes may match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All of them.
+    #[default]
+    Everywhere,
+    /// Those that are in no container of a pod, by their control group.
+    OutsideContainers,
 }
 
 impl Proc {
@@ -48,7 +62,18 @@ impl Proc {
         Ok(Self {
             root: root.to_owned(),
             own,
+            scope: Scope::default(),
         })
+    }
+
+    /// The same, with processes of a scope only.
+    pub fn within(self, scope: Scope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// Whether a process may match at all.
+    pub(crate) fn may_match(&self, process: &Process) -> bool {
+        self.scope == Scope::Everywhere || !process.is_in_container()
     }
 
     /// The number of every process at this moment, in the kernel's order.
@@ -112,6 +137,12 @@ impl Process {
         standing(&self.read("stat", SHORT_BYTES)?)
     }
 
+    /// Whether it is in a container of a pod. One that is gone is in none.
+    fn is_in_container(&self) -> bool {
+        let groups = self.read("cgroup", SHORT_BYTES).unwrap_or_default();
+        is_of_pod(&groups)
+    }
+
     /// At most `limit` bytes of one of its files.
     fn read(&self, file: &str, limit: usize) -> Option<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -130,6 +161,21 @@ impl Process {
         text.truncate(limit);
         Some(text)
     }
+}
+
+/// Whether control groups, as `/proc/<pid>/cgroup` has them, are those of a pod: below `kubepods`,
+/// or, as an agent in a control group namespace sees its neighbours, below `pod` and a uid.
+fn is_of_pod(groups: &[u8]) -> bool {
+    let mut steps = groups.split(|byte| matches!(byte, b'/' | b'\n' | b':'));
+    steps.any(|step| {
+        let is_uid = |rest: &[u8]| {
+            rest.len() >= UID_BYTES
+                && rest
+                    .iter()
+                    .all(|it| it.is_ascii_hexdigit() || b"-_".contains(it))
+        };
+        step.starts_with(b"kubepods") || step.strip_prefix(b"pod").is_some_and(is_uid)
+    })
 }
 
 /// Reads the line of `/proc/<pid>/stat`. The name in it may hold anything, brackets and line

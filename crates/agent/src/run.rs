@@ -13,11 +13,12 @@ use kube::api::{Api, PartialObjectMeta};
 use tokio::time::{Instant, sleep_until};
 
 use crate::config::Config;
+use crate::confinement::{Confinement, Proof};
 use crate::connector::Refused;
 use crate::detect::{Detection, Means, told};
 use crate::follow::{Seen, backoff, follow};
 use crate::node::{
-    Annotations, Asked, Error as NodeError, OwnNode, Told, Wanted, is_requested,
+    Annotations, Asked, Attempt, Error as NodeError, OwnNode, Told, Wanted, is_requested,
 };
 use crate::proc::Proc;
 use crate::sight::Sighting;
@@ -31,6 +32,8 @@ pub struct Agent {
     pub proc: Proc,
     /// By what means they may be seen.
     pub means: Means,
+    /// Whether the agent has to show that it can write to no other Node before it does anything.
+    pub proof: Proof,
     /// What time it is.
     pub now: fn() -> Timestamp,
 }
@@ -53,6 +56,7 @@ enum Happening {
     Node,
     Sighting(Sighting),
     Due,
+    Proof,
 }
 
 /// Works until `stop` is done.
@@ -63,7 +67,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
     let name = agent.node.name.clone();
     let mut nodes = follow(agent.node.api(), name.clone());
     let mut configs = follow(config_maps(&agent.node), reclaim_config_map(&name));
-    let mut state = State::default();
+    let mut state = State::new(agent.proof);
     let mut detection = None;
     let mut stop = pin!(stop);
     loop {
@@ -81,6 +85,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
                 Happening::Sighting(sighting?)
             }
             () = sleep_until(state.due), if state.has_work() => Happening::Due,
+            () = state.confinement.due() => Happening::Proof,
         };
         match happening {
             Happening::Config => {
@@ -94,9 +99,10 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
             Happening::Node => state.sees_node(&nodes.seen.borrow_and_update()),
             Happening::Sighting(sighting) => state.has_seen(&sighting, (agent.now)()),
             Happening::Due => {}
+            Happening::Proof => state.has_tried(agent.node.try_another().await),
         }
         if state.has_work() && state.due <= Instant::now() {
-            let outcome = agent.node.write(&state.wanted).await;
+            let outcome = agent.node.write(&state.effective()).await;
             state.has_written(outcome);
         }
     }
@@ -137,10 +143,11 @@ struct State {
     /// This host is not the Node's machine; nothing is tried before the Node has changed.
     is_stranger: bool,
     failures: u32,
+    confinement: Confinement,
 }
 
-impl Default for State {
-    fn default() -> Self {
+impl State {
+    fn new(proof: Proof) -> Self {
         Self {
             config: None,
             node: Seen::Unknown,
@@ -148,11 +155,34 @@ impl Default for State {
             due: Instant::now(),
             is_stranger: false,
             failures: 0,
+            confinement: Confinement::new(proof),
         }
     }
-}
 
-impl State {
+    /// What is wanted on the Node by an agent that is confined to it; what one that is not has to
+    /// say instead.
+    fn effective(&self) -> Wanted {
+        let report = match &self.wanted.report {
+            Told::Report(report) => self.confinement.report(report),
+            other => other.clone(),
+        };
+        let request = self.wanted.request.clone();
+        Wanted {
+            report,
+            request: request.filter(|_| self.confinement.is_shown()),
+        }
+    }
+
+    /// Takes what came of the attempt to write to a Node that is not the agent's.
+    fn has_tried(&mut self, outcome: Result<Attempt, NodeError>) {
+        let was_shown = self.confinement.is_shown();
+        self.confinement.has_tried(outcome);
+        if was_shown && !self.confinement.is_shown() {
+            self.wanted.request = None;
+        }
+        self.due = Instant::now();
+    }
+
     /// Whether processes are to be watched: something is meant, and nothing is asked for yet.
     fn is_watching(&self) -> bool {
         let is_asked = match &self.node {
@@ -162,6 +192,7 @@ impl State {
         };
         let means_something = |config: &Config| !config.patterns.is_empty();
         !is_asked
+            && self.confinement.is_shown()
             && self.wanted.request.is_none()
             && self.config.as_ref().is_some_and(means_something)
     }
@@ -170,9 +201,9 @@ impl State {
     fn has_work(&self) -> bool {
         match &self.node {
             Seen::Is(found) => {
-                !self.is_stranger && !self.wanted.changes(found).is_empty()
+                !self.is_stranger && !self.effective().changes(found).is_empty()
             }
-            Seen::Unknown => self.wanted.request.is_some(),
+            Seen::Unknown => self.effective().request.is_some(),
             Seen::Absent => false,
         }
     }
@@ -191,7 +222,7 @@ impl State {
             }
             Seen::Is(config_map) => self.read(config_map),
         };
-        let report = Told::Report(report.to_string());
+        let report = Told::Report(report);
         if self.wanted.report == report {
             return false;
         }

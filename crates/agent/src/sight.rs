@@ -41,6 +41,9 @@ pub fn look(
     let process = proc.process(pid)?;
     let names = process.names()?;
     let found = patterns.find(&names)?;
+    if !proc.may_match(&process) {
+        return None;
+    }
     let standing = process.standing();
     if names.is_bare() {
         // Kernel threads have no command line, and are nobody's program whatever they are called.

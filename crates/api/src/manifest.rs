@@ -103,6 +103,8 @@ impl Group {
                     vap::binding(Action::AuditAndDeny)
                 }),
                 ("params/configmap.yaml", vap::params::allowlist()),
+                // The first by its name, for whoever applies the folder.
+                ("params/00-namespace.yaml", vap::params::namespace()),
                 (
                     "params/validatingadmissionpolicy.yaml",
                     vap::params::policy(),

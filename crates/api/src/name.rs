@@ -50,6 +50,9 @@ pub const POLICY_BINDING: &str = "scheduledmachine-validation-binding";
 
 /// The name of the ConfigMap with the providers that the policy with parameters allows.
 pub const PROVIDERS: &str = "5spot-providers";
+/// The namespace of that ConfigMap: apart from the agents' configurations, which the operator may
+/// write, so that the operator cannot change what its own policy allows.
+pub const PARAMETER_NAMESPACE: &str = "5spot-admission";
 
 /// The name of the operator's ServiceAccount, Deployment and roles.
 pub const CONTROLLER: &str = "5spot-controller";
@@ -59,6 +62,8 @@ pub const WEBHOOK: &str = "5spot-webhook";
 pub const WEBHOOK_SERVICE: &str = "webhook";
 /// The name of the ValidatingWebhookConfiguration.
 pub const WEBHOOK_CONFIGURATION: &str = POLICY;
+/// The policy that binds the webhook to the bundle of its own configuration, and its binding.
+pub const WEBHOOK_POLICY: &str = "5spot-webhook-bundle";
 /// The name of the webhook in it; refusals show it.
 pub const WEBHOOK_NAME: &str = "scheduledmachine-validation.5spot.finos.org";
 /// The path to which API servers send their questions.
@@ -117,6 +122,15 @@ pub const RECLAIM_CONFIG_KEY: &str = "reclaim.toml";
 pub const FIELD_MANAGER: &str = "5spot-controller";
 /// The field manager of the agent.
 pub const AGENT_FIELD_MANAGER: &str = "5spot-reclaim-agent";
+
+/// The policy that binds the agent to its own Node, and its binding.
+pub const AGENT_POLICY: &str = "5spot-reclaim-agent-own-node";
+
+/// The policy that says who may write annotations of 5-Spot on Nodes, and its binding.
+pub const NODE_ANNOTATION_POLICY: &str = "5spot-node-annotations";
+
+/// With what every annotation of 5-Spot begins.
+pub const ANNOTATION_PREFIX: &str = "5spot.finos.org/";
 
 /// The key under which Cluster API's kubeconfig Secret holds the kubeconfig.
 pub const KUBECONFIG_SECRET_KEY: &str = "value";

@@ -10,6 +10,7 @@ mod admission {
     mod bounds;
     mod cost;
     mod document;
+    mod examples;
     mod judge;
     mod layers;
     mod params;

@@ -45,7 +45,7 @@ enum What {
     /// are under deploy/ in the source tree.
     #[command(
         after_help = "Example:\n  5spot generate manifests --image registry.example/5spot:0.1.0 \\\n    \
-                      --namespace team-a | kubectl apply --server-side -f -"
+                      --kubeconfig team-a/prod | kubectl apply --server-side -f -"
     )]
     Manifests(manifests::Args),
     Webhook(webhook::Args),

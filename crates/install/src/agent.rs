@@ -1,62 +1,171 @@
 //! The agent of emergency reclaim in a workload cluster: its namespaces, its identity, what that
 //! may do, and its DaemonSet.
 
+pub mod policy;
+
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use fivespot_api::name::{
-    AGENT_FIELD_MANAGER as AGENT, AGENT_NAMESPACE, RECLAIM_AGENT_ENABLED,
-    RECLAIM_AGENT_KEY, RECLAIM_REASON_ANNOTATION, RECLAIM_REQUESTED_ANNOTATION,
-    RECLAIM_REQUESTED_AT_ANNOTATION, SYSTEM_NAMESPACE,
+    AGENT_FIELD_MANAGER as AGENT, AGENT_NAMESPACE, CONTROLLER, RECLAIM_AGENT_ENABLED,
+    RECLAIM_AGENT_KEY, SYSTEM_NAMESPACE,
 };
 use serde_json::{Value, json};
 
 use crate::controller;
-
-/// The name of the policy that binds the agent to its own Node.
-pub const POLICY: &str = "5spot-reclaim-agent-own-node";
-
-/// The annotations that the agent may write, on its own Node only.
-pub const ANNOTATIONS: [&str; 4] = [
-    RECLAIM_AGENT_KEY,
-    RECLAIM_REASON_ANNOTATION,
-    RECLAIM_REQUESTED_ANNOTATION,
-    RECLAIM_REQUESTED_AT_ANNOTATION,
-];
-
-/// How many characters one of them may have.
-const LONGEST_VALUE: u32 = 2048;
-
-/// What a token says of the Node that its pod runs on; since Kubernetes 1.30.
-const NODE_OF_TOKEN: &str = "authentication.kubernetes.io/node-name";
+use crate::pod::NOBODY;
 
 /// The file that says which machine a host is.
 const MACHINE_ID: &str = "/etc/machine-id";
+
+/// A release of Linux.
+///
+/// # Example
+/// ```
+/// use fivespot_install::agent::Kernel;
+/// assert!("6.12".parse::<Kernel>().unwrap() > "6.6".parse().unwrap());
+/// assert!("six".parse::<Kernel>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Kernel {
+    major: u32,
+    minor: u32,
+}
+
+/// Why a text is no [`Kernel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is no release of Linux such as 6.6")]
+pub struct NoKernel;
+
+/// The first release that tells of processes whoever asks from the host's network namespace.
+const UNPRIVILEGED_SINCE: Kernel = Kernel { major: 6, minor: 6 };
+
+impl FromStr for Kernel {
+    type Err = NoKernel;
+
+    fn from_str(text: &str) -> Result<Self, NoKernel> {
+        let (major, minor) = text.split_once('.').ok_or(NoKernel)?;
+        let number = |text: &str| text.parse().map_err(|_| NoKernel);
+        Ok(Self {
+            major: number(major)?,
+            minor: number(minor)?,
+        })
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// How the agent sees processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detection {
+    /// By the kernel's events, in the host's network namespace.
+    #[default]
+    Events,
+    /// By scans of `/proc`.
+    Scan,
+}
+
+/// Which processes may match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Matching {
+    /// All of the host, those in containers among them.
+    #[default]
+    Everywhere,
+    /// Those outside the containers of pods.
+    OutsideContainers,
+}
 
 /// The agent in one workload cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The image with `5spot-reclaim-agent` as its entry point.
     pub image: String,
+    /// The oldest kernel of the nodes; none if that is not known.
+    pub kernel: Option<Kernel>,
+    /// How processes are seen.
+    pub detection: Detection,
+    /// Which of them may match.
+    pub matching: Matching,
+    /// The users as whom the operator reaches this cluster, beside those who may do everything.
+    pub operators: Vec<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
             image: format!("{AGENT}:{}", env!("CARGO_PKG_VERSION")),
+            kernel: None,
+            detection: Detection::default(),
+            matching: Matching::default(),
+            operators: vec![
+                CONTROLLER.to_owned(),
+                format!("system:serviceaccount:{SYSTEM_NAMESPACE}:{CONTROLLER}"),
+            ],
         }
     }
 }
 
 impl Settings {
     /// Everything that a workload cluster is given before its first machine with
-    /// `killIfCommands`, in the order in which it is applied. Cannot fail.
+    /// `killIfCommands`, in the order in which it is applied: nobody is given a right before the
+    /// policies that bound it. Cannot fail.
     pub fn documents(&self) -> Vec<Value> {
         let mut all = namespaces().to_vec();
+        all.extend(policy::own_node());
+        all.extend(policy::node_annotations(&self.operators));
         all.push(service_account());
         all.extend(roles());
-        all.extend(policy());
         all.push(self.daemon_set());
         all
+    }
+
+    /// Whether the kernel tells of processes only to root with a capability.
+    fn needs_privileges(&self) -> bool {
+        let is_newer = |kernel: Kernel| kernel >= UNPRIVILEGED_SINCE;
+        self.detection == Detection::Events && !self.kernel.is_some_and(is_newer)
+    }
+
+    fn arguments(&self) -> Vec<&'static str> {
+        let mut words = Vec::new();
+        if self.detection == Detection::Scan {
+            words.push("--detection=scan");
+        }
+        if self.matching == Matching::OutsideContainers {
+            words.push("--outside-containers");
+        }
+        words
+    }
+
+    fn pod_security_context(&self) -> Value {
+        let mut context = json!({
+            "seccompProfile": {"type": "RuntimeDefault"},
+            "appArmorProfile": {"type": "RuntimeDefault"},
+        });
+        if !self.needs_privileges() {
+            context["runAsNonRoot"] = true.into();
+            context["runAsUser"] = NOBODY.into();
+            context["runAsGroup"] = NOBODY.into();
+        }
+        context
+    }
+
+    fn security_context(&self) -> Value {
+        let mut context = json!({
+            "allowPrivilegeEscalation": false,
+            "privileged": false,
+            "readOnlyRootFilesystem": true,
+            "capabilities": {"drop": ["ALL"]},
+        });
+        if self.needs_privileges() {
+            context["runAsUser"] = 0.into();
+            context["capabilities"]["add"] = json!(["NET_ADMIN"]);
+        }
+        context
     }
 
     /// The agent on each node that the operator has labelled for it.
@@ -83,8 +192,7 @@ impl Settings {
                     "priorityClassName": "system-node-critical",
                     "terminationGracePeriodSeconds": 5,
                     "hostPID": true,
-                    "hostNetwork": true,
-                    "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+                    "securityContext": self.pod_security_context(),
                     "containers": [self.container()],
                     "volumes": [{
                         "name": "machine-id",
@@ -93,11 +201,14 @@ impl Settings {
                 },
             },
         });
+        if self.detection == Detection::Events {
+            daemon_set["spec"]["template"]["spec"]["hostNetwork"] = true.into();
+        }
         daemon_set
     }
 
     fn container(&self) -> Value {
-        json!({
+        let mut container = json!({
             "name": "agent",
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
@@ -110,19 +221,18 @@ impl Settings {
                 "requests": {"cpu": "10m", "memory": "16Mi"},
                 "limits": {"memory": "64Mi"},
             },
-            "securityContext": {
-                "allowPrivilegeEscalation": false,
-                "privileged": false,
-                "readOnlyRootFilesystem": true,
-                "runAsUser": 0,
-                "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]},
-            },
+            "securityContext": self.security_context(),
             "volumeMounts": [{
                 "name": "machine-id",
                 "mountPath": MACHINE_ID,
                 "readOnly": true,
             }],
-        })
+        });
+        let arguments = self.arguments();
+        if !arguments.is_empty() {
+            container["args"] = json!(arguments);
+        }
+        container
     }
 }
 
@@ -145,7 +255,7 @@ fn service_account() -> Value {
 }
 
 /// What the agent may do, and the bindings that give it to the agent. Which Node it may do it
-/// to, roles cannot say: that is the policy's.
+/// to, roles cannot say: that is the [policy]'s.
 pub fn roles() -> [Value; 4] {
     let group = "rbac.authorization.k8s.io";
     let version = "rbac.authorization.k8s.io/v1";
@@ -177,103 +287,6 @@ pub fn roles() -> [Value; 4] {
         binding("ClusterRoleBinding", "ClusterRole", None),
         configurations,
         binding("RoleBinding", "Role", Some(SYSTEM_NAMESPACE)),
-    ]
-}
-
-/// The policy that lets the agent do no more to Nodes than write its annotations on its own, and
-/// the binding that puts it in force.
-///
-/// A token that does not say on which node its pod runs may write to none.
-pub fn policy() -> [Value; 2] {
-    let version = "admissionregistration.k8s.io/v1";
-    let user = format!("system:serviceaccount:{AGENT_NAMESPACE}:{AGENT}");
-    let annotations = ANNOTATIONS.map(|key| format!("'{key}'")).join(", ");
-    let mut policy = object(version, "ValidatingAdmissionPolicy", POLICY, None);
-    policy["spec"] = json!({
-        "failurePolicy": "Fail",
-        "matchConstraints": {
-            "resourceRules": [{
-                "apiGroups": [""],
-                "apiVersions": ["*"],
-                "operations": ["CREATE", "UPDATE", "DELETE", "CONNECT"],
-                "resources": ["nodes", "nodes/*"],
-            }],
-        },
-        "matchConditions": [{
-            "name": "asked-by-the-agent",
-            "expression": format!("request.userInfo.username == '{user}'"),
-        }],
-        "variables": [
-            {
-                "name": "own",
-                "expression": format!("[{annotations}]"),
-            },
-            {
-                "name": "before",
-                "expression": "oldObject.?metadata.?annotations.orValue({})",
-            },
-            {
-                "name": "after",
-                "expression": "object.?metadata.?annotations.orValue({})",
-            },
-        ],
-        "validations": validations().map(|(expression, message)| {
-            json!({"expression": expression, "message": message, "reason": "Forbidden"})
-        }),
-    });
-    let mut binding = object(version, "ValidatingAdmissionPolicyBinding", POLICY, None);
-    binding["spec"] = json!({"policyName": POLICY, "validationActions": ["Deny"]});
-    [policy, binding]
-}
-
-/// What must hold of a request of the agent, and what it is told otherwise.
-fn validations() -> [(String, String); 5] {
-    let same = |path: &str| format!("object.?{path} == oldObject.?{path}");
-    let unchanged = [
-        "spec",
-        "status",
-        "metadata.?labels",
-        "metadata.?finalizers",
-        "metadata.?ownerReferences",
-    ]
-    .map(same)
-    .join(" && ");
-    [
-        (
-            "request.operation == 'UPDATE' && request.?subResource.orValue('') == ''"
-                .to_owned(),
-            "the reclaim agent may do nothing to a Node but annotate it".to_owned(),
-        ),
-        (
-            format!(
-                "request.userInfo.?extra[?'{NODE_OF_TOKEN}'].orValue([]) == [request.name]"
-            ),
-            "the reclaim agent may annotate no Node but the one that its token names"
-                .to_owned(),
-        ),
-        (
-            unchanged,
-            "the reclaim agent may change nothing of a Node but annotations".to_owned(),
-        ),
-        (
-            "variables.after.all(key, key in variables.own || \
-             variables.before[?key] == variables.after[?key]) && \
-             variables.before.all(key, key in variables.own || key in variables.after)"
-                .to_owned(),
-            format!(
-                "the reclaim agent may change no annotation but {}",
-                ANNOTATIONS.join(", ")
-            ),
-        ),
-        (
-            format!(
-                "variables.own.all(key, \
-                 variables.after[?key].orValue('').size() <= {LONGEST_VALUE})"
-            ),
-            format!(
-                "an annotation of the reclaim agent must be at most {LONGEST_VALUE} characters"
-            ),
-        ),
     ]
 }
 

@@ -39,10 +39,10 @@ const MORE_ARGUMENTS: &str = r#"        {{- with $.Values.namespaces }}
 const NOTES: &str = r#"5-Spot looks after {{ if $.Values.namespaces }}{{ join ", " $.Values.namespaces }}{{ else }}every namespace{{ end }}.
 
   kubectl get scheduledmachines -A
-{{- if and (eq $.Values.nodeAccess "workload") (not $.Values.kubeconfigs.clusterWide) (not $.Values.kubeconfigs.namespaces) }}
+{{- if and (eq $.Values.nodeAccess "workload") (not $.Values.kubeconfigs.clusterWide) (not $.Values.kubeconfigs.namespaces) (not $.Values.kubeconfigs.clusters) }}
 
 It may read no kubeconfig of a workload cluster: nodes are neither drained by it nor tainted, and
-Cluster API drains alone. Set kubeconfigs.namespaces to change that.
+Cluster API drains alone. Set kubeconfigs.clusters to change that.
 {{- end }}
 "#;
 
@@ -254,6 +254,12 @@ fn roles(rights: &Rights) -> Vec<Block> {
     blocks.push(Block::when(
         "range $.Values.kubeconfigs.namespaces",
         secrets(each()).kubeconfigs(),
+    ));
+    blocks.push(Block::when(
+        "range $.Values.kubeconfigs.clusters",
+        rights
+            .kubeconfig("{{ .namespace }}", "{{ .name }}")
+            .to_vec(),
     ));
     blocks
 }

@@ -158,9 +158,9 @@ impl Settings {
         budget
     }
 
-    /// What goes in and out: name resolution, API servers, the probes, and the metrics from the
-    /// namespace `monitoring`; nothing else of the operator's own pods, nor, where the namespace
-    /// is its own, of any other.
+    /// What goes in and out: name resolution, API servers, and the metrics from the namespace
+    /// `monitoring`; nothing else of the operator's own pods, nor, where the namespace is its own,
+    /// of any other. Probes come from the pod's own node, which Kubernetes always lets in.
     ///
     /// Policies add up: another one may allow more, such as an API server on another port.
     pub fn network_policies(&self) -> Vec<Value> {
@@ -185,13 +185,10 @@ impl Settings {
         needed["spec"] = json!({
             "podSelector": {"matchLabels": name::controller_labels()},
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [
-                {
-                    "from": pod::metrics_readers(),
-                    "ports": [port("TCP", METRICS_PORT)],
-                },
-                {"ports": [port("TCP", HEALTH_PORT)]},
-            ],
+            "ingress": [{
+                "from": pod::metrics_readers(),
+                "ports": [port("TCP", METRICS_PORT)],
+            }],
             "egress": [
                 {
                     "to": [{"namespaceSelector": {}}],

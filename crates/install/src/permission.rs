@@ -111,7 +111,7 @@ pub const PERMISSIONS: &[Permission] = &[
         Scope::Management,
         ("", "secrets"),
         WATCHED,
-        "read the kubeconfig Secrets that Cluster API keeps, by name",
+        "read the kubeconfig Secrets that Cluster API keeps; of a Cluster that is given by name its own alone, in a namespace that is given every Secret",
     ),
     permission(
         Scope::Management,

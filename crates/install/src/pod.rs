@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 /// The user and the group of the processes: of nobody.
-const NOBODY: u32 = 65532;
+pub(crate) const NOBODY: u32 = 65532;
 
 fn security_context() -> Value {
     json!({

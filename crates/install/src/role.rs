@@ -22,8 +22,10 @@ pub struct Rights {
     pub providers: Vec<&'static Provider>,
     /// Where it may do what it does to ScheduledMachines and to what they are made from.
     pub reach: Reach,
-    /// Where it may read the Secrets in which Cluster API keeps kubeconfigs.
+    /// Where it may read every Secret, those in which Cluster API keeps kubeconfigs among them.
     pub kubeconfigs: Reach,
+    /// The Clusters, by namespace and name, whose kubeconfig Secret alone it may read besides.
+    pub clusters: BTreeSet<(String, String)>,
     /// Whether the nodes of the management cluster itself are the ones that join and leave.
     pub is_workload_cluster: bool,
 }
@@ -44,6 +46,7 @@ impl Default for Rights {
             providers: crate::provider::named("k0smotron").into_iter().collect(),
             reach: Reach::Everywhere,
             kubeconfigs: Reach::Only(BTreeSet::new()),
+            clusters: BTreeSet::new(),
             is_workload_cluster: false,
         }
     }
@@ -91,11 +94,12 @@ impl Rights {
     }
 
     /// The right to read the Secrets in which Cluster API keeps kubeconfigs: a Role and its
-    /// binding in each namespace, or one for all namespaces. Nothing where it may read none.
+    /// binding for each Cluster, which names its Secret; a Role in each namespace, or one for all
+    /// namespaces, which open every Secret there. Nothing where it may read none.
     pub fn kubeconfigs(&self) -> Vec<Value> {
         let role = format!("{}-kubeconfigs", name::CONTROLLER);
         let rules = secret_rules();
-        match &self.kubeconfigs {
+        let mut all = match &self.kubeconfigs {
             Reach::Everywhere => {
                 let mut all = vec![cluster_role(&role, &rules)];
                 all.extend(self.bindings(&role, &Reach::Everywhere));
@@ -108,7 +112,23 @@ impl Rights {
                     [role_in(namespace, &role, &rules), binding]
                 })
                 .collect(),
+        };
+        for (namespace, cluster) in &self.clusters {
+            all.extend(self.kubeconfig(namespace, cluster));
         }
+        all
+    }
+
+    /// The right to read the one Secret that holds the kubeconfig of a Cluster.
+    pub(crate) fn kubeconfig(&self, namespace: &str, cluster: &str) -> [Value; 2] {
+        let secret = name::kubeconfig_secret(cluster);
+        let role = format!("{}-{secret}", name::CONTROLLER);
+        let mut rules = secret_rules();
+        for rule in &mut rules {
+            rule["resourceNames"] = json!([secret]);
+        }
+        let binding = self.binding(("Role", &role), Some(namespace));
+        [role_in(namespace, &role, &rules), binding]
     }
 
     /// Binds a ClusterRole to the operator's ServiceAccount.

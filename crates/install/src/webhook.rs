@@ -4,7 +4,7 @@
 use fivespot_api::{name, vap};
 use serde_json::{Value, json};
 
-use crate::controller::API_SERVER_PORTS;
+use crate::controller::{API_SERVER_PORTS, POLICIES_SINCE};
 use crate::permission::Scope;
 use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
 use crate::role;
@@ -20,6 +20,19 @@ pub const MATCH_CONDITIONS_SINCE: u32 = 28;
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
+/// Where the files of a certificate are mounted.
+const CERTIFICATE_DIR: &str = "/etc/5spot/certificate";
+
+/// Who sees to the webhook's certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeper {
+    /// The webhook itself, which may therefore change its own webhook configuration.
+    #[default]
+    Webhook,
+    /// cert-manager; the webhook talks to no API server and has no rights.
+    CertManager,
+}
+
 /// The webhook in one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -31,6 +44,8 @@ pub struct Settings {
     pub replicas: u32,
     /// The oldest Kubernetes that has to take the manifests, 1.`kube_minor`.
     pub kube_minor: u32,
+    /// Who sees to its certificate.
+    pub keeper: Keeper,
 }
 
 impl Default for Settings {
@@ -40,6 +55,7 @@ impl Default for Settings {
             image: format!("5spot:{}", env!("CARGO_PKG_VERSION")),
             replicas: 2,
             kube_minor: MATCH_CONDITIONS_SINCE,
+            keeper: Keeper::default(),
         }
     }
 }
@@ -48,8 +64,20 @@ impl Settings {
     /// Everything, in the order in which it is applied; the namespace has to be there. Cannot
     /// fail.
     pub fn documents(&self) -> Vec<Value> {
-        let mut all = vec![self.service_account(), self.secret()];
-        all.extend(self.roles());
+        let mut all = Vec::new();
+        match self.keeper {
+            Keeper::Webhook => {
+                if self.kube_minor >= POLICIES_SINCE {
+                    all.extend(confinement(&self.home));
+                }
+                all.extend([self.service_account(), self.secret()]);
+                all.extend(self.roles());
+            }
+            Keeper::CertManager => {
+                all.push(self.service_account());
+                all.extend(self.certificate());
+            }
+        }
         all.extend([
             self.service(),
             self.deployment(),
@@ -84,6 +112,21 @@ impl Settings {
         let mut account = self.object(("v1", "ServiceAccount"), name::WEBHOOK);
         account["automountServiceAccountToken"] = false.into();
         account
+    }
+
+    /// What cert-manager makes the Secret of, signed by itself.
+    fn certificate(&self) -> [Value; 2] {
+        let version = "cert-manager.io/v1";
+        let mut issuer = self.object((version, "Issuer"), name::WEBHOOK);
+        issuer["spec"] = json!({"selfSigned": {}});
+        let mut certificate = self.object((version, "Certificate"), name::WEBHOOK);
+        let host = format!("{}.{}.svc", name::WEBHOOK_SERVICE, self.home);
+        certificate["spec"] = json!({
+            "secretName": name::WEBHOOK,
+            "dnsNames": [host, format!("{host}.cluster.local")],
+            "issuerRef": {"kind": "Issuer", "name": name::WEBHOOK},
+        });
+        [issuer, certificate]
     }
 
     /// Empty; the webhook fills it. It is brought along because the right to create Secrets would
@@ -146,6 +189,21 @@ impl Settings {
         // It goes on answering for a while after it is told to stop.
         deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] =
             40.into();
+        if self.keeper == Keeper::CertManager {
+            let pod = &mut deployment["spec"]["template"]["spec"];
+            pod["automountServiceAccountToken"] = false.into();
+            pod["volumes"] = json!([{
+                "name": "certificate",
+                "secret": {"secretName": name::WEBHOOK, "defaultMode": 0o440},
+            }]);
+            // The files are of root, and of this group.
+            pod["securityContext"]["fsGroup"] = pod::NOBODY.into();
+            pod["containers"][0]["volumeMounts"] = json!([{
+                "name": "certificate",
+                "mountPath": CERTIFICATE_DIR,
+                "readOnly": true,
+            }]);
+        }
         deployment
     }
 
@@ -174,7 +232,11 @@ impl Settings {
 
     /// The words after `5spot` with which the webhook is started.
     pub fn arguments(&self) -> Vec<String> {
-        vec!["webhook".to_owned()]
+        let mut words = vec!["webhook".to_owned()];
+        if self.keeper == Keeper::CertManager {
+            words.push(format!("--certificate-dir={CERTIFICATE_DIR}"));
+        }
+        words
     }
 
     fn disruption_budget(&self) -> Value {
@@ -187,8 +249,9 @@ impl Settings {
         budget
     }
 
-    /// In come questions, probes and whoever reads metrics in the namespace `monitoring`; out goes
-    /// what is asked of the API server.
+    /// In come questions and whoever reads metrics in the namespace `monitoring`, and probes from
+    /// the pod's own node, which Kubernetes always lets in; out goes what is asked of the API
+    /// server.
     fn network_policy(&self) -> Value {
         let port = |port: u16| json!({"protocol": "TCP", "port": port});
         let kind = ("networking.k8s.io/v1", "NetworkPolicy");
@@ -202,9 +265,12 @@ impl Settings {
                     "ports": [port(METRICS_PORT)],
                 },
                 // API servers are in no pod that a selector could name.
-                {"ports": [port(PORT), port(HEALTH_PORT)]},
+                {"ports": [port(PORT)]},
             ],
-            "egress": [{"ports": API_SERVER_PORTS.map(port)}],
+            "egress": match self.keeper {
+                Keeper::Webhook => json!([{"ports": API_SERVER_PORTS.map(port)}]),
+                Keeper::CertManager => json!([]),
+            },
         });
         policy
     }
@@ -257,8 +323,76 @@ impl Settings {
         }
         let mut configuration = Self::wide(version, kind, name::WEBHOOK_CONFIGURATION);
         configuration["webhooks"] = json!([webhook]);
+        if self.keeper == Keeper::CertManager {
+            configuration["metadata"]["annotations"] = json!({
+                "cert-manager.io/inject-ca-from": format!("{}/{}", self.home, name::WEBHOOK),
+            });
+        }
         configuration
     }
+}
+
+/// The policy that lets the webhook of the namespace `home` change nothing of webhook
+/// configurations but the bundle of its own, and the binding that puts it in force: roles know no
+/// fields, and whoever took over the webhook could have every Secret sent to it.
+pub fn confinement(home: &str) -> [Value; 2] {
+    let version = "admissionregistration.k8s.io/v1";
+    let user = format!("system:serviceaccount:{home}:{}", name::WEBHOOK);
+    let same = |before: &str, after: &str, fields: &[&str]| {
+        let equal = |field: &&str| format!("{after}.?{field} == {before}.?{field}");
+        fields.iter().map(equal).collect::<Vec<_>>().join(" && ")
+    };
+    let metadata = ["labels", "annotations", "finalizers", "ownerReferences"];
+    let of_object = same("oldObject.metadata", "object.metadata", &metadata);
+    let of_webhook = same(
+        "was",
+        "is",
+        &[
+            "name",
+            "rules",
+            "failurePolicy",
+            "matchPolicy",
+            "namespaceSelector",
+            "objectSelector",
+            "sideEffects",
+            "timeoutSeconds",
+            "admissionReviewVersions",
+            "matchConditions",
+            "clientConfig.?url",
+            "clientConfig.?service",
+        ],
+    );
+    let mut policy =
+        Settings::wide(version, "ValidatingAdmissionPolicy", name::WEBHOOK_POLICY);
+    policy["spec"] = json!({
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [{
+            "apiGroups": ["admissionregistration.k8s.io"],
+            "apiVersions": ["*"],
+            "operations": ["CREATE", "UPDATE", "DELETE"],
+            "resources": ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"],
+        }]},
+        "matchConditions": [{
+            "name": "asked-by-the-webhook",
+            "expression": format!("request.userInfo.username == '{user}'"),
+        }],
+        "validations": [{
+            "expression": format!(
+                "request.operation == 'UPDATE' && {of_object} && \
+                 object.?webhooks.orValue([]).size() == oldObject.?webhooks.orValue([]).size() && \
+                 object.?webhooks.orValue([]).all(is, \
+                 oldObject.?webhooks.orValue([]).exists(was, {of_webhook}))"
+            ),
+            "message": "the webhook may change nothing of webhook configurations but the bundle \
+                        of its authorities",
+            "reason": "Forbidden",
+        }],
+    });
+    let binding = "ValidatingAdmissionPolicyBinding";
+    let mut binding = Settings::wide(version, binding, name::WEBHOOK_POLICY);
+    binding["spec"] =
+        json!({"policyName": name::WEBHOOK_POLICY, "validationActions": ["Deny"]});
+    [policy, binding]
 }
 
 #[cfg(test)]

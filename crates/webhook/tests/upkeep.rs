@@ -286,3 +286,57 @@ async fn it_needs_no_more_than_what_its_manifests_bring() {
     assert!(!bundle.is_empty());
     assert_eq!(webhook["clientConfig"]["service"]["path"], "/validate");
 }
+
+/// The right to patch the configuration is a right to all of it; what is left is the policy's.
+#[tokio::test]
+async fn where_policies_are_known_the_webhook_may_change_the_bundle_and_nothing_else() {
+    let world = World::installed().await;
+    for document in fivespot_install::webhook::confinement("5spot-system") {
+        let plural = match document["kind"].as_str() {
+            Some("ValidatingAdmissionPolicy") => "validatingadmissionpolicies",
+            _ => "validatingadmissionpolicybindings",
+        };
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}");
+        world.create(&path, document).await;
+    }
+    let account = "system:serviceaccount:5spot-system:5spot-webhook";
+    let user = User::new(account, &["system:masters"]);
+    let (_, condition) = world.start_as(world.server.in_process_as(user.clone()));
+    world.pass(SignedDuration::from_mins(1)).await;
+    assert_eq!(condition.problems(), Vec::<String>::new());
+    assert!(world.bundle().await.contains("BEGIN CERTIFICATE"));
+
+    let client = world.server.client_as(user);
+    let path = format!("{CONFIGURATIONS}/scheduledmachine-validation");
+    let found = world.configuration().await;
+    let everything = json!([{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"],
+        "resources": ["*"]}]);
+    let edits: [(&str, &dyn Fn(&mut Value)); 6] = [
+        ("rules", &|it| {
+            it["webhooks"][1]["rules"] = everything.clone()
+        }),
+        ("policy", &|it| {
+            it["webhooks"][1]["failurePolicy"] = json!("Ignore")
+        }),
+        ("service", &|it| {
+            it["webhooks"][1]["clientConfig"]["service"]["name"] = json!("another");
+        }),
+        ("selector", &|it| {
+            it["webhooks"][1]["objectSelector"] = json!({"matchLabels": {"a": "b"}});
+        }),
+        ("number", &|it| {
+            it["webhooks"].as_array_mut().unwrap().pop();
+        }),
+        ("labels", &|it| it["metadata"]["labels"] = json!({"a": "b"})),
+    ];
+    for (what, edit) in edits {
+        let mut changed = found.clone();
+        edit(&mut changed);
+        let refused = client.update(&path, changed).await.unwrap_err();
+        let told = "may change nothing of webhook configurations but the bundle";
+        assert!(refused.message.contains(told), "{what}: {refused:?}");
+    }
+    let mut fresh = found.clone();
+    fresh["webhooks"][1]["clientConfig"]["caBundle"] = json!("");
+    client.update(&path, fresh).await.unwrap();
+}

@@ -1,6 +1,6 @@
 use super::{Occasion, look, scan};
 use crate::pattern::Patterns;
-use crate::proc::Proc;
+use crate::proc::{Proc, Scope};
 
 /// A directory that looks like `/proc`, taken away when this is dropped.
 struct Fake(std::path::PathBuf);
@@ -103,4 +103,36 @@ fn an_argument_line_of_megabytes_is_read_to_a_bound() {
     fake.process(5, b"x", &within, RUNNING);
     fake.process(6, b"x", &beyond, RUNNING);
     assert_eq!(fake.seen(&both("steam")), [5]);
+}
+
+#[test]
+fn processes_in_containers_of_pods_do_not_match_where_they_must_not() {
+    let fake = Fake::new("containers");
+    let uid = "8a4b2c6e-1f0d-4b5a-9c3e-7d2f1a6b8c90";
+    let groups = [
+        "0::/user.slice/user-1000.slice/session-2.scope".to_owned(),
+        "0::/system.slice/podman.service".to_owned(),
+        "0::/".to_owned(),
+        format!("0::/kubepods/burstable/pod{uid}/abc"),
+        "12:pids:/kubepods.slice/kubepods-besteffort.slice/x.scope\n0::/".to_owned(),
+        format!("0::/../../../pod{uid}/abc"),
+        "0::/../kubepods-burstable-pod8a4b2c6e.slice/cri-containerd-abc.scope".to_owned(),
+    ];
+    for (pid, groups) in (1..).zip(&groups) {
+        fake.process(pid, b"steam", b"steam\0", "S 4194560");
+        let file = fake.0.join(pid.to_string()).join("cgroup");
+        std::fs::write(file, format!("{groups}\n")).unwrap();
+    }
+    let patterns = Patterns::new(vec!["steam".to_owned()], Vec::new());
+    let seen = |scope: Scope| {
+        let proc = Proc::open(&fake.0).unwrap().within(scope);
+        let mut pids: Vec<u32> = scan(&proc, &patterns)
+            .unwrap()
+            .map(|sighting| sighting.pid)
+            .collect();
+        pids.sort_unstable();
+        pids
+    };
+    assert_eq!(seen(Scope::Everywhere), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(seen(Scope::OutsideContainers), [1, 2, 3]);
 }

@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use fivespot_agent::confinement::Proof;
 use fivespot_agent::detect::Means;
 use fivespot_agent::node::{Identity, OwnNode};
 use fivespot_agent::run::{Agent, run};
+use fivespot_api::name;
 use fivespot_api::reclaim::{agent_config, config_hash};
 use fivespot_apiserver::{
     Audit, AuditEvent, Client, Delete, Options, Patch, Selector, Server, User,
 };
 use fivespot_clock::Clock;
+use fivespot_install::agent::policy;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -24,6 +27,10 @@ const NODE: &str = "/api/v1/nodes/worker-1";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/5spot-system/configmaps";
 const CONFIG_MAP: &str =
     "/api/v1/namespaces/5spot-system/configmaps/reclaim-agent-worker-1";
+const POLICIES: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+const BINDINGS: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 const AGENT: &str = "system:serviceaccount:5spot-reclaim-agent:5spot-reclaim-agent";
 
 /// Long enough for any machine; what takes this long will not come.
@@ -74,7 +81,29 @@ impl Stage {
         let node = json!({"metadata": {"name": "worker-1"}});
         stage.client().create("/api/v1/nodes", node).await.unwrap();
         stage.is_machine("c0ffee").await;
+        for document in policy::own_node() {
+            let plural = match document["kind"].as_str() {
+                Some("ValidatingAdmissionPolicy") => POLICIES,
+                _ => BINDINGS,
+            };
+            stage.client().create(plural, document).await.unwrap();
+        }
         stage
+    }
+
+    /// Takes the policy out of force, which keeps the agent to its Node.
+    async fn unbind(&self) {
+        let path = format!("{BINDINGS}/{}", name::AGENT_POLICY);
+        self.client()
+            .delete(&path, &Delete::default())
+            .await
+            .unwrap();
+    }
+
+    /// Puts it in force again.
+    async fn bind(&self) {
+        let [_, binding] = policy::own_node();
+        self.client().create(BINDINGS, binding).await.unwrap();
     }
 
     fn client(&self) -> Client {
@@ -107,7 +136,9 @@ impl Stage {
     }
 
     fn start_agent(&mut self) {
-        let user = User::new(AGENT, &["system:masters"]);
+        let mut user = User::new(AGENT, &["system:masters"]);
+        let node = "authentication.kubernetes.io/node-name".to_owned();
+        user.extra.insert(node, vec!["worker-1".to_owned()]);
         let service = self.server.in_process_as(user);
         let agent = Agent {
             node: OwnNode {
@@ -117,6 +148,7 @@ impl Stage {
             },
             proc: self.fake.proc(),
             means: Means::Scan,
+            proof: Proof::Required,
             now: || "2026-03-06T22:50:00Z".parse().unwrap(),
         };
         self.agent = Some(tokio::spawn(async move {
@@ -173,12 +205,12 @@ impl Stage {
             .unwrap();
     }
 
-    /// How often the agent has asked for a change.
+    /// How often the agent has changed something.
     fn writes(&self) -> usize {
         let log = self.log.lock().unwrap();
         let own = log
             .iter()
-            .filter(|event| event.user == AGENT && event.is_write());
+            .filter(|event| event.user == AGENT && event.is_write() && event.code == 200);
         own.count()
     }
 
@@ -398,5 +430,74 @@ async fn a_node_that_comes_later_is_waited_for() {
     });
     stage.client().create("/api/v1/nodes", node).await.unwrap();
     stage.is_machine("c0ffee").await;
+    stage.wait_for_request().await;
+}
+
+fn not_in_force(text: &str) -> String {
+    format!(
+        "{} rejected: the policy 5spot-reclaim-agent-own-node is not in force",
+        config_hash(text)
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_could_write_to_other_nodes_says_so_and_asks_for_nothing() {
+    let mut stage = Stage::set().await;
+    stage.unbind().await;
+    let text = meaning(&["steam"]);
+    stage.configure(&text).await;
+    stage.fake.start(7, "steam");
+    stage.start_agent();
+    let report = not_in_force(&text);
+    let found = stage
+        .wait_for(|found| found["reclaim-agent"].is_string())
+        .await;
+    assert_eq!(found, json!({"reclaim-agent": report}));
+    // It is put in force, and the program runs still.
+    stage.bind().await;
+    stage.wait_for_report(&accepted(&text)).await;
+    stage.wait_for_request().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_policy_is_tried_on_another_node_where_there_is_one() {
+    let mut stage = Stage::set().await;
+    let node = json!({"metadata": {"name": "another"}});
+    stage.client().create("/api/v1/nodes", node).await.unwrap();
+    let text = meaning(&["steam"]);
+    stage.configure(&text).await;
+    stage.start_agent();
+    stage.wait_for_report(&accepted(&text)).await;
+    let tried: Vec<(String, u16)> = {
+        let log = stage.log.lock().unwrap();
+        let own = log
+            .iter()
+            .filter(|event| event.user == AGENT && event.is_write());
+        own.map(|event| (event.path.clone(), event.code)).collect()
+    };
+    assert_eq!(
+        tried,
+        [
+            ("/api/v1/nodes/another".to_owned(), 403),
+            (NODE.to_owned(), 200)
+        ]
+    );
+    let another = stage.client().get("/api/v1/nodes/another").await.unwrap();
+    assert_eq!(annotations(&another), json!({}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_goes_out_of_force_is_noticed_within_a_day() {
+    let mut stage = Stage::set().await;
+    let text = meaning(&["steam"]);
+    stage.configure(&text).await;
+    stage.start_agent();
+    stage.wait_for_report(&accepted(&text)).await;
+    stage.unbind().await;
+    tokio::time::advance(Duration::from_hours(24)).await;
+    stage.wait_for_report(&not_in_force(&text)).await;
+    stage.fake.start(7, "steam");
+    stage.bind().await;
+    stage.wait_for_report(&accepted(&text)).await;
     stage.wait_for_request().await;
 }

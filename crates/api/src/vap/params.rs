@@ -12,10 +12,20 @@ const LISTS: [(&str, &str); 2] = [
     ("SM012", "infrastructureGroups"),
 ];
 
-/// The policy, asking its parameters which groups are allowed. Cannot fail.
+/// The kinds of provider objects, each with the key of the parameters that may bound them.
+const KINDS: [(&str, &str); 2] = [
+    ("spec.bootstrapSpec.kind", "bootstrapKinds"),
+    ("spec.infrastructureSpec.kind", "infrastructureKinds"),
+];
+/// The key of the parameters that may bound the labels of Machines.
+const LABEL_PREFIXES: &str = "labelPrefixes";
+
+/// The policy, asking its parameters what is allowed. Cannot fail.
 ///
-/// Each list is one text, groups divided by commas; without it, nothing is allowed. The
-/// definition allows the groups that the operator knows, whatever the parameters say.
+/// Each list is one text, entries divided by commas. Without a list of groups nothing is allowed;
+/// without a list of kinds every kind is, and without one of label prefixes every label, as far
+/// as the rules go. The definition allows the groups that the operator knows, whatever the
+/// parameters say.
 pub fn policy() -> Value {
     let mut policy = super::policy();
     policy["spec"]["paramKind"] = json!({"apiVersion": "v1", "kind": "ConfigMap"});
@@ -25,7 +35,46 @@ pub fn policy() -> Value {
             *validation = asking(rule, key);
         }
     }
+    if let Some(validations) = policy["spec"]["validations"].as_array_mut() {
+        validations.extend(KINDS.map(|(path, key)| kind_in(path, key)));
+        validations.push(label_prefixes());
+    }
     policy
+}
+
+/// A kind is one of those in the list, if there is a list.
+fn kind_in(path: &str, key: &str) -> Value {
+    let lens = super::lens(path);
+    let holds = format!(
+        "params.?data.?{key}.optMap(kinds, kinds.split(',').exists(kind, kind.trim() == self))\
+         .orValue(true)"
+    );
+    bounded(path, key, (&lens, &holds, "must be an allowed kind"))
+}
+
+/// Each label begins with one of the prefixes in the list, if there is a list.
+fn label_prefixes() -> Value {
+    let path = "spec.machineTemplate.labels";
+    let lens = super::lens(path);
+    let holds = format!(
+        "params.?data.?{LABEL_PREFIXES}.optMap(prefixes, self.all(key, \
+         prefixes.split(',').exists(prefix, prefix.trim() != '' && \
+         key.startsWith(prefix.trim())))).orValue(true)"
+    );
+    let words = "keys must begin with an allowed prefix";
+    bounded(path, LABEL_PREFIXES, (&lens, &holds, words))
+}
+
+/// A validation of what the list `key` of the parameters bounds, unless an update leaves it alone.
+fn bounded(path: &str, key: &str, (lens, holds, words): (&str, &str, &str)) -> Value {
+    let unchanged = super::unchanged(lens, &[]);
+    json!({
+        "expression":
+            format!("{unchanged}\n|| object{lens}.optMap(self, {holds}).orValue(true)"),
+        "message": format!("{path}: {words}"),
+        "messageExpression":
+            format!("'{path}: {words}: ' + params.?data.?{key}.orValue('')"),
+    })
 }
 
 /// The binding that puts it in force in all namespaces, with the parameters of
@@ -34,10 +83,19 @@ pub fn binding() -> Value {
     let mut binding = super::binding(super::Action::Deny);
     binding["spec"]["paramRef"] = json!({
         "name": name::PROVIDERS,
-        "namespace": name::SYSTEM_NAMESPACE,
+        "namespace": name::PARAMETER_NAMESPACE,
         "parameterNotFoundAction": "Deny",
     });
     binding
+}
+
+/// The namespace of [`allowlist`]. Cannot fail.
+pub fn namespace() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name::PARAMETER_NAMESPACE},
+    })
 }
 
 /// The parameters that allow what the policy without them allows. Cannot fail.
@@ -45,7 +103,7 @@ pub fn allowlist() -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": name::PROVIDERS, "namespace": name::SYSTEM_NAMESPACE},
+        "metadata": {"name": name::PROVIDERS, "namespace": name::PARAMETER_NAMESPACE},
         "data": {
             "bootstrapGroups": name::BOOTSTRAP_GROUPS.join(","),
             "infrastructureGroups": name::INFRASTRUCTURE_GROUPS.join(","),

@@ -28,11 +28,14 @@ impl World for Cluster {
 
 /// Why the example of a rule is refused; nothing if it is admitted.
 fn answer(params: Option<Value>, (rule, example): (&str, &str)) -> String {
+    judge(params, &Rule::find(rule).unwrap().example(example))
+}
+
+fn judge(params: Option<Value>, object: &Value) -> String {
     let policy = Policy::compile(&vap::params::policy(), KubeVersion::default()).unwrap();
     let binding = Binding::compile(&vap::params::binding()).unwrap();
     let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
-    let object = Rule::find(rule).unwrap().example(example);
-    let request = Request::create(KIND, name::PLURAL, &object);
+    let request = Request::create(KIND, name::PLURAL, object);
     let decision = policies.decide(&request, &Cluster(params));
     let told = decision.denied().map(|it| it.message.clone());
     let told = told.unwrap_or_default();
@@ -90,4 +93,59 @@ fn without_an_allowlist_nothing_is_admitted() {
     empty["data"] = Value::Null;
     let told = answer(Some(empty), K0SMOTRON);
     assert!(told.contains("must be from an allowed group"), "{told}");
+}
+
+/// The parameters with one list more.
+fn with(key: &str, list: &str) -> Option<Value> {
+    let mut params = vap::params::allowlist();
+    params["data"][key] = json!(list);
+    Some(params)
+}
+
+fn object() -> Value {
+    let (rule, example) = K0SMOTRON;
+    Rule::find(rule).unwrap().example(example)
+}
+
+#[test]
+fn kinds_are_bounded_where_a_list_of_them_is_given() {
+    let mut object = object();
+    for (field, key) in [
+        ("bootstrapSpec", "bootstrapKinds"),
+        ("infrastructureSpec", "infrastructureKinds"),
+    ] {
+        for kind in ["JoinTokenRequest", "MachinePool", "K0sControllerConfig"] {
+            object["spec"][field]["kind"] = json!(kind);
+            assert_eq!(judge(Some(vap::params::allowlist()), &object), "", "{kind}");
+            let list = "K0sWorkerConfig, RemoteMachine";
+            assert_eq!(
+                judge(with(key, list), &object),
+                format!("spec.{field}.kind: must be an allowed kind: {list}")
+            );
+            assert_eq!(judge(with(key, &format!("a, {kind} ,b")), &object), "");
+        }
+    }
+}
+
+#[test]
+fn labels_are_bounded_where_a_list_of_prefixes_is_given() {
+    let mut object = object();
+    let labels = |it: &Value| judge(with("labelPrefixes", "example.com/, team"), it);
+    assert_eq!(labels(&object), "", "there are none");
+    object["spec"]["machineTemplate"]["labels"] =
+        json!({"example.com/a": "b", "team": "c"});
+    assert_eq!(labels(&object), "");
+    for key in [
+        "node-role.kubernetes.io/ingress",
+        "node-restriction.kubernetes.io/tenant",
+    ] {
+        object["spec"]["machineTemplate"]["labels"] = json!({key: ""});
+        assert_eq!(judge(Some(vap::params::allowlist()), &object), "", "{key}");
+        assert_eq!(
+            labels(&object),
+            "spec.machineTemplate.labels: keys must begin with an allowed prefix: \
+             example.com/, team"
+        );
+    }
+    assert_ne!(judge(with("labelPrefixes", ""), &object), "");
 }

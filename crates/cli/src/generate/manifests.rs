@@ -39,6 +39,7 @@ impl Args {
     /// # Errors
     /// A namespace whose name none can have.
     pub(super) fn files(&self) -> Result<Vec<GeneratedFile>, Failure> {
+        self.rights.warn();
         let settings = Settings {
             rights: self.rights.rights()?,
             image: self.image.clone(),

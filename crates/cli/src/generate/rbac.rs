@@ -1,6 +1,7 @@
 //! `5spot generate rbac`: roles with exactly what the operator does.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
@@ -17,12 +18,15 @@ use crate::Failure;
 ///
 /// They allow what the operator does and nothing else. The objects that machines are made from
 /// are named, by provider; for a provider that is not listed, label a ClusterRole with
-/// 5spot.finos.org/aggregate-to-controller=true and its rules are added. Secrets can be read in
-/// the namespaces that are given, and in no other.
+/// 5spot.finos.org/aggregate-to-controller=true and its rules are added: all of them, whatever
+/// they allow. Of Secrets, the kubeconfigs of the Clusters that are given can be read. With
+/// --namespace every Secret of those namespaces can be, private keys of the control plane among
+/// them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  5spot generate rbac --provider k0smotron,kubeadm --namespace team-a,team-b | kubectl apply -f -
+  5spot generate rbac --provider k0smotron,kubeadm --kubeconfig team-a/prod | kubectl apply -f -
+  5spot generate rbac --namespace team-a,team-b --confine | kubectl apply -f -
   5spot generate rbac --workload | kubectl --context workload apply -f -")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -32,7 +36,8 @@ pub(super) struct Args {
     rights: Chosen,
 
     /// Print the role for a workload cluster instead: what the user of the kubeconfig needs there
-    #[arg(long, conflicts_with_all = ["provider", "namespace", "cluster_wide_secrets", "node_access"])]
+    #[arg(long, conflicts_with_all =
+        ["provider", "kubeconfig", "namespace", "cluster_wide_secrets", "node_access"])]
     workload: bool,
 
     /// The user whom the kubeconfig of a workload cluster names
@@ -53,16 +58,21 @@ pub(super) struct Chosen {
     )]
     provider: Vec<String>,
 
-    /// The namespaces in which the Secrets that hold kubeconfigs may be read: a Role in each
+    /// The Clusters whose kubeconfig may be read: a Role for each, which names its Secret
+    #[arg(long, value_name = "NAMESPACE/CLUSTER,...", value_delimiter = ',')]
+    kubeconfig: Vec<String>,
+
+    /// The namespaces in which every Secret may be read, for Clusters whose names are not known
+    /// beforehand: a Role in each
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     namespace: Vec<String>,
 
-    /// Allow everything else in those namespaces only, too, as for
+    /// Allow everything else in those namespaces only, too, and in those of --kubeconfig, as for
     /// `5spot controller --namespaces`
-    #[arg(long, requires = "namespace")]
+    #[arg(long)]
     confine: bool,
 
-    /// Allow Secrets to be read in every namespace
+    /// Allow every Secret of the cluster to be read, with a warning
     #[arg(long, conflicts_with = "namespace")]
     cluster_wide_secrets: bool,
 
@@ -93,20 +103,54 @@ impl Args {
         if self.workload {
             return file::workload_roles(&self.workload_user).map_err(failed);
         }
+        self.rights.warn();
         file::roles(&self.rights.rights()?).map_err(failed)
     }
 }
 
 impl Chosen {
+    /// Says on standard error what is allowed beyond what is needed; standard output is for what
+    /// is applied.
+    pub(super) fn warn(&self) {
+        if let Some(warning) = self.warning() {
+            let _ = writeln!(std::io::stderr(), "{warning}");
+        }
+    }
+
+    fn warning(&self) -> Option<String> {
+        let which = if self.cluster_wide_secrets {
+            "every Secret of the cluster".to_owned()
+        } else if self.namespace.is_empty() {
+            return None;
+        } else {
+            format!("every Secret of {}", self.namespace.join(", "))
+        };
+        Some(format!(
+            "warning: the operator may read {which}, private keys of Cluster API among them; \
+             --kubeconfig NAMESPACE/CLUSTER lets it read kubeconfigs alone"
+        ))
+    }
+
     /// The rights that were chosen.
     ///
     /// # Errors
-    /// A namespace whose name none can have.
+    /// A namespace or a Cluster whose name none can have; nothing to confine the rights to.
     pub(super) fn rights(&self) -> Result<Rights, Failure> {
-        for name in self.namespace.iter().chain([&self.operator_namespace]) {
+        let clusters = self
+            .kubeconfig
+            .iter()
+            .map(|it| cluster(it))
+            .collect::<Result<BTreeSet<_>, Failure>>()?;
+        let opened: BTreeSet<String> = self.namespace.iter().cloned().collect();
+        let named = clusters.iter().map(|(namespace, _)| namespace);
+        let all: BTreeSet<String> = named.chain(&opened).cloned().collect();
+        for name in all.iter().chain([&self.operator_namespace]) {
             check_namespace(name)?;
         }
-        let named: BTreeSet<String> = self.namespace.iter().cloned().collect();
+        if self.confine && all.is_empty() {
+            let failure = Failure::new("--confine", "there is nothing to confine it to");
+            return Err(failure.remedy("give --kubeconfig or --namespace"));
+        }
         let providers: BTreeSet<&str> =
             self.provider.iter().map(String::as_str).collect();
         let providers: Vec<&'static Provider> = providers
@@ -117,17 +161,40 @@ impl Chosen {
             home: self.operator_namespace.clone(),
             providers,
             reach: if self.confine {
-                Reach::Only(named.clone())
+                Reach::Only(all)
             } else {
                 Reach::Everywhere
             },
             kubeconfigs: if self.cluster_wide_secrets {
                 Reach::Everywhere
             } else {
-                Reach::Only(named)
+                Reach::Only(opened)
             },
+            clusters,
             is_workload_cluster: self.node_access == Access::Management,
         })
+    }
+}
+
+/// Namespace and name of a Cluster, of the form `NAMESPACE/CLUSTER`.
+///
+/// # Errors
+/// It is not of that form, or no Cluster can have that name.
+fn cluster(word: &str) -> Result<(String, String), Failure> {
+    let is_inner = |it: char| it.is_ascii_alphanumeric() || ".-_".contains(it);
+    let is_cluster = |name: &str| {
+        (1..=63).contains(&name.len())
+            && name.chars().all(is_inner)
+            && name.starts_with(|it: char| it.is_ascii_alphanumeric())
+    };
+    match word.split_once('/') {
+        Some((namespace, name)) if is_cluster(name) => {
+            Ok((namespace.to_owned(), name.to_owned()))
+        }
+        _ => Err(
+            Failure::new("--kubeconfig", format!("{word:?} names no Cluster"))
+                .remedy("give NAMESPACE/CLUSTER, such as team-a/prod"),
+        ),
     }
 }
 
@@ -151,4 +218,52 @@ fn is_dns_label(name: &str) -> bool {
         && name.bytes().all(is_inner)
         && !name.starts_with('-')
         && !name.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        chosen: Chosen,
+    }
+
+    fn chosen(words: &str) -> Chosen {
+        let words = ["rbac"].into_iter().chain(words.split_ascii_whitespace());
+        <Line as clap::Parser>::try_parse_from(words)
+            .unwrap()
+            .chosen
+    }
+
+    #[test]
+    fn whoever_asks_for_more_secrets_than_are_needed_is_warned() {
+        assert_eq!(chosen("--kubeconfig team-a/prod").warning(), None);
+        let told = |words: &str| chosen(words).warning().unwrap_or_default();
+        insta::assert_snapshot!(
+            [told("--namespace a,b"), told("--cluster-wide-secrets")].join("\n")
+        );
+    }
+
+    #[test]
+    fn clusters_are_named_with_their_namespace() {
+        let rights = chosen("--kubeconfig team-a/prod,team-a/Test.1 --confine").rights();
+        let rights = rights.unwrap();
+        let named = [("team-a", "Test.1"), ("team-a", "prod")];
+        let named = named.map(|(one, other)| (one.to_owned(), other.to_owned()));
+        assert_eq!(rights.clusters, BTreeSet::from(named));
+        assert_eq!(rights.reach, Reach::Only(["team-a".to_owned()].into()));
+        assert_eq!(rights.kubeconfigs, Reach::Only(BTreeSet::new()));
+        let refused = |words: &str| chosen(words).rights().unwrap_err().to_string();
+        insta::assert_snapshot!(
+            [
+                refused("--kubeconfig prod"),
+                refused("--kubeconfig A/prod"),
+                refused("--kubeconfig a/b/c"),
+                refused("--confine"),
+            ]
+            .join("\n")
+        );
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::num::NonZeroU32;
 
+use clap::ValueEnum;
 use fivespot_admission::KubeVersion;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::file;
-use fivespot_install::webhook::{MATCH_CONDITIONS_SINCE, Settings};
+use fivespot_install::webhook::{Keeper, MATCH_CONDITIONS_SINCE, Settings};
 
 use super::rbac::check_namespace;
 use super::{Output, failed};
@@ -15,6 +16,10 @@ use crate::Failure;
 ///
 /// Kubernetes has policies by default since 1.30. The webhook refuses what the policy refuses,
 /// in the same words; a cluster with the policy needs no webhook.
+///
+/// With --certificates cert-manager the webhook has no right in the cluster, which is the safer
+/// way where cert-manager is there. Otherwise it may change its own webhook configuration; from
+/// Kubernetes 1.30 on a policy keeps it to the bundle in it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  5spot generate webhook --image registry.example/5spot:0.1.0 | \
@@ -40,6 +45,19 @@ pub(super) struct Args {
     /// finalizers wait for the webhook as well
     #[arg(long, value_name = "VERSION", default_value_t = oldest())]
     kube_version: KubeVersion,
+
+    /// Who makes and renews the certificate
+    #[arg(long, value_enum, default_value_t)]
+    certificates: Certificates,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Certificates {
+    /// The webhook itself
+    #[default]
+    Own,
+    /// cert-manager, which has to be installed
+    CertManager,
 }
 
 /// The oldest version whose webhooks have match conditions.
@@ -60,6 +78,10 @@ impl Args {
             image: self.image.clone(),
             replicas: self.replicas.get(),
             kube_minor: self.kube_version.minor(),
+            keeper: match self.certificates {
+                Certificates::Own => Keeper::Webhook,
+                Certificates::CertManager => Keeper::CertManager,
+            },
         })
         .map_err(failed)
     }

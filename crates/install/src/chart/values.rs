@@ -34,9 +34,11 @@ providers:
 # such a namespace is deleted: delete its ScheduledMachines first, or they hold it up.
 namespaces: []
 
-# Where the Secrets that hold kubeconfigs of workload clusters may be read: a Role in each of
-# these namespaces, or everywhere.
+# Which kubeconfigs of workload clusters may be read: those of these Clusters, each with its
+# namespace and name. Where names are not known beforehand, every Secret of these namespaces, or
+# of the cluster, private keys of control planes among them.
 kubeconfigs:
+  clusters: []
   namespaces: []
   clusterWide: false
 
@@ -80,6 +82,18 @@ pub(super) fn schema() -> Value {
         "type": "array",
         "items": {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"},
     });
+    let clusters = json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "namespace": namespaces["items"],
+                "name": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"},
+            },
+            "required": ["namespace", "name"],
+            "additionalProperties": false,
+        },
+    });
     let amounts = json!({
         "type": "object",
         "additionalProperties": {"type": ["string", "number"]},
@@ -96,8 +110,12 @@ pub(super) fn schema() -> Value {
         "namespaces": namespaces,
         "kubeconfigs": {
             "type": "object",
-            "properties": {"namespaces": namespaces, "clusterWide": {"type": "boolean"}},
-            "required": ["namespaces", "clusterWide"],
+            "properties": {
+                "clusters": clusters,
+                "namespaces": namespaces,
+                "clusterWide": {"type": "boolean"},
+            },
+            "required": ["clusters", "namespaces", "clusterWide"],
             "additionalProperties": false,
         },
         "nodeAccess": {"enum": NODE_ACCESS},

@@ -220,3 +220,37 @@ fn the_namespace_of_an_operator_at_home_is_not_made_with_its_roles() {
     };
     assert_eq!(names(&at_home.management(), "Namespace"), [""; 0]);
 }
+
+#[test]
+fn of_a_cluster_its_own_kubeconfig_is_read_and_no_other_secret_of_the_namespace() {
+    let clusters = [("a", "east"), ("a", "west"), ("b", "east")];
+    let rights = Rights {
+        clusters: clusters
+            .map(|(namespace, cluster)| (namespace.to_owned(), cluster.to_owned()))
+            .into(),
+        ..Rights::default()
+    };
+    let documents = rights.kubeconfigs();
+    let expected = [
+        "a/5spot-controller-east-kubeconfig",
+        "a/5spot-controller-west-kubeconfig",
+        "b/5spot-controller-east-kubeconfig",
+    ];
+    assert_eq!(names(&documents, "Role"), expected);
+    assert_eq!(names(&documents, "RoleBinding"), expected);
+    assert_eq!(names(&documents, "ClusterRole"), [""; 0]);
+    let opened: Vec<String> = documents
+        .iter()
+        .filter_map(|it| it["rules"].as_array())
+        .flatten()
+        .map(|rule| rule["resourceNames"].to_string())
+        .collect();
+    assert_eq!(
+        opened,
+        [
+            "[\"east-kubeconfig\"]",
+            "[\"west-kubeconfig\"]",
+            "[\"east-kubeconfig\"]"
+        ]
+    );
+}

@@ -4,6 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agent;
+mod webhook_rights;
+
 use fivespot_install::controller::Settings;
 use fivespot_install::{file, provider, role, webhook};
 use serde_json::{Value, json};
@@ -228,6 +231,38 @@ fn traffic_is_denied_unless_it_is_allowed() {
     none(without_ports);
 }
 
+#[test]
+fn no_pod_may_reach_the_port_of_the_probes() {
+    let opened = |policies: Vec<Value>| -> Vec<Value> {
+        let rules = policies
+            .iter()
+            .filter_map(|it| it["spec"]["ingress"].as_array())
+            .flatten();
+        rules
+            .filter(|rule| rule["ports"].to_string().contains("8081"))
+            .cloned()
+            .collect()
+    };
+    none(opened(of_kind("NetworkPolicy")));
+    none(opened(policies_of_the_chart()));
+}
+
+#[test]
+fn a_role_for_the_kubeconfig_of_a_cluster_names_its_secret() {
+    let rights = role::Rights {
+        clusters: [("team-a".to_owned(), "prod".to_owned())].into(),
+        ..role::Rights::default()
+    };
+    let roles = rights.kubeconfigs();
+    let rules: Vec<&Value> = roles
+        .iter()
+        .filter_map(|it| it["rules"].as_array())
+        .flatten()
+        .collect();
+    assert_eq!(rules.len(), 1);
+    assert_eq!(rules[0]["resourceNames"], json!(["prod-kubeconfig"]));
+}
+
 /// The network policies in the chart.
 fn policies_of_the_chart() -> Vec<Value> {
     let files = file::chart().unwrap();
@@ -358,6 +393,20 @@ fn no_cluster_role_may_write_config_maps() {
             })
     };
     none(widest_roles().into_iter().filter(is_broken).collect());
+}
+
+#[test]
+fn the_operator_cannot_write_what_its_policy_allows() {
+    let parameters = fivespot_api::vap::params::allowlist();
+    let home = &parameters["metadata"]["namespace"];
+    assert_eq!(
+        fivespot_api::vap::params::namespace()["metadata"]["name"],
+        *home
+    );
+    let inside = widest_roles()
+        .into_iter()
+        .filter(|it| it["metadata"]["namespace"] == *home);
+    none(inside.collect());
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn a_value_that_is_mistyped_is_refused_and_not_taken_for_the_branch_of_none() {
         ("/replicas", json!("3"), ".replicas type"),
         (
             "/kubeconfigs",
-            json!({"namespaces": [], "clusterWide": true, "clusterwide": true}),
+            json!({"clusters": [], "namespaces": [], "clusterWide": true, "clusterwide": true}),
             ".kubeconfigs.clusterwide unknown",
         ),
         (

@@ -1,0 +1,93 @@
+//! The policies under `examples/policies`, on the engine.
+
+use std::sync::Arc;
+
+use fivespot_admission::KubeVersion;
+use fivespot_admission::policy::{Binding, Operation, Policies, Policy, Request, User};
+use fivespot_api::name;
+use serde_json::{Value, json};
+
+use super::judge::KIND;
+
+const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
+
+fn policies(file: &str) -> Policies {
+    let path = format!(
+        "{}/../../examples/policies/{file}",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let [policy, binding] =
+        <[Value; 2]>::try_from(serde_saphyr::from_multiple::<Value>(&text).unwrap())
+            .unwrap();
+    let policy = Policy::compile(&policy, KubeVersion::default()).unwrap();
+    let binding = Binding::compile(&binding).unwrap();
+    Policies::new([Arc::new(policy)], [Arc::new(binding)])
+}
+
+/// A ScheduledMachine with these finalizers, and a Machine if it `has` one.
+fn object(finalizers: &[&str], has: Option<&str>) -> Value {
+    let status = has.map_or(json!({}), |name| json!({"machineRef": {"name": name}}));
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1",
+        "kind": "ScheduledMachine",
+        "metadata": {
+            "name": "worker",
+            "namespace": "team-a",
+            "deletionTimestamp": "2026-03-06T21:30:00Z",
+            "finalizers": finalizers,
+        },
+        "spec": {},
+        "status": status,
+    })
+}
+
+/// Why the update is refused; nothing if it is not.
+fn answer(user: &str, old: &Value, new: &Value) -> String {
+    let user = User {
+        name: user.to_owned(),
+        ..User::default()
+    };
+    let request = Request {
+        operation: Operation::Update,
+        old_object: Some(old),
+        user: &user,
+        ..Request::create(KIND, name::PLURAL, new)
+    };
+    let decision = policies("keep-finalizer.yaml").decide(&request, &());
+    let told = decision.denied().map(|it| it.message.clone());
+    let told = told.unwrap_or_default();
+    let why = told.split_once("denied request: ");
+    why.map_or(told.clone(), |(_, why)| why.to_owned())
+}
+
+const OURS: &str = name::FINALIZER;
+
+#[test]
+fn the_finalizer_of_a_machine_that_is_there_is_kept_by_everybody_but_the_operator() {
+    let old = object(&[OURS, "a.example/b"], Some("worker"));
+    let new = object(&["a.example/b"], Some("worker"));
+    let refused = answer("jane", &old, &new);
+    assert!(refused.starts_with("metadata.finalizers: "), "{refused}");
+    assert_eq!(answer(OPERATOR, &old, &new), "");
+    let none = object(&[], Some("worker"));
+    assert_ne!(answer("jane", &old, &none), "");
+}
+
+#[test]
+fn finalizers_of_others_and_of_objects_without_a_machine_may_go() {
+    let old = object(&[OURS, "a.example/b"], Some("worker"));
+    let new = object(&[OURS], Some("worker"));
+    assert_eq!(answer("jane", &old, &new), "");
+    let (old, new) = (object(&[OURS], None), object(&[], None));
+    assert_eq!(answer("jane", &old, &new), "");
+}
+
+#[test]
+fn nobody_forgets_the_machine_first() {
+    let old = object(&[OURS], Some("worker"));
+    let new = object(&[OURS], None);
+    let refused = answer("jane", &old, &new);
+    assert!(refused.starts_with("status.machineRef: "), "{refused}");
+    assert_eq!(answer(OPERATOR, &old, &new), "");
+}

@@ -1,0 +1,193 @@
+//! What admission policies of a workload cluster say of Nodes: what the agent may do to them, and
+//! who may write what 5-Spot keeps on them.
+
+use fivespot_api::name::{
+    AGENT_FIELD_MANAGER as AGENT, AGENT_NAMESPACE, AGENT_POLICY, ANNOTATION_PREFIX,
+    NODE_ANNOTATION_POLICY, RECLAIM_AGENT_KEY, RECLAIM_REASON_ANNOTATION,
+    RECLAIM_REQUESTED_ANNOTATION, RECLAIM_REQUESTED_AT_ANNOTATION,
+};
+use serde_json::{Value, json};
+
+use super::object;
+
+const VERSION: &str = "admissionregistration.k8s.io/v1";
+
+/// The annotations that the agent may write, on its own Node only.
+pub const ANNOTATIONS: [&str; 4] = [
+    RECLAIM_AGENT_KEY,
+    RECLAIM_REASON_ANNOTATION,
+    RECLAIM_REQUESTED_ANNOTATION,
+    RECLAIM_REQUESTED_AT_ANNOTATION,
+];
+
+/// How many characters one of them may have.
+const LONGEST_VALUE: u32 = 2048;
+
+/// What a token says of the Node that its pod runs on; since Kubernetes 1.30.
+const NODE_OF_TOKEN: &str = "authentication.kubernetes.io/node-name";
+
+/// The annotations of a Node before and after a request.
+fn annotations() -> Value {
+    json!([
+        {
+            "name": "before",
+            "expression": "oldObject == null ? {} : oldObject.?metadata.?annotations.orValue({})",
+        },
+        {
+            "name": "after",
+            "expression": "object == null ? {} : object.?metadata.?annotations.orValue({})",
+        },
+    ])
+}
+
+fn agent_user() -> String {
+    format!("system:serviceaccount:{AGENT_NAMESPACE}:{AGENT}")
+}
+
+/// A policy and the binding of the same name that puts it in force.
+fn in_force(name: &str, spec: Value) -> [Value; 2] {
+    let mut policy = object(VERSION, "ValidatingAdmissionPolicy", name, None);
+    policy["spec"] = spec;
+    let mut binding = object(VERSION, "ValidatingAdmissionPolicyBinding", name, None);
+    binding["spec"] = json!({"policyName": name, "validationActions": ["Deny"]});
+    [policy, binding]
+}
+
+/// The policy that lets nobody write annotations of 5-Spot on a Node but the agent, `operators` by
+/// their user names, and who may do everything in the cluster; and the binding that puts it in
+/// force.
+///
+/// A kubelet may annotate its own Node. Without this policy whoever has taken over a host could
+/// forge the operator's record of what is its own on that Node.
+pub fn node_annotations(operators: &[String]) -> [Value; 2] {
+    let writers: Vec<String> = [agent_user()].iter().chain(operators).cloned().collect();
+    let writers = json!(writers);
+    let is_ours = format!("key.startsWith('{ANNOTATION_PREFIX}')");
+    let has_ours = |object: &str| {
+        format!(
+            "{object} != null && \
+             {object}.?metadata.?annotations.orValue({{}}).exists(key, {is_ours})"
+        )
+    };
+    let unchanged = format!(
+        "variables.after.all(key, !{is_ours} || \
+         variables.before[?key] == variables.after[?key]) && \
+         variables.before.all(key, !{is_ours} || key in variables.after)"
+    );
+    in_force(
+        NODE_ANNOTATION_POLICY,
+        json!({
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": [{
+                    "apiGroups": [""],
+                    "apiVersions": ["*"],
+                    "operations": ["CREATE", "UPDATE"],
+                    "resources": ["nodes", "nodes/status"],
+                }],
+            },
+            // Nodes are written all the time, and few of these writes are about 5-Spot.
+            "matchConditions": [{
+                "name": "has-annotations-of-5spot",
+                "expression": format!("{} || {}", has_ours("object"), has_ours("oldObject")),
+            }],
+            "variables": annotations(),
+            "validations": [{
+                "expression": format!(
+                    "({unchanged}) || request.userInfo.username in {writers} || \
+                     authorizer.group('*').resource('*').check('*').allowed()"
+                ),
+                "message": format!(
+                    "annotations {ANNOTATION_PREFIX}* of a Node may be changed by the operator, \
+                     its agent and cluster administrators alone"
+                ),
+                "reason": "Forbidden",
+            }],
+        }),
+    )
+}
+
+/// The policy that lets the agent do no more to Nodes than write its annotations on its own, and
+/// the binding that puts it in force.
+///
+/// A token that does not say on which node its pod runs may write to none.
+pub fn own_node() -> [Value; 2] {
+    let annotated = ANNOTATIONS.map(|key| format!("'{key}'")).join(", ");
+    let mut variables = annotations();
+    if let Some(variables) = variables.as_array_mut() {
+        variables.push(json!({"name": "own", "expression": format!("[{annotated}]")}));
+    }
+    in_force(
+        AGENT_POLICY,
+        json!({
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": [{
+                    "apiGroups": [""],
+                    "apiVersions": ["*"],
+                    "operations": ["CREATE", "UPDATE", "DELETE", "CONNECT"],
+                    "resources": ["nodes", "nodes/*"],
+                }],
+            },
+            "matchConditions": [{
+                "name": "asked-by-the-agent",
+                "expression": format!("request.userInfo.username == '{}'", agent_user()),
+            }],
+            "variables": variables,
+            "validations": validations().map(|(expression, message)| {
+                json!({"expression": expression, "message": message, "reason": "Forbidden"})
+            }),
+        }),
+    )
+}
+
+/// What must hold of a request of the agent, and what it is told otherwise.
+fn validations() -> [(String, String); 5] {
+    let same = |path: &str| format!("object.?{path} == oldObject.?{path}");
+    let unchanged = [
+        "spec",
+        "status",
+        "metadata.?labels",
+        "metadata.?finalizers",
+        "metadata.?ownerReferences",
+    ]
+    .map(same)
+    .join(" && ");
+    [
+        (
+            "request.operation == 'UPDATE' && request.?subResource.orValue('') == ''"
+                .to_owned(),
+            "the reclaim agent may do nothing to a Node but annotate it".to_owned(),
+        ),
+        (
+            format!(
+                "request.userInfo.?extra[?'{NODE_OF_TOKEN}'].orValue([]) == [request.name]"
+            ),
+            "the reclaim agent may annotate no Node but the one that its token names"
+                .to_owned(),
+        ),
+        (
+            unchanged,
+            "the reclaim agent may change nothing of a Node but annotations".to_owned(),
+        ),
+        (
+            "variables.after.all(key, key in variables.own || \
+             variables.before[?key] == variables.after[?key]) && \
+             variables.before.all(key, key in variables.own || key in variables.after)"
+                .to_owned(),
+            format!(
+                "the reclaim agent may change no annotation but {}",
+                ANNOTATIONS.join(", ")
+            ),
+        ),
+        (
+            format!(
+                "variables.own.all(key, \
+                 variables.after[?key].orValue('').size() <= {LONGEST_VALUE})"
+            ),
+            format!(
+                "an annotation of the reclaim agent must be at most {LONGEST_VALUE} characters"
+            ),
+        ),
+    ]
+}

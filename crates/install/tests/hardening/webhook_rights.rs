@@ -1,0 +1,54 @@
+//! What the webhook may do in its cluster, by who keeps its certificate.
+
+use fivespot_install::webhook::{Keeper, Settings};
+use serde_json::{Value, json};
+
+fn kinds(settings: &Settings) -> Vec<String> {
+    let kind = |it: &Value| it["kind"].as_str().unwrap_or_default().to_owned();
+    settings.documents().iter().map(kind).collect()
+}
+
+#[test]
+fn with_cert_manager_the_webhook_has_no_rights() {
+    let settings = Settings {
+        keeper: Keeper::CertManager,
+        kube_minor: 30,
+        ..Settings::default()
+    };
+    for kind in kinds(&settings) {
+        assert!(!kind.contains("Role") && kind != "Secret", "{kind}");
+    }
+    let pod = &settings.deployment()["spec"]["template"]["spec"];
+    assert_eq!(pod["automountServiceAccountToken"], false);
+    assert_eq!(
+        pod["containers"][0]["args"],
+        json!(["webhook", "--certificate-dir=/etc/5spot/certificate"])
+    );
+    let documents = settings.documents();
+    let of_kind = |kind: &str| documents.iter().find(|it| it["kind"] == kind).unwrap();
+    let secret = &pod["volumes"][0]["secret"]["secretName"];
+    assert_eq!(of_kind("Certificate")["spec"]["secretName"], *secret);
+    assert_eq!(of_kind("NetworkPolicy")["spec"]["egress"], json!([]));
+    let annotations =
+        &of_kind("ValidatingWebhookConfiguration")["metadata"]["annotations"];
+    assert_eq!(
+        annotations["cert-manager.io/inject-ca-from"],
+        "5spot-system/5spot-webhook"
+    );
+}
+
+#[test]
+fn where_policies_are_known_one_comes_before_the_webhook_s_rights() {
+    let of_minor = |kube_minor: u32| {
+        kinds(&Settings {
+            kube_minor,
+            ..Settings::default()
+        })
+    };
+    let known = of_minor(30);
+    let place = |kind: &str| known.iter().position(|it| it == kind).unwrap();
+    let binding = place("ValidatingAdmissionPolicyBinding");
+    assert!(place("ValidatingAdmissionPolicy") < binding);
+    assert!(binding < place("ClusterRoleBinding"));
+    assert!(!of_minor(29).contains(&"ValidatingAdmissionPolicy".to_owned()));
+}
