@@ -67,6 +67,7 @@ impl Proc {
     }
 
     /// The same, with processes of a scope only.
+    #[must_use]
     pub fn within(self, scope: Scope) -> Self {
         Self { scope, ..self }
     }

@@ -213,6 +213,7 @@ mod tests {
             vap::binding(Action::Audit),
             vap::binding(Action::AuditAndDeny),
             vap::params::allowlist(),
+            vap::params::namespace(),
             vap::params::policy(),
             vap::params::binding(),
         ];

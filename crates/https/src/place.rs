@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     const SHORT: Lifetimes = Lifetimes {
-        idle: Duration::from_secs(60),
+        idle: Duration::from_mins(1),
         request: Some(Duration::from_secs(20)),
     };
     const LASTING: Lifetimes = Lifetimes {

@@ -311,30 +311,26 @@ async fn where_policies_are_known_the_webhook_may_change_the_bundle_and_nothing_
     let found = world.configuration().await;
     let everything = json!([{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"],
         "resources": ["*"]}]);
-    let edits: [(&str, &dyn Fn(&mut Value)); 6] = [
-        ("rules", &|it| {
-            it["webhooks"][1]["rules"] = everything.clone()
-        }),
-        ("policy", &|it| {
-            it["webhooks"][1]["failurePolicy"] = json!("Ignore")
-        }),
-        ("service", &|it| {
-            it["webhooks"][1]["clientConfig"]["service"]["name"] = json!("another");
-        }),
-        ("selector", &|it| {
-            it["webhooks"][1]["objectSelector"] = json!({"matchLabels": {"a": "b"}});
-        }),
-        ("number", &|it| {
-            it["webhooks"].as_array_mut().unwrap().pop();
-        }),
-        ("labels", &|it| it["metadata"]["labels"] = json!({"a": "b"})),
+    let own = "/webhooks/1";
+    let edits = [
+        (format!("{own}/rules"), everything),
+        (format!("{own}/failurePolicy"), json!("Ignore")),
+        (format!("{own}/clientConfig/service/name"), json!("another")),
+        (
+            format!("{own}/objectSelector"),
+            json!({"matchLabels": {"a": "b"}}),
+        ),
+        (format!("{own}/timeoutSeconds"), json!(1)),
+        ("/webhooks".to_owned(), json!([found["webhooks"][1]])),
+        ("/metadata/labels".to_owned(), json!({"a": "b"})),
     ];
-    for (what, edit) in edits {
+    for (place, value) in edits {
         let mut changed = found.clone();
-        edit(&mut changed);
+        let (parent, field) = place.rsplit_once('/').unwrap();
+        changed.pointer_mut(parent).unwrap()[field] = value;
         let refused = client.update(&path, changed).await.unwrap_err();
         let told = "may change nothing of webhook configurations but the bundle";
-        assert!(refused.message.contains(told), "{what}: {refused:?}");
+        assert!(refused.message.contains(told), "{place}: {refused:?}");
     }
     let mut fresh = found.clone();
     fresh["webhooks"][1]["clientConfig"]["caBundle"] = json!("");
