@@ -206,6 +206,8 @@ reasons! {
     ClusterDeleting,
     /// The Cluster is not initialised.
     ClusterNotReady,
+    /// A provider spec is larger than is read.
+    SpecTooLarge,
     /// An object of that name belongs to somebody else.
     NameTaken,
     /// The API server does not serve that kind.
@@ -228,6 +230,8 @@ reasons! {
     KubeconfigRefused,
     /// The workload cluster does not answer.
     Unreachable,
+    /// What the workload cluster sends is more than is read of one cluster.
+    TooLarge,
     /// The workload cluster refuses the credentials.
     Unauthorized,
 

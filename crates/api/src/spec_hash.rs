@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::canonical;
-use crate::scheduled_machine::ScheduledMachineSpec;
+use crate::scheduled_machine::{InlineObject, ScheduledMachineSpec};
 
 /// SHA-256, in lower-case hex, of the RFC 8785 JSON of
 /// `{bootstrapSpec, infrastructureSpec, machineTemplate}`.
@@ -18,13 +19,47 @@ pub struct SpecHash(String);
 impl SpecHash {
     /// The hash of a spec. Never fails.
     pub fn of(spec: &ScheduledMachineSpec) -> Self {
-        let asked = serde_json::json!({
-            "bootstrapSpec": spec.bootstrap_spec,
-            "infrastructureSpec": spec.infrastructure_spec,
-            "machineTemplate": spec.machine_template,
-        });
-        let digest = Sha256::digest(canonical::json(&asked).as_bytes());
-        Self(format!("{digest:x}"))
+        let bootstrap = canonical::json(&json!(spec.bootstrap_spec.spec));
+        let infrastructure = canonical::json(&json!(spec.infrastructure_spec.spec));
+        Self::of_canonical(spec, [bootstrap, infrastructure])
+    }
+
+    /// The hash of a spec whose provider specs were left out when it was read: they are given as
+    /// JSON texts, and whatever stands in their place in `spec` is passed over. One is parsed
+    /// after the other.
+    ///
+    /// # Errors
+    /// A text is no JSON object.
+    pub fn of_texts(
+        spec: &ScheduledMachineSpec,
+        [bootstrap, infrastructure]: [&str; 2],
+    ) -> serde_json::Result<Self> {
+        let canonical = |text| {
+            let object: Map<String, Value> = serde_json::from_str(text)?;
+            Ok::<_, serde_json::Error>(canonical::json(&Value::Object(object)))
+        };
+        let bootstrap = canonical(bootstrap)?;
+        Ok(Self::of_canonical(
+            spec,
+            [bootstrap, canonical(infrastructure)?],
+        ))
+    }
+
+    /// Of the canonical texts of the two provider specs. The fields are named in the order of the
+    /// canonical form.
+    fn of_canonical(
+        spec: &ScheduledMachineSpec,
+        [bootstrap, infrastructure]: [String; 2],
+    ) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(r#"{"bootstrapSpec":"#);
+        update(&mut hash, &spec.bootstrap_spec, &bootstrap);
+        hash.update(r#","infrastructureSpec":"#);
+        update(&mut hash, &spec.infrastructure_spec, &infrastructure);
+        hash.update(r#","machineTemplate":"#);
+        hash.update(canonical::json(&json!(spec.machine_template)));
+        hash.update("}");
+        Self(format!("{:x}", hash.finalize()))
     }
 
     /// The 64 hex digits.
@@ -39,13 +74,25 @@ impl fmt::Display for SpecHash {
     }
 }
 
+/// Adds the canonical text of an inline object, given that of its spec.
+fn update(hash: &mut Sha256, object: &InlineObject, spec: &str) {
+    let mut others = json!({"apiVersion": object.api_version, "kind": object.kind});
+    if let Some(namespace) = &object.namespace {
+        others["namespace"] = json!(namespace);
+    }
+    // `spec` comes last of the four names.
+    let others = canonical::json(&others);
+    hash.update(others.strip_suffix('}').unwrap_or(&others));
+    hash.update(r#","spec":"#);
+    hash.update(spec);
+    hash.update("}");
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use super::*;
 
-    use super::SpecHash;
-
-    fn hash(bootstrap: &Value, machine_template: &Value) -> SpecHash {
+    fn spec(bootstrap: &Value, machine_template: &Value) -> ScheduledMachineSpec {
         let spec = json!({
             "schedule": {},
             "clusterName": "prod",
@@ -61,7 +108,35 @@ mod tests {
             },
             "machineTemplate": machine_template,
         });
-        SpecHash::of(&serde_json::from_value(spec).unwrap())
+        serde_json::from_value(spec).unwrap()
+    }
+
+    fn hash(bootstrap: &Value, machine_template: &Value) -> SpecHash {
+        SpecHash::of(&spec(bootstrap, machine_template))
+    }
+
+    #[test]
+    fn the_hash_of_specs_that_were_left_out_is_that_of_the_whole() {
+        let bootstrap = json!({"b": 1.0, "a": [true, null, {"\u{e9}": "\n"}]});
+        let mut whole = spec(&bootstrap, &json!({"labels": {"team": "a"}}));
+        for namespace in [None, Some("default".to_owned())] {
+            whole.infrastructure_spec.namespace = namespace;
+            let mut without = whole.clone();
+            without.bootstrap_spec.spec.clear();
+            let text = serde_json::to_string_pretty(&bootstrap).unwrap();
+            let hash = SpecHash::of_texts(&without, [&text, "{}"]).unwrap();
+            assert_eq!(hash, SpecHash::of(&whole));
+            // As it was always computed: of the canonical text of all three.
+            let all = json!({
+                "bootstrapSpec": whole.bootstrap_spec,
+                "infrastructureSpec": whole.infrastructure_spec,
+                "machineTemplate": whole.machine_template,
+            });
+            let digest = Sha256::digest(canonical::json(&all).as_bytes());
+            assert_eq!(hash.as_str(), format!("{digest:x}"));
+        }
+        assert!(SpecHash::of_texts(&whole, ["[]", "{}"]).is_err());
+        assert!(SpecHash::of_texts(&whole, ["{}", "{"]).is_err());
     }
 
     #[test]

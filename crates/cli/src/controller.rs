@@ -6,8 +6,6 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use fivespot_controller::Options;
-use http::HeaderValue;
-use http::header::USER_AGENT;
 use kube::Config;
 use tokio::sync::oneshot;
 
@@ -15,9 +13,6 @@ use crate::signals::Signals;
 use crate::{Failure, Outcome, cluster, log};
 pub(crate) use flag::Args;
 use flag::{Pod, Settings};
-
-/// Who the operator is in the audit log of an API server.
-const AGENT: &str = concat!("5spot/", env!("CARGO_PKG_VERSION"));
 
 /// How long passes that are under way may take to end, and the Lease to be released: less than
 /// the 30 s that Kubernetes gives a pod.
@@ -36,10 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
-    let mut config: Config = args.source.config_or_in_cluster().await?;
-    config
-        .headers
-        .push((USER_AGENT, HeaderValue::from_static(AGENT)));
+    let config: Config = args.source.config_or_in_cluster().await?;
     let client = fivespot_controller::client(config).map_err(cluster::no_client)?;
     let ports = settings.ports().listen().await?;
     let options = settings.options(client);

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use fivespot_clock::Clock;
+use fivespot_controller::kubeconfig::is_local_host;
 use fivespot_controller::{Key, Look, Namespaces, Options, look};
 use jiff::Timestamp;
 use kube::{Client, Config};
@@ -73,9 +74,12 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
 async fn read(args: &Args, name: &str) -> Result<Look, Failure> {
     let config: Config = args.access.config().await?;
     let namespace = config.default_namespace.clone();
+    let is_local = config.cluster_url.host().is_some_and(is_local_host);
     let client = Client::try_from(config).map_err(cluster::no_client)?;
     let mut options = Options::new(client.clone(), Clock::system());
     options.node_access = args.node_access.into();
+    // Where the management cluster is on this host, its workload clusters may be as well.
+    options.workload_servers.local = is_local;
     options.namespaces = Namespaces::Only(BTreeSet::from([namespace.clone()]));
     let key = Key::new(namespace.clone(), name);
     let what = format!("reading ScheduledMachine {namespace}/{name}");

@@ -16,7 +16,9 @@ use crate::memo::Memo;
 use crate::metrics::Metrics;
 use crate::observe::StepTaken;
 use crate::port::{Address, Port};
+use crate::shape::Shape;
 use crate::shell::Shell;
+use crate::specs;
 use crate::workload::{Link, pods_of};
 
 /// How a list of actions ended.
@@ -66,7 +68,7 @@ pub(crate) async fn apply(
     };
     for action in actions {
         let drain = drain_of(action, view);
-        let sent = send(shell, key, &action.request, memo);
+        let sent = send(shell, key, (&action.request, action.step), memo);
         let Ok(sent) = shell.tenure.write(key, sent).await else {
             return Applied::Fenced;
         };
@@ -155,22 +157,31 @@ struct Route {
     port: Port,
     resource: ApiResource,
     cache: String,
+    shape: Shape,
 }
 
 async fn route(shell: &Arc<Shell>, key: &Key, request: &Request) -> kube::Result<Route> {
     let object = &request.target.object;
     match request.side {
         Side::Management => {
-            let resource = if is_scheduled_machine(&request.target) {
-                scheduled_machine()
+            let (resource, shape) = if is_scheduled_machine(&request.target) {
+                (scheduled_machine(), Shape::ScheduledMachine)
             } else {
                 let served = shell.served.resource(object).await?;
-                served.ok_or_else(|| missing(&object.kind))?
+                let served = served.ok_or_else(|| missing(&object.kind))?;
+                let is_machine = object.group == fivespot_capi::version::GROUP;
+                let shape = if is_machine {
+                    Shape::Machine
+                } else {
+                    Shape::Provider
+                };
+                (served, shape)
             };
             Ok(Route {
                 port: shell.port.clone(),
                 cache: cache_name(&resource),
                 resource,
+                shape,
             })
         }
         Side::Workload => {
@@ -180,15 +191,20 @@ async fn route(shell: &Arc<Shell>, key: &Key, request: &Request) -> kube::Result
             let Link::Up(port) = workload.link() else {
                 return Err(missing("workload cluster"));
             };
-            let (resource, cache) = match object.kind.as_str() {
-                "Pod" => (pod(), pods_of(key)),
-                "ConfigMap" => (config_map(), workload.agent_configs()),
-                _ => (node(), workload.nodes()),
+            let cluster = workload.cluster().clone();
+            let (resource, cache, shape) = match object.kind.as_str() {
+                "Pod" => (pod(), pods_of(key), Shape::Pod(key.clone())),
+                "ConfigMap" => {
+                    let cache = workload.agent_configs();
+                    (config_map(), cache, Shape::AgentConfig(cluster))
+                }
+                _ => (node(), workload.nodes(), Shape::Node(cluster)),
             };
             Ok(Route {
                 port,
                 resource,
                 cache,
+                shape,
             })
         }
     }
@@ -202,16 +218,53 @@ fn missing(what: &str) -> kube::Error {
     ))
 }
 
+/// Creates a provider object whose spec was left out, with that of the ScheduledMachine as it is
+/// stored now. Few such objects are in memory at a time.
+///
+/// # Errors
+/// Also a conflict: the ScheduledMachine is not any more what was planned from.
+async fn create_large(
+    shell: &Shell,
+    key: &Key,
+    (port, at): (&Port, &Address<'_>),
+    (object, field): (&Value, &str),
+) -> kube::Result<Value> {
+    // Never closed.
+    let _turn = shell.large_creates.acquire().await.ok();
+    let resource = scheduled_machine();
+    let stored = Address {
+        resource: &resource,
+        namespace: Some(&key.namespace),
+        name: &key.name,
+        shape: Some(&Shape::ScheduledMachine),
+    };
+    let hash = object["metadata"]["annotations"][name::SPEC_HASH_ANNOTATION].as_str();
+    let spec = match shell.port.get_parsed(&stored).await? {
+        Some(stored) => specs::text(stored, (field, hash)),
+        None => None,
+    };
+    let spec = spec.ok_or_else(changed)?;
+    port.create_text(at, specs::with(object, &spec)).await
+}
+
+/// What was planned from has changed, as an API server would say it.
+fn changed() -> kube::Error {
+    let status =
+        kube::core::Status::failure("the ScheduledMachine has changed", "Conflict");
+    kube::Error::Api(Box::new(status.with_code(409)))
+}
+
 async fn send(
     shell: &Arc<Shell>,
     key: &Key,
-    request: &Request,
+    (request, step): (&Request, Step),
     memo: &Memo,
 ) -> kube::Result<Value> {
     let Route {
         port,
         resource,
         cache,
+        shape,
     } = route(shell, key, request).await?;
     let target = &request.target;
     let namespace = target.namespace.as_deref();
@@ -219,12 +272,19 @@ async fn send(
         resource: &resource,
         namespace,
         name: &target.object.name,
+        shape: Some(&shape),
     };
     let lists_begun = lists_begun(shell, &cache, namespace);
     let answer = match &request.call {
         Call::Create(object) => {
             let collection = Address { name: "", ..at };
-            port.create(&collection, object).await?
+            match specs::field(step).filter(|_| object.get("spec").is_none()) {
+                Some(field) => {
+                    create_large(shell, key, (&port, &collection), (object, field))
+                        .await?
+                }
+                None => port.create(&collection, object).await?,
+            }
         }
         Call::Patch(patch) => port.patch(&at, None, patch).await?,
         Call::Delete { uid } => port.delete(&at, uid, None).await?,

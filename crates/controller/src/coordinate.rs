@@ -211,6 +211,7 @@ impl Desk<'_> {
             resource,
             namespace: Some(&self.lease.namespace),
             name,
+            shape: None,
         }
     }
 

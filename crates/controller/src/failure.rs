@@ -1,6 +1,6 @@
 //! What an error of an API server, or on the way to it, means to the planner.
 
-use fivespot_plan::{Cause, Unknown};
+use fivespot_plan::{Cause, Unknown, one_line};
 use kube::core::Status;
 use kube::runtime::watcher;
 
@@ -17,12 +17,17 @@ pub(crate) fn code(error: &kube::Error) -> Option<u16> {
     status(error).map(|status| status.code)
 }
 
-/// The API server's words where it has answered, else the client's, with their causes.
+/// What is kept of an error, and told: the API server's words where it has answered, else the
+/// client's, with their causes. One line of at most 256 characters, whoever has sent it.
 pub(crate) fn words(error: &kube::Error) -> String {
     match status(error) {
-        Some(status) if !status.message.is_empty() => status.message.clone(),
+        Some(status) if !status.message.is_empty() => one_line(&status.message),
         Some(status) => format!("the API server answered {}", status.code),
-        None => chain(error),
+        None => one_line(&match error {
+            // What stands around it says nothing.
+            kube::Error::Service(error) => chain(&**error),
+            error => chain(error),
+        }),
     }
 }
 
@@ -131,6 +136,27 @@ mod tests {
             assert_eq!(cause(&error), expected, "{code} {message}");
             assert_eq!(words(&error), message);
         }
+    }
+
+    #[test]
+    fn words_are_one_line_of_at_most_256_characters() {
+        let hostile = format!("a\u{1b}]0;pwned\u{7}b\r\n{}", "\u{e9}".repeat(1_000));
+        let error = refusal(500, &hostile, json!([]));
+        let words = words(&error);
+        assert!(words.starts_with("a ]0;pwned b \u{e9}"), "{words}");
+        assert_eq!(words.chars().count(), 256);
+        let Unknown::Failed { message } = unknown(&error) else {
+            unreachable!();
+        };
+        assert_eq!(message, words);
+    }
+
+    #[test]
+    fn a_refusal_without_words_is_told_by_its_code() {
+        assert_eq!(
+            words(&refusal(500, "", json!([]))),
+            "the API server answered 500"
+        );
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::memo::Memo;
 use crate::printed::Printed;
 use crate::shape::Shape;
 use crate::shell::Shell;
+use crate::specs;
 pub(crate) use source::Answer;
 use source::Source;
 
@@ -107,6 +108,7 @@ async fn expect_cluster(source: &Source<'_>) {
 
 async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, Short> {
     let status = Printed::of(&value["status"]);
+    let specs = specs::of(&value);
     let object = match ScheduledMachine::deserialize(&value) {
         Ok(object) => object,
         Err(error) => {
@@ -129,6 +131,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, Short> {
     let is_unwatched = has_unlabelled(&machine, &bootstrap, &infrastructure);
     let seen = Seen {
         freshness: source.freshness,
+        specs,
         contract,
         cluster: cluster?,
         machine,

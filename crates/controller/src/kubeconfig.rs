@@ -5,6 +5,7 @@
 //! proxy is used, and the server must prove itself. What is not listed here is refused rather
 //! than ignored.
 
+mod local;
 mod pem;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,9 @@ use kube::config::AuthInfo;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
+
+pub(crate) use local::is_local;
+pub use local::is_local_host;
 
 /// The largest kubeconfig that is read, in bytes.
 pub const MAX_BYTES: usize = 64 * 1024;
@@ -45,12 +49,24 @@ pub enum Error {
     },
 }
 
+/// What a kubeconfig's `server` may be beyond an https URL of another host. The default is nothing:
+/// the writer of the Secret then reaches no page of his choice, and no service of the operator's
+/// own host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// A path, as management servers have that stand before several clusters.
+    pub path: bool,
+    /// A loopback or link-local address, or a name that resolves to one.
+    pub local: bool,
+}
+
 /// A kubeconfig that has been accepted: an https server, who it must prove to be, and one
 /// credential. Its `Debug` form shows no credential.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Access {
     server: Uri,
     server_name: Option<String>,
+    allows_local: bool,
     authorities: Vec<Vec<u8>>,
     credential: Credential,
 }
@@ -85,19 +101,19 @@ impl Access {
     ///
     /// # Example
     /// ```
-    /// use fivespot_controller::kubeconfig::{Access, Error};
+    /// use fivespot_controller::kubeconfig::{Access, Allowed, Error};
     /// let refused = Access::parse(br#"{
     ///     "current-context": "c",
     ///     "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
     ///     "clusters": [{"name": "k", "cluster": {"server": "https://10.0.0.1:6443"}}],
     ///     "users": [{"name": "u", "user": {"exec": {"command": "sh"}}}]
-    /// }"#);
+    /// }"#, Allowed::default());
     /// assert_eq!(refused, Err(Error::Forbidden("user.exec".to_owned())));
     /// ```
     ///
     /// # Errors
     /// The first thing found that is not accepted; see [`Error`].
-    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+    pub fn parse(bytes: &[u8], allowed: Allowed) -> Result<Self, Error> {
         if bytes.len() > MAX_BYTES {
             return Err(Error::TooLarge(bytes.len()));
         }
@@ -113,8 +129,9 @@ impl Access {
         let credential = user.credential()?;
         cluster.refuse_unknown()?;
         Ok(Self {
-            server: cluster.server()?,
+            server: cluster.server(allowed)?,
             server_name: cluster.tls_server_name.clone(),
+            allows_local: allowed.local,
             authorities: cluster.authorities()?,
             credential,
         })
@@ -128,6 +145,11 @@ impl Access {
     /// The name that the server's certificate must bear, where it is not the host's.
     pub fn server_name(&self) -> Option<&str> {
         self.server_name.as_deref()
+    }
+
+    /// Whether the server may be this host, or on its link.
+    pub(crate) fn allows_local(&self) -> bool {
+        self.allows_local
     }
 
     /// The certificates that may vouch for the server, DER; at least one.
@@ -224,7 +246,7 @@ impl Cluster {
         }
     }
 
-    fn server(&self) -> Result<Uri, Error> {
+    fn server(&self, allowed: Allowed) -> Result<Uri, Error> {
         let unusable = |why| Error::Unusable {
             field: "cluster.server",
             why,
@@ -243,6 +265,18 @@ impl Cluster {
         }
         if server.query().is_some() {
             return Err(unusable("must not have a query"));
+        }
+        if !allowed.path && server.path() != "/" {
+            return Err(unusable(
+                "must not have a path; the operator allows one with \
+                 --allow-workload-server-path",
+            ));
+        }
+        if !allowed.local && server.host().is_some_and(is_local_host) {
+            return Err(unusable(
+                "must not be a loopback or link-local address; the operator allows one with \
+                 --allow-loopback-workload-server",
+            ));
         }
         Ok(server)
     }

@@ -10,6 +10,7 @@ use kube::Client;
 
 use crate::connect::{Connect, Dial};
 use crate::instrument::Instruments;
+use crate::kubeconfig::Allowed;
 use crate::lease::Terms;
 use crate::observe::{Observe, Silent};
 
@@ -76,6 +77,8 @@ pub struct Options {
     pub node_access: NodeAccess,
     /// How instances agree on who acts on what.
     pub coordination: Coordination,
+    /// Which servers a kubeconfig Secret may name.
+    pub workload_servers: Allowed,
     /// What makes a client of an accepted kubeconfig.
     pub connect: Arc<dyn Connect>,
     /// How many passes may be under way at a time.
@@ -97,7 +100,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// All namespaces, no other instance, workload access through [`Dial`], 128 passes at a
+    /// All namespaces, no other instance, workload access through [`Dial`] to
+    /// servers on other hosts, 128 passes at a
     /// time, no observer.
     pub fn new(client: Client, clock: Clock) -> Self {
         Self {
@@ -106,6 +110,7 @@ impl Options {
             namespaces: Namespaces::All,
             node_access: NodeAccess::Workload,
             coordination: Coordination::Alone,
+            workload_servers: Allowed::default(),
             connect: Arc::new(Dial),
             max_concurrent: DEFAULT_MAX_CONCURRENT,
             max_starts_per_minute: None,

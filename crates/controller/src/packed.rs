@@ -64,6 +64,11 @@ impl Packed {
         }
     }
 
+    /// How many bytes the text has.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
     /// The text.
     pub(crate) fn text(&self) -> Cow<'_, [u8]> {
         let Some(sample) = &self.sample else {

@@ -1,20 +1,27 @@
 //! Requests to one API server: the only place that sends any, watches aside.
 
-use std::fmt;
+mod answer;
+mod follow;
 
-use http::{Method, Request};
+use std::fmt;
+use std::sync::Arc;
+
+use http::{Method, Request, Response};
 use kube::Client;
 use kube::api::ApiResource;
+use kube::client::Body;
 use kube::core::Status;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use fivespot_api::name::FIELD_MANAGER;
 
-use crate::lean::Lean;
+use crate::keep::{Keep, LEAN};
+use crate::shape::Shape;
+pub(crate) use follow::Change;
 
-/// Where an object is: its kind's URL, and its names.
+/// Where an object is, by its kind's URL and its names, and what of it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address<'a> {
     /// The kind.
@@ -23,6 +30,8 @@ pub(crate) struct Address<'a> {
     pub(crate) namespace: Option<&'a str>,
     /// The name; empty for the collection.
     pub(crate) name: &'a str,
+    /// How it is read; none for all of it.
+    pub(crate) shape: Option<&'a Shape>,
 }
 
 impl Address<'_> {
@@ -46,11 +55,25 @@ impl Address<'_> {
             name => format!("{namespaced}/{name}"),
         }
     }
+
+    /// What is read of an object, as it was sent.
+    fn parse(&self, text: &[u8]) -> kube::Result<Value> {
+        let read = self.keeps().read(text);
+        read.map_err(|error| answer::unreadable(&error))
+    }
+
+    fn keeps(&self) -> &'static Keep {
+        self.shape.map_or(&LEAN, Shape::keeps)
+    }
 }
 
 /// One API server.
 #[derive(Clone)]
-pub(crate) struct Port(Client);
+pub(crate) struct Port {
+    client: Client,
+    /// Large answers take turns.
+    turns: Arc<Semaphore>,
+}
 
 impl fmt::Debug for Port {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,12 +84,15 @@ impl fmt::Debug for Port {
 impl Port {
     /// The server that `client` talks to.
     pub(crate) fn new(client: Client) -> Self {
-        Self(client)
+        Self {
+            client,
+            turns: Arc::new(Semaphore::new(answer::MOST_LARGE)),
+        }
     }
 
     /// The client itself, for watches.
     pub(crate) fn client(&self) -> Client {
-        self.0.clone()
+        self.client.clone()
     }
 
     /// The object as it is now (a quorum read); none where there is no such object.
@@ -75,11 +101,23 @@ impl Port {
     /// Also a 404 that is not about the object: a path that is not served, in this version or
     /// at this moment, says nothing about what is stored.
     pub(crate) async fn get(&self, at: &Address<'_>) -> kube::Result<Option<Value>> {
+        let mut found = self.get_parsed(at).await;
+        if let (Ok(Some(object)), Some(shape)) = (&mut found, at.shape) {
+            shape.settle(object);
+        }
+        found
+    }
+
+    /// The same, as it was sent, as far as it is [kept](Shape::keeps).
+    pub(crate) async fn get_parsed(
+        &self,
+        at: &Address<'_>,
+    ) -> kube::Result<Option<Value>> {
         // Nothing can have such a name, and it must not lead anywhere else.
         if !is_segment(at.name) {
             return Ok(None);
         }
-        let answer = self.send(Method::GET, &at.path(), Vec::new()).await;
+        let answer = self.parsed(Method::GET, &at.path(), Vec::new(), at).await;
         match answer {
             Err(kube::Error::Api(status))
                 if status.code == 404 && !is_about(&status, at.name) =>
@@ -92,19 +130,15 @@ impl Port {
 
     /// Any document that the server shows under `path`; none for a 404.
     pub(crate) async fn document(&self, path: &str) -> kube::Result<Option<Value>> {
-        found(self.send(Method::GET, path, Vec::new()).await)
-    }
-
-    /// The objects that a field selector chooses, as they are now.
-    pub(crate) async fn list(
-        &self,
-        at: &Address<'_>,
-        fields: &str,
-    ) -> kube::Result<Vec<Value>> {
-        let path = format!("{}?fieldSelector={}", at.path(), escaped(fields));
-        let list: List = self.read(Method::GET, &path, Vec::new()).await?;
-        let items = list.items.unwrap_or_default();
-        Ok(items.into_iter().map(|Lean(item)| item).collect())
+        let answer = self.exchange(Method::GET, path, Vec::new()).await;
+        let answer = match answer {
+            Ok(answer) => answer::whole(answer, &self.turns).await,
+            Err(error) => Err(error),
+        };
+        found(answer.and_then(|whole| {
+            let read = LEAN.read(&whole.bytes);
+            read.map_err(|error| answer::unreadable(&error))
+        }))
     }
 
     /// Creates an object. Fields that the server does not know are refused rather than
@@ -114,11 +148,20 @@ impl Port {
         at: &Address<'_>,
         object: &Value,
     ) -> kube::Result<Value> {
+        self.create_text(at, bytes(object)).await
+    }
+
+    /// Creates an object that is already text.
+    pub(crate) async fn create_text(
+        &self,
+        at: &Address<'_>,
+        object: Vec<u8>,
+    ) -> kube::Result<Value> {
         let path = format!(
             "{}?fieldManager={FIELD_MANAGER}&fieldValidation=Strict",
             at.path()
         );
-        self.send(Method::POST, &path, bytes(object)).await
+        self.send(Method::POST, &path, object, at).await
     }
 
     /// Applies a JSON merge patch (RFC 7386) to an object, or to its `subresource`.
@@ -132,7 +175,7 @@ impl Port {
             .map(|name| format!("/{name}"))
             .unwrap_or_default();
         let path = format!("{}{tail}?fieldManager={FIELD_MANAGER}", at.path());
-        self.send(Method::PATCH, &path, bytes(patch)).await
+        self.send(Method::PATCH, &path, bytes(patch), at).await
     }
 
     /// Deletes the object of that uid, in the background, a pod with a grace period in seconds
@@ -153,7 +196,8 @@ impl Port {
         if let Some(seconds) = grace {
             options["gracePeriodSeconds"] = json!(seconds);
         }
-        self.send(Method::DELETE, &at.path(), bytes(&options)).await
+        self.send(Method::DELETE, &at.path(), bytes(&options), at)
+            .await
     }
 
     /// Replaces an object, if it still is of the version that `object` names.
@@ -163,7 +207,7 @@ impl Port {
         object: &Value,
     ) -> kube::Result<Value> {
         let path = format!("{}?fieldManager={FIELD_MANAGER}", at.path());
-        self.send(Method::PUT, &path, bytes(object)).await
+        self.send(Method::PUT, &path, bytes(object), at).await
     }
 
     /// Deletes the object of that uid, if it still is of that version.
@@ -177,7 +221,8 @@ impl Port {
             "kind": "DeleteOptions",
             "preconditions": {"uid": uid, "resourceVersion": version},
         });
-        self.send(Method::DELETE, &at.path(), bytes(&options)).await
+        self.send(Method::DELETE, &at.path(), bytes(&options), at)
+            .await
     }
 
     /// Asks for the eviction of the pod of that uid, with the pod's own grace period.
@@ -196,7 +241,11 @@ impl Port {
             },
         });
         let path = format!("{}/eviction", at.path());
-        let answer = self.send(Method::POST, &path, bytes(&eviction)).await?;
+        // The answer is a Status, or the eviction itself.
+        let at = Address { shape: None, ..*at };
+        let answer = self
+            .send(Method::POST, &path, bytes(&eviction), &at)
+            .await?;
         // Of a pod with two disruption budgets Kubernetes answers 201 with a refusal in it.
         let refusal = Status::deserialize(&answer).ok();
         match refusal.filter(Status::is_failure) {
@@ -210,17 +259,34 @@ impl Port {
         method: Method,
         path: &str,
         body: Vec<u8>,
+        at: &Address<'_>,
     ) -> kube::Result<Value> {
-        let Lean(answer) = self.read(method, path, body).await?;
-        Ok(answer)
+        let mut object = self.parsed(method, path, body, at).await?;
+        if let Some(shape) = at.shape {
+            shape.settle(&mut object);
+        }
+        Ok(object)
     }
 
-    async fn read<T: DeserializeOwned>(
+    async fn parsed(
         &self,
         method: Method,
         path: &str,
         body: Vec<u8>,
-    ) -> kube::Result<T> {
+        at: &Address<'_>,
+    ) -> kube::Result<Value> {
+        let answer = self.exchange(method, path, body).await?;
+        let whole = answer::whole(answer, &self.turns).await?;
+        at.parse(&whole.bytes)
+    }
+
+    /// Sends a request. A refusal is an error.
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> kube::Result<Response<Body>> {
         let content = if method == Method::PATCH {
             "application/merge-patch+json"
         } else {
@@ -233,15 +299,15 @@ impl Port {
         if !body.is_empty() {
             request = request.header(http::header::CONTENT_TYPE, content);
         }
-        let request = request.body(body).map_err(kube::Error::HttpError)?;
-        self.0.request(request).await
+        let request = request
+            .body(Body::from(body))
+            .map_err(kube::Error::HttpError)?;
+        let answer = self.client.send(request).await?;
+        if answer.status().is_client_error() || answer.status().is_server_error() {
+            return Err(answer::refusal(answer).await);
+        }
+        Ok(answer)
     }
-}
-
-/// A list, of which only the objects are read.
-#[derive(Deserialize)]
-struct List {
-    items: Option<Vec<Lean>>,
 }
 
 /// Whether a text that somebody else has written can stand in a path, as one part of it.
@@ -267,11 +333,6 @@ fn is_about(status: &Status, name: &str) -> bool {
 
 fn bytes(body: &Value) -> Vec<u8> {
     body.to_string().into_bytes()
-}
-
-/// A selector as it may stand in a query: names, dots, `=` and `,` need no more than this.
-fn escaped(selector: &str) -> String {
-    selector.replace('=', "%3D").replace(',', "%2C")
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::ledger::{Version, Written};
 use crate::memo::Memo;
 use crate::port::Address;
 use crate::queue::Outcome;
+use crate::shape::Shape;
 use crate::shell::Shell;
 use crate::tenure::Fenced;
 use crate::{Key, Transition, failure};
@@ -51,6 +52,7 @@ pub(crate) async fn status(
         resource: &resource,
         namespace: Some(&key.namespace),
         name: &key.name,
+        shape: Some(&Shape::ScheduledMachine),
     };
     let cache = cache_name(&resource);
     let store = &shell.scheduled_machines.store;
@@ -107,6 +109,7 @@ pub(crate) async fn unreadable(
         resource: &resource,
         namespace: Some(&key.namespace),
         name: &key.name,
+        shape: Some(&Shape::ScheduledMachine),
     };
     let sent = shell.port.patch(&at, Some("status"), &patch);
     match shell.tenure.write(key, sent).await {
@@ -200,6 +203,7 @@ pub(crate) async fn publish(shell: &Shell, key: &Key, view: &View, all: &[Event]
         resource: &resource,
         namespace: Some(&key.namespace),
         name: "",
+        shape: None,
     };
     for (place, event) in (0..).zip(all) {
         if event.reason == RELEASED {

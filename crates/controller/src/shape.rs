@@ -3,10 +3,118 @@
 use fivespot_api::name;
 use fivespot_capi::machine;
 use kube::api::ApiResource;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::Key;
+use crate::keep::Keep;
+use crate::specs;
 use crate::store::{Object, Target};
+
+/// What is read of any object's metadata, besides its labels and annotations.
+const META: Keep = Keep::Only(
+    &[
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "finalizers",
+        "ownerReferences",
+    ],
+    &[("labels", Keep::Marks), ("annotations", Keep::Marks)],
+);
+
+/// Which kind an object is of; items of a list may leave it out.
+const KIND: &[&str] = &["apiVersion", "kind"];
+
+/// A provider spec: whatever its author likes.
+const INLINE: Keep = Keep::AllBut(&[("spec", Keep::Text(specs::LARGEST))]);
+
+static SCHEDULED_MACHINE: Keep = Keep::Only(
+    &["apiVersion", "kind", "status"],
+    &[
+        ("metadata", META),
+        (
+            "spec",
+            Keep::AllBut(&[("bootstrapSpec", INLINE), ("infrastructureSpec", INLINE)]),
+        ),
+    ],
+);
+
+static CLUSTER: Keep = Keep::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        ("spec", Keep::Only(&["paused"], &[])),
+        (
+            "status",
+            Keep::Only(
+                &["infrastructureReady", "initialization"],
+                &[("conditions", Keep::Conditions(&["ControlPlaneInitialized"]))],
+            ),
+        ),
+    ],
+);
+
+static MACHINE: Keep = Keep::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        ("spec", Keep::Only(&machine::SPEC, &[])),
+        (
+            "status",
+            Keep::Only(
+                &machine::STATUS,
+                &[("conditions", Keep::Conditions(&machine::CONDITIONS))],
+            ),
+        ),
+    ],
+);
+
+static PROVIDER: Keep = Keep::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        (
+            "status",
+            Keep::Only(&["ready", "initialization", "conditions"], &[]),
+        ),
+    ],
+);
+
+static NODE: Keep = Keep::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        (
+            "spec",
+            Keep::Only(&["providerID", "unschedulable", "taints"], &[]),
+        ),
+        (
+            "status",
+            Keep::Only(&[], &[("conditions", Keep::Conditions(&["Ready"]))]),
+        ),
+    ],
+);
+
+static POD: Keep = Keep::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        ("spec", Keep::Only(&["nodeName"], &[])),
+        ("status", Keep::Only(&["phase"], &[])),
+    ],
+);
+
+static AGENT_CONFIG: Keep = Keep::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        ("data", Keep::Only(&[name::RECLAIM_CONFIG_KEY], &[])),
+    ],
+);
 
 /// How the objects of a watch are to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,52 +161,37 @@ impl Shape {
         }
     }
 
-    /// What a cache keeps of `object`.
+    /// How much is kept of an object.
+    pub(crate) fn keeps(&self) -> &'static Keep {
+        match self {
+            Self::ScheduledMachine => &SCHEDULED_MACHINE,
+            Self::Cluster => &CLUSTER,
+            Self::Machine => &MACHINE,
+            Self::Provider => &PROVIDER,
+            Self::Node(_) => &NODE,
+            Self::Pod(_) => &POD,
+            Self::AgentConfig(_) => &AGENT_CONFIG,
+        }
+    }
+
+    /// Makes what a pass plans from of an object that was read [as it is kept](Self::keeps): of a
+    /// ScheduledMachine its provider specs stay if they are small, else their hash does.
+    pub(crate) fn settle(&self, object: &mut Value) {
+        if *self == Self::ScheduledMachine {
+            specs::settle(object, specs::INLINE);
+        }
+    }
+
+    /// What a cache keeps of an object that was read [as it is kept](Self::keeps).
     pub(crate) fn keep(&self, mut object: Value, resource: &ApiResource) -> Object {
         name_kind(&mut object, resource);
+        if *self == Self::ScheduledMachine {
+            specs::settle(&mut object, 0);
+        }
         let meta = &object["metadata"];
         let own = Key::new(text(&meta["namespace"]), text(&meta["name"]));
         let (wakes, terms) = self.links(&object, &own);
-        self.cut(&mut object);
         Object::new(object, wakes, terms)
-    }
-
-    /// Cuts `object` down to what is read of it.
-    pub(crate) fn cut(&self, object: &mut Value) {
-        strip_metadata(object);
-        match self {
-            Self::ScheduledMachine => {}
-            Self::Machine => {
-                keep_only(&mut object["spec"], &machine::SPEC);
-                keep_only(&mut object["status"], &machine::STATUS);
-                keep_conditions(object, &machine::CONDITIONS);
-            }
-            Self::Cluster => {
-                keep_only(&mut object["spec"], &["paused"]);
-                let kept = ["infrastructureReady", "initialization", "conditions"];
-                keep_only(&mut object["status"], &kept);
-                keep_conditions(object, &["ControlPlaneInitialized"]);
-            }
-            Self::Provider => {
-                keep_only(object, &["apiVersion", "kind", "metadata", "status"]);
-                let kept = ["ready", "initialization", "conditions"];
-                keep_only(&mut object["status"], &kept);
-            }
-            Self::Node(_) => {
-                let kept = ["providerID", "unschedulable", "taints"];
-                keep_only(&mut object["spec"], &kept);
-                keep_only(&mut object["status"], &["conditions"]);
-                keep_conditions(object, &["Ready"]);
-            }
-            Self::AgentConfig(_) => {
-                keep_only(object, &["apiVersion", "kind", "metadata", "data"]);
-                keep_only(&mut object["data"], &[name::RECLAIM_CONFIG_KEY]);
-            }
-            Self::Pod(_) => {
-                keep_only(&mut object["spec"], &["nodeName"]);
-                keep_only(&mut object["status"], &["phase"]);
-            }
-        }
     }
 
     /// Whether the watches of this shape show `object`.
@@ -180,35 +273,6 @@ fn labelled(object: &Value, own: &Key) -> Vec<Target> {
         .map(|owner| Target::One(Key::new(own.namespace.clone(), owner)))
         .into_iter()
         .collect()
-}
-
-/// Bookkeeping of the API server and of kubectl, often the larger part of an object.
-fn strip_metadata(object: &mut Value) {
-    let Value::Object(meta) = &mut object["metadata"] else {
-        return;
-    };
-    meta.shift_remove("managedFields");
-    if let Some(Value::Object(annotations)) = meta.get_mut("annotations") {
-        annotations.shift_remove("kubectl.kubernetes.io/last-applied-configuration");
-    }
-}
-
-fn keep_only(object: &mut Value, fields: &[&str]) {
-    if let Value::Object(all) = object {
-        all.retain(|field, _| fields.contains(&field.as_str()));
-    }
-}
-
-/// Conditions of these types, without the times that change although nothing does.
-fn keep_conditions(object: &mut Value, types: &[&str]) {
-    let Some(Value::Array(conditions)) = object.pointer_mut("/status/conditions") else {
-        return;
-    };
-    conditions.retain(|condition| types.contains(&text(&condition["type"])));
-    for condition in conditions.iter_mut().filter_map(Value::as_object_mut) {
-        let condition: &mut Map<String, Value> = condition;
-        condition.shift_remove("lastHeartbeatTime");
-    }
 }
 
 fn text(value: &Value) -> &str {

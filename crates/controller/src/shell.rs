@@ -8,8 +8,8 @@ use fivespot_capi::Reference;
 use fivespot_clock::Clock;
 use futures::future::{BoxFuture, FutureExt as _, abortable};
 use jiff::Timestamp;
-use kube::api::{Api, ApiResource};
-use kube::runtime::watcher;
+use kube::api::ApiResource;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use fivespot_api::{Phase, name};
@@ -29,7 +29,7 @@ use crate::shared::Shared;
 use crate::start::Starts;
 use crate::store::Target;
 use crate::tenure::{Claim, Tenure};
-use crate::watch::{Course, everything, follow};
+use crate::watch::{Course, follow};
 use crate::work::Work;
 use crate::workload::{Workload, pods_of};
 use crate::{Coordination, Key, Namespaces, Options, Standing};
@@ -46,6 +46,8 @@ pub(crate) struct Shell {
     pub(crate) tenure: Tenure,
     starts: Mutex<Starts>,
     pub(crate) served: Served,
+    /// Creates of objects that are large take turns.
+    pub(crate) large_creates: Semaphore,
     /// Live reads of what many ScheduledMachines have in common.
     pub(crate) shared: Shared<Answer>,
     pub(crate) scheduled_machines: Arc<Feed>,
@@ -97,6 +99,7 @@ impl Shell {
             work: Work::new(options.clock.clone(), backoff),
             tenure: Tenure::new(options.clock.steady(), claim),
             served: Served::new(port.clone()),
+            large_creates: Semaphore::new(2),
             shared: Shared::default(),
             port,
             scheduled_machines: feed,
@@ -192,29 +195,28 @@ impl Shell {
     /// Begins to watch the ScheduledMachines and the kinds that are served.
     pub(crate) fn start(self: &Arc<Self>) {
         let feed = self.scheduled_machines.clone();
-        self.watch(&feed, &everything());
+        self.watch(&feed, None);
         self.spawn_detached(follow_definitions(self.clone()));
     }
 
     /// One watch per namespace that was asked for, or one for all.
-    fn watch(self: &Arc<Self>, feed: &Arc<Feed>, config: &watcher::Config) {
+    fn watch(
+        self: &Arc<Self>,
+        feed: &Arc<Feed>,
+        selector: Option<(&'static str, String)>,
+    ) {
         let parts = match &self.options.namespaces {
             Namespaces::All => vec![None],
             Namespaces::Only(some) => some.iter().cloned().map(Some).collect(),
         };
         for part in parts {
-            let client = self.port.client();
-            let api = match &part {
-                None => Api::all_with(client, &feed.resource),
-                Some(namespace) => {
-                    Api::namespaced_with(client, namespace, &feed.resource)
-                }
-            };
             let course = Course {
-                api,
-                config: config.clone(),
+                port: self.port.clone(),
+                namespace: part.clone(),
+                selector: selector.clone(),
                 part,
                 link: None,
+                tally: None,
             };
             feed.keep(self.spawn(follow(self.clone(), feed.clone(), course)));
         }
@@ -226,16 +228,16 @@ impl Shell {
         resource: &ApiResource,
         shape: Shape,
     ) -> Arc<Feed> {
-        let config = match shape {
+        let selector = match shape {
             Shape::Machine | Shape::Provider => {
-                everything().labels(name::SCHEDULED_MACHINE_LABEL)
+                Some(("labelSelector", name::SCHEDULED_MACHINE_LABEL.to_owned()))
             }
-            _ => everything(),
+            _ => None,
         };
         let cache = cache_name(resource);
         let (feed, is_new) = self.ensure(cache, resource.clone(), shape);
         if is_new {
-            self.watch(&feed, &config);
+            self.watch(&feed, selector);
         }
         feed
     }
@@ -412,6 +414,11 @@ impl Shell {
     /// Wakes whoever is concerned.
     pub(crate) fn wake(&self, targets: BTreeSet<Target>) {
         self.wake_keys(self.keys_of(targets));
+    }
+
+    /// Whether anybody is concerned.
+    pub(crate) fn has_any(&self, targets: &[Target]) -> bool {
+        !self.keys_of(targets.iter().cloned().collect()).is_empty()
     }
 
     /// Tells the news to whoever is concerned.

@@ -9,12 +9,13 @@ use serde_json::Value;
 use crate::Key;
 use crate::ledger::{Version, Written};
 use crate::packed::{Packed, Packer};
+use crate::tally::{Share, Tally, TooLarge};
 
 /// One cached object: its JSON, without what nobody here reads.
 ///
 /// Kept as text, which is several times smaller than the parsed form, and in a [`Store`] less what
 /// it has in common with others; it is parsed when a pass needs it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Object {
     /// Uid.
     pub(crate) uid: String,
@@ -26,6 +27,10 @@ pub(crate) struct Object {
     pub(crate) wakes: Vec<Target>,
     /// What it can be found by, besides its name.
     terms: Box<[Arc<str>]>,
+    /// Whether nothing but its name and its version is known.
+    is_name_only: bool,
+    /// What it costs of what may be kept of its cluster.
+    share: Option<Share>,
 }
 
 /// Who is concerned by an object.
@@ -59,7 +64,31 @@ impl Object {
             text: Packed::plain(value.to_string()),
             wakes,
             terms: terms.into_iter().map(Arc::from).collect(),
+            is_name_only: false,
+            share: None,
         }
+    }
+
+    /// Keeps nothing but that there is such an object in this version: nobody reads it.
+    pub(crate) fn forget(&mut self) {
+        self.text = Packed::plain("{}".to_owned());
+        self.wakes.clear();
+        self.terms = Box::default();
+        self.is_name_only = true;
+    }
+
+    /// Whether nothing but its name and its version is known: whoever needs more reads it live.
+    pub(crate) fn is_name_only(&self) -> bool {
+        self.is_name_only
+    }
+
+    /// Counts it among what is kept of its cluster.
+    ///
+    /// # Errors
+    /// That is too much.
+    pub(crate) fn count(&mut self, tally: &Arc<Tally>) -> Result<(), TooLarge> {
+        self.share = Some(tally.add(self.text.length())?);
+        Ok(())
     }
 
     /// The object as the API server would show it, less what was cut away.
@@ -183,6 +212,27 @@ impl Store {
         let mut state = self.state();
         state.note(part, version);
         state.replace(key, None)
+    }
+
+    /// `object` was read live. It takes the place of one that is known by name only, in the same
+    /// version: of any other a watch tells.
+    pub(crate) fn fill(&self, key: &Key, mut object: Object) {
+        let mut state = self.state();
+        let shown = state.objects.get(key);
+        if shown.is_some_and(|shown| {
+            shown.is_name_only
+                && shown.uid == object.uid
+                && shown.version == object.version
+        }) {
+            state.packer.pack(&mut object.text);
+            // Whoever is concerned is who has read it.
+            state.replace(key, Some(Arc::new(object)));
+        }
+    }
+
+    /// How many objects there are.
+    pub(crate) fn len(&self) -> usize {
+        self.state().objects.len()
     }
 
     /// Forgets everything, as before the first list.

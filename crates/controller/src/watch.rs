@@ -1,151 +1,237 @@
 //! Following the objects of one kind: list, watch, and list again when the watch breaks.
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use fivespot_clock::Busy;
 use fivespot_plan::Unknown;
-use futures::StreamExt as _;
-use kube::Resource as _;
-use kube::api::Api;
-use kube::runtime::watcher::{self, Event, watcher};
+use serde_json::Value;
 
 use crate::Key;
 use crate::failure;
 use crate::feed::Feed;
-use crate::lean::Shown;
 use crate::ledger::Version;
-use crate::port::Port;
+use crate::port::{Address, Change, Port};
 use crate::shape::Shape;
 use crate::shell::Shell;
 use crate::store::{Object, Part};
+use crate::tally::{MOST_OBJECTS, Tally, TooLarge};
 use crate::workload::Workload;
 
-/// How many objects a list brings at a time.
-const PAGE: u32 = 100;
+/// How many objects a server sends at a time.
+const PAGE: &str = "100";
 
-/// What most watches ask for. A list comes in pieces that are small beside what is kept of it.
-pub(crate) fn everything() -> watcher::Config {
-    watcher::Config::default().page_size(PAGE)
-}
-
-/// What one watch follows: the objects behind `api`, as far as `config` selects them.
+/// What one watch follows.
 pub(crate) struct Course {
-    /// Where they are.
-    pub(crate) api: Api<Shown>,
-    /// Which of them.
-    pub(crate) config: watcher::Config,
+    /// The server.
+    pub(crate) port: Port,
+    /// The namespace; none for all, and for what has none.
+    pub(crate) namespace: Option<String>,
+    /// Which objects: a parameter of the request and its value; none for all.
+    pub(crate) selector: Option<(&'static str, String)>,
     /// What of the cache they are.
     pub(crate) part: Part,
     /// The workload cluster whose link this watch shows to be up or down.
-    pub(crate) link: Option<(Arc<Workload>, Port)>,
+    pub(crate) link: Option<Arc<Workload>>,
+    /// Where what is kept is counted; none for the management cluster.
+    pub(crate) tally: Option<Arc<Tally>>,
 }
 
 /// Fills `feed` and wakes whoever is concerned, for ever.
 pub(crate) async fn follow(shell: Arc<Shell>, feed: Arc<Feed>, course: Course) {
-    let Course {
-        api,
-        config,
-        part,
-        link,
-    } = course;
     // Time stands still until the first list has come or failed.
-    let mut loading = Some(shell.clock.busy());
-    let mut failures = 0;
-    let mut events = pin!(watcher(api.clone(), config.clone()));
-    while let Some(event) = events.next().await {
-        match event {
-            Ok(event) => {
-                let arrived = shell.clock.busy();
-                // A list only begins with this one, it has not been answered.
-                let is_answer = !matches!(event, Event::Init);
-                failures = if is_answer { 0 } else { failures };
-                if take(&shell, &feed, &part, event) {
-                    loading = None;
-                }
-                if let (true, Some((workload, port))) = (is_answer, &link) {
-                    workload.is_up(&shell, port);
-                }
+    let loading = Some(shell.clock.busy());
+    let mut follower = Follower {
+        shell: &shell,
+        feed: &feed,
+        course: &course,
+        loading,
+        failures: 0,
+    };
+    loop {
+        // All is listed again: a watch that goes on where it broke off shows nothing of a cache
+        // that was emptied, nor that it goes well.
+        let Err(error) = follower.session().await;
+        follower.failures += 1;
+        complain(&shell, &feed, &error);
+        if let Some(workload) = &course.link {
+            workload.is_broken_by(&shell, &error);
+        }
+        rest(&shell, &feed.name, follower.failures, &mut follower.loading).await;
+    }
+}
+
+/// Nothing can be of it.
+enum Never {}
+
+struct Follower<'a> {
+    shell: &'a Shell,
+    feed: &'a Feed,
+    course: &'a Course,
+    loading: Option<Busy>,
+    /// How many sessions have failed since something went well.
+    failures: u32,
+}
+
+impl Follower<'_> {
+    fn address(&self) -> Address<'_> {
+        Address {
+            resource: &self.feed.resource,
+            namespace: self.course.namespace.as_deref(),
+            name: "",
+            shape: Some(&self.feed.shape),
+        }
+    }
+
+    fn selector(&self) -> Vec<(&str, &str)> {
+        let selector = self.course.selector.iter();
+        selector.map(|(name, of)| (*name, of.as_str())).collect()
+    }
+
+    /// Lists and then watches until something goes wrong.
+    async fn session(&mut self) -> kube::Result<Never> {
+        let mut version = self.list().await?;
+        loop {
+            let course = self.course;
+            let (at, selector) = (self.address(), self.selector());
+            let mut events = course.port.watch(&at, &selector, &version).await?;
+            while let Some(change) = events.next(&self.address()).await? {
+                let arrived = self.shell.clock.busy();
+                version = self.take(change)?;
+                self.goes_well();
                 drop(arrived);
             }
-            Err(error) => {
-                failures += 1;
-                let error = failure::of_watch(error);
-                complain(&shell, &feed, &error);
-                if let Some((workload, _)) = &link {
-                    workload.is_broken_by(&shell, &error);
+        }
+    }
+
+    /// Lists everything and returns the version to watch from.
+    async fn list(&mut self) -> kube::Result<String> {
+        let Self { feed, course, .. } = *self;
+        feed.store.begin(&course.part);
+        let (mut listed, mut next) = (0, String::new());
+        loop {
+            let mut query = self.selector();
+            query.push(("limit", PAGE));
+            if !next.is_empty() {
+                query.push(("continue", &next));
+            }
+            listed += 1;
+            let each = |object| {
+                listed += 1;
+                self.count(listed)?;
+                let (key, object) = self.kept(object)?;
+                feed.store.list(&course.part, key, object);
+                Ok(())
+            };
+            let page = course.port.page(&self.address(), &query, each).await?;
+            self.count(listed)?;
+            next = page.next;
+            if next.is_empty() {
+                let arrived = self.shell.clock.busy();
+                self.shell.wake(feed.store.end(&course.part));
+                self.shell.wake_keys(feed.recover());
+                self.goes_well();
+                drop(arrived);
+                return versioned(page.version);
+            }
+        }
+    }
+
+    /// It has been shown that the server answers.
+    fn goes_well(&mut self) {
+        self.loading = None;
+        self.failures = 0;
+        if let Some(workload) = &self.course.link {
+            workload.is_up(self.shell, &self.course.port);
+        }
+    }
+
+    /// Says whether so many objects may be kept.
+    fn count(&self, objects: usize) -> kube::Result<()> {
+        if self.course.tally.is_some() && objects > MOST_OBJECTS {
+            return Err(TooLarge::Objects.into());
+        }
+        Ok(())
+    }
+
+    /// Puts a change into the cache. Returns the version up to which it is known now.
+    fn take(&self, change: Change) -> kube::Result<String> {
+        let Self {
+            shell,
+            feed,
+            course,
+            ..
+        } = *self;
+        match change {
+            Change::Put(object) => {
+                let version = versioned(version_of(&object))?;
+                let (key, object) = self.kept(object)?;
+                let concerned = feed.store.put(&course.part, &key, object);
+                self.count(feed.store.len())?;
+                match feed.shape {
+                    Shape::Machine | Shape::Provider => shell.hear(concerned),
+                    _ => shell.wake(concerned),
                 }
-                rest(&shell, &feed.name, failures, &mut loading).await;
-                // All is listed again: a watch that goes on where it broke off shows nothing of a
-                // cache that was emptied, nor that it goes well.
-                events.set(watcher(api.clone(), config.clone()));
+                Ok(version)
             }
+            Change::Gone(object) => {
+                let text = versioned(version_of(&object))?;
+                let version = Version::new(text.as_str());
+                shell.wake(feed.store.remove(&course.part, &key_of(&object), &version));
+                Ok(text)
+            }
+            Change::Nothing(version) => versioned(version),
         }
+    }
+
+    fn kept(&self, object: Value) -> kube::Result<(Key, Object)> {
+        let Self { feed, shell, .. } = self;
+        let key = key_of(&object);
+        let mut object = feed.shape.keep(object, &feed.resource);
+        if matches!(feed.shape, Shape::Node(_)) && !shell.has_any(&object.wakes) {
+            object.forget();
+        }
+        if let Some(tally) = &self.course.tally {
+            object.count(tally)?;
+        }
+        Ok((key, object))
     }
 }
 
-/// Puts one event into the cache. Says whether that completes a list.
-fn take(shell: &Shell, feed: &Feed, part: &Part, event: Event<Shown>) -> bool {
-    match event {
-        Event::Init => {
-            feed.store.begin(part);
-            false
-        }
-        Event::InitApply(object) => {
-            let (key, object) = kept(feed, object);
-            feed.store.list(part, key, object);
-            false
-        }
-        Event::InitDone => {
-            shell.wake(feed.store.end(part));
-            shell.wake_keys(feed.recover());
-            true
-        }
-        Event::Apply(object) => {
-            let (key, object) = kept(feed, object);
-            let concerned = feed.store.put(part, &key, object);
-            match feed.shape {
-                Shape::Machine | Shape::Provider => shell.hear(concerned),
-                _ => shell.wake(concerned),
-            }
-            false
-        }
-        Event::Delete(object) => {
-            let version = object.meta().resource_version.clone();
-            let version = Version::new(version.unwrap_or_default());
-            let key = key_of(&object);
-            shell.wake(feed.store.remove(part, &key, &version));
-            false
-        }
+/// A version that can be watched from.
+fn versioned(version: String) -> kube::Result<String> {
+    if version.is_empty() {
+        let why = std::io::Error::other("the server named no resourceVersion");
+        return Err(kube::Error::Service(Box::new(why)));
     }
+    Ok(version)
 }
 
-fn kept(feed: &Feed, object: Shown) -> (Key, Object) {
-    let key = key_of(&object);
-    (key, feed.shape.keep(object.value, &feed.resource))
+fn version_of(object: &Value) -> String {
+    text(&object["metadata"]["resourceVersion"])
 }
 
-fn key_of(object: &Shown) -> Key {
-    let meta = object.meta();
-    Key::new(
-        meta.namespace.clone().unwrap_or_default(),
-        meta.name.clone().unwrap_or_default(),
-    )
+fn key_of(object: &Value) -> Key {
+    let meta = &object["metadata"];
+    Key::new(text(&meta["namespace"]), text(&meta["name"]))
 }
 
-/// Notes that a watch fails. What it has shown so far stays, but for a kind that is gone.
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Notes that a watch fails. What it has shown so far stays, but for a kind that is gone and for a
+/// cluster that is too large.
 fn complain(shell: &Shell, feed: &Feed, error: &kube::Error) {
-    tracing::warn!(
-        cache = feed.name,
-        error = failure::words(error),
-        "watch failed"
-    );
+    let words = failure::words(error);
+    tracing::warn!(cache = feed.name, error = words, "watch failed");
     let trouble = match failure::code(error) {
         Some(404) => {
             feed.store.clear();
-            Unknown::NotServed {
-                message: failure::words(error),
-            }
+            Unknown::NotServed { message: words }
+        }
+        None if TooLarge::of(error).is_some() => {
+            feed.store.clear();
+            failure::unknown(error)
         }
         _ => failure::unknown(error),
     };

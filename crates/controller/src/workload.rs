@@ -13,6 +13,7 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use kube::runtime::watcher::{self, Event, watcher};
+use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::failure;
@@ -22,8 +23,12 @@ use crate::metrics::counted;
 use crate::port::Port;
 use crate::shape::Shape;
 use crate::shell::Shell;
-use crate::watch::{Course, everything, follow, rest};
+use crate::tally::{Tally, TooLarge};
+use crate::watch::{Course, follow, rest};
 use crate::{Key, NodeAccess, kubeconfig};
+
+/// The parameter of a request that chooses objects by their fields.
+pub(crate) const FIELDS: &str = "fieldSelector";
 
 /// How long until a cluster that has failed to answer is asked again.
 const RETRY: SignedDuration = SignedDuration::from_secs(5);
@@ -33,6 +38,8 @@ const RETRY: SignedDuration = SignedDuration::from_secs(5);
 pub(crate) struct Workload {
     cluster: Key,
     state: Mutex<State>,
+    /// What is kept of it.
+    tally: Arc<Tally>,
     /// The credentials were refused: the Secret is to be read again.
     refused: Notify,
     /// A request has failed that the watch knows nothing of: it is to begin anew.
@@ -67,6 +74,7 @@ impl Workload {
         Self {
             cluster,
             state: Mutex::default(),
+            tally: Arc::default(),
             refused: Notify::new(),
             lost: Notify::new(),
         }
@@ -74,6 +82,11 @@ impl Workload {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The Cluster.
+    pub(crate) fn cluster(&self) -> &Key {
+        &self.cluster
     }
 
     /// Whether it can be talked to.
@@ -111,17 +124,33 @@ impl Workload {
 
     /// Follows the pods on the Node that belongs to `key`, from the first call on, into the cache
     /// [`pods_of`] it.
-    pub(crate) fn follow_pods(shell: &Arc<Shell>, key: &Key, port: &Port, node: &str) {
+    pub(crate) fn follow_pods(
+        &self,
+        shell: &Arc<Shell>,
+        key: &Key,
+        (port, node): (&Port, &str),
+    ) {
         let shape = Shape::Pod(key.clone());
         let (feed, is_new) = shell.ensure(pods_of(key), pod(), shape);
         if is_new {
             let course = Course {
-                api: Api::all_with(port.client(), &pod()),
-                config: watcher::Config::default().fields(&on_node(node)),
+                port: port.clone(),
+                namespace: None,
+                selector: Some((FIELDS, on_node(node))),
                 part: None,
                 link: None,
+                tally: Some(self.tally.clone()),
             };
             feed.keep(shell.spawn(follow(shell.clone(), feed.clone(), course)));
+        }
+    }
+
+    /// A Node was read live: it is kept where nothing but its name has been kept.
+    pub(crate) fn fill(&self, nodes: &Feed, node: &Value) {
+        let mut object = nodes.shape.keep(node.clone(), &nodes.resource);
+        if object.count(&self.tally).is_ok() {
+            let name = node["metadata"]["name"].as_str().unwrap_or_default();
+            nodes.store.fill(&Key::new("", name), object);
         }
     }
 
@@ -141,10 +170,12 @@ impl Workload {
         if is_new {
             let system = name::SYSTEM_NAMESPACE;
             let course = Course {
-                api: Api::namespaced_with(port.client(), system, &config_map()),
-                config: watcher::Config::default(),
+                port: port.clone(),
+                namespace: Some(system.to_owned()),
+                selector: None,
                 part: None,
                 link: None,
+                tally: Some(self.tally.clone()),
             };
             feed.keep(shell.spawn(follow(shell.clone(), feed.clone(), course)));
         }
@@ -214,6 +245,9 @@ impl Workload {
                 self.refused.notify_one();
             }
             Some(403) => self.is_down(shell, Access::Unauthorized { message }),
+            None if TooLarge::of(error).is_some() => {
+                self.is_down(shell, Access::TooLarge { message });
+            }
             _ => self.is_down(shell, Access::Unreachable { message }),
         }
     }
@@ -255,10 +289,12 @@ async fn keep(shell: Arc<Shell>, workload: Arc<Workload>) {
 fn follow_nodes(shell: &Arc<Shell>, workload: &Arc<Workload>, port: Port) -> Task {
     let feed = workload.node_cache(shell);
     let course = Course {
-        api: Api::all_with(port.client(), &node()),
-        config: everything(),
+        port,
+        namespace: None,
+        selector: None,
         part: None,
-        link: Some((workload.clone(), port)),
+        link: Some(workload.clone()),
+        tally: Some(workload.tally.clone()),
     };
     shell.spawn(follow(shell.clone(), feed, course))
 }
@@ -411,8 +447,8 @@ fn kubeconfig_in<'a>(secret: &'a Secret, cluster: &str) -> Result<&'a [u8], Acce
 }
 
 fn connect(shell: &Shell, kubeconfig: &[u8]) -> Result<Port, String> {
-    let access =
-        kubeconfig::Access::parse(kubeconfig).map_err(|error| error.to_string())?;
+    let access = kubeconfig::Access::parse(kubeconfig, shell.options.workload_servers)
+        .map_err(|error| error.to_string())?;
     let client = shell.options.connect.connect(&access);
     client
         .map(|client| Port::new(counted(client, &shell.metrics, "workload")))

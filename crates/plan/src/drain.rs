@@ -55,6 +55,7 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
         // rotation, and a drain that is under way is worth waiting for.
         Access::KubeconfigMissing { .. }
         | Access::KubeconfigRefused { .. }
+        | Access::TooLarge { .. }
         | Access::Unauthorized { .. }
             if case.now <= after(started, BEGINNING) =>
         {
@@ -62,6 +63,7 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
         }
         Access::KubeconfigMissing { .. }
         | Access::KubeconfigRefused { .. }
+        | Access::TooLarge { .. }
         | Access::Unauthorized { .. }
         | Access::Unreachable { .. }
         | Access::NotAsked => return silent(),

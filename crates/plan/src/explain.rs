@@ -55,7 +55,7 @@ pub fn explain(
     memory: &Memory,
     now: Timestamp,
 ) -> Explanation {
-    let (subject, want) = (Subject::of(object), Wanted::of(object));
+    let (subject, want) = (Subject::of(object), Wanted::of(object, &seen.specs));
     let machine = seen.machine.known().and_then(Option::as_ref);
     let case = Case {
         subject: &subject,

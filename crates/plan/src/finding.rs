@@ -15,6 +15,9 @@ const ROLE: &str = fivespot_api::name::CONTROLLER;
 
 /// What keeps a triple from being made, the most fundamental thing first.
 pub(crate) fn obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
+    if let Some(message) = &case.want.too_large {
+        return Some((Reason::SpecTooLarge, message.clone()));
+    }
     if let Some(fault) = &case.want.fault {
         return Some((Reason::InvalidSpec, fault.clone()));
     }
@@ -101,6 +104,9 @@ fn forbidden(message: &str) -> String {
 /// Everything that the spec names exists and may be used.
 pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> Finding {
     let kind = ConditionType::ReferencesValid;
+    if let Some(message) = &case.want.too_large {
+        return Finding::new(kind, false, Reason::SpecTooLarge, message.clone());
+    }
     let refused = failure.filter(|failure| {
         matches!(
             failure.step,

@@ -75,9 +75,9 @@ pub use action::{Action, Call, Request, Side, Step, Target};
 pub use event::{Event, EventType};
 pub use explain::{Explanation, RungReport, explain};
 pub use memory::{Cause, Failure, Memory};
-pub use node::{AgentConfig, Node, Pod, Taint};
+pub use node::{AgentConfig, Node, Pod, Taint, one_line};
 pub use place::Places;
-pub use seen::{Access, Fact, Freshness, Seen, Sighting, Unknown, Workload};
+pub use seen::{Access, Fact, Freshness, Seen, Sighting, Specs, Unknown, Workload};
 
 use case::Case;
 use ladder::Rung;
@@ -138,7 +138,7 @@ pub fn plan(
     memory: &Memory,
     now: Timestamp,
 ) -> Plan {
-    let (subject, want) = (Subject::of(object), Wanted::of(object));
+    let (subject, want) = (Subject::of(object), Wanted::of(object, &seen.specs));
     // Whoever took our finalizer off a deleted object wants to keep what is there.
     if subject.is_deleting && !subject.has_finalizer() {
         return Plan::default();

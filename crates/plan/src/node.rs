@@ -74,8 +74,9 @@ impl From<&core::ConfigMap> for AgentConfig {
     }
 }
 
-/// The first line of a text that somebody else has written, cut to 256 characters.
-pub(crate) fn one_line(text: &str) -> String {
+/// A text that somebody else has written, as one line of at most 256 characters: what is between
+/// its control characters, with spaces there instead.
+pub fn one_line(text: &str) -> String {
     let words = text.split(char::is_control).filter(|part| !part.is_empty());
     let words: Vec<&str> = words.collect();
     words.join(" ").chars().take(256).collect()

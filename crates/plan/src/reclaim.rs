@@ -172,6 +172,7 @@ fn empty(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
         Access::Connected => {}
         Access::KubeconfigMissing { .. }
         | Access::KubeconfigRefused { .. }
+        | Access::TooLarge { .. }
         | Access::Unauthorized { .. } => return None,
         Access::Unreachable { .. } | Access::NotAsked => return silent(),
     }

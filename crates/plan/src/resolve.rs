@@ -12,6 +12,8 @@ use fivespot_schedule::{Duration, Error, Schedule};
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
+use crate::Specs;
+
 /// The longest grace or drain that a stored spec can ask for.
 const LONGEST_LEAVE: Duration = Duration::hours(24);
 /// What stands in for a timeout that cannot be read.
@@ -36,13 +38,17 @@ pub(crate) struct Wanted {
     pub(crate) drain_timeout: Option<SignedDuration>,
     /// How long leaving may last from the commitment on: the shorter of grace and drain.
     pub(crate) leave: SignedDuration,
-    /// The hash of what the objects are made from.
+    /// The hash of what the objects are made from; empty where that is too large to be read,
+    /// which nothing that is there was made from.
     pub(crate) hash: String,
     /// The taints for the Node, or which rule they break.
     pub(crate) taints: Result<Vec<NodeTaint>, String>,
     /// The commands on whose appearance the host is given back, or which rule they break.
     pub(crate) commands: Result<Vec<String>, String>,
-    /// The first rule that the spec breaks outside of the schedule.
+    /// Why the provider specs are not read: they are too large.
+    pub(crate) too_large: Option<String>,
+    /// What keeps anything from being created: that, else the first rule that the spec breaks
+    /// outside of the schedule.
     pub(crate) fault: Option<String>,
 }
 
@@ -51,7 +57,8 @@ pub(crate) struct Wanted {
 pub(crate) struct Blueprint {
     pub(crate) api_version: String,
     pub(crate) reference: Reference,
-    pub(crate) spec: Map<String, Value>,
+    /// None where it was left out when the ScheduledMachine was read.
+    pub(crate) spec: Option<Map<String, Value>>,
 }
 
 /// Why a schedule cannot be understood.
@@ -63,12 +70,16 @@ pub(crate) struct Misfit {
 
 impl Wanted {
     /// Reads a spec. Never fails: what makes no sense is said in its place.
-    pub(crate) fn of(object: &ScheduledMachine) -> Self {
+    pub(crate) fn of(object: &ScheduledMachine, specs: &Specs) -> Self {
         let spec = &object.spec;
         let child = name::child(object.metadata.name.as_deref().unwrap_or_default());
         let (about_schedule, others): (Vec<_>, Vec<_>) = rules::check(object)
             .into_iter()
             .partition(|violation| violation.field.starts_with("spec.schedule"));
+        let too_large = match specs {
+            Specs::Included | Specs::LeftOut { .. } => None,
+            Specs::TooLarge { message } => Some(message.clone()),
+        };
         let drain = length(&spec.node_drain_timeout);
         let grace = length(&spec.graceful_shutdown_timeout);
         Self {
@@ -76,15 +87,19 @@ impl Wanted {
             is_enabled: spec.schedule.enabled,
             is_killed: spec.kill_switch,
             cluster: spec.cluster_name.clone(),
-            bootstrap: Blueprint::of(&spec.bootstrap_spec, child),
-            infrastructure: Blueprint::of(&spec.infrastructure_spec, child),
+            bootstrap: Blueprint::of(&spec.bootstrap_spec, child, specs),
+            infrastructure: Blueprint::of(&spec.infrastructure_spec, child, specs),
             template: spec.machine_template.clone(),
             drain_timeout: drain.map(SignedDuration::from),
             leave: drain
                 .unwrap_or(USUAL_LEAVE)
                 .min(grace.unwrap_or(USUAL_LEAVE))
                 .into(),
-            hash: SpecHash::of(spec).to_string(),
+            hash: match specs {
+                Specs::Included => SpecHash::of(spec).to_string(),
+                Specs::LeftOut { hash } => hash.clone(),
+                Specs::TooLarge { .. } => String::new(),
+            },
             taints: match broken(&others, "spec.nodeTaints") {
                 Some(fault) => Err(fault),
                 None => Ok(spec.node_taints.clone()),
@@ -93,17 +108,20 @@ impl Wanted {
                 Some(fault) => Err(fault),
                 None => commands(spec.kill_if_commands.as_deref().unwrap_or_default()),
             },
-            fault: others.first().map(ToString::to_string),
+            fault: too_large
+                .clone()
+                .or_else(|| others.first().map(ToString::to_string)),
+            too_large,
         }
     }
 }
 
 impl Blueprint {
-    fn of(inline: &InlineObject, name: &str) -> Self {
+    fn of(inline: &InlineObject, name: &str, specs: &Specs) -> Self {
         Self {
             api_version: inline.api_version.clone(),
             reference: Reference::new(&inline.api_version, &inline.kind, name),
-            spec: inline.spec.clone(),
+            spec: (*specs == Specs::Included).then(|| inline.spec.clone()),
         }
     }
 }

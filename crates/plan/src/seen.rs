@@ -10,6 +10,8 @@ use crate::{AgentConfig, Node, Pod};
 pub struct Seen {
     /// How it was read.
     pub freshness: Freshness,
+    /// Where the provider specs of the object are.
+    pub specs: Specs,
     /// The version of Cluster API that the server offers, by discovery.
     pub contract: Fact<Contract>,
     /// The Cluster of [`Places::cluster`](crate::Places::cluster); none is a 404.
@@ -33,6 +35,7 @@ impl Default for Seen {
     fn default() -> Self {
         Self {
             freshness: Freshness::Cached,
+            specs: Specs::Included,
             contract: Fact::default(),
             cluster: Fact::default(),
             machine: Fact::default(),
@@ -67,6 +70,27 @@ pub enum Freshness {
     Intent,
     /// By quorum reads (no resourceVersion), all of them, the ScheduledMachine included.
     Live,
+}
+
+/// Where `bootstrapSpec.spec` and `infrastructureSpec.spec` of the ScheduledMachine are: they can
+/// be large, and are needed only when an object is created from them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Specs {
+    /// In the ScheduledMachine.
+    #[default]
+    Included,
+    /// They were left out of it. Whoever sends a [`Call::Create`](crate::Call::Create) of a
+    /// bootstrap or infrastructure object, which then has no `spec`, puts it in from the object as
+    /// it is stored, if that still has this hash.
+    LeftOut {
+        /// The hash of what the machine is made from, with them.
+        hash: String,
+    },
+    /// One of them is larger than is read: nothing can be created.
+    TooLarge {
+        /// Which, and how large it may be, for people.
+        message: String,
+    },
 }
 
 /// A fact, or why it is not known.
@@ -177,6 +201,11 @@ pub enum Access {
         /// The error, for people.
         message: String,
     },
+    /// What it sends is more than is read of one cluster.
+    TooLarge {
+        /// What there is too much of, for people.
+        message: String,
+    },
     /// It answers, and refuses the credentials or the request (401, 403).
     Unauthorized {
         /// The error, for people.
@@ -194,6 +223,7 @@ impl Access {
             Self::KubeconfigMissing { message } => (Reason::KubeconfigMissing, message),
             Self::KubeconfigRefused { message } => (Reason::KubeconfigRefused, message),
             Self::Unreachable { message } => (Reason::Unreachable, message),
+            Self::TooLarge { message } => (Reason::TooLarge, message),
             Self::Unauthorized { message } => (Reason::Unauthorized, message),
         })
     }

@@ -55,7 +55,7 @@ pub(crate) fn create_provider(case: &Case<'_>, role: Role) -> Action {
         spec,
     } = blueprint;
     let subject = case.subject;
-    let object = json!({
+    let mut object = json!({
         "apiVersion": api_version,
         "kind": reference.kind,
         "metadata": {
@@ -65,8 +65,10 @@ pub(crate) fn create_provider(case: &Case<'_>, role: Role) -> Action {
             "annotations": { name::SPEC_HASH_ANNOTATION: case.want.hash },
             "ownerReferences": [owner(subject, false).json()],
         },
-        "spec": spec,
     });
+    if let Some(spec) = spec {
+        object["spec"] = json!(spec);
+    }
     management(
         step,
         reference.clone(),

@@ -148,6 +148,8 @@ impl Cluster {
                 options
             }
         };
+        // Both kinds of test clusters are on this host.
+        options.workload_servers.local = true;
         change(&mut options);
         Operator {
             instruments: options.instruments.clone(),

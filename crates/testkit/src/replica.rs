@@ -97,6 +97,7 @@ impl Cluster {
         let client = Client::new(service, "default");
         let mut options = Options::new(client.clone(), self.clock().clone());
         options.connect = Arc::new(InProcess(client));
+        options.workload_servers.local = true;
         change(&mut options);
         name.clone_into(&mut options.identity);
         let instruments = options.instruments.clone();

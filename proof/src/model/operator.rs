@@ -4,7 +4,7 @@ use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
     Access, Action, Call, Cause, Fact, Failure, Freshness, Memory, Node, Places, Plan,
-    Seen, Sighting, Workload, plan,
+    Seen, Sighting, Specs, Workload, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -318,6 +318,7 @@ impl World {
         };
         Seen {
             freshness: question.freshness,
+            specs: Specs::Included,
             releases_stuck: false,
             contract: Fact::Known(Contract::V1Beta2),
             cluster: Fact::Known(

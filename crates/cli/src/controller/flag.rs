@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use fivespot_clock::Clock;
+use fivespot_controller::kubeconfig::Allowed;
 use fivespot_controller::{Coordination, Lease, Namespaces, Options, Terms, TermsError};
 use jiff::SignedDuration;
 use kube::Client;
@@ -35,6 +36,14 @@ pub(crate) struct Args {
     /// How the nodes of a cluster are reached
     #[arg(long, value_enum, default_value_t)]
     node_access: NodeAccess,
+    /// Accept kubeconfig Secrets whose server has a path, as Rancher's have: whoever writes such a
+    /// Secret chooses which pages of that server are asked for
+    #[arg(long)]
+    allow_workload_server_path: bool,
+    /// Accept kubeconfig Secrets whose server is a loopback or link-local address, or a name that
+    /// resolves to one: whoever writes such a Secret reaches services of this host
+    #[arg(long)]
+    allow_loopback_workload_server: bool,
     /// How many ScheduledMachines may be looked at at a time
     #[arg(long, value_name = "NUMBER", default_value = "128")]
     max_concurrent: NonZeroUsize,
@@ -152,6 +161,7 @@ impl Pod {
 pub(crate) struct Settings {
     namespaces: Namespaces,
     node_access: NodeAccess,
+    workload_servers: Allowed,
     max_concurrent: NonZeroUsize,
     coordination: Coordination,
     identity: String,
@@ -174,6 +184,10 @@ impl Args {
         Ok(Settings {
             namespaces,
             node_access: self.node_access,
+            workload_servers: Allowed {
+                path: self.allow_workload_server_path,
+                local: self.allow_loopback_workload_server,
+            },
             max_concurrent: self.max_concurrent,
             coordination: self.coordination()?,
             identity,
@@ -267,6 +281,7 @@ impl Settings {
         let mut options = Options::new(client, Clock::system());
         options.namespaces = self.namespaces;
         options.node_access = self.node_access.into();
+        options.workload_servers = self.workload_servers;
         options.max_concurrent = self.max_concurrent;
         options.coordination = self.coordination;
         options.max_starts_per_minute = self.max_starts_per_minute;

@@ -213,6 +213,7 @@ fn start_controller(
     let client = Client::new(service, "default");
     let mut options = fivespot_controller::Options::new(client.clone(), clock.clone());
     options.connect = Arc::new(Neighbour { address, client });
+    options.workload_servers.local = true;
     options.observe = story.clone();
     tokio::spawn(fivespot_controller::run(options));
 }

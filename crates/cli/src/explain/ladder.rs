@@ -205,6 +205,7 @@ fn workload(seen: &Seen) -> Vec<Line> {
         Access::KubeconfigMissing { message }
         | Access::KubeconfigRefused { message }
         | Access::Unreachable { message }
+        | Access::TooLarge { message }
         | Access::Unauthorized { message } => message,
     };
     vec![line("Node", format!("cannot be told: {link}"))]

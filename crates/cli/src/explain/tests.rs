@@ -1,7 +1,9 @@
 use fivespot_api::ScheduledMachine;
 use fivespot_capi::{Cluster, Contract, Machine, Reference};
 use fivespot_controller::Look;
-use fivespot_plan::{Access, Fact, Freshness, Node, Places, Seen, Sighting, Workload};
+use fivespot_plan::{
+    Access, Fact, Freshness, Node, Places, Seen, Sighting, Specs, Workload,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -85,6 +87,7 @@ fn look(status: &Value, found: Option<Value>) -> Look {
         object,
         seen: Seen {
             freshness: Freshness::Live,
+            specs: Specs::Included,
             contract: Fact::Known(Contract::V1Beta1),
             cluster: Fact::Known(Some(Cluster::read(&cluster).unwrap())),
             bootstrap: nothing_at(&places.bootstrap),

@@ -14,7 +14,7 @@ use tower::layer::layer_fn;
 use tower::timeout::error::Elapsed;
 use tower::{BoxError, Layer, Service};
 
-use crate::metrics::is_watch;
+use crate::metrics::{is_page, is_watch};
 
 /// What a server's answers are held to.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,8 @@ pub(super) struct Bounds {
     /// How long an answer may take, from the request to the last of it. A watch only has to
     /// begin within it.
     pub(super) time: Duration,
-    /// How many bytes an answer may have, and each event of a watch.
+    /// How many bytes an answer may have, and each event of a watch. A page of a list may have any
+    /// number: whoever asks for pages holds one object at a time.
     pub(super) bytes: usize,
 }
 
@@ -75,7 +76,14 @@ where
 
     fn call(&mut self, request: Request<T>) -> Self::Future {
         let bounds = self.bounds;
-        let end = (!is_watch(request.uri())).then(|| Instant::now() + bounds.time);
+        let is_watch = is_watch(request.uri());
+        let end = (!is_watch).then(|| Instant::now() + bounds.time);
+        let bytes = if is_page(request.uri()) {
+            usize::MAX
+        } else {
+            bounds.bytes
+        };
+        let bounds = Bounds { bytes, ..bounds };
         let begun = timeout(bounds.time, self.inner.call(request));
         Box::pin(async move {
             let answer = begun.await.map_err(|_| Elapsed::new())?;
@@ -196,6 +204,18 @@ mod tests {
         let read = read("/api/v1/nodes?watch=true", &["1\n2345", "67890"]).await;
         let expected = "the server's answer has more than 8 bytes";
         assert_eq!(read, Err(expected.to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_of_a_list_is_as_large_as_it_is() {
+        let answer = service_fn(async |_: Request<()>| {
+            let body = http_body_util::Full::new(Bytes::from_static(b"123456789"));
+            Ok::<_, Infallible>(Response::new(body))
+        });
+        let request = Request::get("/api/v1/nodes?limit=100").body(()).unwrap();
+        let answer = within(BOUNDS).layer(answer).call(request).await.unwrap();
+        let read = answer.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(read.len(), 9);
     }
 
     #[tokio::test]

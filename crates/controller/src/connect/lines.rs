@@ -17,11 +17,20 @@ use tower::{BoxError, ServiceBuilder, service_fn};
 
 use super::CONNECT_TIMEOUT;
 use super::answer::{self, Bounds};
+use super::resolve::Resolver;
 use crate::metrics::is_watch;
 
 /// How often a server that sends nothing is asked whether it is still there, and how long it may
 /// take to say so.
 const PING: Duration = Duration::from_secs(15);
+
+/// How much of an answer that nobody reads yet comes all the same, in bytes: large answers take
+/// turns.
+const STREAM_WINDOW: u32 = 128 << 10;
+
+/// The same of all answers on a connection: so many that those which wait for their turn do not
+/// hold up the one whose turn it is.
+const CONNECTION_WINDOW: u32 = 32 << 20;
 
 /// How many watches share a connection: as many as every server allows that speaks HTTP/2.
 const MOST_WATCHES: usize = 100;
@@ -34,12 +43,16 @@ const MOST_WATCHES: usize = 100;
 /// up by whoever reads it, however much is heard of others.
 ///
 /// Where the server that `config` names does not speak HTTP/2, there are as many connections as
-/// it takes. Answers are held to `bounds`.
+/// it takes. Answers are held to `bounds`, and names are resolved by `resolver`.
 ///
 /// # Errors
 /// The certificate, the key or the token of `config` cannot be used.
-pub(super) fn share(config: &Config, bounds: Bounds) -> Result<Client, kube::Error> {
-    let mut http = HttpConnector::new();
+pub(super) fn share(
+    config: &Config,
+    bounds: Bounds,
+    resolver: Resolver,
+) -> Result<Client, kube::Error> {
+    let mut http = HttpConnector::new_with_resolver(resolver);
     http.enforce_http(false);
     http.set_nodelay(true);
     let builder = HttpsConnectorBuilder::new()
@@ -60,6 +73,8 @@ pub(super) fn share(config: &Config, bounds: Bounds) -> Result<Client, kube::Err
             .timer(TokioTimer::new())
             .http2_keep_alive_interval(PING)
             .http2_keep_alive_timeout(PING)
+            .http2_initial_stream_window_size(STREAM_WINDOW)
+            .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .build::<_, Body>(connector.clone())
     };
     let (requests, watches) = (dial(), Arc::new(Lines::new(dial)));
@@ -144,7 +159,8 @@ mod tests {
 
     use super::*;
 
-    type Heard = Arc<Mutex<Vec<(String, Version)>>>;
+    /// What was asked for, in which protocol, and by whom.
+    type Heard = Arc<Mutex<Vec<(String, Version, String)>>>;
 
     /// A server that speaks these protocols, a client of it, and what the server has heard.
     async fn server(protocols: &[&[u8]]) -> (Client, Heard) {
@@ -178,7 +194,9 @@ mod tests {
         let heard = Heard::default();
         let noted = heard.clone();
         let respond = move |request: Request<hyper::body::Incoming>| {
-            let said = (request.uri().path().to_owned(), request.version());
+            let agent = request.headers().get("user-agent");
+            let agent = agent.map_or("", |it| it.to_str().unwrap()).to_owned();
+            let said = (request.uri().path().to_owned(), request.version(), agent);
             noted.lock().unwrap().push(said);
             async { Response::new(http_body_util::Full::new(bytes::Bytes::from("{}"))) }
         };
@@ -187,6 +205,11 @@ mod tests {
         let mut config = Config::new(address);
         config.root_cert = Some(vec![certificate.to_vec()]);
         (super::super::client(config).unwrap(), heard)
+    }
+
+    /// How every client names itself, so that audit logs show who has asked.
+    fn agent() -> String {
+        format!("5spot/{}", env!("CARGO_PKG_VERSION"))
     }
 
     async fn get(client: &Client, path: &str) {
@@ -200,8 +223,8 @@ mod tests {
         get(&client, "/request").await;
         get(&client, "/watch?watch=true").await;
         let expected = [
-            ("/request".to_owned(), Version::HTTP_2),
-            ("/watch".to_owned(), Version::HTTP_2),
+            ("/request".to_owned(), Version::HTTP_2, agent()),
+            ("/watch".to_owned(), Version::HTTP_2, agent()),
         ];
         assert_eq!(*heard.lock().unwrap(), expected);
     }
@@ -212,8 +235,8 @@ mod tests {
         get(&client, "/request").await;
         get(&client, "/watch?watch=true").await;
         let expected = [
-            ("/request".to_owned(), Version::HTTP_11),
-            ("/watch".to_owned(), Version::HTTP_11),
+            ("/request".to_owned(), Version::HTTP_11, agent()),
+            ("/watch".to_owned(), Version::HTTP_11, agent()),
         ];
         assert_eq!(*heard.lock().unwrap(), expected);
     }

@@ -14,7 +14,9 @@ use crate::Key;
 use crate::failure;
 use crate::kind;
 use crate::port::{Address, Port};
-use crate::workload::{self, Link, on_node, pods_of};
+use crate::shape::Shape;
+use crate::tally::{MOST_OBJECTS, TooLarge};
+use crate::workload::{self, FIELDS, Link, on_node, pods_of};
 
 /// What is seen of the Node that `places` names, if it names one.
 pub(super) async fn workload(
@@ -70,7 +72,16 @@ impl Near<'_> {
     fn cached(&self, port: &Port) -> Result<Workload, Short> {
         let Source { shell, key, .. } = self.source;
         let nodes = self.workload.node_cache(shell);
-        let node = understood(self.source.cached(&nodes, &Key::new("", self.node))?);
+        let name = Key::new("", self.node);
+        // Of a Node that no Machine was known to be nothing has been kept.
+        if nodes
+            .store
+            .get(&name)
+            .is_some_and(|node| node.is_name_only())
+        {
+            return Err(Short::NotCached);
+        }
+        let node = understood(self.source.cached(&nodes, &name)?);
         let pods = if self.wants_pods {
             // They are watched only where a live look has shown one to be waited for.
             let feed = shell.cache(&pods_of(key)).ok_or(Short::NotCached)?;
@@ -99,21 +110,18 @@ impl Near<'_> {
     }
 
     async fn live(&self, port: &Port) -> Workload {
-        let pods = kind::pod();
-        let all = Address {
-            resource: &pods,
-            namespace: None,
-            name: "",
-        };
-        let selector = on_node(self.node);
         let node = match self.node_now(port).await {
             Ok(node) => understood(Fact::Known(node)),
             Err(error) => return self.broken(&error),
         };
         let bound = if self.wants_pods {
             // After the Node: only what is listed once it is closed is all there will be.
-            let pods = match port.list(&all, &selector).await {
+            let pods = match self.pods_now(port).await {
                 Ok(items) => all_pods(items),
+                // The Node itself can be reached.
+                Err(error) if TooLarge::of(&error).is_some() => {
+                    Fact::Unknown(failure::unknown(&error))
+                }
                 Err(error) => return self.broken(&error),
             };
             // What has to be waited for is watched, so that a pod's end brings the next pass;
@@ -121,7 +129,7 @@ impl Near<'_> {
             let is_waited_for = |pods: &Vec<Pod>| pods.iter().any(Pod::has_to_leave);
             if pods.known().is_some_and(is_waited_for) {
                 let Source { shell, key, .. } = self.source;
-                workload::Workload::follow_pods(shell, key, port, self.node);
+                self.workload.follow_pods(shell, key, (port, self.node));
             }
             pods
         } else {
@@ -137,6 +145,40 @@ impl Near<'_> {
             node,
             pods: bound,
             agent_config,
+        }
+    }
+
+    /// All pods that are bound to the Node.
+    async fn pods_now(&self, port: &Port) -> kube::Result<Vec<Value>> {
+        let (pods, shape) = (kind::pod(), Shape::Pod(self.source.key.clone()));
+        let all = Address {
+            resource: &pods,
+            namespace: None,
+            name: "",
+            shape: Some(&shape),
+        };
+        let (selector, mut next) = (on_node(self.node), String::new());
+        let (mut found, mut pages) = (Vec::new(), 0);
+        loop {
+            let mut query = vec![(FIELDS, selector.as_str()), ("limit", "500")];
+            if !next.is_empty() {
+                query.push(("continue", next.as_str()));
+            }
+            pages += 1;
+            let each = |pod| {
+                found.push(pod);
+                let is_many = found.len() + pages > MOST_OBJECTS;
+                is_many
+                    .then_some(TooLarge::Objects)
+                    .map_or(Ok(()), |why| Err(why.into()))
+            };
+            next = port.page(&all, &query, each).await?.next;
+            if next.is_empty() {
+                return Ok(found);
+            }
+            if pages >= MOST_OBJECTS {
+                return Err(TooLarge::Objects.into());
+            }
         }
     }
 
@@ -158,10 +200,12 @@ impl Near<'_> {
             return agent_config(Fact::Known(known));
         }
         let resource = kind::config_map();
+        let shape = Shape::AgentConfig(self.workload.cluster().clone());
         let at = Address {
             resource: &resource,
             namespace: Some(&key.namespace),
             name: &key.name,
+            shape: Some(&shape),
         };
         let feed = self.workload.agent_config_cache(self.source.shell, port);
         let lists_begun = feed.store.lists_begun(&key.namespace);
@@ -182,14 +226,18 @@ impl Near<'_> {
             return Ok(known);
         }
         let resource = kind::node();
+        let nodes = self.workload.node_cache(self.source.shell);
         let at = Address {
             resource: &resource,
             namespace: None,
             name: self.node,
+            shape: Some(&nodes.shape),
         };
-        let nodes = self.workload.node_cache(self.source.shell);
         let lists_begun = nodes.store.lists_begun("");
         let found = port.get(&at).await?;
+        if let Some(found) = &found {
+            self.workload.fill(&nodes, found);
+        }
         self.source.memo.read(&cache, &name, found.as_ref());
         self.source
             .outrun(&nodes, (&name, found.as_ref()), lists_begun);

@@ -163,13 +163,10 @@ impl Source<'_> {
             resource: &feed.resource,
             namespace: Some(namespace),
             name,
+            shape: Some(&feed.shape),
         };
         let lists_begun = feed.store.lists_begun(namespace);
-        let mut found = self.shell.port.get(&address).await;
-        // Many are held at a time, and only this is read.
-        if let Ok(Some(found)) = &mut found {
-            feed.shape.cut(found);
-        }
+        let found = self.shell.port.get(&address).await;
         Answer {
             found: found.map_err(|error| Refused {
                 code: failure::code(&error),

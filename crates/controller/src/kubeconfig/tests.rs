@@ -33,7 +33,7 @@ pub(crate) fn kubeconfig() -> Value {
 }
 
 fn parse(kubeconfig: &Value) -> Result<Access, Error> {
-    Access::parse(kubeconfig.to_string().as_bytes())
+    Access::parse(kubeconfig.to_string().as_bytes(), Allowed::default())
 }
 
 /// The answer to a kubeconfig in which the field at `pointer` was set.
@@ -79,6 +79,7 @@ fn yaml_is_read_too() {
              users:\n- name: u\n  user:\n    token: abc\n"
         )
         .as_bytes(),
+        Allowed::default(),
     );
     assert!(access.is_ok(), "{access:?}");
 }
@@ -143,6 +144,64 @@ fn the_server_must_be_https_and_name_only_a_host() {
     }
 }
 
+fn server(server: &str, allowed: Allowed) -> Result<Access, Error> {
+    let mut kubeconfig = kubeconfig();
+    kubeconfig["clusters"][0]["cluster"]["server"] = json!(server);
+    Access::parse(kubeconfig.to_string().as_bytes(), allowed)
+}
+
+#[test]
+fn a_path_in_the_server_is_refused_unless_that_is_allowed() {
+    let rancher = "https://rancher.example/k8s/clusters/c-1";
+    let refused = server(rancher, Allowed::default()).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "cluster.server must not have a path; the operator allows one with \
+         --allow-workload-server-path"
+    );
+    let allowed = Allowed {
+        path: true,
+        ..Allowed::default()
+    };
+    assert!(server(rancher, allowed).is_ok());
+    assert!(server("https://10.0.0.1:6443/", Allowed::default()).is_ok());
+}
+
+#[test]
+fn an_address_of_this_host_or_its_link_is_refused_unless_that_is_allowed() {
+    let local = Allowed {
+        local: true,
+        ..Allowed::default()
+    };
+    for host in [
+        "127.0.0.1",
+        "127.8.9.10",
+        "0.0.0.0",
+        "169.254.169.254",
+        "[::1]",
+        "[::]",
+        "[fe80::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:169.254.1.1]",
+        "localhost",
+        "LocalHost.",
+        "api.localhost",
+    ] {
+        let address = format!("https://{host}:6443");
+        let refused = server(&address, Allowed::default());
+        let refused = refused.expect_err(host).to_string();
+        assert!(
+            refused.contains("--allow-loopback-workload-server"),
+            "{refused}"
+        );
+        assert!(server(&address, local).is_ok(), "{host}");
+    }
+    for host in ["10.0.0.1", "[fd00::1]", "128.0.0.1", "localhost.example"] {
+        let accepted = server(&format!("https://{host}:6443"), Allowed::default());
+        assert!(accepted.is_ok(), "{host}: {accepted:?}");
+    }
+}
+
 #[test]
 fn what_is_missing_is_named() {
     for (pointer, missing) in [
@@ -189,12 +248,18 @@ fn credentials_that_are_no_pem_are_refused() {
 #[test]
 fn a_kubeconfig_over_the_limit_is_not_even_parsed() {
     let size = MAX_BYTES + 1;
-    assert_eq!(Access::parse(&vec![b' '; size]), Err(Error::TooLarge(size)));
+    assert_eq!(
+        Access::parse(&vec![b' '; size], Allowed::default()),
+        Err(Error::TooLarge(size))
+    );
 }
 
 #[test]
 fn garbage_is_malformed() {
     for garbage in [&b"\xff\xfe"[..], b"[]", b"a: [", b"users: {}", b""] {
-        assert!(Access::parse(garbage).is_err(), "{garbage:?}");
+        assert!(
+            Access::parse(garbage, Allowed::default()).is_err(),
+            "{garbage:?}"
+        );
     }
 }

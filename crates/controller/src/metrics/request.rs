@@ -44,6 +44,12 @@ pub(crate) fn is_watch(uri: &Uri) -> bool {
         .any(|pair| pair == "watch=true" || pair == "watch=1")
 }
 
+/// Whether the answer is a page of a list.
+pub(crate) fn is_page(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    query.split('&').any(|pair| pair.starts_with("limit="))
+}
+
 /// The verb, as Kubernetes' authorizers call it, and the resource, with its subresource; what
 /// is no resource is `discovery`.
 fn asked(method: &Method, uri: &Uri) -> (&'static str, String) {

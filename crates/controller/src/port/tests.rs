@@ -45,6 +45,7 @@ fn at<'a>(resource: &'a ApiResource, name: &'a str) -> Address<'a> {
         resource,
         namespace: Some("default"),
         name,
+        shape: None,
     }
 }
 
@@ -56,6 +57,7 @@ fn every_kind_has_its_url() {
         resource: &nodes,
         namespace: None,
         name: "",
+        shape: None,
     };
     assert_eq!(
         at(&machines, "worker").path(),
@@ -114,10 +116,13 @@ async fn what_is_created_must_be_understood_whole() {
 
 #[tokio::test]
 async fn what_is_not_there_is_no_error_and_everything_else_is() {
-    let missing = json!({"kind": "Status", "code": 404, "details": {"name": "web"}});
+    let missing = json!({
+        "kind": "Status", "apiVersion": "v1", "code": 404, "details": {"name": "web"},
+    });
     let (port, _) = server(StatusCode::NOT_FOUND, missing);
     assert_eq!(port.get(&at(&pod(), "web")).await.unwrap(), None);
-    let unserved = json!({"kind": "Status", "code": 404, "details": {}});
+    let unserved =
+        json!({"kind": "Status", "apiVersion": "v1", "code": 404, "details": {}});
     let (port, _) = server(StatusCode::NOT_FOUND, unserved);
     assert!(port.get(&at(&pod(), "web")).await.is_err());
     let broken = json!({"kind": "Status", "code": 500, "message": "broken"});
@@ -129,14 +134,20 @@ async fn what_is_not_there_is_no_error_and_everything_else_is() {
 async fn a_list_asks_for_one_node_only() {
     let answer = json!({"items": [{"metadata": {"name": "web"}}]});
     let (port, seen) = server(StatusCode::OK, answer);
-    let found = port
-        .list(&at(&pod(), ""), "spec.nodeName=n1")
-        .await
-        .unwrap();
-    assert_eq!(found.len(), 1);
+    let mut found = 0;
+    let each = |_| {
+        found += 1;
+        Ok(())
+    };
+    let query = [
+        ("fieldSelector", "spec.nodeName=n1"),
+        ("continue", "a+/=&b"),
+    ];
+    let page = port.page(&at(&pod(), ""), &query, each).await.unwrap();
+    assert_eq!((found, page), (1, super::follow::Page::default()));
     let (_, path, _) = seen.lock().unwrap().remove(0);
     assert!(
-        path.ends_with("?fieldSelector=spec.nodeName%3Dn1"),
+        path.ends_with("?fieldSelector=spec.nodeName%3Dn1&continue=a%2B/%3D%26b"),
         "{path}"
     );
 }

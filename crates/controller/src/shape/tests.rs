@@ -8,6 +8,12 @@ fn resource(kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind))
 }
 
+/// What a cache keeps of an object that a server sends.
+fn cached(shape: &Shape, object: &Value, kind: &str) -> Object {
+    let parsed = shape.keeps().read(object.to_string().as_bytes()).unwrap();
+    shape.keep(parsed, &resource(kind))
+}
+
 fn prod() -> Key {
     Key::new("default", "prod")
 }
@@ -74,7 +80,7 @@ fn whole_machines() -> [Value; 2] {
 fn what_is_kept_of_a_machine_reads_like_all_of_it() {
     for whole in whole_machines() {
         let read = fivespot_capi::Machine::read(&whole).unwrap();
-        let kept = Shape::Machine.keep(whole, &resource("Machine")).value();
+        let kept = cached(&Shape::Machine, &whole, "Machine").value();
         assert_eq!(fivespot_capi::Machine::read(&kept).unwrap(), read);
         let has_all = read.bootstrap.is_some()
             && read.infrastructure.is_some()
@@ -92,7 +98,7 @@ fn what_is_kept_of_a_machine_reads_like_all_of_it() {
 
 #[test]
 fn a_machine_wakes_the_scheduled_machine_that_its_label_names() {
-    let kept = Shape::Machine.keep(machine(), &resource("Machine"));
+    let kept = cached(&Shape::Machine, &machine(), "Machine");
     assert_eq!(kept.wakes, [Target::One(Key::new("default", "worker"))]);
     assert!(kept.value()["metadata"].get("managedFields").is_none());
 }
@@ -101,14 +107,14 @@ fn a_machine_wakes_the_scheduled_machine_that_its_label_names() {
 fn a_machine_without_our_label_wakes_nobody() {
     let mut foreign = machine();
     foreign["metadata"]["labels"] = json!({});
-    let kept = Shape::Machine.keep(foreign, &resource("Machine"));
+    let kept = cached(&Shape::Machine, &foreign, "Machine");
     assert_eq!(kept.wakes, []);
 }
 
 #[test]
 fn a_cluster_wakes_every_scheduled_machine_that_names_it() {
     let cluster = json!({"metadata": {"name": "prod", "namespace": "default"}});
-    let kept = Shape::Cluster.keep(cluster, &resource("Cluster"));
+    let kept = cached(&Shape::Cluster, &cluster, "Cluster");
     assert_eq!(kept.wakes, [Target::Cluster(prod())]);
     let scheduled = json!({
         "metadata": {"name": "worker", "namespace": "default"},
@@ -116,7 +122,7 @@ fn a_cluster_wakes_every_scheduled_machine_that_names_it() {
     });
     let store = Store::default();
     let key = Key::new("default", "worker");
-    let kept = Shape::ScheduledMachine.keep(scheduled, &resource("ScheduledMachine"));
+    let kept = cached(&Shape::ScheduledMachine, &scheduled, "ScheduledMachine");
     store.put(&None, &key, kept);
     assert_eq!(store.found_by(&cluster_term(&prod())), [key]);
 }
@@ -125,12 +131,8 @@ fn a_cluster_wakes_every_scheduled_machine_that_names_it() {
 fn a_node_finds_its_machine_by_name_and_by_provider_id() {
     let store = Store::default();
     let key = Key::new("default", "worker");
-    store.put(
-        &None,
-        &key,
-        Shape::Machine.keep(machine(), &resource("Machine")),
-    );
-    let kept = Shape::Node(prod()).keep(node("1", "True"), &resource("Node"));
+    store.put(&None, &key, cached(&Shape::Machine, &machine(), "Machine"));
+    let kept = cached(&Shape::Node(prod()), &node("1", "True"), "Node");
     let [Target::Machine(terms)] = &kept.wakes[..] else {
         unreachable!("{:?}", kept.wakes);
     };
@@ -140,7 +142,7 @@ fn a_node_finds_its_machine_by_name_and_by_provider_id() {
     }
     // A node of that name in another workload cluster is another node.
     let other = Shape::Node(Key::new("default", "test"));
-    let kept = other.keep(node("1", "True"), &resource("Node"));
+    let kept = cached(&other, &node("1", "True"), "Node");
     let [Target::Machine(terms)] = &kept.wakes[..] else {
         unreachable!("{:?}", kept.wakes);
     };
@@ -152,7 +154,7 @@ fn a_heartbeat_changes_nothing_and_readiness_does() {
     let shape = Shape::Node(prod());
     let store = Store::default();
     let key = Key::new("", "node-1");
-    let put = |node| store.put(&None, &key, shape.keep(node, &resource("Node")));
+    let put = |node| store.put(&None, &key, cached(&shape, &node, "Node"));
     assert!(!put(node("1", "True")).is_empty());
     assert!(put(node("2", "True")).is_empty());
     assert!(!put(node("3", "False")).is_empty());
@@ -160,7 +162,7 @@ fn a_heartbeat_changes_nothing_and_readiness_does() {
 
 #[test]
 fn what_the_planner_reads_is_kept() {
-    let kept = Shape::Node(prod()).keep(node("1", "True"), &resource("Node"));
+    let kept = cached(&Shape::Node(prod()), &node("1", "True"), "Node");
     let node: k8s_openapi::api::core::v1::Node =
         serde_json::from_value(kept.value()).unwrap();
     let node = fivespot_plan::Node::from(&node);
@@ -172,10 +174,116 @@ fn what_the_planner_reads_is_kept() {
         "spec": {"address": "10.0.0.1"},
         "status": {"ready": true},
     });
-    let kept = Shape::Provider.keep(provider, &resource("RemoteMachine"));
+    let kept = cached(&Shape::Provider, &provider, "RemoteMachine");
     assert!(
         fivespot_capi::Provider::read(&kept.value())
             .unwrap()
             .is_ready
     );
+}
+
+fn scheduled(bootstrap: &Value) -> Value {
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachine",
+        "metadata": {"name": "worker", "namespace": "default", "uid": "s"},
+        "spec": {
+            "schedule": {}, "clusterName": "prod",
+            "bootstrapSpec": {"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1",
+                "kind": "K0sWorkerConfig", "spec": bootstrap},
+            "infrastructureSpec": {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+                "kind": "RemoteMachine", "spec": {"address": "10.0.0.1"}},
+        },
+    })
+}
+
+#[test]
+fn of_provider_specs_a_cache_keeps_the_hash_alone() {
+    let secret = json!({"userData": "x".repeat(100_000)});
+    let object = scheduled(&secret);
+    let kept = cached(&Shape::ScheduledMachine, &object, "ScheduledMachine").value();
+    let text = kept.to_string();
+    assert!(text.len() < 1_000 && !text.contains("10.0.0.1"), "{text}");
+    let whole: fivespot_api::ScheduledMachine = serde_json::from_value(object).unwrap();
+    let hash = fivespot_api::spec_hash::SpecHash::of(&whole.spec);
+    assert_eq!(
+        specs::of(&kept),
+        fivespot_plan::Specs::LeftOut {
+            hash: hash.to_string()
+        }
+    );
+    // What else is read of it is there.
+    let read: fivespot_api::ScheduledMachine = serde_json::from_value(kept).unwrap();
+    assert_eq!(read.spec.bootstrap_spec.kind, "K0sWorkerConfig");
+}
+
+#[test]
+fn a_provider_spec_beyond_the_limit_is_not_parsed_and_is_named() {
+    let dense = json!({"list": vec![0; 200_000]});
+    let object = scheduled(&dense);
+    for kept in [
+        cached(&Shape::ScheduledMachine, &object, "ScheduledMachine").value(),
+        {
+            let text = object.to_string();
+            let mut live = Shape::ScheduledMachine
+                .keeps()
+                .read(text.as_bytes())
+                .unwrap();
+            Shape::ScheduledMachine.settle(&mut live);
+            live
+        },
+    ] {
+        assert!(kept.to_string().len() < 1_000);
+        let fivespot_plan::Specs::TooLarge { message } = specs::of(&kept) else {
+            unreachable!("{:?}", specs::of(&kept));
+        };
+        assert_eq!(
+            message,
+            "spec.bootstrapSpec.spec has more than 262144 bytes of JSON; make it smaller"
+        );
+    }
+}
+
+#[test]
+fn a_pass_that_reads_live_has_small_specs_and_the_hash_of_large_ones() {
+    let settled = |bootstrap: &Value| {
+        let text = scheduled(bootstrap).to_string();
+        let mut live = Shape::ScheduledMachine
+            .keeps()
+            .read(text.as_bytes())
+            .unwrap();
+        Shape::ScheduledMachine.settle(&mut live);
+        live
+    };
+    let small = json!({"version": "v1.30.0"});
+    let live = settled(&small);
+    assert_eq!(live, scheduled(&small));
+    assert_eq!(specs::of(&live), fivespot_plan::Specs::Included);
+    let large = settled(&json!({"files": "x".repeat(20_000)}));
+    assert!(matches!(
+        specs::of(&large),
+        fivespot_plan::Specs::LeftOut { .. }
+    ));
+}
+
+#[test]
+fn a_provider_spec_that_is_no_object_is_left_for_whoever_reads_it() {
+    for odd in [json!(null), json!([1]), json!("text")] {
+        let kept = cached(
+            &Shape::ScheduledMachine,
+            &scheduled(&odd),
+            "ScheduledMachine",
+        );
+        let read = serde_json::from_value::<fivespot_api::ScheduledMachine>(kept.value());
+        assert!(read.is_err(), "{odd}");
+    }
+    let deep = format!(r#"{{"a": {}{}}}"#, "[".repeat(1_000), "]".repeat(1_000));
+    let text = scheduled(&json!("here")).to_string();
+    let text = text.replace("\"here\"", &deep);
+    let parsed = Shape::ScheduledMachine
+        .keeps()
+        .read(text.as_bytes())
+        .unwrap();
+    let kept = Shape::ScheduledMachine.keep(parsed, &resource("ScheduledMachine"));
+    let read = serde_json::from_value::<fivespot_api::ScheduledMachine>(kept.value());
+    assert!(read.is_err());
 }

@@ -17,7 +17,7 @@ fn machine() -> String {
 }
 
 /// A machine in service on a Node that runs these pods, at 15:10.
-async fn in_service(world: &World, pods: &[&str]) -> Running {
+pub(crate) async fn in_service(world: &World, pods: &[&str]) -> Running {
     world.wanted(&json!({"token": "abc"})).await;
     let running = world.run(|client, clock| world.options(client, clock));
     world.until("2026-03-06T15:01:00Z").await;

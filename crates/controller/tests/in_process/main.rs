@@ -1,5 +1,6 @@
 //! The controller against the embedded API server, with Cluster API played by the test.
 
+mod bounds;
 mod faults;
 mod world;
 

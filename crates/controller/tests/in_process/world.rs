@@ -289,15 +289,22 @@ impl World {
             "apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret",
             "metadata": {"name": "prod-kubeconfig", "namespace": "default",
                          "labels": {"cluster.x-k8s.io/cluster-name": "prod"}},
-            "data": {"value": kubeconfig(user)},
+            "data": {"value": kubeconfig(WORKLOAD, user)},
         });
         self.client.create(SECRETS, secret).await.unwrap();
     }
 
     pub(crate) async fn rotate_kubeconfig(&self, user: &Value) {
-        let patch = json!({"data": {"value": kubeconfig(user)}});
+        let patch = json!({"data": {"value": kubeconfig(WORKLOAD, user)}});
         let secret = format!("{SECRETS}/prod-kubeconfig");
         self.merge(&secret, patch).await;
+    }
+
+    /// The kubeconfig names another server.
+    pub(crate) async fn serve_kubeconfig_at(&self, server: &str, user: &Value) {
+        let patch = json!({"data": {"value": kubeconfig(server, user)}});
+        self.merge(&format!("{SECRETS}/prod-kubeconfig"), patch)
+            .await;
     }
 
     /// The Machine has become a Node, which is not ready yet.
@@ -421,14 +428,17 @@ fn base64(text: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(text)
 }
 
-/// A kubeconfig with that user, base64.
-fn kubeconfig(user: &Value) -> String {
+/// Where the workload cluster says that it is.
+const WORKLOAD: &str = "https://workload:6443";
+
+/// A kubeconfig for that server with that user, base64.
+fn kubeconfig(server: &str, user: &Value) -> String {
     let authority = rcgen::generate_simple_self_signed(["x".to_owned()]).unwrap();
     let kubeconfig = json!({
         "current-context": "c",
         "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
         "clusters": [{"name": "k", "cluster": {
-            "server": "https://workload:6443",
+            "server": server,
             "certificate-authority-data": base64(&authority.cert.pem()),
         }}],
         "users": [{"name": "u", "user": user}],

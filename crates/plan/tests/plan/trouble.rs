@@ -1,9 +1,13 @@
 //! What goes wrong, and how it heals.
 
+use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{Phase, ShutdownReason, name};
 use fivespot_capi::Contract;
-use fivespot_plan::{Cause, Fact, Freshness, Memory, Seen, Step, Unknown, plan};
-use serde_json::json;
+use fivespot_plan::{
+    Call, Cause, Fact, Freshness, Memory, Seen, Specs, Step, Unknown, plan,
+};
+use serde_json::{Value, json};
 
 use crate::world::{
     BEFORE, CONTRACTS, MONDAY, NAME, NOON, OPENS, World, at, in_service, pod,
@@ -314,4 +318,71 @@ fn a_place_is_empty_when_a_live_look_has_found_neither_machine_nor_parts() {
         ..world.seen()
     };
     assert!(!unknown.is_empty_place());
+}
+
+#[test]
+fn nothing_is_created_from_a_spec_that_is_too_large_to_be_read() {
+    let mut world = World::new(Contract::V1Beta2, BEFORE);
+    let told = "spec.bootstrapSpec.spec has 300000 bytes; at most 262144 are read";
+    world.specs = Specs::TooLarge {
+        message: told.to_owned(),
+    };
+    // Whatever else is wrong with the spec, this is said first.
+    world.edit(|object| object.spec.bootstrap_spec.namespace = Some("other".to_owned()));
+    let mut memory = Memory::default();
+    world.run_until(&mut memory, NOON);
+    assert!(world.get("Machine").is_none());
+    assert!(
+        !world.log.iter().any(|(_, what)| what.contains("Create")),
+        "{:?}",
+        world.log
+    );
+    for kind in [ConditionType::ReferencesValid, ConditionType::Ready] {
+        let status = world.status();
+        let found = condition::find(&status.conditions, kind).unwrap();
+        let said = (&*found.status, &*found.reason, &*found.message);
+        assert_eq!(said, ("False", "SpecTooLarge", told));
+    }
+}
+
+#[test]
+fn a_machine_in_service_stays_while_its_spec_is_too_large() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.specs = Specs::TooLarge {
+        message: "too large".to_owned(),
+    };
+    let plan = plan(world.sm(), &world.seen(), &memory, world.now);
+    assert_eq!(plan.actions, []);
+    let status = plan.status.unwrap();
+    assert!(status.machine_ref.is_some() && status.spec_hash.is_some());
+    let found = condition::find(&status.conditions, ConditionType::ReferencesValid);
+    assert_eq!(found.unwrap().reason, "SpecTooLarge");
+}
+
+#[test]
+fn specs_that_were_left_out_are_left_to_whoever_sends_the_creates() {
+    let mut world = World::new(Contract::V1Beta2, BEFORE);
+    let creates = |world: &World| -> Vec<Value> {
+        let plan = plan(world.sm(), &world.seen(), &Memory::default(), world.now);
+        let calls = plan.actions.into_iter().map(|action| action.request.call);
+        let creates = calls.filter_map(|call| match call {
+            Call::Create(object) => Some(object),
+            _ => None,
+        });
+        creates.collect()
+    };
+    world.failing = Some((Step::CreateBootstrap, Cause::Unavailable));
+    world.run_until(&mut Memory::default(), OPENS);
+    let hash = SpecHash::of(&world.sm().spec).to_string();
+    let mut wanted = creates(&world);
+    world.specs = Specs::LeftOut { hash };
+    let left_out = creates(&world);
+    assert_eq!(left_out.len(), 3);
+    for object in &mut wanted {
+        if object["kind"] != "Machine" {
+            object.as_object_mut().unwrap().remove("spec");
+        }
+    }
+    assert_eq!(left_out, wanted);
 }

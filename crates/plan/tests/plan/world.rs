@@ -13,7 +13,7 @@ use fivespot_api::{Phase, ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
     Access, AgentConfig, Call, Cause, Event, Fact, Failure, Freshness, Memory, Node,
-    Places, Plan, Pod, Seen, Sighting, Step, Unknown, Workload, plan,
+    Places, Plan, Pod, Seen, Sighting, Specs, Step, Unknown, Workload, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -39,6 +39,8 @@ pub(crate) struct World {
     /// Until when evictions are refused.
     pub(crate) budget_until: Option<Timestamp>,
     pub(crate) access: Access,
+    /// Where the shell has left the provider specs.
+    pub(crate) specs: Specs,
     /// Why the agents' ConfigMaps cannot be read, if they cannot.
     pub(crate) hidden_configs: Option<Unknown>,
     /// A step that fails, and how.
@@ -145,6 +147,7 @@ impl World {
             pods: Vec::new(),
             budget_until: None,
             access: Access::Connected,
+            specs: Specs::Included,
             hidden_configs: None,
             failing: None,
             log: Vec::new(),
@@ -247,6 +250,7 @@ impl World {
         };
         Seen {
             freshness: Freshness::Live,
+            specs: self.specs.clone(),
             contract: Fact::Known(self.contract),
             cluster: Fact::Known(
                 self.get("Cluster")

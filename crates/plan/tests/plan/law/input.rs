@@ -10,7 +10,7 @@ use fivespot_capi::{
 };
 use fivespot_plan::{
     Access, AgentConfig, Cause, Fact, Failure, Freshness, Memory, Node, Pod, Seen,
-    Sighting, Step, Taint, Unknown, Workload,
+    Sighting, Specs, Step, Taint, Unknown, Workload,
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -310,6 +310,7 @@ pub(super) fn seen(freshness: Freshness) -> impl Strategy<Value = Seen> {
             move |(contract, cluster, machine, bootstrap, infrastructure, workload)| {
                 Seen {
                     freshness,
+                    specs: Specs::Included,
                     contract,
                     cluster,
                     machine,

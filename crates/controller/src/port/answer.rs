@@ -1,0 +1,193 @@
+//! Reading what a server answers: bounded, and repeated only where it is Kubernetes' own.
+
+use std::error::Error as _;
+use std::fmt;
+
+use http::{Response, StatusCode};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use kube::core::Status;
+use serde::Deserialize;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// An answer larger than this, in bytes, is read while few others are.
+const LARGE: usize = 64 << 10;
+
+/// How many large answers are read at a time.
+pub(super) const MOST_LARGE: usize = 2;
+
+/// How much of a refusal is read, in bytes: one that is larger is none of an API server.
+const LARGEST_REFUSAL: usize = 64 << 10;
+
+/// A complete answer. While a large one is held, others wait.
+pub(super) struct Whole<'a> {
+    pub(super) bytes: Vec<u8>,
+    _turn: Option<SemaphorePermit<'a>>,
+}
+
+/// Reads an answer to its end.
+///
+/// # Errors
+/// It breaks off, or is larger than the client allows.
+pub(super) async fn whole(
+    answer: Response<Body>,
+    turns: &Semaphore,
+) -> kube::Result<Whole<'_>> {
+    let mut body = answer.into_body();
+    let mut bytes = Vec::new();
+    let mut turn = None;
+    while let Some(chunk) = next(&mut body).await? {
+        if turn.is_none() && bytes.len() + chunk.len() > LARGE {
+            // Never closed.
+            turn = turns.acquire().await.ok();
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(Whole { bytes, _turn: turn })
+}
+
+/// What comes next of an answer; none at its end.
+///
+/// # Errors
+/// It breaks off.
+pub(super) async fn next(body: &mut Body) -> kube::Result<Option<bytes::Bytes>> {
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a watch that broke off so has come to an end, rather than failed: servers and what
+/// stands between cut connections without saying goodbye.
+pub(super) fn is_end(error: &kube::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::UnexpectedEof)
+            || error.to_string().contains("unexpected EOF during chunk")
+        {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// What a server says that refuses a request.
+pub(super) async fn refusal(answer: Response<Body>) -> kube::Error {
+    let code = answer.status();
+    let mut body = answer.into_body();
+    let mut bytes = Vec::new();
+    while bytes.len() <= LARGEST_REFUSAL {
+        match next(&mut body).await {
+            Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
+            Ok(None) => break,
+            // The code has come all the same.
+            Err(_) => bytes.clear(),
+        }
+        if bytes.is_empty() {
+            break;
+        }
+    }
+    kube::Error::Api(Box::new(status(code, &bytes)))
+}
+
+/// The refusal of an API server, or nothing but the code: what else answers may be anything, and
+/// is not repeated.
+fn status(code: StatusCode, body: &[u8]) -> Status {
+    let said = said(body).unwrap_or_else(|| Status::failure("", ""));
+    said.with_code(code.as_u16())
+}
+
+/// The Status that a text is; none where it is none of Kubernetes, or too large for one.
+pub(super) fn said(text: &[u8]) -> Option<Status> {
+    if text.len() > LARGEST_REFUSAL {
+        return None;
+    }
+    let of = serde_json::from_slice::<Kind>(text).ok()?;
+    if of.kind != "Status" || of.api_version != "v1" {
+        return None;
+    }
+    serde_json::from_slice(text).ok()
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kind {
+    kind: String,
+    api_version: String,
+}
+
+/// An answer that cannot be read. What it says is not repeated.
+pub(super) fn unreadable(error: &serde_json::Error) -> kube::Error {
+    kube::Error::Service(Box::new(Unreadable {
+        line: error.line(),
+        column: error.column(),
+    }))
+}
+
+#[derive(Debug)]
+struct Unreadable {
+    line: usize,
+    column: usize,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, column } = self;
+        write!(
+            formatter,
+            "the server's answer cannot be read (line {line}, column {column})"
+        )
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(body: &[u8]) -> (u16, String) {
+        let status = status(StatusCode::INTERNAL_SERVER_ERROR, body);
+        (status.code, status.message)
+    }
+
+    #[test]
+    fn a_refusal_is_repeated_only_where_an_api_server_has_said_it() {
+        let refusal =
+            json!({"kind": "Status", "apiVersion": "v1", "message": "no", "code": 3});
+        assert_eq!(
+            message(refusal.to_string().as_bytes()),
+            (500, "no".to_owned())
+        );
+        for other in [
+            "<html>INTERNAL ADMIN PAGE db_password=hunter2</html>".to_owned(),
+            json!({"message": "hunter2"}).to_string(),
+            json!({"kind": "Status", "message": "hunter2"}).to_string(),
+            json!({"kind": "Secret", "apiVersion": "v1", "message": "hunter2"})
+                .to_string(),
+            String::new(),
+        ] {
+            assert_eq!(message(other.as_bytes()), (500, String::new()), "{other}");
+        }
+    }
+
+    #[tokio::test]
+    async fn no_more_of_a_refusal_is_held_than_an_api_server_would_say() {
+        let long =
+            json!({"kind": "Status", "apiVersion": "v1", "message": "x".repeat(1 << 20)});
+        let answer = Response::builder().status(500);
+        let answer = answer
+            .body(Body::from(long.to_string().into_bytes()))
+            .unwrap();
+        let kube::Error::Api(status) = refusal(answer).await else {
+            panic!("a refusal");
+        };
+        assert_eq!((status.code, &*status.message), (500, ""));
+    }
+}

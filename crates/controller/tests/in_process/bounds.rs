@@ -1,0 +1,167 @@
+//! What strangers can cost: tenants with their specs, and whoever answers for a workload cluster.
+
+#![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
+
+use fivespot_controller::Options;
+use serde_json::{Value, json};
+
+use crate::faults::in_service;
+use crate::world::{SCHEDULED, TRIPLE, World};
+
+/// A ScheduledMachine like the others whose bootstrap object has this spec.
+async fn create_with(world: &World, name: &str, bootstrap: Value) {
+    world.create_scheduled_machine("model").await;
+    let model = world.get(&format!("{SCHEDULED}/model")).await.unwrap();
+    world.delete(&format!("{SCHEDULED}/model")).await;
+    let mut spec = model["spec"].clone();
+    spec["bootstrapSpec"]["spec"] = bootstrap;
+    let object = json!({
+        "apiVersion": model["apiVersion"], "kind": model["kind"],
+        "metadata": {"name": name, "namespace": "default"}, "spec": spec,
+    });
+    world.client.create(SCHEDULED, object).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_object_is_created_from_a_large_spec_as_it_was_written() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let files: Vec<Value> = (0..5_000)
+        .map(|number| json!({"path": format!("/\u{e9}/\"{number}\""), "mode": 0.5}))
+        .collect();
+    let large = json!({"files": files, "z": null, "a": {"b": [[], {}]}});
+    create_with(&world, "worker", large.clone()).await;
+    let _controller = world.run(Options::new);
+    world.until("2026-03-06T15:01:00Z").await;
+    let made = world.get(&format!("{}/worker", TRIPLE[0])).await.unwrap();
+    assert_eq!(made["spec"], large);
+    let status = world.status("worker").await;
+    assert_eq!(
+        made["metadata"]["annotations"]["5spot.finos.org/spec-hash"],
+        status["specHash"]
+    );
+    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+}
+
+#[tokio::test]
+async fn a_spec_that_is_too_large_is_named_and_costs_nobody_else_anything() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    create_with(&world, "fat", json!({"list": vec![0; 140_000]})).await;
+    world.create_scheduled_machine("worker").await;
+    let _controller = world.run(Options::new);
+    world.until("2026-03-06T15:10:00Z").await;
+    for path in TRIPLE {
+        assert_eq!(world.names(path).await, ["worker"], "{path}");
+    }
+    let status = world.status("fat").await;
+    let condition = World::condition(&status, "ReferencesValid");
+    assert_eq!(condition["reason"], "SpecTooLarge", "{status:#}");
+    assert_eq!(status["phase"], "Error");
+    // It heals with the spec.
+    let smaller = json!({"spec": {"bootstrapSpec": {"spec": {"list": [0]}}}});
+    world.merge(&format!("{SCHEDULED}/fat"), smaller).await;
+    world.clock.quiet().await;
+    assert_eq!(world.names(TRIPLE[2]).await, ["fat", "worker"]);
+}
+
+/// A page of a list that never ends.
+fn endless_page(kind: &str) -> String {
+    let items: Vec<Value> = (0..2_000)
+        .map(|number| json!({"metadata": {"name": format!("x-{number}"), "uid": "u"}}))
+        .collect();
+    json!({
+        "kind": format!("{kind}List"), "apiVersion": "v1",
+        "metadata": {"resourceVersion": "1", "continue": "more"}, "items": items,
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn a_workload_cluster_without_end_is_given_up_and_asked_again_later() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    world.fail(7, "GET /api/v1/nodes", (200, &endless_page("Node")));
+    let _controller = in_service(&world, &[]).await;
+    let status = world.status("worker").await;
+    let access = World::condition(&status, "NodeAccess");
+    assert_eq!(access["reason"], "Connected", "{status:#}");
+    world.fail(
+        usize::MAX,
+        "GET /api/v1/nodes",
+        (200, &endless_page("Node")),
+    );
+    // The watch breaks, and all is listed again.
+    world.fail(usize::MAX, "WATCH /api/v1/nodes", (410, &gone()));
+    world.rotate_kubeconfig(&json!({"token": "abcd"})).await;
+    world.clock.quiet().await;
+    let status = world.status("worker").await;
+    let access = World::condition(&status, "NodeAccess");
+    assert_eq!(access["reason"], "TooLarge", "{status:#}");
+    assert_eq!(
+        access["message"],
+        "the workload cluster lists more than 10000 objects of a kind"
+    );
+}
+
+fn gone() -> String {
+    json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410,
+        "reason": "Expired", "message": "too old",
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn pods_without_end_hold_a_machine_no_longer_than_to_its_deadline() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&world, &[]).await;
+    world.fail(usize::MAX, "GET /api/v1/pods", (200, &endless_page("Pod")));
+    world.until("2026-03-06T23:06:00Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_no_api_server_has_said_is_not_repeated() {
+    let page = format!("<html>db_password=hunter2 {}</html>", "x".repeat(1 << 20));
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500,
+        "message": format!("no\u{1b}[31m\n{}", "y".repeat(1_000)),
+    });
+    let long = format!("no [31m {}", "y".repeat(248));
+    for (body, expected) in [
+        (page, "the API server answered 500"),
+        (status.to_string(), long.as_str()),
+    ] {
+        let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+        world.fail(usize::MAX, "GET /api/v1/nodes", (500, &body));
+        world.wanted(&json!({"token": "abc"})).await;
+        let _controller = world.run(|client, clock| world.options(client, clock));
+        world.until("2026-03-06T15:01:00Z").await;
+        world.join("worker").await;
+        world.clock.quiet().await;
+        let status = world.status("worker").await;
+        let access = World::condition(&status, "NodeAccess");
+        assert_eq!(access["reason"], "Unreachable");
+        assert_eq!(access["message"], expected);
+    }
+}
+
+#[tokio::test]
+async fn a_kubeconfig_for_this_host_is_refused_unless_the_operator_allows_it() {
+    for (is_allowed, expected) in [(false, "KubeconfigRefused"), (true, "Connected")] {
+        let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+        world.wanted(&json!({"token": "abc"})).await;
+        world
+            .serve_kubeconfig_at("https://127.0.0.1:6443", &json!({"token": "abc"}))
+            .await;
+        let _controller = world.run(|client, clock| {
+            let mut options = world.options(client, clock);
+            options.workload_servers.local = is_allowed;
+            options
+        });
+        world.until("2026-03-06T15:01:00Z").await;
+        world.join("worker").await;
+        world.clock.quiet().await;
+        let status = world.status("worker").await;
+        let access = World::condition(&status, "NodeAccess");
+        assert_eq!(access["reason"], expected, "{status:#}");
+    }
+}
