@@ -67,6 +67,7 @@ pub(crate) async fn warn(shell: &Shell, key: &Key) {
             resource: &resource,
             namespace: Some(namespace),
             name: "",
+            shape: None,
         };
         let body = body(shell, &machine);
         let sent = shell.tenure.write(key, shell.port.create(&at, &body)).await;
