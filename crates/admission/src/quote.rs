@@ -52,6 +52,41 @@ fn exponent_outside(float: f64, plain: Range<f64>) -> String {
     }
 }
 
+/// A value as Go's `%v` prints it: no quotes, lists and maps in brackets, keys sorted.
+pub(crate) struct Plain<'a>(pub(crate) &'a Value);
+
+impl fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::Null => f.write_str("<nil>"),
+            Value::Bool(value) => value.fmt(f),
+            Value::Number(number) => match number.as_f64() {
+                Some(float) if !number.is_i64() => f.write_str(&float_plain(float)),
+                _ => write!(f, "{number}"),
+            },
+            Value::String(text) => f.write_str(text),
+            Value::Array(items) => {
+                f.write_char('[')?;
+                for (at, item) in items.iter().enumerate() {
+                    let space = if at > 0 { " " } else { "" };
+                    write!(f, "{space}{}", Plain(item))?;
+                }
+                f.write_char(']')
+            }
+            Value::Object(fields) => {
+                let mut sorted: Vec<_> = fields.iter().collect();
+                sorted.sort_unstable_by_key(|(name, _)| *name);
+                f.write_str("map[")?;
+                for (at, (name, value)) in sorted.into_iter().enumerate() {
+                    let space = if at > 0 { " " } else { "" };
+                    write!(f, "{space}{name}:{}", Plain(value))?;
+                }
+                f.write_char(']')
+            }
+        }
+    }
+}
+
 /// A value as Go's `encoding/json` prints it: no spaces, keys sorted, `<`, `>` and `&`
 /// escaped.
 pub(crate) struct Json<'a>(pub(crate) &'a Value);

@@ -7,6 +7,7 @@ pub(crate) mod entries;
 mod fill;
 mod found;
 mod list_type;
+mod metadata;
 pub(crate) mod node;
 mod number;
 mod prune;
@@ -126,9 +127,13 @@ impl Structural {
     /// Removes the fields that the schema does not know and returns their paths, sorted:
     /// `spec.x`, `spec.list[0].y`. `apiVersion`, `kind` and `metadata` of the root stay.
     ///
-    /// Pruning twice removes nothing more.
+    /// The metadata of embedded resources is left as the API server writes it: without unknown
+    /// and without empty fields. Pruning twice removes nothing more.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
-        prune::resource(&self.root, object)
+        let mut unknown = prune::resource(&self.root, object);
+        metadata::rewrite(&self.root, object, &Path::Root, &mut unknown);
+        unknown.sort_unstable();
+        unknown
     }
 
     /// Removes nulls where null is not allowed and the field may be absent, then fills in
@@ -175,31 +180,76 @@ impl Structural {
     }
 
     /// What is wrong with a default: unknown fields, and everything that is wrong with any
-    /// value.
+    /// value. The default of a whole resource (`is_root`) has to say what it is.
     /// The second of the two is whether the rules may be asked: what is unknown does not
     /// keep them from it.
     pub(crate) fn check_default(
         node: &Node,
         value: &Value,
         path: &Path<'_>,
-        version: KubeVersion,
+        (is_root, version): (bool, KubeVersion),
     ) -> (Vec<FieldError>, bool) {
         let mut errors = Vec::new();
         let mut pruned = value.clone();
-        prune::plain(node, &mut pruned);
+        if is_root {
+            prune::resource(node, &mut pruned);
+        } else {
+            prune::plain(node, &mut pruned);
+        }
         if pruned != *value {
             let detail = "must not have unknown fields";
             errors.push(FieldError::invalid(*path, value.clone(), detail));
         }
         let mut wrong = Vec::new();
-        embedded::check(node, value, path, &mut wrong);
+        if is_root {
+            embedded::check_resource(node, value, path, &mut wrong);
+        } else {
+            embedded::check(node, value, path, &mut wrong);
+        }
         if wrong.is_empty() {
-            let prefix = path.to_string();
-            wrong = Checker::of_default(version).errors(node, value, None, &prefix);
+            wrong = Self::check_default_value(node, value, path, version);
         }
         let usable = wrong.is_empty();
         errors.extend(wrong);
         (errors, usable)
+    }
+
+    /// What is wrong with the default of a part of an embedded resource's `apiVersion`, `kind` or
+    /// `metadata`. `resource` is that resource with nothing in it but the default, and `root`
+    /// its schema. Whether fields are known is not asked.
+    pub(crate) fn check_metadata_default(
+        node: &Node,
+        value: &Value,
+        path: &Path<'_>,
+        (root, resource, version): (&Node, &Value, KubeVersion),
+    ) -> Vec<FieldError> {
+        let mut wrong = Vec::new();
+        embedded::check_resource(root, resource, &Path::Root, &mut wrong);
+        if wrong.is_empty() {
+            return Self::check_default_value(node, value, path, version);
+        }
+        let mut texts: Vec<String> = Vec::new();
+        for text in wrong.iter().map(ToString::to_string) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        let all = match texts.as_slice() {
+            [only] => only.clone(),
+            texts => format!("[{}]", texts.join(", ")),
+        };
+        let detail = format!("must result in valid metadata: {all}");
+        vec![FieldError::invalid(*path, value.clone(), detail)]
+    }
+
+    fn check_default_value(
+        node: &Node,
+        value: &Value,
+        path: &Path<'_>,
+        version: KubeVersion,
+    ) -> Vec<FieldError> {
+        let prefix = path.to_string();
+        Checker::of_default(version).errors(node, value, None, &prefix)
     }
 
     /// Embedded resources, and uniqueness in lists unless the previous state broke it.

@@ -189,3 +189,18 @@ fn patterns_are_those_that_go_compiles_and_match_what_they_match_there() {
 fn numbers_times_zones_versions_and_addresses_are_read_as_by_go() {
     assert_recorded("conversions");
 }
+
+#[test]
+fn metadata_of_embedded_resources_is_stored_as_its_type_writes_it() {
+    assert_recorded("embedded-metadata");
+}
+
+#[test]
+fn defaults_of_resources_and_of_their_metadata_make_valid_resources() {
+    assert_recorded("embedded-defaults");
+}
+
+#[test]
+fn replicas_are_looked_for_as_unstructured_objects_are_read() {
+    assert_recorded("scale-paths");
+}

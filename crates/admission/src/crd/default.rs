@@ -1,6 +1,6 @@
 //! Whether defaults keep the schema and the rules that they are part of.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::crd_rules::{Rules, Run};
 use crate::field::Path;
@@ -20,7 +20,7 @@ pub(super) fn check(
         run: Run::new(version),
         errors: Vec::new(),
     };
-    defaults.node(root, rules, path);
+    defaults.node(root, rules, path, &Place::of_resource(root));
     defaults.errors
 }
 
@@ -31,37 +31,100 @@ struct Defaults {
     errors: Vec<FieldError>,
 }
 
+/// Where a node is in the resource, or embedded resource, that it belongs to.
+#[derive(Clone)]
+struct Place<'n> {
+    resource: &'n Node,
+    steps: Vec<Step<'n>>,
+    /// Whether it is in `apiVersion`, `kind` or `metadata`.
+    is_metadata: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'n> {
+    Field(&'n str),
+    Item,
+}
+
+impl<'n> Place<'n> {
+    const fn of_resource(resource: &'n Node) -> Self {
+        Self {
+            resource,
+            steps: Vec::new(),
+            is_metadata: false,
+        }
+    }
+
+    fn step(&self, step: Step<'n>) -> Self {
+        let mut inner = self.clone();
+        let is_metadata = matches!(step, Step::Field("apiVersion" | "kind" | "metadata"));
+        inner.is_metadata |= self.steps.is_empty() && is_metadata;
+        inner.steps.push(step);
+        inner
+    }
+
+    /// A resource with `value` here and nothing else.
+    fn resource_with(&self, value: &Value) -> Value {
+        let mut whole = json!({"apiVersion": "validation/v1", "kind": "Validation"});
+        let steps = self.steps.iter().rev();
+        let part = steps.fold(value.clone(), |value, step| match step {
+            Step::Field(name) => json!({*name: value}),
+            Step::Item => json!([value]),
+        });
+        if let (Value::Object(whole), Value::Object(part)) = (&mut whole, part) {
+            whole.extend(part);
+        }
+        whole
+    }
+}
+
 impl Defaults {
-    fn node(&mut self, node: &Node, rules: Option<&Rules>, path: &Path<'_>) {
+    fn node(
+        &mut self,
+        node: &Node,
+        rules: Option<&Rules>,
+        path: &Path<'_>,
+        place: &Place<'_>,
+    ) {
+        let own = Place::of_resource(node);
+        let place = if node.embedded { &own } else { place };
         if let Some(default) = &node.default {
-            self.default(node, rules, default, &path.field("default"));
+            self.default((node, rules), default, &path.field("default"), place);
         }
         // Maps have no defaults inside: there is nothing to fill them into.
         if let Some(each) = &node.items {
             let rules = rules.and_then(|rules| rules.items.as_deref());
-            self.node(each, rules, &path.field("items"));
+            self.node(each, rules, &path.field("items"), &place.step(Step::Item));
         }
         let properties = path.field("properties");
         for (name, property) in &node.properties {
             let rules = rules.and_then(|rules| rules.properties.get(name));
-            self.node(property, rules, &properties.key(name));
+            let place = place.step(Step::Field(name));
+            self.node(property, rules, &properties.key(name), &place);
         }
     }
 
     fn default(
         &mut self,
-        node: &Node,
-        rules: Option<&Rules>,
+        (node, rules): (&Node, Option<&Rules>),
         default: &Value,
         path: &Path<'_>,
+        place: &Place<'_>,
     ) {
-        let (errors, usable) =
-            Structural::check_default(node, default, path, self.version);
-        self.errors.extend(errors);
-        if !usable {
-            return;
-        }
-        let Some(rules) = rules else {
+        let usable = if place.is_metadata {
+            let resource = place.resource_with(default);
+            let around = (place.resource, &resource, self.version);
+            let errors = Structural::check_metadata_default(node, default, path, around);
+            let usable = errors.is_empty();
+            self.errors.extend(errors);
+            usable
+        } else {
+            let how = (place.steps.is_empty(), self.version);
+            let (errors, usable) = Structural::check_default(node, default, path, how);
+            self.errors.extend(errors);
+            usable
+        };
+        let Some(rules) = rules.filter(|_| usable) else {
             return;
         };
         // As if nothing changed, and as if it were new.

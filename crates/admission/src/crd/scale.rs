@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::FieldError;
+use crate::quote::Plain;
 
 /// Paths of `subresources.scale`.
 #[derive(Debug)]
@@ -67,7 +68,8 @@ impl Scale {
         let selector = self.label_selector.as_ref().and_then(|path| {
             let (found, at) = nested(object, path)?;
             let detail = wrong_type(path, at, found, "string");
-            (!found.is_string()).then(|| FieldError::invalid(path, "".into(), detail))
+            let is_right = at == usize::MAX && found.is_string();
+            (!is_right).then(|| FieldError::invalid(path, "".into(), detail))
         });
         let replicas = replicas(object, &self.status_replicas);
         replicas.into_iter().chain(selector).collect()
@@ -83,14 +85,16 @@ pub(super) fn simple_path_error(
     (!given.starts_with('.')).then(|| FieldError::invalid(path, given.into(), detail))
 }
 
-/// The value at a path, with how many segments led to it; none if a part is absent. Where
-/// a segment is no object, that value is returned.
+/// The value at a path, with how many segments led to it; none if a part is absent, or null
+/// with something wanted of it. Where a segment is wanted of what is no object, that value is
+/// returned.
 fn nested<'a>(object: &'a Value, path: &str) -> Option<(&'a Value, usize)> {
     let mut value = object;
     for (at, name) in path.trim_start_matches('.').split('.').enumerate() {
         match value {
             Value::Object(fields) => value = fields.get(name)?,
-            other => return Some((other, at)),
+            Value::Null => return None,
+            other => return Some((other, at + 1)),
         }
     }
     Some((value, usize::MAX))
@@ -98,7 +102,7 @@ fn nested<'a>(object: &'a Value, path: &str) -> Option<(&'a Value, usize)> {
 
 fn replicas(object: &Value, path: &str) -> Option<FieldError> {
     let (found, at) = nested(object, path)?;
-    let Some(replicas) = found.as_i64() else {
+    let Some(replicas) = found.as_i64().filter(|_| at == usize::MAX) else {
         let detail = wrong_type(path, at, found, "int64");
         return Some(FieldError::invalid(path, 0.into(), detail));
     };
@@ -113,15 +117,16 @@ fn replicas(object: &Value, path: &str) -> Option<FieldError> {
 }
 
 fn wrong_type(path: &str, at: usize, found: &Value, wanted: &str) -> String {
-    let (go_type, shown) = match found {
-        Value::Null => ("<nil>", "<nil>".to_owned()),
-        Value::Bool(value) => ("bool", value.to_string()),
-        Value::Number(number) if number.is_i64() => ("int64", number.to_string()),
-        Value::Number(number) => ("float64", number.to_string()),
-        Value::String(text) => ("string", text.clone()),
-        Value::Array(_) => ("[]interface {}", found.to_string()),
-        Value::Object(_) => ("map[string]interface {}", found.to_string()),
+    let go_type = match found {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
     };
+    let shown = Plain(found);
     let wanted = if at == usize::MAX {
         wanted
     } else {

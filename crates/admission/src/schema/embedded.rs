@@ -22,13 +22,7 @@ pub(super) fn check(
             if node.embedded {
                 resource(fields, path, errors);
             }
-            for (name, value) in fields {
-                if let Some(property) = node.property(name) {
-                    check(property, value, &path.field(name), errors);
-                } else if let Some(each) = node.additional.schema() {
-                    check(each, value, &path.key(name), errors);
-                }
-            }
+            check_fields(node, fields, path, errors);
         }
         Value::Array(items) => {
             let Some(each) = &node.items else {
@@ -39,6 +33,34 @@ pub(super) fn check(
             }
         }
         _ => {}
+    }
+}
+
+/// [`check`], where `node` is a resource itself even if its schema does not say so.
+pub(super) fn check_resource(
+    node: &Node,
+    value: &Value,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    if let Value::Object(fields) = value {
+        resource(fields, path, errors);
+        check_fields(node, fields, path, errors);
+    }
+}
+
+fn check_fields(
+    node: &Node,
+    fields: &Map<String, Value>,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    for (name, value) in fields {
+        if let Some(property) = node.property(name) {
+            check(property, value, &path.field(name), errors);
+        } else if let Some(each) = node.additional.schema() {
+            check(each, value, &path.key(name), errors);
+        }
     }
 }
 
