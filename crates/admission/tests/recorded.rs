@@ -204,3 +204,10 @@ fn defaults_of_resources_and_of_their_metadata_make_valid_resources() {
 fn replicas_are_looked_for_as_unstructured_objects_are_read() {
     assert_recorded("scale-paths");
 }
+
+/// An integer is compared with the bound as Go on amd64 converts it, where a bound that no
+/// `int64` holds becomes the smallest one.
+#[test]
+fn bounds_beyond_every_integer_are_compared_as_kubernetes_does() {
+    assert_recorded("wide-bounds");
+}

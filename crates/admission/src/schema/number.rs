@@ -58,12 +58,19 @@ pub(super) fn same(value: &Value, one: &Value) -> bool {
     }
 }
 
+/// The float as Go converts it to an `int64` on amd64: cut off, and the smallest one where it
+/// has no room. See docs/decisions/0084-bounds-as-on-amd64.md.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "Go's conversion of a float to an integer truncates too"
+    reason = "what has no room was looked at before"
 )]
 const fn truncated(float: f64) -> i64 {
-    float as i64
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    if float >= -END && float < END {
+        float as i64
+    } else {
+        i64::MIN
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bounds are floats in Go too")]
