@@ -1,5 +1,6 @@
 //! Nodes and pods are where the kubeconfig of their Cluster leads, and nowhere else.
 
+use fivespot_install::role::Rights;
 use fivespot_testkit::{
     BEFORE_CLOSING, CLOSING, Cluster, Contract, condition, instant, machine_path,
     node_path, pod, pod_path, scheduled_machine,
@@ -13,6 +14,8 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     // The older contract names the Node by uid too, which that of another cluster has not.
     promise!(a_node_is_drained_where_it_is).with_contract(Contract::V1Beta2),
+    promise!(a_role_that_names_the_kubeconfig_of_the_cluster_is_enough)
+        .on_embedded_alone("changes the roles that all share"),
 ];
 
 const KUBECONFIG: &str =
@@ -68,4 +71,32 @@ async fn a_node_is_drained_where_it_is() {
     let gone = cluster.wait_for_phase("worker", "Inactive", limit).await;
     assert_eq!(condition(&gone["status"], "Ready")["status"], "True");
     assert!(cluster.get(&machine_path("worker")).await.is_some());
+}
+
+async fn a_role_that_names_the_kubeconfig_of_the_cluster_is_enough() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let roles = "/apis/rbac.authorization.k8s.io/v1";
+    let everywhere = "clusterrolebindings/5spot-controller-kubeconfigs";
+    cluster.delete(&format!("{roles}/{everywhere}")).await;
+    let named = Rights {
+        clusters: [("default".to_owned(), "production-cluster".to_owned())].into(),
+        ..Rights::default()
+    };
+    for document in named.kubeconfigs() {
+        cluster.apply(&document).await;
+    }
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    let access = condition(&active["status"], "NodeAccess");
+    assert_eq!(access["reason"], "Connected", "{access}");
+    let told = cluster.operator_told("secrets");
+    assert_eq!(told, [""; 0], "no Secret is written");
+    cluster.run_pod("only", "worker").await;
+    cluster.pass_to(CLOSING).await;
+    let is_leaving = |object: &Value| object["status"]["phase"] == "ShuttingDown";
+    cluster.soon(&machine_path("worker"), is_leaving).await;
+    let limit = instant("2026-03-06T23:30:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+    let evictions = cluster.operator_told("pods/eviction");
+    assert!(!evictions.is_empty(), "the Node was drained");
 }
