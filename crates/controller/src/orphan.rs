@@ -81,8 +81,9 @@ pub(crate) async fn warn(shell: &Shell, key: &Key) {
 fn body(shell: &Shell, machine: &Value) -> Value {
     let (now, uid) = (shell.clock.now(), text(machine, "/metadata/uid"));
     let mut hasher = DefaultHasher::new();
-    (uid, now.as_nanosecond()).hash(&mut hasher);
-    let suffix = format!("{:016x}", hasher.finish());
+    uid.hash(&mut hasher);
+    // Events are shown in the order of their names.
+    let prefix = format!("{:016x}.{:016x}", now.as_nanosecond(), hasher.finish());
     let (namespace, own) = (
         text(machine, "/metadata/namespace"),
         text(machine, "/metadata/name"),
@@ -90,7 +91,7 @@ fn body(shell: &Shell, machine: &Value) -> Value {
     json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": format!("{own}.{suffix}"), "namespace": namespace},
+        "metadata": {"name": format!("{prefix}.{own}"), "namespace": namespace},
         "eventTime": format!("{now:.6}"),
         "reportingController": name::FIELD_MANAGER,
         "reportingInstance": shell.options.identity,
