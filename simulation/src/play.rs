@@ -206,7 +206,7 @@ impl Theatre {
                     if seconds != 0 {
                         self.count("ClockSetBack");
                     }
-                    self.stage.offset.set(SignedDuration::from_secs(seconds));
+                    self.stage.host.set(SignedDuration::from_secs(seconds));
                 }
                 Happening::CutOff(whom, is_cut_off) => {
                     if is_cut_off {
@@ -336,7 +336,7 @@ impl Theatre {
         }
         self.stage.note(format!("{now} {} starts", post.name));
         let (seed, name) = (self.seed, post.name.clone());
-        let offset = self.stage.offset.clone();
+        let host = self.stage.host.clone();
         let seat = Seat {
             stage: self.stage.clone(),
             name: name.clone(),
@@ -347,7 +347,7 @@ impl Theatre {
         let heir = self.cluster.operator_behind(Arc::new(seat), |options| {
             options.seed = seed;
             options.identity = name;
-            options.clock = options.clock.wrong_by(offset);
+            options.clock = options.clock.of_host(host);
             if let Some(lease) = lease {
                 options.coordination = Coordination::Leader(lease);
             }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_apiserver::Client;
-use fivespot_testkit::{Asked, Delivery, Fate, Gate, Offset, Opening, Proxy};
+use fivespot_testkit::{Asked, Delivery, Fate, Gate, Host, Opening, Proxy};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -28,8 +28,8 @@ pub(crate) struct Stage {
     faults: Vec<Fault>,
     /// The Lease that operators agree by, where there are several.
     lease: Option<String>,
-    /// By how much the clock of their host is wrong.
-    pub(crate) offset: Offset,
+    /// Where they run.
+    pub(crate) host: Host,
     state: Mutex<State>,
 }
 
@@ -92,7 +92,7 @@ impl Stage {
             places,
             faults,
             lease,
-            offset: Offset::default(),
+            host: Host::default(),
             state: Mutex::default(),
         }
     }
@@ -256,7 +256,7 @@ impl Stage {
         };
         let case = Case {
             now: event.at,
-            shown: event.at + self.offset.get(),
+            shown: event.at + self.host.offset(),
             by,
             leader: leader.as_deref(),
             asked,

@@ -25,14 +25,20 @@
 //! # });
 //! ```
 
+mod attend;
+mod host;
+mod steady;
 mod timer;
 mod virtual_time;
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use attend::Attended;
+pub use host::Host;
+use steady::Steady;
 pub use timer::Sleep;
 use virtual_time::Virtual;
 
@@ -44,26 +50,12 @@ pub struct Clock(Source);
 enum Source {
     System,
     /// From an instant at which the system's clock was read.
-    Steady(Timestamp, Instant),
+    Steady(Timestamp, Steady),
     Virtual(Arc<Virtual>),
-    Wrong(Arc<Virtual>, Offset),
-}
-
-/// By how much a clock is wrong: what it shows less what is so. Clones are about one clock.
-#[derive(Clone, Debug, Default)]
-pub struct Offset(Arc<Mutex<SignedDuration>>);
-
-impl Offset {
-    /// Sets the clock: from now on it is wrong by `span`. What sleeps sleeps on as long as it would
-    /// have, as on a machine whose clock is set.
-    pub fn set(&self, span: SignedDuration) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = span;
-    }
-
-    /// By how much the clock is wrong now.
-    pub fn get(&self) -> SignedDuration {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    /// The clock of a host in the process, as it is set.
+    Host(Arc<Virtual>, Host),
+    /// The same host's clock for spans, which nobody sets.
+    HostSteady(Arc<Virtual>, Host),
 }
 
 impl Clock {
@@ -83,66 +75,75 @@ impl Clock {
         self.in_process().is_some()
     }
 
-    /// A clock on this virtual one that is wrong by `offset`. It is moved by moving this one; on
-    /// the system's clock it is that.
+    /// The clock of `host`, which runs with this virtual one but may be set wrong, and whose sleepers
+    /// rest while it is suspended. It is moved by moving this one; on the system's clock it is that.
     #[must_use]
-    pub fn wrong_by(&self, offset: Offset) -> Self {
+    pub fn of_host(&self, host: Host) -> Self {
         match self.in_process() {
-            Some(clock) => Self(Source::Wrong(clock.clone(), offset)),
+            Some(clock) => Self(Source::Host(clock.clone(), host)),
             None => self.clone(),
         }
     }
 
     /// A clock that shows the same now, and from now on what has passed since, however this one
-    /// is set meanwhile: to measure spans by, not to tell the time.
+    /// is set meanwhile, time in which the machine was suspended included: to measure spans by, not
+    /// to tell the time.
+    ///
+    /// Where the system has no such clock (Linux has), it may stand still during a suspension.
     #[must_use]
     pub fn steady(&self) -> Self {
         match &self.0 {
-            Source::System => Self(Source::Steady(system_now(), Instant::now())),
-            Source::Steady(..) | Source::Virtual(_) => self.clone(),
-            Source::Wrong(clock, _) => Self(Source::Virtual(clock.clone())),
+            Source::System => Self(Source::Steady(system_now(), Steady::now())),
+            Source::Steady(..) | Source::Virtual(_) | Source::HostSteady(..) => {
+                self.clone()
+            }
+            Source::Host(clock, host) => {
+                Self(Source::HostSteady(clock.clone(), host.clone()))
+            }
         }
     }
 
     fn in_process(&self) -> Option<&Arc<Virtual>> {
         match &self.0 {
             Source::System | Source::Steady(..) => None,
-            Source::Virtual(clock) | Source::Wrong(clock, _) => Some(clock),
+            Source::Virtual(clock)
+            | Source::Host(clock, _)
+            | Source::HostSteady(clock, _) => Some(clock),
         }
     }
 
-    /// The present instant. Goes back only where the system's clock is set back, or one that is
-    /// [wrong](Self::wrong_by).
+    /// The present instant. Goes back only where the system's clock is set back, or that of a
+    /// [host](Self::of_host).
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System => system_now(),
-            Source::Steady(then, since) => {
-                let passed = SignedDuration::try_from(since.elapsed());
-                after(*then, passed.unwrap_or(SignedDuration::MAX))
-            }
-            Source::Virtual(clock) => clock.now(),
-            Source::Wrong(clock, offset) => after(clock.now(), offset.get()),
+            Source::Steady(then, since) => after(*then, since.elapsed()),
+            Source::Virtual(clock) | Source::HostSteady(clock, _) => clock.now(),
+            Source::Host(clock, host) => after(clock.now(), host.offset()),
         }
     }
 
-    /// Waits until `due`; ready at once when `due` is not in the future.
+    /// Waits until this clock shows `due`; ready at once when `due` is not in the future.
+    ///
+    /// The clock is read again every half minute: one that is set forward, or a machine that wakes
+    /// from a suspension, makes nobody later than that. On a plain virtual clock, which nobody sets,
+    /// that costs nothing.
     ///
     /// The returned future holds no borrow. When a virtual sleeper falls due the clock
     /// counts it as busy until it has been polled.
     pub fn sleep_until(&self, due: Timestamp) -> Sleep {
-        match &self.0 {
-            Source::System | Source::Steady(..) => Sleep::system(until(self.now(), due)),
-            Source::Virtual(clock) => Sleep::on(clock.clone(), due),
-            Source::Wrong(clock, _) => {
-                let span = self.now().duration_until(due);
-                Sleep::on(clock.clone(), after(clock.now(), span))
-            }
-        }
+        Sleep::until(self, due)
     }
 
-    /// Waits for `span` from now on.
+    /// The same, but ready early if the clock is found to have been set back.
+    pub fn sleep_until_or_set_back(&self, due: Timestamp) -> Sleep {
+        self.sleep_until(due).or_set_back()
+    }
+
+    /// Waits for `span` from now on, however the clock is set meanwhile.
     pub fn sleep(&self, span: SignedDuration) -> Sleep {
-        self.sleep_until(after(self.now(), span))
+        let clock = self.steady();
+        clock.sleep_until(after(clock.now(), span))
     }
 
     /// Says that work is pending: a virtual clock stands still until the guard and all
@@ -150,6 +151,12 @@ impl Clock {
     pub fn busy(&self) -> Busy {
         let hold = |clock: &Arc<Virtual>| virtual_time::Hold::on(clock.clone());
         Busy(self.in_process().map(hold))
+    }
+
+    /// Runs `work`, for which a virtual clock stands still except while it waits for what nobody
+    /// else is [busy](Self::busy) with: an answer that is a long time coming, or another instant.
+    pub fn attend<F: Future>(&self, work: F) -> Attended<F> {
+        Attended::new(self.clone(), work)
     }
 
     /// Waits until nobody is busy. At once on the system's clock.
@@ -215,47 +222,6 @@ fn until(now: Timestamp, due: Timestamp) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn start() -> Timestamp {
-        "2026-03-06T21:30:00Z".parse().unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_clock_that_is_set_back_shows_an_earlier_instant_and_ends_no_sleep_later() {
-        let clock = Clock::stopped_at(start());
-        let offset = Offset::default();
-        let wrong = clock.wrong_by(offset.clone());
-        let minute = SignedDuration::from_mins(1);
-        let sleeper = tokio::spawn(wrong.sleep(minute * 2));
-        offset.set(-minute);
-        assert_eq!(wrong.now(), start() - minute);
-        clock.advance_to(start() + minute * 2).await;
-        sleeper.await.unwrap();
-        assert_eq!(wrong.now(), start() + minute);
-    }
-
-    #[tokio::test]
-    async fn a_sleep_begun_on_a_wrong_clock_ends_when_that_clock_shows_it() {
-        let clock = Clock::stopped_at(start());
-        let offset = Offset::default();
-        let wrong = clock.wrong_by(offset.clone());
-        let minute = SignedDuration::from_mins(1);
-        offset.set(-minute);
-        let sleeper = tokio::spawn(wrong.sleep_until(start() + minute));
-        tokio::task::yield_now().await;
-        let woke = clock.advance_to_next(start() + minute * 9).await;
-        assert_eq!(woke, Some(start() + minute * 2));
-        sleeper.await.unwrap();
-    }
-
-    #[test]
-    fn a_steady_clock_does_not_care_how_the_other_is_set() {
-        let clock = Clock::stopped_at(start());
-        let offset = Offset::default();
-        let steady = clock.wrong_by(offset.clone()).steady();
-        offset.set(SignedDuration::from_hours(-1));
-        assert_eq!(steady.now(), start());
-    }
 
     #[test]
     fn a_steady_clock_begins_at_the_time_that_the_system_shows() {

@@ -3,32 +3,61 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::futures::OwnedNotified;
 
+use crate::host::Host;
 use crate::virtual_time::{Ticket, Virtual};
+use crate::{Clock, Source, after};
 
-/// Ready when its instant has come; see [`Clock::sleep_until`](crate::Clock::sleep_until).
+/// How long the clock is not read again at most: it may have been set, or the machine suspended.
+const LONGEST: SignedDuration = SignedDuration::from_secs(30);
+
+/// By how much a clock has to be set back to be noticed.
+const SET_BACK: SignedDuration = SignedDuration::from_secs(1);
+
+/// Ready when its instant has come; see [`Clock::sleep_until`].
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Sleep(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    System(Pin<Box<tokio::time::Sleep>>),
+    System(Watched<tokio::time::Sleep>),
     Virtual { clock: Arc<Virtual>, ticket: Ticket },
+    Host(Watched<OnHost>),
 }
 
 impl Sleep {
-    pub(crate) fn system(span: Duration) -> Self {
-        Self(Kind::System(Box::pin(tokio::time::sleep(span))))
+    pub(crate) fn until(clock: &Clock, due: Timestamp) -> Self {
+        Self(match &clock.0 {
+            Source::System | Source::Steady(..) => {
+                let timer = tokio::time::sleep(Duration::ZERO);
+                Kind::System(Watched::new(clock.clone(), due, timer))
+            }
+            Source::Virtual(clock) => Kind::Virtual {
+                clock: clock.clone(),
+                ticket: clock.register(due),
+            },
+            Source::Host(on, host) | Source::HostSteady(on, host) => {
+                let timer = OnHost::new(on.clone(), host.clone());
+                Kind::Host(Watched::new(clock.clone(), due, timer))
+            }
+        })
     }
 
-    pub(crate) fn on(clock: Arc<Virtual>, due: Timestamp) -> Self {
-        let ticket = clock.register(due);
-        Self(Kind::Virtual { clock, ticket })
+    /// Makes it ready early, too, if the clock is set back.
+    pub(crate) fn or_set_back(mut self) -> Self {
+        match &mut self.0 {
+            Kind::System(watched) => watched.ends_when_set_back = true,
+            Kind::Host(watched) => watched.ends_when_set_back = true,
+            // Nobody sets it.
+            Kind::Virtual { .. } => {}
+        }
+        self
     }
 }
 
@@ -37,8 +66,9 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.0 {
-            Kind::System(sleep) => sleep.as_mut().poll(cx),
+            Kind::System(watched) => watched.poll(cx),
             Kind::Virtual { clock, ticket } => clock.poll(*ticket, cx),
+            Kind::Host(watched) => watched.poll(cx),
         }
     }
 }
@@ -48,5 +78,271 @@ impl Drop for Sleep {
         if let Kind::Virtual { clock, ticket } = &self.0 {
             clock.forget(*ticket);
         }
+    }
+}
+
+/// Something that measures spans, and may be wound up again.
+trait Timer: Future<Output = ()> {
+    /// Is ready after `span` from now on.
+    fn wind(self: Pin<&mut Self>, span: SignedDuration);
+}
+
+impl Timer for tokio::time::Sleep {
+    fn wind(self: Pin<&mut Self>, span: SignedDuration) {
+        let span = Duration::try_from(span).unwrap_or_default();
+        self.reset(tokio::time::Instant::now() + span);
+    }
+}
+
+/// Waits until a clock shows an instant, and reads that clock now and then.
+#[derive(Debug)]
+struct Watched<T> {
+    clock: Clock,
+    due: Timestamp,
+    timer: Pin<Box<T>>,
+    /// What the clock will show when the timer is ready, if nobody sets it.
+    expected: Timestamp,
+    ends_when_set_back: bool,
+}
+
+impl<T: Timer> Watched<T> {
+    fn new(clock: Clock, due: Timestamp, timer: T) -> Self {
+        let now = clock.now();
+        let mut watched = Self {
+            clock,
+            due,
+            timer: Box::pin(timer),
+            expected: now,
+            ends_when_set_back: false,
+        };
+        watched.wind(now);
+        watched
+    }
+
+    fn wind(&mut self, now: Timestamp) {
+        let span = now.duration_until(self.due);
+        let span = span.clamp(SignedDuration::ZERO, LONGEST);
+        self.expected = after(now, span);
+        self.timer.as_mut().wind(span);
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            ready!(self.timer.as_mut().poll(cx));
+            let now = self.clock.now();
+            let is_set_back = after(now, SET_BACK) < self.expected;
+            if now >= self.due || is_set_back && self.ends_when_set_back {
+                return Poll::Ready(());
+            }
+            self.wind(now);
+        }
+    }
+}
+
+/// A timer of a host: it rests while the host is suspended.
+#[derive(Debug)]
+struct OnHost {
+    clock: Arc<Virtual>,
+    host: Host,
+    /// What timers of the host show when it is ready.
+    due: Timestamp,
+    /// When that is, as long as nothing changes; none while the host is suspended.
+    ticket: Option<Ticket>,
+    changed: Pin<Box<OwnedNotified>>,
+    changes: u64,
+}
+
+impl OnHost {
+    fn new(clock: Arc<Virtual>, host: Host) -> Self {
+        let changed = Box::pin(host.changed());
+        let changes = host.changes();
+        Self {
+            due: host.timer(clock.now()),
+            clock,
+            host,
+            ticket: None,
+            changed,
+            changes,
+        }
+    }
+
+    fn forget(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.clock.forget(ticket);
+        }
+    }
+
+    /// Takes its place among the sleepers of the clock anew.
+    fn register(&mut self) {
+        self.forget();
+        if !self.host.is_suspended() {
+            let now = self.clock.now();
+            let left = self.host.timer(now).duration_until(self.due);
+            self.ticket = Some(self.clock.register(after(now, left)));
+        }
+    }
+}
+
+impl Timer for OnHost {
+    fn wind(mut self: Pin<&mut Self>, span: SignedDuration) {
+        self.due = after(self.host.timer(self.clock.now()), span);
+        self.register();
+    }
+}
+
+impl Future for OnHost {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let is_told = self.changed.as_mut().poll(cx).is_ready();
+            if is_told {
+                self.changed = Box::pin(self.host.changed());
+            }
+            let changes = self.host.changes();
+            if changes != self.changes {
+                self.changes = changes;
+                self.register();
+            }
+            if !is_told {
+                break;
+            }
+        }
+        match self.ticket {
+            Some(ticket) => self.clock.poll(ticket, cx),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for OnHost {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start() -> Timestamp {
+        "2026-03-06T21:30:00Z".parse().unwrap()
+    }
+
+    fn later(seconds: i64) -> Timestamp {
+        start() + SignedDuration::from_secs(seconds)
+    }
+
+    const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+    /// When a sleeper wakes that is due in an hour by the clock of a host to which something
+    /// happens at the 100th second.
+    async fn wakes(happens: impl FnOnce(&Host)) -> Timestamp {
+        let clock = Clock::stopped_at(start());
+        let host = Host::default();
+        let own = clock.of_host(host.clone());
+        let sleeper = tokio::spawn({
+            let clock = clock.clone();
+            async move {
+                own.sleep_until(after(own.now(), HOUR)).await;
+                clock.now()
+            }
+        });
+        clock.advance_to(later(100)).await;
+        happens(&host);
+        clock.advance_to(later(1_000)).await;
+        host.resume(clock.now());
+        clock.advance_to(later(20_000)).await;
+        sleeper.await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_nobody_sets_wakes_at_the_instant() {
+        assert_eq!(wakes(|_| {}).await, later(3_600));
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_set_forward_wakes_within_half_a_minute() {
+        let woke = wakes(|host| host.set(HOUR)).await;
+        assert_eq!(woke, later(120), "when it is read next");
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_set_back_wakes_when_it_shows_the_instant() {
+        let woke = wakes(|host| host.set(-HOUR)).await;
+        assert_eq!(woke, later(7_200));
+    }
+
+    #[tokio::test]
+    async fn a_host_that_is_resumed_after_the_instant_wakes_within_half_a_minute() {
+        let clock = Clock::stopped_at(start());
+        let host = Host::default();
+        let own = clock.of_host(host.clone());
+        let sleep = own.sleep_until(later(600));
+        let sleeper = tokio::spawn({
+            let clock = clock.clone();
+            async move {
+                sleep.await;
+                clock.now()
+            }
+        });
+        clock.advance_to(later(100)).await;
+        host.suspend(clock.now());
+        clock.advance_to(later(5_000)).await;
+        assert!(!sleeper.is_finished(), "it rests");
+        host.resume(clock.now());
+        clock.advance_to(later(6_000)).await;
+        assert_eq!(sleeper.await.unwrap(), later(5_020));
+    }
+
+    #[tokio::test]
+    async fn whoever_wants_to_hear_of_it_wakes_when_the_clock_is_set_back() {
+        let clock = Clock::stopped_at(start());
+        let host = Host::default();
+        let own = clock.of_host(host.clone());
+        let sleep = own.sleep_until_or_set_back(later(3_600));
+        let sleeper = tokio::spawn({
+            let clock = clock.clone();
+            async move {
+                sleep.await;
+                clock.now()
+            }
+        });
+        clock.advance_to(later(100)).await;
+        host.set(-HOUR);
+        clock.advance_to(later(200)).await;
+        assert_eq!(sleeper.await.unwrap(), later(120));
+    }
+
+    #[tokio::test]
+    async fn a_span_is_as_long_as_it_is_however_the_clock_is_set() {
+        let clock = Clock::stopped_at(start());
+        let host = Host::default();
+        let own = clock.of_host(host.clone());
+        let sleep = own.sleep(SignedDuration::from_mins(2));
+        let sleeper = tokio::spawn({
+            let clock = clock.clone();
+            async move {
+                sleep.await;
+                clock.now()
+            }
+        });
+        tokio::task::yield_now().await;
+        host.set(-HOUR);
+        clock.advance_to(later(600)).await;
+        assert_eq!(sleeper.await.unwrap(), later(120));
+    }
+
+    #[tokio::test]
+    async fn a_steady_clock_counts_a_suspension_and_no_setting() {
+        let clock = Clock::stopped_at(start());
+        let host = Host::default();
+        let steady = clock.of_host(host.clone()).steady();
+        host.set(-HOUR);
+        assert_eq!(steady.now(), start());
+        host.suspend(clock.now());
+        clock.advance_to(later(600)).await;
+        host.resume(clock.now());
+        assert_eq!(steady.now(), later(600));
     }
 }

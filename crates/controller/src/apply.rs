@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use fivespot_api::name;
-use fivespot_plan::{Action, Call, Cause, Request, Side, Step, Target};
+use fivespot_plan::{Action, Call, Cause, Plan, Request, Side, Step, Target};
+use futures::StreamExt as _;
+use futures::stream;
 use kube::api::ApiResource;
 use serde_json::Value;
 
 use crate::Key;
 use crate::failure;
 use crate::gather::View;
+use crate::interrupt::superseded;
 use crate::kind::{cache_name, config_map, node, pod, scheduled_machine};
 use crate::ledger::{Version, Written};
 use crate::memo::Memo;
@@ -19,6 +22,7 @@ use crate::port::{Address, Port};
 use crate::shape::Shape;
 use crate::shell::Shell;
 use crate::specs;
+use crate::tenure::Fenced;
 use crate::workload::{Link, pods_of};
 
 /// How a list of actions ended.
@@ -43,60 +47,159 @@ pub(crate) enum Applied {
     },
 }
 
-/// Sends `actions` in order and stops at the first that fails.
+/// How many requests of one batch are under way at a time.
+const AT_ONCE: usize = 16;
+
+/// Sends the actions of `plan` in order and stops at the first that fails. Those that concern one
+/// pod each are sent together where they follow each other.
 ///
 /// Every action may be repeated: the server's own guards make that harmless.
 ///
 /// # Guarantees
-/// An empty list never fails. A conflict is never retried here: the next plan sees newer facts.
+/// No actions never fail. A conflict is never retried here: the next plan sees newer facts. Requests
+/// to a workload cluster end when the plan says so, and when the machine is to leave for another
+/// reason by then; it is not known then what has become of them.
 pub(crate) async fn apply(
     shell: &Arc<Shell>,
     key: &Key,
     (view, memo): (&View, &Memo),
-    actions: &[Action],
+    plan: &Plan,
 ) -> Applied {
-    let mut version = None;
-    let observe = |action: &Action, refusal: Option<String>| {
-        let object = &action.request.target.object;
-        shell.options.observe.step(&StepTaken {
-            at: view.now,
-            key: key.clone(),
-            step: action.step,
-            object: format!("{}/{}", object.kind, object.name),
-            refusal,
-        });
+    let sender = Sender {
+        shell,
+        key,
+        view,
+        memo,
     };
-    for action in actions {
-        let drain = drain_of(action, view);
-        let sent = send(shell, key, (&action.request, action.step), memo);
-        let Ok(sent) = shell.tenure.write(key, sent).await else {
-            return Applied::Fenced;
+    let mut version = None;
+    let mut left = plan.actions.as_slice();
+    while let Some(first) = left.first() {
+        let pods = left.iter().take_while(|action| is_of_a_pod(action));
+        let (batch, rest) = left.split_at(pods.count().max(1));
+        let sent = sender.send_all(batch);
+        let ended = match first.request.side {
+            Side::Management => sent.await,
+            Side::Workload => tokio::select! {
+                biased;
+                ended = sent => ended,
+                () = sender.given_up(plan) => Err(Applied::Moved),
+            },
+        };
+        match ended {
+            Ok(changed) => version = changed.or(version),
+            Err(applied) => return applied,
+        }
+        left = rest;
+    }
+    Applied::All { version }
+}
+
+fn is_of_a_pod(action: &Action) -> bool {
+    matches!(action.step, Step::EvictPod | Step::DeletePod)
+}
+
+/// What is sent for one look at one ScheduledMachine.
+struct Sender<'a> {
+    shell: &'a Arc<Shell>,
+    key: &'a Key,
+    view: &'a View,
+    memo: &'a Memo,
+}
+
+impl Sender<'_> {
+    /// Ready when requests to the workload cluster are not waited for any more.
+    async fn given_up(&self, plan: &Plan) {
+        let end = async {
+            match plan.until {
+                Some(until) => self.shell.clock.sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = end => tracing::info!("the deadline ends what is under way"),
+            () = superseded(self.shell, self.key) => {}
+        }
+    }
+
+    /// Sends a batch; answers with the ScheduledMachine's version where an action has changed it.
+    async fn send_all(&self, batch: &[Action]) -> Result<Option<String>, Applied> {
+        let requests: Vec<_> = batch.iter().map(|action| self.send_one(action)).collect();
+        let mut answers = stream::iter(requests).buffer_unordered(AT_ONCE);
+        let mut version = None;
+        while let Some((action, sent)) = answers.next().await {
+            version = self.note(action, sent)?.or(version);
+        }
+        Ok(version)
+    }
+
+    async fn send_one<'b>(&self, action: &'b Action) -> (&'b Action, Sent) {
+        let sent = send(
+            self.shell,
+            self.key,
+            (&action.request, action.step),
+            self.memo,
+        );
+        (action, self.shell.tenure.write(self.key, sent).await)
+    }
+
+    /// Notes how a request ended; answers with the ScheduledMachine's version if it has changed
+    /// that.
+    fn note(&self, action: &Action, sent: Sent) -> Result<Option<String>, Applied> {
+        let Self { shell, key, .. } = *self;
+        let Ok(sent) = sent else {
+            give_back(shell, key, action);
+            return Err(Applied::Fenced);
         };
         let error = match sent {
             Ok(answer) => {
                 tracing::info!(step = ?action.step, "step done");
-                observe(action, None);
-                measure(&shell.metrics, action, drain);
-                if is_scheduled_machine(&action.request.target) {
-                    version = text(&answer["metadata"]["resourceVersion"]);
-                }
-                continue;
+                self.observe(action, None);
+                let done = std::slice::from_ref(action);
+                shell.desk(key, |desk| desk.memory.succeeded(done));
+                measure(&shell.metrics, action, drain_of(action, self.view));
+                let is_ours = is_scheduled_machine(&action.request.target);
+                let version = text(&answer["metadata"]["resourceVersion"]);
+                return Ok(version.filter(|_| is_ours));
             }
             Err(error) => error,
         };
         let words = failure::words(&error);
-        observe(action, Some(words.clone()));
+        self.observe(action, Some(words.clone()));
         if let Call::Evict { uid } | Call::DeletePod { uid, .. } = &action.request.call
             && is_about_the_pod(&error)
         {
             tracing::info!(pod = action.request.target.object.name, "eviction refused");
             shell.metrics.evicted(false);
-            shell.desk(key, |desk| desk.memory.refused(uid, &words, view.now));
-            continue;
+            let now = shell.work.now();
+            shell.desk(key, |desk| desk.memory.refused(uid, &words, now));
+            return Ok(None);
         }
-        return stopped(shell, action, &error).await;
+        give_back(shell, key, action);
+        Err(stopped(shell, action, &error))
     }
-    Applied::All { version }
+
+    fn observe(&self, action: &Action, refusal: Option<String>) {
+        let object = &action.request.target.object;
+        self.shell.options.observe.step(&StepTaken {
+            at: self.view.now,
+            key: self.key.clone(),
+            step: action.step,
+            object: format!("{}/{}", object.kind, object.name),
+            refusal,
+        });
+    }
+}
+
+/// An answer, or that the request may not be sent.
+type Sent = Result<kube::Result<Value>, Fenced>;
+
+/// A machine whose first object was not made has not started, whatever the reason: its place among
+/// those that start within a minute is another's.
+fn give_back(shell: &Shell, key: &Key, action: &Action) {
+    if action.step == Step::CreateBootstrap {
+        shell.has_not_started(key);
+    }
 }
 
 /// Whether the drain that the deletion of a Machine ends was in time; none where there was none.
@@ -131,14 +234,14 @@ fn is_about_the_pod(error: &kube::Error) -> bool {
     }
 }
 
-async fn stopped(shell: &Shell, action: &Action, error: &kube::Error) -> Applied {
+fn stopped(shell: &Shell, action: &Action, error: &kube::Error) -> Applied {
     let is_create = matches!(action.request.call, Call::Create(_));
     match failure::code(error) {
         Some(409) => return Applied::Moved,
         Some(404) if !is_create => return Applied::Moved,
         Some(404) => {
             let group = &action.request.target.object.group;
-            shell.served.forget(group).await;
+            shell.served.forget(group);
         }
         _ => {}
     }
@@ -274,7 +377,6 @@ async fn send(
         name: &target.object.name,
         shape: Some(&shape),
     };
-    let lists_begun = lists_begun(shell, &cache, namespace);
     let answer = match &request.call {
         Call::Create(object) => {
             let collection = Address { name: "", ..at };
@@ -304,6 +406,9 @@ async fn send(
             memo.wrote(&cache, &object, None);
         }
     }
+    // A list that begins from here on shows the write; one that began before the answer came may
+    // not.
+    let lists_begun = lists_begun(shell, &cache, namespace);
     let written = written(&request.call, &answer, lists_begun);
     shell.desk(key, |desk| desk.ledger.record(cache, object, written));
     Ok(answer)
@@ -355,4 +460,61 @@ fn is_scheduled_machine(target: &Target) -> bool {
 
 fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use fivespot_capi::Reference;
+    use fivespot_clock::Clock;
+    use http::{Request as Asked, Response};
+    use jiff::Timestamp;
+    use kube::client::Body;
+    use serde_json::json;
+    use tokio::sync::mpsc::unbounded_channel;
+    use tower::{BoxError, service_fn};
+
+    use super::*;
+    use crate::Options;
+    use crate::feed::Feed;
+
+    #[tokio::test]
+    async fn a_list_that_began_before_the_answer_came_does_not_show_the_write() {
+        let lists: Arc<OnceLock<Arc<Feed>>> = Arc::default();
+        let own = lists.clone();
+        // While the write is under way, everything is listed as it was before.
+        let answer = move |_: Asked<Body>| {
+            if let Some(feed) = own.get() {
+                feed.store.begin(&None);
+                feed.store.end(&None);
+            }
+            let answer = json!({"metadata": {"uid": "u", "resourceVersion": "7"}});
+            let body = Body::from(answer.to_string().into_bytes());
+            async move { Ok::<_, BoxError>(Response::new(body)) }
+        };
+        let client = kube::Client::new(service_fn(answer), "default");
+        let clock = Clock::stopped_at(Timestamp::UNIX_EPOCH);
+        let (tasks, _started) = unbounded_channel();
+        let shell = Arc::new(Shell::new(Options::new(client, clock), tasks));
+        let feed = shell.scheduled_machines.clone();
+        lists.set(feed.clone()).unwrap();
+        let key = Key::new("default", "worker");
+        let request = Request {
+            side: Side::Management,
+            target: Target {
+                object: Reference::new(name::API_VERSION, name::KIND, "worker"),
+                namespace: Some("default".to_owned()),
+            },
+            call: Call::Patch(json!({})),
+        };
+        let memo = Memo::default();
+        let asked = (&request, Step::DisableSchedule);
+        send(&shell, &key, asked, &memo).await.unwrap();
+        let has_seen = |_: &str, object: &Key, written: &Written| {
+            feed.store.has_seen(object, written)
+        };
+        let is_settled = shell.desk(&key, |desk| desk.ledger.is_settled(has_seen));
+        assert!(!is_settled);
+    }
 }

@@ -46,24 +46,24 @@ pub(crate) async fn follow_definitions(shell: Arc<Shell>) {
                 let changed = known.difference(&listed);
                 known = std::mem::take(&mut listed);
                 for group in changed {
-                    change(&shell, &group).await;
+                    change(&shell, &group);
                 }
             }
             Ok(Event::Apply(definition)) => {
                 failures = 0;
                 known.note(&definition);
-                change(&shell, group_of(&definition)).await;
+                change(&shell, group_of(&definition));
             }
             Ok(Event::Delete(definition)) => {
                 known.forget(&definition);
-                change(&shell, group_of(&definition)).await;
+                change(&shell, group_of(&definition));
             }
             Err(error) => {
                 failures += 1;
                 let error = failure::words(&failure::of_watch(error));
                 tracing::warn!(error, "watch of definitions failed");
                 for group in shell.unserved_groups() {
-                    shell.group_changed(&group).await;
+                    shell.group_changed(&group);
                 }
                 // Nobody is held up meanwhile, a virtual clock least of all.
                 drop(arrived);
@@ -73,8 +73,8 @@ pub(crate) async fn follow_definitions(shell: Arc<Shell>) {
     }
 }
 
-async fn change(shell: &Arc<Shell>, group: &str) {
-    if !shell.group_changed(group).await {
+fn change(shell: &Arc<Shell>, group: &str) {
+    if !shell.group_changed(group) {
         return;
     }
     let (own, group) = (shell.clone(), group.to_owned());
@@ -82,7 +82,7 @@ async fn change(shell: &Arc<Shell>, group: &str) {
         for wait in SECOND_LOOKS {
             own.clock.sleep(wait).await;
             if own.unserved_groups().contains(&group) {
-                own.group_changed(&group).await;
+                own.group_changed(&group);
             }
         }
     });

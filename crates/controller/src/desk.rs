@@ -1,6 +1,6 @@
 //! What one process remembers about one ScheduledMachine. All of it may be lost.
 
-use fivespot_api::Phase;
+use fivespot_api::{Phase, ShutdownReason};
 use fivespot_plan::Memory;
 use jiff::Timestamp;
 
@@ -17,8 +17,8 @@ pub(crate) struct Desk {
     pub(crate) waiting_since: Option<Timestamp>,
     /// When everything was read live last, if nothing was there.
     pub(crate) found_empty: Option<Timestamp>,
-    /// Failed steps in a row.
-    pub(crate) failures: u32,
+    /// Why the machine leaves, if it does, by the last plan.
+    pub(crate) removal: Option<ShutdownReason>,
     /// The phase in which the last pass left it.
     pub(crate) phase: Option<Phase>,
 }

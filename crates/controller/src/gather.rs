@@ -125,7 +125,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, Short> {
         cluster(source, &contract, &places.cluster),
         sightings(source, &places.bootstrap),
         sightings(source, &places.infrastructure),
-        near::workload(source, &places),
+        near::workload(source, &object, &places),
     );
     let (bootstrap, infrastructure) = (bootstrap?, infrastructure?);
     let is_unwatched = has_unlabelled(&machine, &bootstrap, &infrastructure);

@@ -36,7 +36,7 @@ pub(crate) struct Written {
     pub(crate) uid: String,
     /// The version that the write answered with; none where it removed the object.
     pub(crate) left: Option<Version>,
-    /// How many lists the cache had begun before the write.
+    /// How many lists the cache had begun by the time that the answer came.
     pub(crate) lists_begun: u64,
 }
 

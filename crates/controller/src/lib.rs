@@ -26,6 +26,7 @@ mod feed;
 mod gather;
 mod health;
 mod instrument;
+mod interrupt;
 mod keep;
 mod key;
 mod kind;

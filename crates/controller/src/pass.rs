@@ -10,6 +10,7 @@ use tracing::Instrument as _;
 use crate::Key;
 use crate::apply::{Applied, apply};
 use crate::gather::{Gathered, Short, View, gather, is_troubled};
+use crate::interrupt::superseded;
 use crate::memo::Memo;
 use crate::orphan;
 use crate::queue::{Outcome, PATIENCE};
@@ -26,8 +27,10 @@ const RECENT: SignedDuration = SignedDuration::from_mins(15);
 /// How often one pass may look again because the world has moved or a step has failed.
 const ROUNDS: usize = 8;
 
-/// Runs the pass of `key` and puts the key back into the queue.
+/// Runs the pass of `key`, which is to be [attended](fivespot_clock::Clock::attend), and puts the
+/// key back into the queue.
 pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
+    drop(busy);
     let span = tracing::info_span!(
         "reconcile",
         namespace = key.namespace,
@@ -48,7 +51,6 @@ pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
     .instrument(span)
     .await;
     shell.work.finish(&key, outcome);
-    drop(busy);
 }
 
 /// A pass that was merely put off is none.
@@ -90,7 +92,12 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
     }
     let memo = Memo::default();
     for _ in 0..ROUNDS {
-        let view = match gather(shell, key, freshness, &memo).await {
+        let Some(gathered) = looked(shell, key, freshness, &memo).await else {
+            memo.clear();
+            freshness = Freshness::Live;
+            continue;
+        };
+        let view = match gathered {
             Gathered::View(view) => view,
             Gathered::Gone => {
                 shell.forget(key);
@@ -137,6 +144,25 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
     Outcome::Stale { wake: None }
 }
 
+/// Looks; none where the machine is to leave for another reason by the time that a slow workload
+/// cluster has answered.
+async fn looked(
+    shell: &Arc<Shell>,
+    key: &Key,
+    freshness: Freshness,
+    memo: &Memo,
+) -> Option<Gathered> {
+    let gathered = gather(shell, key, freshness, memo);
+    if freshness != Freshness::Live || shell.used_by(key).is_none() {
+        return Some(gathered.await);
+    }
+    tokio::select! {
+        biased;
+        gathered = gathered => Some(gathered),
+        () = superseded(shell, key) => None,
+    }
+}
+
 /// Whoever may act on the ScheduledMachine looks at it; if that is this instance again, it is
 /// woken.
 const FENCED: Round = Round::Ended(Outcome::Done { wake: None });
@@ -166,7 +192,7 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
     if destroys && !memo.is_fresh() {
         return Round::LookAgain;
     }
-    let version = match apply(shell, key, (view, memo), &plan.actions).await {
+    let version = match apply(shell, key, (view, memo), &plan).await {
         Applied::All { version } => version,
         Applied::Moved => return Round::LookAgain,
         Applied::Fenced => return FENCED,
@@ -175,16 +201,12 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
             cause,
             message,
         } => {
-            if step == Step::CreateBootstrap {
-                shell.has_not_started(key);
-            }
-            note_failure(shell, key, view, (step, cause, message));
+            note_failure(shell, key, (step, cause, message));
             return Round::LookAgain;
         }
     };
-    note_success(shell, key, &plan);
     if is_made(&plan) {
-        return made(shell, key, view, &plan);
+        return made(shell, key, &plan);
     }
     let version = version.or_else(|| view.object.metadata.resource_version.clone());
     if let Some(status) = &plan.status {
@@ -205,7 +227,7 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
         // What was told from caches brings the next pass through them.
         Round::Ended(rest(view, &plan))
     } else if destroys {
-        let until = await_effect(shell, key, view, &plan);
+        let until = await_effect(shell, key, &plan);
         Round::Ended(Outcome::Waiting { until })
     } else {
         Round::GoOn
@@ -223,8 +245,8 @@ fn in_turn(shell: &Shell, key: &Key, view: &View) -> Plan {
     };
     match shell.may_start(key, view.object.spec.priority) {
         Ok(()) => plan,
-        Err(due) => {
-            shell.desk(key, |desk| desk.memory.waits(due, limit));
+        Err(span) => {
+            shell.desk(key, |desk| desk.memory.waits(span, view.now, limit));
             planned(shell, key, view)
         }
     }
@@ -249,33 +271,18 @@ fn note_phase(shell: &Shell, key: &Key, view: &View, plan: &Plan) {
     }
 }
 
-fn note_failure(
-    shell: &Shell,
-    key: &Key,
-    view: &View,
-    (step, cause, message): (Step, Cause, String),
-) {
+fn note_failure(shell: &Shell, key: &Key, (step, cause, message): (Step, Cause, String)) {
     shell.desk(key, |desk| {
-        desk.failures = desk.failures.saturating_add(1);
-        let wait = shell.backoff.wait(key, desk.failures);
+        let attempts = desk.memory.attempts(step).saturating_add(1);
+        let wait = shell.backoff.wait(&(key, step), attempts);
         desk.memory.failed(Failure {
             step,
             cause,
             message,
-            retry_at: after(view.now, wait),
+            attempts,
+            // The answer may have been long in coming.
+            retry_at: after(shell.work.now(), wait),
         });
-    });
-}
-
-fn note_success(shell: &Shell, key: &Key, plan: &Plan) {
-    if plan.actions.is_empty() {
-        return;
-    }
-    shell.desk(key, |desk| {
-        desk.memory.succeeded(&plan.actions);
-        if !desk.memory.is_failing() {
-            desk.failures = 0;
-        }
     });
 }
 
@@ -285,7 +292,9 @@ fn planned(shell: &Shell, key: &Key, view: &View) -> Plan {
         desk.memory.observe(generation, &view.seen, view.now);
         desk.memory.clone()
     });
-    fivespot_plan::plan(&view.object, &view.seen, &memory, view.now)
+    let plan = fivespot_plan::plan(&view.object, &view.seen, &memory, view.now);
+    shell.desk(key, |desk| desk.removal = plan.removal);
+    plan
 }
 
 /// How to look once more at what caches do not suffice for.
@@ -309,9 +318,9 @@ fn is_still_empty(shell: &Shell, key: &Key, view: &View) -> bool {
 
 /// Ends the pass that made a machine: what became of it is told when others have been made that
 /// are due.
-fn made(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Round {
+fn made(shell: &Shell, key: &Key, plan: &Plan) -> Round {
     shell.desk(key, |desk| {
-        desk.waiting_since = Some(view.now);
+        desk.waiting_since = Some(shell.work.now());
         desk.found_empty = None;
     });
     Round::Ended(Outcome::Made { wake: plan.wake })
@@ -325,9 +334,10 @@ fn is_made(plan: &Plan) -> bool {
 
 /// What was made or taken away shows through the watches, and wakes the key. When to look if it
 /// does not.
-fn await_effect(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Timestamp {
-    shell.desk(key, |desk| desk.waiting_since = Some(view.now));
-    let until = after(view.now, PATIENCE);
+fn await_effect(shell: &Shell, key: &Key, plan: &Plan) -> Timestamp {
+    let now = shell.work.now();
+    shell.desk(key, |desk| desk.waiting_since = Some(now));
+    let until = after(now, PATIENCE);
     plan.wake.map_or(until, |wake| wake.min(until))
 }
 

@@ -20,6 +20,9 @@ const PAUSE_AFTER_FAILURE: SignedDuration = SignedDuration::from_secs(1);
 const BURST: u32 = 100;
 const BURST_WINDOW: SignedDuration = SignedDuration::from_secs(1);
 
+/// By how much a clock has to be set back to be noticed.
+const SET_BACK: SignedDuration = SignedDuration::from_secs(1);
+
 /// How long something that has not arrived is waited for, such as news of a machine that was made;
 /// then it is looked at whatever happens.
 pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
@@ -58,6 +61,8 @@ pub(crate) struct Queue<G> {
     making: usize,
     /// Keys that have heard news, which wait until no pass is making a machine.
     held: BTreeSet<Key>,
+    /// What the clock showed last.
+    shown: Timestamp,
 }
 
 /// Ordered by due instant, then by rank, then by age, so that equal keys that are due together
@@ -77,6 +82,8 @@ struct Entry<G> {
     running: bool,
     /// Asked for while running.
     again: Option<Call>,
+    /// How often that was.
+    calls: u64,
     /// The running pass is making a machine.
     making: bool,
     /// The last pass has made a machine, and that was then.
@@ -105,6 +112,7 @@ impl<G> Default for Entry<G> {
             guard: None,
             running: false,
             again: None,
+            calls: 0,
             making: false,
             made: None,
             failures: 0,
@@ -125,6 +133,7 @@ impl<G> Queue<G> {
             backoff,
             making: 0,
             held: BTreeSet::new(),
+            shown: Timestamp::MIN,
         }
     }
 
@@ -144,12 +153,13 @@ impl<G> Queue<G> {
         let is_making = self.making > 0;
         let entry = self.entries.entry(key.clone()).or_default();
         if entry.running {
+            // The pass that is under way may wait for an answer: nothing stands still for its
+            // successor until it has ended.
             entry.again = entry.again.max(Some(call));
-            entry.guard = Some(guard);
+            entry.calls += 1;
             return;
         }
         if let Some(until) = entry.holds(call, now).filter(|_| is_making) {
-            entry.guard = Some(guard);
             self.held.insert(key.clone());
             self.appoint(key, until);
             return;
@@ -175,11 +185,13 @@ impl<G> Queue<G> {
     /// The key that has been due longest, if any is. Its pass is then under way until
     /// [`finish`](Self::finish).
     pub(crate) fn take(&mut self, now: Timestamp) -> Option<(Key, Option<G>)> {
+        self.note_clock(now);
         let first = self.order.first().filter(|first| first.due <= now)?;
         let key = first.key.clone();
         self.cancel(&key);
         let entry = self.entries.get_mut(&key)?;
         entry.running = true;
+        entry.calls = 0;
         entry.made = None;
         self.held.remove(&key);
         if now.duration_since(entry.burst.0) >= BURST_WINDOW {
@@ -188,6 +200,11 @@ impl<G> Queue<G> {
         entry.burst.1 += 1;
         let guard = entry.guard.take();
         Some((key, guard))
+    }
+
+    /// How often `key` was asked for since its pass began.
+    pub(crate) fn calls(&self, key: &Key) -> u64 {
+        self.entries.get(key).map_or(0, |entry| entry.calls)
     }
 
     /// How many keys are due.
@@ -245,6 +262,27 @@ impl<G> Queue<G> {
             }
         }
         failures
+    }
+
+    /// Where the clock was set back, everything is due now: instants that were reckoned from what
+    /// it showed before may lie as far ahead as it did.
+    fn note_clock(&mut self, now: Timestamp) {
+        let shown = std::mem::replace(&mut self.shown, now);
+        if after(now, SET_BACK) >= shown {
+            return;
+        }
+        for entry in self.entries.values_mut() {
+            entry.not_before = Timestamp::MIN;
+            entry.burst = (Timestamp::MIN, 0);
+            entry.made = None;
+        }
+        for appointment in std::mem::take(&mut self.order) {
+            let key = appointment.key;
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.appointment = None;
+            }
+            self.appoint(&key, now);
+        }
     }
 
     /// Makes `key` due at `due`, unless it is due earlier already.

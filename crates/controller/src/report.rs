@@ -55,8 +55,6 @@ pub(crate) async fn status(
         shape: Some(&Shape::ScheduledMachine),
     };
     let cache = cache_name(&resource);
-    let store = &shell.scheduled_machines.store;
-    let lists_begun = store.lists_begun(&key.namespace);
     let sent = shell.port.patch(&at, Some("status"), &patch);
     let Ok(sent) = shell.tenure.write(key, sent).await else {
         return Told::Fenced;
@@ -69,6 +67,8 @@ pub(crate) async fn status(
         Err(error) => return Told::Failed(failure::words(&error)),
     };
     let left = answer["metadata"]["resourceVersion"].as_str();
+    let store = &shell.scheduled_machines.store;
+    let lists_begun = store.lists_begun(&key.namespace);
     let written = Written {
         uid: view.object.metadata.uid.clone().unwrap_or_default(),
         left: left.map(Version::new),

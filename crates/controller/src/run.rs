@@ -57,7 +57,9 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             () = &mut coordinated, if !is_coordinated => is_coordinated = true,
             (key, busy) = shell.work.next(), if stopped.is_none() && passes.len() < at_most => {
                 last_id += 1;
-                passes.push(pass(shell.clone(), key, busy, last_id));
+                // An answer that is long in coming takes time, on a virtual clock too.
+                let pass = pass(shell.clone(), key, busy, last_id);
+                passes.push(shell.clock.attend(pass));
             }
             Some(()) = beside.next(), if !beside.is_empty() => {}
         }

@@ -1,11 +1,12 @@
 //! Which kinds the management cluster serves, and under which URLs.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_capi::{Contract, Reference, version};
 use kube::api::ApiResource;
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::OnceCell;
 
 use crate::port::{Port, is_segment};
 
@@ -13,16 +14,22 @@ use crate::port::{Port, is_segment};
 /// group has changed.
 pub(crate) struct Served {
     port: Port,
-    /// Held while asking, so that many who want to know ask once.
     groups: Mutex<BTreeMap<String, Group>>,
 }
 
+/// What one document says, once it has been read. Many who want to know ask once, and nobody else
+/// waits for them.
+type Document<T> = Arc<OnceCell<T>>;
+
+/// The kinds of one version, by their names.
+type Kinds = BTreeMap<String, ApiResource>;
+
 #[derive(Default)]
 struct Group {
-    /// In the server's order of preference; none before it was asked for.
-    versions: Option<Vec<String>>,
-    /// By version and kind.
-    kinds: BTreeMap<String, BTreeMap<String, ApiResource>>,
+    /// In the server's order of preference.
+    versions: Document<Vec<String>>,
+    /// By version.
+    kinds: BTreeMap<String, Document<Kinds>>,
 }
 
 impl Served {
@@ -34,12 +41,14 @@ impl Served {
         }
     }
 
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<String, Group>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The version in which Clusters and Machines are read and written; none where Cluster API
     /// is not installed.
     pub(crate) async fn contract(&self) -> kube::Result<Option<Contract>> {
-        let mut groups = self.groups.lock().await;
-        let group = groups.entry(version::GROUP.to_owned()).or_default();
-        let versions = group.versions(&self.port, version::GROUP).await?;
+        let versions = self.versions(version::GROUP).await?;
         Ok(Contract::choose(versions.iter().map(String::as_str)))
     }
 
@@ -53,50 +62,53 @@ impl Served {
         if !is_segment(&place.group) || !version.is_none_or(is_segment) {
             return Ok(None);
         }
-        let mut groups = self.groups.lock().await;
-        let group = groups.entry(place.group.clone()).or_default();
         let versions = match &place.version {
             Some(version) => vec![version.clone()],
-            None => group.versions(&self.port, &place.group).await?.to_vec(),
+            None => self.versions(&place.group).await?,
         };
         for version in versions {
-            let kinds = group.kinds(&self.port, &place.group, &version).await?;
-            if let Some(resource) = kinds.get(&place.kind) {
-                return Ok(Some(resource.clone()));
+            let found = self.kind((&place.group, &version), &place.kind).await?;
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
     }
 
-    /// Something about the group has changed: ask again.
-    pub(crate) async fn forget(&self, group: &str) {
-        self.groups.lock().await.remove(group);
-    }
-}
-
-impl Group {
-    async fn versions(&mut self, port: &Port, name: &str) -> kube::Result<&[String]> {
-        if self.versions.is_none() {
-            let path = format!("/apis/{name}");
-            let answer = port.document(&path).await?.unwrap_or_default();
-            self.versions = Some(versions(&answer));
-        }
-        Ok(self.versions.as_deref().unwrap_or_default())
+    /// Something about the group has changed: ask again. Whoever is asking already gets the answer
+    /// that is on its way.
+    pub(crate) fn forget(&self, group: &str) {
+        self.groups().remove(group);
     }
 
-    async fn kinds(
-        &mut self,
-        port: &Port,
-        group: &str,
-        version: &str,
-    ) -> kube::Result<&BTreeMap<String, ApiResource>> {
-        if !self.kinds.contains_key(version) {
+    async fn versions(&self, group: &str) -> kube::Result<Vec<String>> {
+        let document = {
+            let mut groups = self.groups();
+            groups.entry(group.to_owned()).or_default().versions.clone()
+        };
+        let versions = document.get_or_try_init(|| async {
+            let answer = self.port.document(&format!("/apis/{group}")).await?;
+            Ok::<_, kube::Error>(versions(&answer.unwrap_or_default()))
+        });
+        Ok(versions.await?.clone())
+    }
+
+    async fn kind(
+        &self,
+        (group, version): (&str, &str),
+        kind: &str,
+    ) -> kube::Result<Option<ApiResource>> {
+        let document = {
+            let mut groups = self.groups();
+            let group = groups.entry(group.to_owned()).or_default();
+            group.kinds.entry(version.to_owned()).or_default().clone()
+        };
+        let kinds = document.get_or_try_init(|| async {
             let path = format!("/apis/{group}/{version}");
-            let answer = port.document(&path).await?.unwrap_or_default();
-            let kinds = kinds(&answer, group, version);
-            self.kinds.insert(version.to_owned(), kinds);
-        }
-        Ok(self.kinds.entry(version.to_owned()).or_default())
+            let answer = self.port.document(&path).await?;
+            Ok::<_, kube::Error>(kinds(&answer.unwrap_or_default(), group, version))
+        });
+        Ok(kinds.await?.get(kind).cloned())
     }
 }
 
@@ -115,7 +127,7 @@ fn versions(group: &Value) -> Vec<String> {
 }
 
 /// The namespaced kinds of an APIResourceList document.
-fn kinds(list: &Value, group: &str, version: &str) -> BTreeMap<String, ApiResource> {
+fn kinds(list: &Value, group: &str, version: &str) -> Kinds {
     let resources = list["resources"].as_array().into_iter().flatten();
     let mut kinds = BTreeMap::new();
     for resource in resources {
@@ -142,9 +154,42 @@ fn kinds(list: &Value, group: &str, version: &str) -> BTreeMap<String, ApiResour
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use futures::FutureExt as _;
+    use http::{Request, Response};
+    use kube::client::Body;
     use serde_json::json;
+    use tower::{BoxError, service_fn};
 
     use super::*;
+
+    /// A server that never answers about one group.
+    async fn answer(request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        if request.uri().path().contains("slow.example.com") {
+            return std::future::pending().await;
+        }
+        let group = json!({"versions": [{"version": "v1beta2"}]});
+        Ok(Response::new(Body::from(group.to_string().into_bytes())))
+    }
+
+    #[tokio::test]
+    async fn a_group_that_is_slow_to_answer_stalls_nobody_who_asks_for_another() {
+        let client = kube::Client::new(service_fn(answer), "default");
+        let served = Served::new(Port::new(client));
+        let slow = Reference::new("slow.example.com/v1", "Host", "");
+        let mut slow = pin!(served.resource(&slow));
+        let mut contract = pin!(served.contract());
+        for _ in 0..100 {
+            assert!(slow.as_mut().now_or_never().is_none());
+            if let Some(found) = contract.as_mut().now_or_never() {
+                assert!(found.unwrap().is_some());
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!("it waits for the other group");
+    }
 
     #[test]
     fn the_preferred_version_comes_first_and_once() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fivespot_capi::Reference;
 use fivespot_clock::Clock;
 use futures::future::{BoxFuture, FutureExt as _, abortable};
-use jiff::Timestamp;
+use jiff::SignedDuration;
 use kube::api::ApiResource;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
@@ -112,13 +112,20 @@ impl Shell {
         }
     }
 
-    /// Whether `key` may start a machine now; if not, when it is to ask again.
-    pub(crate) fn may_start(&self, key: &Key, priority: u8) -> Result<(), Timestamp> {
+    /// Whether `key` may start a machine now; if not, after how long it is to ask again.
+    pub(crate) fn may_start(
+        &self,
+        key: &Key,
+        priority: u8,
+    ) -> Result<(), SignedDuration> {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
-        starts.ask(key, priority, self.clock.now())
+        // A minute is a minute, however the clock is set.
+        let now = self.tenure.clock().now();
+        let asked = starts.ask(key, priority, now);
+        asked.map_err(|turn| turn.duration_since(now))
     }
 
-    /// `key` was allowed to start a machine, and could not.
+    /// `key` was allowed to start a machine, and has not.
     pub(crate) fn has_not_started(&self, key: &Key) {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         starts.failed(key);
@@ -290,8 +297,8 @@ impl Shell {
 
     /// A CustomResourceDefinition of `group` has changed: asks discovery anew and wakes
     /// whoever could not be served. Says whether anybody was.
-    pub(crate) async fn group_changed(&self, group: &str) -> bool {
-        self.served.forget(group).await;
+    pub(crate) fn group_changed(&self, group: &str) -> bool {
+        self.served.forget(group);
         let (failing, keys) = {
             let mut tables = self.tables();
             let feeds = tables.feeds.values();
@@ -312,8 +319,8 @@ impl Shell {
 
     /// The kind of `feed` is not served under that version any more, or for a moment: whoever
     /// looks next asks discovery, and follows what that says.
-    pub(crate) async fn has_moved(&self, feed: &Feed) {
-        self.served.forget(&feed.resource.group).await;
+    pub(crate) fn has_moved(&self, feed: &Feed) {
+        self.served.forget(&feed.resource.group);
         if feed.name != self.scheduled_machines.name {
             self.drop_cache(&feed.name);
         }

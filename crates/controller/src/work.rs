@@ -1,6 +1,7 @@
 //! The queue on a clock.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_clock::{Busy, Clock};
 use jiff::Timestamp;
@@ -19,6 +20,8 @@ pub(crate) struct Work {
     latest: Latest,
     queue: Mutex<Queue<Busy>>,
     changed: Notify,
+    /// Passes that want to know when their key is asked for again.
+    listening: Mutex<BTreeMap<Key, Arc<Notify>>>,
 }
 
 impl Work {
@@ -29,6 +32,7 @@ impl Work {
             latest: Latest::default(),
             queue: Mutex::new(Queue::new(backoff)),
             changed: Notify::new(),
+            listening: Mutex::default(),
         }
     }
 
@@ -45,14 +49,41 @@ impl Work {
     pub(crate) fn wake(&self, key: &Key) {
         let busy = self.clock.busy();
         self.queue().wake(key, self.clock.now(), busy);
-        self.changed.notify_one();
+        self.called(key);
     }
 
     /// There is news of an object that `key` has made.
     pub(crate) fn hear(&self, key: &Key) {
         let busy = self.clock.busy();
         self.queue().hear(key, self.clock.now(), busy);
+        self.called(key);
+    }
+
+    fn called(&self, key: &Key) {
         self.changed.notify_one();
+        if let Some(listener) = self.listening().get(key) {
+            listener.notify_waiters();
+        }
+    }
+
+    fn listening(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Notify>>> {
+        self.listening
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `key`, whose pass is under way, has been asked for more often than `known`
+    /// times since that began, and says how often.
+    pub(crate) async fn called_again(&self, key: &Key, known: u64) -> u64 {
+        let listener = self.listening().entry(key.clone()).or_default().clone();
+        loop {
+            let called = listener.notified();
+            let calls = self.queue().calls(key);
+            if calls > known {
+                return calls;
+            }
+            called.await;
+        }
     }
 
     /// The pass of `key`, which is under way, makes a machine.
@@ -75,7 +106,7 @@ impl Work {
             }
             let asleep = async {
                 match due {
-                    Some(due) => self.clock.sleep_until(due).await,
+                    Some(due) => self.clock.sleep_until_or_set_back(due).await,
                     None => std::future::pending().await,
                 }
             };
@@ -100,6 +131,7 @@ impl Work {
 
     /// Ends the pass of `key`; returns how many passes in a row have failed.
     pub(crate) fn finish(&self, key: &Key, outcome: Outcome) -> u32 {
+        self.listening().remove(key);
         let failures = self.queue().finish(key, outcome, self.clock.now());
         self.changed.notify_one();
         failures

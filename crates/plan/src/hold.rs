@@ -25,6 +25,8 @@ pub(crate) fn back<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fai
             None => due.push(action),
         }
     }
+    // One that is not answered for half a minute holds up no other.
+    due.sort_by_key(|action: &Action| is_aside(action.step));
     outcome.actions = due;
     if is_held {
         // They tell of steps that are not taken now; the events of transitions are others.

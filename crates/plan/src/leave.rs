@@ -9,7 +9,7 @@ use crate::drain::{self, Drain};
 use crate::ladder::Removal;
 use crate::memory::after;
 use crate::outcome::{Commitment, Outcome, State};
-use crate::status::whole_seconds;
+use crate::status::{next_whole_second, whole_seconds};
 use crate::triple::{Role, Slot};
 use crate::{Cause, Step, machine, reclaim, write};
 
@@ -91,7 +91,7 @@ fn drain_first(
             let actions = timeouts.into_iter().chain(actions).collect();
             Outcome::tell(State::Going(trouble.unwrap_or(told)))
                 .with(actions)
-                .wake(case.deadline(shutdown))
+                .until(case.deadline(shutdown))
                 .wake(due)
         }
     }
@@ -139,12 +139,17 @@ fn commit(
     removal: Removal,
     started: Timestamp,
 ) -> Outcome {
-    let started = whole_seconds(started);
     let given = match removal.reason {
         ShutdownReason::KillSwitch | ShutdownReason::Reclaim => SignedDuration::ZERO,
         ShutdownReason::ScheduleEnded
         | ShutdownReason::Deleted
         | ShutdownReason::Remediation => case.want.leave,
+    };
+    // What is stored has whole seconds. Who is given time is not given less than that.
+    let started = if given.is_zero() {
+        whole_seconds(started)
+    } else {
+        next_whole_second(started)
     };
     let shutdown = Shutdown {
         machine_uid: machine.meta.uid.clone(),

@@ -68,7 +68,7 @@ mod talk;
 mod triple;
 mod write;
 
-use fivespot_api::{ScheduledMachine, ScheduledMachineStatus};
+use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, ShutdownReason};
 use jiff::{SignedDuration, Timestamp};
 
 pub use action::{Action, Call, Request, Side, Step, Target};
@@ -95,8 +95,15 @@ const RELEASE: SignedDuration = SignedDuration::from_hours(24);
 /// What to do next.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// What to send, in this order. Each is guarded by the server and may be sent twice.
+    /// What to send, in this order; evictions and deletions of pods that follow each other may be
+    /// sent together. Each is guarded by the server and may be sent twice.
     pub actions: Vec<Action>,
+    /// When requests to the workload cluster are given up, answered or not: the deadline that they
+    /// serve. None where they serve no deadline.
+    pub until: Option<Timestamp>,
+    /// Why the machine leaves, if it does. What is sent to the workload cluster for one reason is
+    /// given up when another holds. Known from caches, too.
+    pub removal: Option<ShutdownReason>,
     /// The whole new status, after all actions have succeeded; none if it is as it was, or
     /// differs in nothing but how far Cluster API has come, and was written within two seconds.
     pub status: Option<ScheduledMachineStatus>,
@@ -222,6 +229,14 @@ fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
 
 /// Puts a decision into a plan: what is held back after a failure, the status, the events.
 fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
+    let removal = match rung {
+        Rung::Leave(removal) => Some(removal.reason),
+        Rung::Paused(_)
+        | Rung::Blind(_)
+        | Rung::Disabled
+        | Rung::Invalid
+        | Rung::Serve => None,
+    };
     let failure = hold::back(case, &mut outcome);
     hold::until_its_turn(case, &mut outcome);
     // The finalizers change the version that guards the status, which has to wait.
@@ -250,6 +265,7 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
             confirm: true,
             begins: hearsay::begins(&outcome),
             wake,
+            removal,
             ..Plan::default()
         };
     }
@@ -262,6 +278,8 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
         actions: outcome.actions,
         status,
         wake,
+        until: outcome.until,
+        removal,
         confirm: false,
         begins: false,
     }

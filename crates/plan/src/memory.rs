@@ -12,10 +12,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{Action, Freshness, Seen, Step};
 
-/// The first pause before an eviction that was refused is tried again; it doubles.
-const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(5);
-/// The longest such pause.
-const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(20);
+/// How long until an eviction that was refused is tried again, as `kubectl drain` does.
+const EVICTION_RETRY: SignedDuration = SignedDuration::from_secs(5);
+
+/// The longest backoff of a failed step. A retry further ahead was noted by a clock that was ahead.
+const LONGEST_BACKOFF: SignedDuration = SignedDuration::from_mins(5);
 
 /// How long after it was due a failed step is forgotten: nobody calls for it any more.
 const STALE: SignedDuration = SignedDuration::from_mins(1);
@@ -41,6 +42,8 @@ pub struct Memory {
 pub(crate) struct Turn {
     /// When to ask again.
     pub(crate) due: Timestamp,
+    /// When it was asked for.
+    asked: Timestamp,
     /// How many machines may start in a minute.
     pub(crate) per_minute: NonZeroU32,
 }
@@ -52,7 +55,6 @@ pub(crate) struct Refusal {
     pub(crate) due: Timestamp,
     /// The server's words.
     pub(crate) message: String,
-    pause: SignedDuration,
 }
 
 /// A step that failed.
@@ -64,7 +66,9 @@ pub struct Failure {
     pub cause: Cause,
     /// The API server's words, or the client's.
     pub message: String,
-    /// When to try again.
+    /// How often this step has failed in a row; see [`Memory::attempts`].
+    pub attempts: u32,
+    /// When to try again: at most five minutes after the failure.
     pub retry_at: Timestamp,
 }
 
@@ -99,6 +103,7 @@ impl Memory {
         if seen.freshness == Freshness::Live && seen.machine.known() == Some(&None) {
             self.has_made = false;
         }
+        self.forget_the_future(now);
         let is_edited = self.generation != generation;
         self.generation = generation;
         self.failures
@@ -106,6 +111,22 @@ impl Memory {
         if let Some(pods) = seen.workload.pods.known() {
             self.refusals
                 .retain(|uid, _| pods.iter().any(|pod| pod.uid == *uid));
+        }
+    }
+
+    /// Drops what a clock has noted that was ahead and has been set back since: a retry that is
+    /// further ahead than any wait, and instants that have not come yet.
+    fn forget_the_future(&mut self, now: Timestamp) {
+        let latest = after(now, LONGEST_BACKOFF);
+        self.failures
+            .retain(|_, failure| failure.retry_at <= latest);
+        let latest = after(now, EVICTION_RETRY);
+        self.refusals.retain(|_, refusal| refusal.due <= latest);
+        self.turn = self.turn.filter(|turn| turn.asked <= now);
+        self.told_at = self.told_at.filter(|told| *told <= now);
+        self.changed_at = self.changed_at.map(|changed| changed.min(now));
+        if let Some((_, since)) = &mut self.projected {
+            *since = now.min(*since);
         }
     }
 
@@ -120,18 +141,20 @@ impl Memory {
         }
     }
 
-    /// An eviction was refused (429): it is due again after 5 s, then 10 s, then every 20 s.
+    /// An eviction was refused (429): it is due again after 5 s.
     pub fn refused(&mut self, pod_uid: &str, message: &str, now: Timestamp) {
-        let pause = self
-            .refusals
-            .get(pod_uid)
-            .map_or(FIRST_PAUSE, |before| (before.pause * 2).min(LONGEST_PAUSE));
         let refusal = Refusal {
-            due: after(now, pause),
+            due: after(now, EVICTION_RETRY),
             message: message.to_owned(),
-            pause,
         };
         self.refusals.insert(pod_uid.to_owned(), refusal);
+    }
+
+    /// How often this step has failed in a row. Steps are counted apart, so that one that fails
+    /// for ever delays no other.
+    pub fn attempts(&self, step: Step) -> u32 {
+        let failure = self.failures.get(&step);
+        failure.map_or(0, |failure| failure.attempts)
     }
 
     /// A step failed. The backoff behind `retry_at` is the caller's, who has the random numbers.
@@ -153,10 +176,19 @@ impl Memory {
         self.has_made
     }
 
-    /// The machine may not start before `due`, because others come first: at most `per_minute`
-    /// start in a minute. Until then nothing is planned that would start it.
-    pub fn waits(&mut self, due: Timestamp, per_minute: NonZeroU32) {
-        self.turn = Some(Turn { due, per_minute });
+    /// The machine may not start for `span` from `now` on, because others come first: at most
+    /// `per_minute` start in a minute. Until then nothing is planned that would start it.
+    pub fn waits(
+        &mut self,
+        span: SignedDuration,
+        now: Timestamp,
+        per_minute: NonZeroU32,
+    ) {
+        self.turn = Some(Turn {
+            due: after(now, span),
+            asked: now,
+            per_minute,
+        });
     }
 
     /// When the machine may start, as it was told last; it may be over.
@@ -233,21 +265,61 @@ mod tests {
             step: Step::CreateMachine,
             cause: Cause::Unavailable,
             message: "no answer".to_owned(),
+            attempts: 1,
             retry_at,
         }
     }
 
     #[test]
-    fn a_refused_eviction_is_due_after_five_ten_and_then_every_twenty_seconds() {
+    fn a_refused_eviction_is_due_again_every_five_seconds() {
         let mut memory = Memory::default();
-        let pauses = [5, 10, 20, 20].map(|pause| {
-            memory.refused("pod", "no", at(100));
-            (memory.refusal("pod").unwrap().due, at(100 + pause))
-        });
-        for (due, expected) in pauses {
-            assert_eq!(due, expected);
+        for second in [100, 105, 110, 115] {
+            memory.refused("pod", "no", at(second));
+            assert_eq!(memory.refusal("pod").unwrap().due, at(second + 5));
         }
         assert!(memory.refusal("another").is_none());
+    }
+
+    #[test]
+    fn failures_are_counted_for_each_step_until_it_succeeds_or_the_spec_changes() {
+        let mut memory = Memory::default();
+        let fail = |memory: &mut Memory, step| {
+            let attempts = memory.attempts(step) + 1;
+            memory.failed(Failure {
+                step,
+                attempts,
+                ..failure(at(10))
+            });
+        };
+        for _ in 0..10 {
+            fail(&mut memory, Step::TaintNode);
+        }
+        fail(&mut memory, Step::DeleteMachine);
+        assert_eq!(memory.attempts(Step::TaintNode), 10);
+        assert_eq!(memory.attempts(Step::DeleteMachine), 1);
+        memory.observe(Some(2), &Seen::default(), at(1));
+        assert_eq!(memory.attempts(Step::TaintNode), 0);
+    }
+
+    #[test]
+    fn a_clock_that_was_an_hour_ahead_holds_nothing_up_when_it_is_set_right() {
+        let (ahead, now) = (at(10_000), at(6_400));
+        let mut memory = Memory::default();
+        let seen = Seen {
+            machine: crate::Fact::Known(None),
+            ..Seen::default()
+        };
+        memory.observe(None, &seen, ahead);
+        memory.failed(failure(after(ahead, SignedDuration::from_secs(1))));
+        memory.refused("pod", "no", ahead);
+        memory.told(ahead);
+        memory.waits(SignedDuration::from_secs(1), ahead, NonZeroU32::MIN);
+        memory.observe(None, &seen, now);
+        assert!(!memory.is_failing());
+        assert!(memory.refusal("pod").is_none());
+        assert_eq!(memory.told_at(), None);
+        assert!(memory.turn().is_none());
+        assert_eq!(memory.unchanged_since(), Some(now));
     }
 
     #[test]

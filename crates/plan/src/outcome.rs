@@ -17,6 +17,8 @@ pub(crate) struct Outcome {
     pub(crate) record: Option<Record>,
     /// Instants at which to ask again.
     pub(crate) wakes: Vec<Timestamp>,
+    /// Until when requests to the workload cluster may take.
+    pub(crate) until: Option<Timestamp>,
     /// What to tell.
     pub(crate) state: State,
     /// What is published besides the transitions.
@@ -78,6 +80,7 @@ impl Outcome {
             shutdown: Commitment::Keep,
             record: None,
             wakes: Vec::new(),
+            until: None,
             state,
             events: Vec::new(),
         }
@@ -87,6 +90,12 @@ impl Outcome {
     pub(crate) fn with(mut self, actions: Vec<Action>) -> Self {
         self.actions = actions;
         self
+    }
+
+    /// The same, giving up requests to the workload cluster at an instant, and asking again then.
+    pub(crate) fn until(mut self, end: Timestamp) -> Self {
+        self.until = Some(end);
+        self.wake(end)
     }
 
     /// The same, asking again at an instant.

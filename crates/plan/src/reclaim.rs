@@ -89,7 +89,7 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
     }
     let emptying = (case.now < until).then(|| empty(case, machine)).flatten();
     emptying
-        .map(|outcome| outcome.wake(until))
+        .map(|outcome| outcome.until(until))
         .or_else(|| remember(case))
 }
 

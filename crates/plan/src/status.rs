@@ -4,7 +4,7 @@
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{NodeRef, ObjectRef, ScheduledMachineStatus, Shutdown};
 use fivespot_capi::{Machine, Provider, Reference};
-use jiff::{Timestamp, TimestampRound, Unit};
+use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 
 use crate::case::Case;
 use crate::ladder::Rung;
@@ -219,10 +219,17 @@ pub(crate) fn object_ref(found: &Provider, stored: Option<&ObjectRef>) -> Object
 
 /// Cuts an instant down to its second: all that the API shows.
 pub(crate) fn whole_seconds(now: Timestamp) -> Timestamp {
-    let floor = TimestampRound::new()
-        .smallest(Unit::Second)
-        .mode(jiff::RoundMode::Floor);
-    now.round(floor).unwrap_or(now)
+    rounded(now, RoundMode::Floor)
+}
+
+/// `now`, or the next instant that a status can hold if it falls within a second.
+pub(crate) fn next_whole_second(now: Timestamp) -> Timestamp {
+    rounded(now, RoundMode::Ceil)
+}
+
+fn rounded(now: Timestamp, mode: RoundMode) -> Timestamp {
+    let seconds = TimestampRound::new().smallest(Unit::Second).mode(mode);
+    now.round(seconds).unwrap_or(now)
 }
 
 #[cfg(test)]

@@ -30,10 +30,11 @@ pub(crate) enum Law {
     Returned,
     Marked,
     Condemned,
+    Undelayed,
 }
 
 impl Law {
-    pub(crate) const ALL: [Self; 27] = [
+    pub(crate) const ALL: [Self; 28] = [
         Self::S1,
         Self::S2,
         Self::S4,
@@ -61,6 +62,7 @@ impl Law {
         Self::Returned,
         Self::Marked,
         Self::Condemned,
+        Self::Undelayed,
     ];
 
     /// The law in words.
@@ -102,6 +104,9 @@ impl Law {
             Self::Joined => "a request that a Node has brought along is not obeyed",
             Self::Returned => "a host that is given back is not taken again",
             Self::Condemned => "a replacement that has begun is not taken back",
+            Self::Undelayed => {
+                "a permanent failure beside the machine's life delays nothing of it"
+            }
             Self::Marked => {
                 "what is created is known again, goes with its owner and is Cluster API's to take"
             }

@@ -4,7 +4,7 @@ use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
     Access, Action, Call, Cause, Fact, Failure, Freshness, Memory, Node, Places, Plan,
-    Seen, Sighting, Specs, Workload, plan,
+    Seen, Sighting, Specs, Step, Workload, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -37,6 +37,8 @@ pub(crate) struct Answer {
     pub(crate) found_empty: bool,
     /// When it wants to be asked again.
     pub(crate) wake: Option<Timestamp>,
+    /// Whether a permanent failure beside the machine's life would delay anything of it.
+    is_delayed: bool,
 }
 
 /// What follows from a plan.
@@ -131,6 +133,9 @@ impl World {
             told
         });
         state.memory = answer.memory;
+        if answer.is_delayed {
+            state.broken = Some(Law::Undelayed);
+        }
         if let Next::Send(flight) = answer.next {
             state.flight = Some(flight);
             let flight = self.flights.of(flight);
@@ -158,12 +163,7 @@ impl World {
         }
         if fate != Fate::Answered {
             self.remember(state, |memory, now| {
-                memory.failed(Failure {
-                    step: action.step,
-                    cause: Cause::Unavailable,
-                    message: "no answer".to_owned(),
-                    retry_at: after(now, 1),
-                });
+                fail(memory, action.step, now);
             });
             return;
         }
@@ -260,6 +260,7 @@ impl World {
         let cluster = seen.cluster.known().cloned().flatten();
         let now = instant(question.now);
         memory.observe(sm.metadata.generation, &seen, now);
+        let is_delayed = is_delayed(&sm, &seen, &memory, now);
         let Plan {
             actions,
             status,
@@ -295,6 +296,7 @@ impl World {
             next,
             found_empty: seen.is_empty_place(),
             wake,
+            is_delayed,
         }
     }
 
@@ -369,6 +371,62 @@ impl World {
             agent_config: Fact::Known(None),
         }
     }
+}
+
+/// The steps beside the machine's life.
+const ASIDE: [Step; 6] = [
+    Step::TaintNode,
+    Step::LabelNode,
+    Step::CreateAgentConfig,
+    Step::UpdateAgentConfig,
+    Step::DeleteAgentConfig,
+    Step::ClearRequest,
+];
+
+/// How often a step that fails for ever has failed when its backoff has stopped growing.
+const SATURATED: u32 = 9;
+
+/// Notes that a step has got no answer.
+fn fail(memory: &mut Memory, step: Step, now: Timestamp) {
+    let attempts = memory.attempts(step) + 1;
+    memory.failed(Failure {
+        step,
+        cause: Cause::Unavailable,
+        message: "no answer".to_owned(),
+        attempts,
+        retry_at: after(now, i64::from(attempts.min(300))),
+    });
+}
+
+/// Whether something of the machine's life is put off where each step beside it has been failing
+/// for long: a step that is due otherwise, or the next try of one that fails for the first time.
+fn is_delayed(
+    sm: &ScheduledMachine,
+    seen: &Seen,
+    memory: &Memory,
+    now: Timestamp,
+) -> bool {
+    let is_of_its_life = |step: &Step| !ASIDE.contains(step);
+    let due: Vec<Step> = plan(sm, seen, memory, now).steps();
+    let due: Vec<Step> = due.into_iter().filter(is_of_its_life).collect();
+    if due.is_empty() {
+        return false;
+    }
+    let mut troubled = memory.clone();
+    for step in ASIDE {
+        for _ in 0..SATURATED {
+            fail(&mut troubled, step, now);
+        }
+    }
+    let then = plan(sm, seen, &troubled, now).steps();
+    let retry_at = |memory: &Memory, step| {
+        let mut memory = memory.clone();
+        fail(&mut memory, step, now);
+        memory.failure(step).map(|failure| failure.retry_at)
+    };
+    due.iter().any(|step| {
+        !then.contains(step) || retry_at(memory, *step) != retry_at(&troubled, *step)
+    })
 }
 
 fn after(now: Timestamp, seconds: i64) -> Timestamp {

@@ -21,6 +21,7 @@ const TAINT: &str = "crates/plan/src/taint.rs";
 const CONDITION: &str = "crates/api/src/condition.rs";
 const AHEAD: &str = "crates/plan/src/ahead.rs";
 const HOLD: &str = "crates/plan/src/hold.rs";
+const MEMORY: &str = "crates/plan/src/memory.rs";
 const PLACE: &str = "crates/plan/src/place.rs";
 const SEEN: &str = "crates/plan/src/seen.rs";
 const RESOLVE: &str = "crates/plan/src/resolve.rs";
@@ -118,6 +119,11 @@ mutants! {
         "outcome.wakes.iter().copied().chain(after.next_transition);" => "outcome.wakes.iter().copied();";
     "never-at-rest", "asks to be woken at once, again and again", LIB,
         "let wake = wakes.filter(|due| *due > case.now).min();" => "let wake = wakes.chain([case.now]).min();";
+    "attempts-shared", "counts the failures of all steps together", MEMORY,
+        "let failure = self.failures.get(&step);\n        failure.map_or(0, |failure| failure.attempts)"
+        => "let _ = step;\n        self.failures.values().map(|failure| failure.attempts).sum()";
+    "aside-holds", "waits for the taint of a Node before it goes on with the machine", HOLD,
+        "} else {\n        !is_aside(failure.step)\n    }" => "} else {\n        true\n    }";
     "retry-not-awaited", "sleeps over the time to try again what has failed", HOLD,
         "outcome.wakes.push(failure.retry_at);" => "";
     "children-first", "takes down bootstrap and infrastructure before the Machine", LEAVE,

@@ -1,6 +1,6 @@
 //! What is seen of the workload cluster: the Node, and the pods on it.
 
-use fivespot_api::name;
+use fivespot_api::{ScheduledMachine, name};
 use fivespot_plan::{
     Access, AgentConfig, Fact, Freshness, Node, Places, Pod, Unknown, Workload,
 };
@@ -18,9 +18,11 @@ use crate::shape::Shape;
 use crate::tally::{MOST_OBJECTS, TooLarge};
 use crate::workload::{self, FIELDS, Link, on_node, pods_of};
 
-/// What is seen of the Node that `places` names, if it names one.
+/// What is seen of the Node that `places` names, if it names one. A kill switch does not wait for
+/// what a workload cluster says now.
 pub(super) async fn workload(
     source: &Source<'_>,
+    object: &ScheduledMachine,
     places: &Places,
 ) -> Result<Workload, Short> {
     let Source { shell, key, .. } = source;
@@ -43,6 +45,9 @@ pub(super) async fn workload(
     };
     match (workload.link(), source.freshness) {
         (Link::Up(port), Freshness::Cached | Freshness::Intent) => near.cached(&port),
+        (Link::Up(port), Freshness::Live) if object.spec.kill_switch => Ok(near
+            .cached(&port)
+            .unwrap_or_else(|_| only(Access::Connected))),
         (Link::Up(port), Freshness::Live) => Ok(near.live(&port).await),
         (Link::Down(access), _) => Ok(only(access)),
         (Link::Connecting, Freshness::Cached | Freshness::Intent) => Err(Short::NotYet),
@@ -208,9 +213,9 @@ impl Near<'_> {
             shape: Some(&shape),
         };
         let feed = self.workload.agent_config_cache(self.source.shell, port);
-        let lists_begun = feed.store.lists_begun(&key.namespace);
         match port.get(&at).await {
             Ok(found) => {
+                let lists_begun = feed.store.lists_begun(&key.namespace);
                 self.source.memo.read(&cache, &key, found.as_ref());
                 self.source
                     .outrun(&feed, (&key, found.as_ref()), lists_begun);
@@ -233,8 +238,8 @@ impl Near<'_> {
             name: self.node,
             shape: Some(&nodes.shape),
         };
-        let lists_begun = nodes.store.lists_begun("");
         let found = port.get(&at).await?;
+        let lists_begun = nodes.store.lists_begun("");
         if let Some(found) = &found {
             self.workload.fill(&nodes, found);
         }

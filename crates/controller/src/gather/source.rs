@@ -150,7 +150,7 @@ impl Source<'_> {
             }
             Err(Refused { code, unknown }) => {
                 if code == Some(404) {
-                    self.shell.has_moved(feed).await;
+                    self.shell.has_moved(feed);
                 }
                 Fact::Unknown(unknown)
             }
@@ -165,8 +165,8 @@ impl Source<'_> {
             name,
             shape: Some(&feed.shape),
         };
-        let lists_begun = feed.store.lists_begun(namespace);
         let found = self.shell.port.get(&address).await;
+        let lists_begun = feed.store.lists_begun(namespace);
         Answer {
             found: found.map_err(|error| Refused {
                 code: failure::code(&error),
@@ -212,7 +212,7 @@ impl Source<'_> {
         let served = &self.shell.served;
         match served.contract().await? {
             None if self.is_live() => {
-                served.forget(version::GROUP).await;
+                served.forget(version::GROUP);
                 served.contract().await
             }
             contract => Ok(contract),
@@ -230,7 +230,7 @@ impl Source<'_> {
         let served = &self.shell.served;
         match served.resource(place).await? {
             None if self.is_live() => {
-                served.forget(&place.group).await;
+                served.forget(&place.group);
                 served.resource(place).await
             }
             resource => Ok(resource),

@@ -293,3 +293,30 @@ fn a_machine_that_was_made_is_looked_at_whatever_happens() {
     queue.finish(&key("a"), MADE, at(1));
     assert_eq!(queue.next_due(), Some(at(11)));
 }
+
+#[test]
+fn a_clock_that_is_set_back_puts_nothing_off() {
+    let (mut queue, hour) = (queue(), 3_600);
+    for name in ["retries", "waits"] {
+        queue.wake(&key(name), at(hour), ());
+        queue.take(at(hour)).unwrap();
+    }
+    queue.finish(&key("retries"), FAILED, at(hour));
+    let until = at(hour + 10);
+    queue.finish(&key("waits"), Outcome::Waiting { until }, at(hour));
+    assert_eq!(taken(&mut queue, at(0)), ["retries", "waits"]);
+    queue.finish(&key("waits"), DONE, at(0));
+    queue.wake(&key("waits"), at(0), ());
+    assert_eq!(taken(&mut queue, at(0)), ["waits"]);
+}
+
+#[test]
+fn a_clock_that_hesitates_for_less_than_a_second_changes_nothing() {
+    let mut queue = queue();
+    queue.wake(&key("a"), at(9), ());
+    queue.take(at(9)).unwrap();
+    queue.finish(&key("a"), Outcome::Done { wake: Some(at(60)) }, at(9));
+    let earlier = at(9) - SignedDuration::from_millis(900);
+    assert!(queue.take(earlier).is_none());
+    assert_eq!(queue.next_due(), Some(at(60)));
+}

@@ -12,7 +12,7 @@ use crate::world::{Running, SCHEDULED, TRIPLE, World, instant};
 
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/k0sworkerconfigs.bootstrap.cluster.x-k8s.io";
 
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     format!("{}/worker", TRIPLE[2])
 }
 
@@ -31,7 +31,7 @@ pub(crate) async fn in_service(world: &World, pods: &[&str]) -> Running {
     running
 }
 
-fn refusal(code: u16, message: &str) -> String {
+pub(crate) fn refusal(code: u16, message: &str) -> String {
     json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure",
         "code": code, "reason": "InternalError", "message": message,

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod faults;
+mod timing;
 mod world;
 
 use std::sync::{Arc, Mutex};

@@ -15,7 +15,7 @@ use fivespot_controller::{Connect, Options, run};
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -43,7 +43,11 @@ pub(crate) struct World {
     heard: Arc<Mutex<Vec<String>>>,
     writes: Arc<Mutex<Vec<String>>>,
     faults: Faults,
+    delays: Delays,
 }
+
+/// How long, by the operator's own clock, requests of that method and path take that it sends.
+pub(crate) type Delays = Arc<Mutex<Vec<(String, SignedDuration)>>>;
 
 /// Answers that are given instead of the server's, to the operator alone: how often, to a
 /// request of that method (or `WATCH`) and path, and with which status and body.
@@ -60,7 +64,16 @@ impl Drop for Running {
 
 /// Hands out the server in the process for whatever server a kubeconfig names; but, for two
 /// tokens, one that refuses everybody and one that never answers.
-struct InProcess(Server, Faults);
+struct InProcess(Between);
+
+/// What is between the operator and the server.
+#[derive(Clone)]
+struct Between {
+    server: Server,
+    clock: Clock,
+    faults: Faults,
+    delays: Delays,
+}
 
 impl Connect for InProcess {
     fn connect(&self, access: &Access) -> Result<kube::Client, kube::Error> {
@@ -68,14 +81,14 @@ impl Connect for InProcess {
         Ok(match credential["token"].as_str() {
             Some("refused") => kube::Client::new(service_fn(refuse), "default"),
             Some("silent") => kube::Client::new(service_fn(time_out), "default"),
-            _ => faulty(&self.0, &self.1),
+            _ => faulty(&self.0),
         })
     }
 }
 
-/// A client of the server but for the faults.
-fn faulty(server: &Server, faults: &Faults) -> kube::Client {
-    let (server, faults) = (server.clone(), faults.clone());
+/// A client of the server but for the faults and the delays.
+fn faulty(between: &Between) -> kube::Client {
+    let between = between.clone();
     let answer = move |request: Request<Body>| {
         let uri = request.uri();
         let is_watch = uri
@@ -87,10 +100,17 @@ fn faulty(server: &Server, faults: &Faults) -> kube::Client {
             request.method().as_str()
         };
         let line = format!("{verb} {}", uri.path());
-        let fault = fault(&faults, &line);
-        let server = server.clone();
+        let fault = fault(&between.faults, &line);
+        let delay = delay(&between.delays, &line);
+        let (server, clock) = (between.server.clone(), between.clock.clone());
         async move {
+            if let Some(delay) = delay {
+                clock.sleep(delay).await;
+            }
             if let Some((code, body)) = fault {
+                if code == 0 {
+                    return Err(body.into());
+                }
                 let body = Full::from(body).map_err(BoxError::from);
                 let response = Response::builder().status(code);
                 return Ok(response.body(body.boxed_unsync())?);
@@ -99,6 +119,12 @@ fn faulty(server: &Server, faults: &Faults) -> kube::Client {
         }
     };
     kube::Client::new(service_fn(answer), "default")
+}
+
+fn delay(delays: &Delays, line: &str) -> Option<SignedDuration> {
+    let delays = delays.lock().unwrap();
+    let hit = delays.iter().find(|(slow, _)| line.starts_with(slow));
+    hit.map(|(_, span)| *span)
 }
 
 /// What the server itself answers.
@@ -152,6 +178,7 @@ impl World {
             heard,
             writes,
             faults: Faults::default(),
+            delays: Delays::default(),
         };
         let definition = fivespot_api::crd::render(36);
         world.client.create(DEFINITIONS, definition).await.unwrap();
@@ -183,7 +210,7 @@ impl World {
         &self,
         options: impl Fn(kube::Client, Clock) -> Options,
     ) -> Running {
-        let client = faulty(&self.server, &self.faults);
+        let client = faulty(&self.between());
         let running = run(options(client, self.clock.clone()));
         Running(tokio::spawn(async move { match running.await {} }))
     }
@@ -219,12 +246,27 @@ impl World {
     /// Options with which workload clusters are this very server.
     pub(crate) fn options(&self, client: kube::Client, clock: Clock) -> Options {
         let mut options = Options::new(client, clock);
-        options.connect = Arc::new(InProcess(self.server.clone(), self.faults.clone()));
+        options.connect = Arc::new(InProcess(self.between()));
         options
     }
 
+    fn between(&self) -> Between {
+        Between {
+            server: self.server.clone(),
+            clock: self.clock.clone(),
+            faults: self.faults.clone(),
+            delays: self.delays.clone(),
+        }
+    }
+
+    /// Requests whose method and path begin so take that long from now on.
+    pub(crate) fn slow(&self, request: &str, span: SignedDuration) {
+        let delay = (request.to_owned(), span);
+        self.delays.lock().unwrap().push(delay);
+    }
+
     /// The next `times` requests of that method and path are answered so, instead of by the
-    /// server.
+    /// server; not at all with the code 0.
     pub(crate) fn fail(&self, times: usize, request: &str, (code, body): (u16, &str)) {
         let fault = (times, request.to_owned(), code, body.to_owned());
         self.faults.lock().unwrap().push(fault);

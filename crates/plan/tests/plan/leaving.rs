@@ -34,7 +34,7 @@ fn a_refused_eviction_is_tried_again_until_it_succeeds_and_then_the_machine_goes
         assert_eq!(world.first("CordonNode"), at(CLOSES));
         let deleted = world.first("DeleteMachine");
         assert!(
-            deleted > at("2026-03-06T18:01:00Z"),
+            deleted >= at("2026-03-06T18:01:00Z"),
             "not before the pods are gone: {deleted}"
         );
         assert!(
@@ -66,6 +66,32 @@ fn an_eviction_that_is_always_refused_ends_at_the_deadline() {
     let annotations = world.get("Machine").unwrap()["metadata"]["annotations"].clone();
     assert!(annotations[key::EXCLUDE_NODE_DRAINING].is_string());
     assert!(annotations[key::EXCLUDE_VOLUME_DETACH].is_string());
+}
+
+#[test]
+fn a_machine_that_leaves_within_a_second_has_its_whole_time() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.now = at("2026-03-06T18:00:00.9Z");
+    world.run_until(&mut memory, "2026-03-06T18:05:02Z");
+    let deleted = world.first("DeleteMachine");
+    assert!(deleted >= at("2026-03-06T18:05:00.9Z"), "{deleted}");
+    assert!(deleted <= at("2026-03-06T18:05:01Z"), "{deleted}");
+}
+
+#[test]
+fn an_eviction_is_tried_within_five_seconds_after_its_budget_has_opened() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2026-03-06T18:01:56Z"));
+    world.run_until(&mut memory, "2026-03-06T18:04:00Z");
+    let refused = world.last("429");
+    assert!(refused >= at("2026-03-06T18:01:51Z"), "{refused}");
+    let evicted = world.last("EvictPod");
+    assert!(evicted <= at("2026-03-06T18:02:01Z"), "{evicted}");
 }
 
 #[test]

@@ -23,8 +23,8 @@ fn a_working_day_reads_like_this() {
     2026-03-06T09:00:00Z MachineRunning Node worker is in service until 2026-03-06T18:00:00Z
     2026-03-06T18:00:00Z ShuttingDown the window has closed; Machine worker leaves by 2026-03-06T18:05:00Z at the latest
     2026-03-06T18:00:02Z ShuttingDown evicting 2 pods from Node worker; default/a is held back: it would violate the disruption budget
-    2026-03-06T18:01:15Z ShuttingDown the window has closed; Machine worker leaves by 2026-03-06T18:05:00Z at the latest
-    2026-03-06T18:01:15Z Inactive no machine is wanted until 2026-03-09T09:00:00Z
+    2026-03-06T18:01:00Z ShuttingDown the window has closed; Machine worker leaves by 2026-03-06T18:05:00Z at the latest
+    2026-03-06T18:01:00Z Inactive no machine is wanted until 2026-03-09T09:00:00Z
     "#);
     let events: Vec<_> = world
         .events

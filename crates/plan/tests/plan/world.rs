@@ -374,6 +374,7 @@ impl World {
             step,
             cause,
             message,
+            attempts: 1,
             retry_at,
         });
     }
@@ -448,6 +449,12 @@ impl World {
         found
             .unwrap_or_else(|| panic!("no {step} in {:#?}", self.log))
             .0
+    }
+
+    /// When a step was last taken.
+    pub(crate) fn last(&self, step: &str) -> Timestamp {
+        let mut all = self.log.iter().rev();
+        all.find(|(_, done)| done == step).unwrap().0
     }
 
     /// The kinds that exist besides the Cluster.

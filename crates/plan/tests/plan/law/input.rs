@@ -465,6 +465,7 @@ pub(super) fn memory() -> impl Strategy<Value = Memory> {
         step,
         cause,
         message: "why".to_owned(),
+        attempts: 1,
         retry_at: at(SOME_NOON) + SignedDuration::from_secs(offset),
     });
     (option::of(failure), vec(0..30_u8, 0..5)).prop_map(|(failure, refused)| {

@@ -1,0 +1,145 @@
+//! Work during which a virtual clock stands still, but for its waiting.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::{Busy, Clock};
+
+/// Work that is attended to; see [`Clock::attend`].
+#[derive(Debug)]
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Attended<F> {
+    work: Pin<Box<F>>,
+    call: Arc<Call>,
+}
+
+/// How the work is woken. From then until it has been polled the clock stands still.
+#[derive(Debug)]
+struct Call {
+    clock: Clock,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Held from the moment that the work has something to do.
+    busy: Option<Busy>,
+    waker: Option<Waker>,
+    is_over: bool,
+}
+
+impl Call {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for Call {
+    fn wake(self: Arc<Self>) {
+        let busy = self.clock.busy();
+        let mut state = self.state();
+        if state.is_over {
+            return;
+        }
+        state.busy = Some(busy);
+        let waker = state.waker.clone();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl<F: Future> Attended<F> {
+    pub(crate) fn new(clock: Clock, work: F) -> Self {
+        let state = State {
+            busy: Some(clock.busy()),
+            waker: None,
+            is_over: false,
+        };
+        Self {
+            work: Box::pin(work),
+            call: Arc::new(Call {
+                clock,
+                state: Mutex::new(state),
+            }),
+        }
+    }
+}
+
+impl<F: Future> Future for Attended<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let busy = {
+            let mut state = self.call.state();
+            state.waker = Some(cx.waker().clone());
+            state.busy.take()
+        };
+        // Polled for another reason than that it was woken: others may have woken it meanwhile.
+        let _busy = busy.unwrap_or_else(|| self.call.clock.busy());
+        let waker = Waker::from(self.call.clone());
+        self.work.as_mut().poll(&mut Context::from_waker(&waker))
+    }
+}
+
+impl<F> Drop for Attended<F> {
+    fn drop(&mut self) {
+        let mut state = self.call.state();
+        state.is_over = true;
+        state.busy = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn start() -> Timestamp {
+        "2026-03-06T21:30:00Z".parse().unwrap()
+    }
+
+    fn later(seconds: i64) -> Timestamp {
+        start() + SignedDuration::from_secs(seconds)
+    }
+
+    #[tokio::test]
+    async fn time_passes_only_while_the_work_waits_for_an_instant() {
+        let clock = Clock::stopped_at(start());
+        let own = clock.clone();
+        let work = tokio::spawn(clock.attend(async move {
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            let before = own.now();
+            own.sleep(SignedDuration::from_secs(10)).await;
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            (before, own.now())
+        }));
+        clock.advance_to(later(60)).await;
+        assert_eq!(work.await.unwrap(), (start(), later(10)));
+    }
+
+    #[tokio::test]
+    async fn work_that_is_dropped_holds_no_clock_whoever_wakes_it_later() {
+        let clock = Clock::stopped_at(start());
+        let (answer, asked) = oneshot::channel::<()>();
+        let mut work = clock.attend(async { asked.await.is_ok() });
+        let waker = Waker::noop();
+        let first = Pin::new(&mut work).poll(&mut Context::from_waker(waker));
+        assert!(first.is_pending());
+        let call = work.call.clone();
+        drop(work);
+        call.wake();
+        drop(answer);
+        clock.advance_to(later(60)).await;
+        assert_eq!(clock.now(), later(60));
+    }
+}

@@ -1,0 +1,95 @@
+//! The machine that a virtual clock is read on.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+
+use crate::after;
+
+/// A machine in the process, whose clock may be set wrong, and which may be suspended: what sleeps
+/// on it then rests until it is resumed. Clones are the same machine.
+#[derive(Clone, Debug, Default)]
+pub struct Host(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// The clock was set, or the machine suspended or resumed.
+    changed: Arc<Notify>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// What the clock shows less what is so.
+    offset: SignedDuration,
+    suspended: Option<Timestamp>,
+    /// For how long it has been suspended in all, this time not included.
+    rested: SignedDuration,
+    /// How often anything has changed.
+    changes: u64,
+}
+
+impl Host {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state();
+        change(&mut state);
+        state.changes += 1;
+        drop(state);
+        self.0.changed.notify_waiters();
+    }
+
+    /// Sets the clock: from now on it is wrong by `offset`. As on a real machine, what sleeps until
+    /// an instant learns of it when it reads the clock again, at most half a minute later.
+    pub fn set(&self, offset: SignedDuration) {
+        self.change(|state| state.offset = offset);
+    }
+
+    /// By how much the clock is wrong now.
+    pub fn offset(&self) -> SignedDuration {
+        self.state().offset
+    }
+
+    /// Suspends the machine at `now`; nothing if it is suspended. Its clock goes on, and its timers
+    /// stand still.
+    pub fn suspend(&self, now: Timestamp) {
+        self.change(|state| {
+            state.suspended.get_or_insert(now);
+        });
+    }
+
+    /// Resumes the machine at `now`; nothing if it is not suspended.
+    pub fn resume(&self, now: Timestamp) {
+        self.change(|state| {
+            if let Some(then) = state.suspended.take() {
+                let rested = now.duration_since(then);
+                state.rested = state.rested.saturating_add(rested);
+            }
+        });
+    }
+
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.state().suspended.is_some()
+    }
+
+    /// How often anything about the machine has changed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.state().changes
+    }
+
+    /// What a timer of the machine shows when it is `now`.
+    pub(crate) fn timer(&self, now: Timestamp) -> Timestamp {
+        let state = self.state();
+        after(state.suspended.unwrap_or(now), -state.rested)
+    }
+
+    /// Ready when something changes from now on.
+    pub(crate) fn changed(&self) -> OwnedNotified {
+        self.0.changed.clone().notified_owned()
+    }
+}

@@ -1,0 +1,43 @@
+//! Time that nobody sets.
+
+use std::time::Duration;
+#[cfg(not(target_os = "linux"))]
+use std::time::Instant;
+
+use jiff::SignedDuration;
+
+/// An instant of the clock that counts from the start of the machine, suspensions included where
+/// the system has such a clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steady {
+    #[cfg(target_os = "linux")]
+    since_boot: Duration,
+    #[cfg(not(target_os = "linux"))]
+    instant: Instant,
+}
+
+impl Steady {
+    #[cfg(target_os = "linux")]
+    pub(crate) fn now() -> Self {
+        // `Instant` is CLOCK_MONOTONIC, which stands still while the machine is suspended.
+        let shown = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let since_boot = Duration::try_from(shown).unwrap_or_default();
+        Self { since_boot }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn now() -> Self {
+        Self {
+            instant: Instant::now(),
+        }
+    }
+
+    /// How long ago this was.
+    pub(crate) fn elapsed(self) -> SignedDuration {
+        #[cfg(target_os = "linux")]
+        let elapsed = Self::now().since_boot.saturating_sub(self.since_boot);
+        #[cfg(not(target_os = "linux"))]
+        let elapsed = self.instant.elapsed();
+        SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::MAX)
+    }
+}

@@ -1,0 +1,214 @@
+//! When things happen: what delays what, and what a clock that was wrong does.
+
+use fivespot_clock::Host;
+use jiff::SignedDuration;
+use serde_json::json;
+
+use crate::faults::{in_service, machine, refusal};
+use crate::world::{Running, SCHEDULED, TRIPLE, World, instant};
+
+const AGENT_CONFIG: &str = "POST /api/v1/namespaces/5spot-system/configmaps";
+
+/// A machine in service from 15:10 on, whose agent cannot be configured: its namespace is not there.
+/// The deletion of the Machine fails once.
+async fn without_agent(world: &World) -> Running {
+    let running = in_service(world, &[]).await;
+    let answer = refusal(404, "namespaces \"5spot-system\" not found");
+    world.fail(usize::MAX, AGENT_CONFIG, (404, &answer));
+    let commands = json!({"spec": {"killIfCommands": ["steam"]}});
+    world.merge(&format!("{SCHEDULED}/worker"), commands).await;
+    world.until("2026-03-06T15:40:00Z").await;
+    let delete = format!("DELETE {}", machine());
+    world.fail(1, &delete, (500, &refusal(500, "try again")));
+    running
+}
+
+#[tokio::test]
+async fn a_permanent_failure_beside_the_machine_delays_no_kill_switch() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = without_agent(&world).await;
+    set_kill_switch(&world).await;
+    world.until("2026-03-06T15:40:03Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_permanent_failure_beside_the_machine_delays_no_closing() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = without_agent(&world).await;
+    world.until("2026-03-06T23:00:03Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+}
+
+/// Starts are limited to one in a minute.
+fn one_a_minute(options: &mut fivespot_controller::Options) {
+    options.max_starts_per_minute = std::num::NonZeroU32::new(1);
+}
+
+#[tokio::test]
+async fn a_clock_that_was_an_hour_ahead_holds_up_no_start_when_it_is_set_right() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let host = Host::default();
+    host.set(SignedDuration::from_hours(1));
+    let own = host.clone();
+    let _controller = world.run(move |client, clock| {
+        let mut options = options(client, clock.of_host(own.clone()));
+        one_a_minute(&mut options);
+        options
+    });
+    world.create_scheduled_machine("first").await;
+    world.until("2026-03-06T15:01:30Z").await;
+    host.set(SignedDuration::ZERO);
+    world.create_scheduled_machine("second").await;
+    world.until("2026-03-06T15:03:10Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, ["first", "second"]);
+}
+
+fn options(
+    client: kube::Client,
+    clock: fivespot_clock::Clock,
+) -> fivespot_controller::Options {
+    fivespot_controller::Options::new(client, clock)
+}
+
+#[tokio::test]
+async fn a_retry_that_a_wrong_clock_has_put_off_is_not_waited_for_when_it_is_right() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let host = Host::default();
+    host.set(SignedDuration::from_hours(1));
+    let own = host.clone();
+    let _controller =
+        world.run(move |client, clock| options(client, clock.of_host(own.clone())));
+    let create = format!("POST {}", TRIPLE[2]);
+    world.fail(4, &create, (500, &refusal(500, "try again")));
+    world.create_scheduled_machine("worker").await;
+    world.until("2026-03-06T15:00:05Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    host.set(SignedDuration::ZERO);
+    world.until("2026-03-06T15:01:00Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+}
+
+#[tokio::test]
+async fn a_start_that_meets_a_conflict_gives_its_turn_back() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = world.run(|client, clock| {
+        let mut options = options(client, clock);
+        one_a_minute(&mut options);
+        options
+    });
+    let create = format!("POST {}", TRIPLE[0]);
+    world.fail(1, &create, (409, &refusal(409, "already exists")));
+    world.create_scheduled_machine("worker").await;
+    world.until("2026-03-06T15:00:10Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+}
+
+/// Nothing but time brings the operator to look: the edge comes while its host is suspended.
+#[tokio::test]
+async fn an_edge_in_a_suspension_is_met_half_a_minute_after_it_at_the_latest() {
+    let world = World::with_cluster_api("2026-03-06T13:00:00Z").await;
+    let host = Host::default();
+    let own = host.clone();
+    world.create_scheduled_machine("worker").await;
+    let _controller =
+        world.run(move |client, clock| options(client, clock.of_host(own.clone())));
+    world.until("2026-03-06T13:30:00Z").await;
+    host.suspend(instant("2026-03-06T13:30:00Z"));
+    world.until("2026-03-06T16:00:00Z").await;
+    host.resume(instant("2026-03-06T16:00:00Z"));
+    world.until("2026-03-06T16:00:30Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+}
+
+/// The pods of a full Node.
+fn sixty() -> Vec<String> {
+    (0..60).map(|number| format!("pod-{number:02}")).collect()
+}
+
+const PODS: &str = "/api/v1/namespaces/default/pods/";
+
+/// A webhook whose backend is down lets each deletion through after ten seconds.
+#[tokio::test]
+async fn a_reclaim_waits_for_no_slow_deletion_of_pods_beyond_ten_seconds() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let pods = sixty();
+    let pods: Vec<&str> = pods.iter().map(String::as_str).collect();
+    let _controller = in_service(&world, &pods).await;
+    let delete = format!("DELETE {PODS}");
+    world.slow(&delete, SignedDuration::from_secs(10));
+    let request = json!({"metadata": {"annotations": {
+        "5spot.finos.org/reclaim-requested": "true",
+    }}});
+    world.merge("/api/v1/nodes/worker", request).await;
+    world.until("2026-03-06T15:10:12Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn requests_of_a_drain_end_at_its_deadline() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&world, &["a", "b", "c"]).await;
+    let evict = format!("POST {PODS}");
+    world.slow(&evict, SignedDuration::from_mins(4));
+    world.until("2026-03-06T23:04:59Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    world.until("2026-03-06T23:05:01Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn evictions_of_one_batch_wait_for_each_other_no_longer_than_one_takes() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let pods = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    let _controller = in_service(&world, &pods).await;
+    let evict = format!("POST {PODS}");
+    world.slow(&evict, SignedDuration::from_secs(25));
+    world.until("2026-03-06T23:00:26Z").await;
+    let evicted = |line: &&String| line.contains("/eviction");
+    assert_eq!(world.writes().iter().filter(evicted).count(), 10);
+}
+
+async fn set_kill_switch(world: &World) {
+    let patch = json!({"spec": {"killSwitch": true}});
+    world.merge(&format!("{SCHEDULED}/worker"), patch).await;
+}
+
+#[tokio::test]
+async fn a_kill_switch_waits_for_no_eviction_that_is_under_way() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&world, &["a", "b", "c"]).await;
+    let evict = format!("POST {PODS}");
+    world.slow(&evict, SignedDuration::from_secs(25));
+    world.until("2026-03-06T23:00:05Z").await;
+    set_kill_switch(&world).await;
+    world.until("2026-03-06T23:00:06Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_window_that_opens_again_ends_the_evictions_that_are_under_way() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&world, &["a", "b"]).await;
+    let evict = format!("POST {PODS}");
+    world.slow(&evict, SignedDuration::from_mins(2));
+    world.until("2026-03-06T23:00:05Z").await;
+    let hours = json!({"spec": {"schedule": {"hoursOfDay": ["9-20"]}}});
+    world.merge(&format!("{SCHEDULED}/worker"), hours).await;
+    world.until("2026-03-06T23:00:10Z").await;
+    let status = world.status("worker").await;
+    assert_eq!(status["phase"], "Active", "{status:#}");
+    let node = world.get("/api/v1/nodes/worker").await.unwrap();
+    assert!(node["spec"]["unschedulable"].is_null(), "{node:#}");
+}
+
+#[tokio::test]
+async fn a_kill_switch_waits_for_no_answer_about_the_node() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&world, &["a"]).await;
+    world.slow("GET /api/v1/nodes/worker", SignedDuration::from_secs(30));
+    world.until("2026-03-06T23:00:05Z").await;
+    set_kill_switch(&world).await;
+    world.until("2026-03-06T23:00:06Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+}
