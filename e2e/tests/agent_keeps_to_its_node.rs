@@ -304,6 +304,11 @@ async fn annotations_of_5spot_on_nodes_are_for_those_who_need_them() {
     stage.cluster.patch(&node_path("own"), &kept).await;
     // What others keep there is nobody's business here, also beside ours.
     assert!(is_written().await);
+    let is_in_force = async || {
+        let change = annotated("5spot.finos.org/applied-taints", json!("[]"));
+        stage.try_change(&client, change).await.is_err()
+    };
+    stage.cluster.eventually(is_in_force).await;
     for (key, value) in [
         ("5spot.finos.org/applied-taints", json!("[]")),
         ("5spot.finos.org/reclaim-requested", json!("true")),
@@ -325,6 +330,11 @@ async fn annotations_of_5spot_on_nodes_are_for_those_who_need_them() {
     let refused = nodes.patch_status(&name, &params, &status).await;
     let refused = words(&stage, &refused.expect_err("refused"));
     assert!(refused.contains("5spot-node-annotations"), "{refused}");
+    for kind in ["clusterrolebindings", "clusterroles"] {
+        let path = "/apis/rbac.authorization.k8s.io/v1";
+        let path = format!("{path}/{kind}/5spot-test-kubelet");
+        stage.cluster.delete(&path).await;
+    }
     stage.end().await;
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -257,4 +258,39 @@ async fn a_number_that_is_given_again_is_not_taken_for_the_process_that_had_it()
         assert_ne!(names.comm(), name.as_bytes());
         assert!(standing.started >= started);
     }
+}
+
+/// As `5spot generate agent --kernel 6.6` has it run.
+#[tokio::test]
+async fn from_linux_6_6_on_events_are_told_to_an_agent_that_is_not_root() {
+    const NOBODY: u32 = 65532;
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-', '\n']).map(str::parse::<u32>);
+    let mut number = || numbers.next().and_then(Result::ok).unwrap_or_default();
+    let kernel = (number(), number());
+    if let Err(refused) = Connector::subscribe().await {
+        eprintln!("NOT TESTED, needs process events: {refused}");
+        return;
+    }
+    if kernel < (6, 6) {
+        eprintln!("NOT TESTED, needs Linux 6.6: {release}");
+        return;
+    }
+    let agent =
+        Program::copy(env!("CARGO_BIN_EXE_5spot-reclaim-agent"), &unique("agent"));
+    // Whoever gives up being root gives up every capability with it.
+    let ran = Command::new(&agent.path)
+        .arg("doctor")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output();
+    let answer = match ran {
+        Ok(output) => String::from_utf8(output.stdout).unwrap(),
+        Err(error) => {
+            eprintln!("NOT TESTED, needs root to be somebody else: {error}");
+            return;
+        }
+    };
+    assert!(answer.starts_with("process events  ok"), "{answer}");
+    assert!(answer.contains("\n/proc           ok"), "{answer}");
 }

@@ -76,24 +76,29 @@ pub(super) fn text() -> Result<String, Error> {
         .replace("@resources@", resources))
 }
 
+/// A list of Clusters, each by its namespace and its name.
+fn clusters(namespace: &Value) -> Value {
+    json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "namespace": namespace,
+                "name": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"},
+            },
+            "required": ["namespace", "name"],
+            "additionalProperties": false,
+        },
+    })
+}
+
 /// `values.schema.json`, a JSON Schema of draft 7.
 pub(super) fn schema() -> Value {
     let namespaces = json!({
         "type": "array",
         "items": {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"},
     });
-    let clusters = json!({
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {
-                "namespace": namespaces["items"],
-                "name": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"},
-            },
-            "required": ["namespace", "name"],
-            "additionalProperties": false,
-        },
-    });
+    let clusters = clusters(&namespaces["items"]);
     let amounts = json!({
         "type": "object",
         "additionalProperties": {"type": ["string", "number"]},
