@@ -63,6 +63,7 @@ mod refuses_by_webhook;
 mod refuses_hostile_objects;
 mod rests_in_every_state;
 mod run;
+mod says_what_holds_it_up;
 mod speaks_both_contracts;
 mod spends_little;
 mod starts_in_order;
@@ -113,6 +114,7 @@ const ALL: &[&[Promise]] = &[
     refuses_by_webhook::PROMISES,
     refuses_hostile_objects::PROMISES,
     rests_in_every_state::PROMISES,
+    says_what_holds_it_up::PROMISES,
     speaks_both_contracts::PROMISES,
     spends_little::PROMISES,
     survives_a_crash_anywhere::PROMISES,

@@ -130,6 +130,45 @@ struct Cost {
     repeated: usize,
 }
 
+/// A change of a status, taken apart.
+struct Told {
+    /// The conditions in our own words, without the message of Ready.
+    own: Value,
+    /// What Cluster API says about the Machine.
+    machine_ready: Value,
+    has_message: bool,
+    has_more: bool,
+}
+
+impl Told {
+    fn of(change: &Value) -> Self {
+        let mut own = own_words(change.clone())["conditions"].take();
+        for condition in own.as_array_mut().into_iter().flatten() {
+            if condition["type"] == "Ready" {
+                condition["message"].take();
+            }
+        }
+        let fields = change.as_object().unwrap();
+        Self {
+            own,
+            machine_ready: condition(change, "MachineReady"),
+            has_message: fields.contains_key("message"),
+            has_more: fields
+                .keys()
+                .any(|it| it != "conditions" && it != "message"),
+        }
+    }
+
+    /// Whether it merely repeats others' words. The message says what Cluster API waits for, and may
+    /// change together with the condition that says the same, at no cost of its own.
+    fn repeats(&self, before: Option<&Self>) -> bool {
+        before.is_some_and(|before| {
+            let is_reported = before.machine_ready != self.machine_ready;
+            self.own == before.own && !self.has_more && (!self.has_message || is_reported)
+        })
+    }
+}
+
 impl Busy {
     /// What each machine has cost so far.
     fn costs(&self) -> BTreeMap<String, Cost> {
@@ -138,10 +177,10 @@ impl Busy {
         for (name, status) in self.writes.lock().unwrap().iter() {
             let cost = costs.entry(name.clone()).or_default();
             let is_repeated = status.as_ref().is_some_and(|change| {
-                let told = own_words(change.clone())["conditions"].take();
-                let is_alone = change.as_object().is_some_and(|fields| fields.len() == 1);
-                let before = last.insert(name.clone(), told.clone());
-                is_alone && before == Some(told)
+                let told = Told::of(change);
+                let is_repeated = told.repeats(last.get(name));
+                last.insert(name.clone(), told);
+                is_repeated
             });
             if is_repeated {
                 cost.repeated += 1;

@@ -80,7 +80,7 @@ pub struct ScheduledMachineStatus {
     /// The next opening of the schedule; absent while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_activation: Option<Timestamp>,
-    /// The deadline, while the machine leaves.
+    /// The deadline while the machine leaves, else while it is wanted the end of the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cleanup: Option<Timestamp>,
     /// Whatever comes first: the next flip of the schedule or the deadline.

@@ -40,6 +40,24 @@ pub fn find<'a>(all: &'a [Condition], kind: &str) -> Option<&'a Condition> {
     all.iter().find(|condition| condition.kind == kind)
 }
 
+/// Why the object is not as it is to be, in the words of its conditions: reason and message of
+/// `Ready` if that is False with a message, else of the first such condition. None if there is
+/// none. What v1beta1 marks as a mere information (`severity: Info`) is left out: it is waited for
+/// as planned.
+pub(crate) fn trouble(object: &Value) -> Option<(String, String)> {
+    let is_trouble = |found: &&Value| {
+        found["status"] == "False"
+            && found["severity"] != "Info"
+            && text(&found["message"]).is_some()
+    };
+    let all = || items(&object["status"]["conditions"]).filter(is_trouble);
+    let found = all()
+        .find(|found| found["type"] == "Ready")
+        .or_else(|| all().next())?;
+    let of = |field: &str| text(&found[field]).unwrap_or_default();
+    Some((of("reason"), of("message")))
+}
+
 fn read(condition: &Value) -> Option<Condition> {
     Some(Condition {
         kind: text(&condition["type"])?,

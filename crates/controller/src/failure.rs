@@ -1,6 +1,7 @@
 //! What an error of an API server, or on the way to it, means to the planner.
 
-use fivespot_plan::{Cause, Unknown, one_line};
+use fivespot_capi::one_line;
+use fivespot_plan::{Cause, Unknown};
 use kube::core::Status;
 use kube::runtime::watcher;
 

@@ -1,7 +1,7 @@
 //! What is kept of an object in a cache, who is woken by it, and how it is found again.
 
 use fivespot_api::name;
-use fivespot_capi::machine;
+use fivespot_capi::{machine, provider};
 use kube::api::ApiResource;
 use serde_json::Value;
 
@@ -79,7 +79,13 @@ static PROVIDER: Keep = Keep::Only(
         ("metadata", META),
         (
             "status",
-            Keep::Only(&["ready", "initialization", "conditions"], &[]),
+            Keep::Only(
+                &provider::STATUS,
+                &[(
+                    "deprecated",
+                    Keep::Only(&[], &[("v1beta1", Keep::Only(&provider::FAILURE, &[]))]),
+                )],
+            ),
         ),
     ],
 );
@@ -143,6 +149,11 @@ pub(crate) fn cluster_term(cluster: &Key) -> String {
 /// Finds the Machine that became the Node of that name.
 fn node_term(cluster: &Key, node: &str) -> String {
     format!("node {cluster} {node}")
+}
+
+/// Finds the Machine of that name which has no Node yet.
+fn coming_term(cluster: &Key, machine: &str) -> String {
+    format!("coming {cluster} {machine}")
 }
 
 /// Finds the Machine with that provider's identifier.
@@ -225,7 +236,11 @@ impl Shape {
                 let mut terms = vec![cluster_term(&cluster)];
                 let node = text(&object["status"]["nodeRef"]["name"]);
                 let provider_id = text(&object["spec"]["providerID"]);
-                terms.extend((!node.is_empty()).then(|| node_term(&cluster, node)));
+                terms.push(if node.is_empty() {
+                    coming_term(&cluster, &own.name)
+                } else {
+                    node_term(&cluster, node)
+                });
                 terms.extend(
                     (!provider_id.is_empty())
                         .then(|| provider_term(&cluster, provider_id)),
@@ -234,7 +249,10 @@ impl Shape {
             }
             Self::Provider => (labelled(object, own), Vec::new()),
             Self::Node(cluster) => {
-                let mut terms = vec![node_term(cluster, &own.name)];
+                let mut terms = vec![
+                    node_term(cluster, &own.name),
+                    coming_term(cluster, &own.name),
+                ];
                 let provider_id = text(&object["spec"]["providerID"]);
                 terms.extend(
                     (!provider_id.is_empty())

@@ -2,11 +2,10 @@
 
 use fivespot_api::condition::{self, ConditionStatus, ConditionType, Finding, Reason};
 use fivespot_api::name;
-use fivespot_capi::Truth;
+use fivespot_capi::{Truth, one_line};
 use fivespot_schedule::Window;
 
 use crate::case::Case;
-use crate::node::one_line;
 use crate::triple::{Part, Slot};
 use crate::{Cause, Fact, Failure, Step, Unknown};
 

@@ -31,6 +31,7 @@ pub(crate) fn back<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fai
     if is_held {
         // They tell of steps that are not taken now; the events of transitions are others.
         outcome.events.clear();
+        outcome.undrained = None;
     }
     // What was done for a commitment is undone before the commitment ends.
     if is_held && outcome.shutdown == Commitment::Clear {

@@ -11,7 +11,7 @@ use crate::memory::after;
 use crate::outcome::{Commitment, Outcome, State};
 use crate::status::{next_whole_second, whole_seconds};
 use crate::triple::{Role, Slot};
-use crate::{Cause, Step, machine, reclaim, write};
+use crate::{Cause, Step, machine, provider, reclaim, undrained, write};
 
 /// How long until objects that leave without a Machine are looked at again.
 const RECHECK: SignedDuration = SignedDuration::from_secs(10);
@@ -42,7 +42,12 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
     if machine.meta.is_deleting {
         return if is_over {
             let exclusions = write::exclusions(machine, true);
-            wait_for_machine(case, machine, (exclusions, told))
+            let outcome = wait_for_machine(case, machine, (exclusions, told));
+            if removal.is_at_once() {
+                outcome
+            } else {
+                undrained::warn_of_cut(machine, outcome)
+            }
         } else {
             wait_for_machine(case, machine, (MachinePatch::default(), told))
                 .wake(deadline)
@@ -57,7 +62,12 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
             .into_iter()
             .chain([write::delete_machine(machine)])
             .collect();
-        return Outcome::tell(State::Going(told)).with(actions);
+        let outcome = Outcome::tell(State::Going(told)).with(actions);
+        return if removal.is_at_once() {
+            outcome
+        } else {
+            undrained::warn(case, machine, outcome)
+        };
     }
     drain_first(case, machine, (shutdown, told))
 }
@@ -70,7 +80,9 @@ fn drain_first(
 ) -> Outcome {
     match drain::next(case, machine, shutdown.started_at) {
         Drain::NotOurs => {
-            Outcome::tell(State::Going(told)).with(vec![write::delete_machine(machine)])
+            let outcome = Outcome::tell(State::Going(told))
+                .with(vec![write::delete_machine(machine)]);
+            undrained::warn(case, machine, outcome)
         }
         Drain::Empty => {
             let exclude =
@@ -164,11 +176,16 @@ fn commit(
     }
 }
 
-/// What is told of a Machine on its way out: what was announced, for as long as that may still
-/// come true. How far it has come is told by the Machine itself, so that no step of an ordinary
-/// leaving takes a write to tell of.
+/// What is told of a Machine on its way out: before it is deleted what was announced, for as long as
+/// that may still come true; then what is waited for now, as Cluster API and the providers report
+/// it. The Machine's own condition changes with that, so that no step of an ordinary leaving takes a
+/// write of its own to tell of.
 fn going(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> String {
     let name = &machine.meta.name;
+    if machine.meta.is_deleting {
+        let removed = being_removed(case, machine);
+        return format!("{}; {removed}", cause(shutdown.reason));
+    }
     let deadline = case.deadline(shutdown);
     let is_announced = match shutdown.reason {
         ShutdownReason::KillSwitch => true,
@@ -188,32 +205,42 @@ fn awaited(name: &str) -> String {
     format!("waiting for Machine {name} to be gone")
 }
 
+/// What a Machine that is being deleted waits for.
+fn being_removed(case: &Case<'_>, machine: &Machine) -> String {
+    let name = &machine.meta.name;
+    let (progress, report) = (provider::removal(machine), provider::report(case));
+    format!("waiting for Machine {name} to be removed{progress}{report}")
+}
+
+/// Why the Machine leaves.
+fn cause(reason: ShutdownReason) -> &'static str {
+    match reason {
+        ShutdownReason::ScheduleEnded => "the window has closed",
+        ShutdownReason::Deleted => "the object is being deleted",
+        ShutdownReason::Remediation => "the machine is to be replaced",
+        ShutdownReason::KillSwitch => "the kill switch is set",
+        ShutdownReason::Reclaim => "the host is reclaimed",
+    }
+}
+
 /// Why the Machine leaves, and by when.
 fn announcement(name: &str, (reason, by): (ShutdownReason, Timestamp)) -> String {
+    let why = cause(reason);
     match reason {
-        ShutdownReason::ScheduleEnded => {
-            format!("the window has closed; Machine {name} leaves by {by} at the latest")
+        ShutdownReason::ScheduleEnded
+        | ShutdownReason::Deleted
+        | ShutdownReason::Remediation => {
+            format!("{why}; Machine {name} leaves by {by} at the latest")
         }
-        ShutdownReason::Deleted => {
-            format!(
-                "the object is being deleted; Machine {name} leaves by {by} at the latest"
-            )
-        }
-        ShutdownReason::Remediation => {
-            format!("Machine {name} is to be replaced and leaves by {by} at the latest")
-        }
-        ShutdownReason::KillSwitch => {
-            format!("the kill switch is set; Machine {name} is removed at once")
-        }
-        ShutdownReason::Reclaim => {
-            format!("the host is reclaimed; Machine {name} is removed at once")
+        ShutdownReason::KillSwitch | ShutdownReason::Reclaim => {
+            format!("{why}; Machine {name} is removed at once")
         }
     }
 }
 
 /// Waits for a Machine that somebody deleted although it is wanted.
 pub(crate) fn wait_for_old(case: &Case<'_>, machine: &Machine) -> Outcome {
-    let told = awaited(&machine.meta.name);
+    let told = being_removed(case, machine);
     wait_for_machine(case, machine, (MachinePatch::default(), told))
 }
 
@@ -230,11 +257,9 @@ fn wait_for_machine(
     };
     let name = &machine.meta.name;
     let state = if case.stalls_at() <= case.now {
-        let details = machine
-            .deletion_progress()
-            .map_or_else(String::new, |at| format!(": {} {}", at.reason, at.message));
+        let (progress, report) = (provider::removal(machine), provider::report(case));
         State::Stalled(format!(
-            "Machine {name} has not moved for 10 minutes{details}"
+            "Machine {name} has not moved for 10 minutes{progress}{report}"
         ))
     } else {
         State::Going(told)

@@ -33,7 +33,8 @@
 //! - `serve`, `leave`, `reclaim`, `drain`, `machine`, `taint`, `agent`, `write`: one decision each;
 //!   `hold`: what waits after a failure
 //! - `ahead`: what is done before a window opens
-//! - `status`, `finding`, `phase`: what is told to people, from the same facts
+//! - `status`, `finding`, `phase`: what is told to people, from the same facts; `provider`: what
+//!   Cluster API and the providers report; `undrained`: what is said of a drain that was cut off
 //! - `hearsay`: what may be told on the word of caches; `talk`: what may be told a little later
 
 #![deny(clippy::wildcard_enum_match_arm)]
@@ -58,6 +59,7 @@ mod leave;
 mod machine;
 mod outcome;
 mod phase;
+mod provider;
 mod reclaim;
 mod resolve;
 mod serve;
@@ -66,6 +68,7 @@ mod subject;
 mod taint;
 mod talk;
 mod triple;
+mod undrained;
 mod write;
 
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, ShutdownReason};
@@ -75,7 +78,7 @@ pub use action::{Action, Call, Request, Side, Step, Target};
 pub use event::{Event, EventType};
 pub use explain::{Explanation, RungReport, explain};
 pub use memory::{Cause, Failure, Memory};
-pub use node::{AgentConfig, Node, Pod, Taint, one_line};
+pub use node::{AgentConfig, Node, Pod, Taint};
 pub use place::Places;
 pub use seen::{Access, Fact, Freshness, Seen, Sighting, Specs, Unknown, Workload};
 
@@ -251,7 +254,8 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
         .then(|| talk::later(case, (before, &after)))
         .flatten();
     // What is told to be due is told anew once it is, whoever else is asked to wait.
-    let wakes = outcome.wakes.iter().copied().chain(after.next_transition);
+    let announced = after.next_transition.into_iter().chain(case.next_flip());
+    let wakes = outcome.wakes.iter().copied().chain(announced);
     let status = (!is_finalizing && after != *before).then_some(after);
     let status = status.filter(|_| later.is_none());
     let wakes = wakes.chain(later);

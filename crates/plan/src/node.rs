@@ -1,7 +1,7 @@
 //! What is read of the Node and of the pods on it.
 
 use fivespot_api::{name, reclaim};
-use fivespot_capi::key;
+use fivespot_capi::{key, one_line};
 use k8s_openapi::api::core::v1 as core;
 
 /// What is read of a Node.
@@ -72,14 +72,6 @@ impl From<&core::ConfigMap> for AgentConfig {
                 .map(|owner| owner.uid.clone()),
         }
     }
-}
-
-/// A text that somebody else has written, as one line of at most 256 characters: what is between
-/// its control characters, with spaces there instead.
-pub fn one_line(text: &str) -> String {
-    let words = text.split(char::is_control).filter(|part| !part.is_empty());
-    let words: Vec<&str> = words.collect();
-    words.join(" ").chars().take(256).collect()
 }
 
 /// A taint as it stands on a Node.

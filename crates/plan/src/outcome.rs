@@ -23,6 +23,8 @@ pub(crate) struct Outcome {
     pub(crate) state: State,
     /// What is published besides the transitions.
     pub(crate) events: Vec<Event>,
+    /// That the Machine is deleted now before its drain was finished, and why.
+    pub(crate) undrained: Option<String>,
 }
 
 /// What becomes of the commitment to leave.
@@ -83,6 +85,7 @@ impl Outcome {
             until: None,
             state,
             events: Vec::new(),
+            undrained: None,
         }
     }
 

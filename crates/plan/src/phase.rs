@@ -6,16 +6,17 @@ use fivespot_capi::Machine;
 
 use crate::case::Case;
 use crate::ladder::{Removal, Rung};
-use crate::outcome::State;
-use crate::{Failure, Step, finding, hold, serve};
+use crate::outcome::{Outcome, State};
+use crate::{Failure, Step, finding, hold, serve, undrained};
 
 /// The phase, and `Ready` with the sentence that also is the status' message.
 pub(crate) fn summary(
     case: &Case<'_>,
     rung: Rung<'_>,
-    state: &State,
+    outcome: &Outcome,
     failure: Option<&Failure>,
 ) -> (Phase, Finding) {
+    let state = &outcome.state;
     let (phase, is_ready, reason, message) = match failure {
         Some(failure) if hold::binds(failure) => failed(failure),
         Some(failure) => {
@@ -25,10 +26,27 @@ pub(crate) fn summary(
         }
         None => standing(case, rung, state),
     };
+    let message = with_note(case, rung, (outcome, message));
     (
         phase,
         Finding::new(ConditionType::Ready, is_ready, reason, message),
     )
+}
+
+/// The message, with what is to be known of how the machine left until the next activation.
+fn with_note(
+    case: &Case<'_>,
+    rung: Rung<'_>,
+    (outcome, message): (&Outcome, String),
+) -> String {
+    if rung == Rung::Serve {
+        return message;
+    }
+    let note = outcome.undrained.clone();
+    match note.or_else(|| undrained::on_record(case)) {
+        Some(note) if undrained::of(&message).is_none() => format!("{message}; {note}"),
+        Some(_) | None => message,
+    }
 }
 
 type Summary = (Phase, bool, Reason, String);

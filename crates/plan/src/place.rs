@@ -21,8 +21,12 @@ pub struct Places {
     pub bootstrap: Vec<Reference>,
     /// Where an infrastructure object may be, likewise.
     pub infrastructure: Vec<Reference>,
-    /// Name of the Node to look for in the workload cluster, if the Machine has one.
+    /// Name of the Node to look for in the workload cluster: that of the Machine, or else, while
+    /// the Machine comes up, the Machine's own name.
     pub node: Option<String>,
+    /// Whether Cluster API says that the Machine, or the one that was reclaimed, has that Node. If
+    /// not, the Node serves messages alone, and nothing waits for an answer.
+    pub has_joined: bool,
     /// Whether the pods on that Node are needed: a Machine is to leave and not yet deleted.
     pub wants_pods: bool,
     /// Whether an agent is to be on that Node.
@@ -39,6 +43,12 @@ impl Places {
         let machine = machine.filter(|found| is_made_by(&found.meta, own_name, uid));
         let cluster =
             machine.map_or(&object.spec.cluster_name, |found| &found.cluster_name);
+        let joined = match machine {
+            Some(found) => found.node.as_ref().map(|node| node.name.clone()),
+            None => status.and_then(reclaimed_node),
+        };
+        let has_joined = joined.is_some();
+        let comes_up = machine.filter(|found| !found.meta.is_deleting);
         Self {
             cluster: cluster.clone(),
             machine: child.to_owned(),
@@ -60,17 +70,17 @@ impl Places {
                 ],
                 inline(&object.spec.infrastructure_spec, child),
             ),
-            node: match machine {
-                Some(found) => found.node.as_ref().map(|node| node.name.clone()),
-                None => status.and_then(reclaimed_node),
-            },
-            wants_pods: status.is_some_and(|status| status.shutdown.is_some())
+            node: joined.or_else(|| comes_up.map(|found| found.meta.name.clone())),
+            has_joined,
+            wants_pods: has_joined
+                && status.is_some_and(|status| status.shutdown.is_some())
                 && machine.is_some_and(|found| !found.meta.is_deleting),
-            wants_agent: object
-                .spec
-                .kill_if_commands
-                .as_ref()
-                .is_some_and(|commands| !commands.is_empty()),
+            wants_agent: has_joined
+                && object
+                    .spec
+                    .kill_if_commands
+                    .as_ref()
+                    .is_some_and(|commands| !commands.is_empty()),
         }
     }
 }

@@ -24,7 +24,7 @@ const PODS: SignedDuration = SignedDuration::from_secs(10);
 /// Why our Machine is asked back, if it is.
 pub(crate) fn requested(case: &Case<'_>, machine: &Machine) -> Option<String> {
     if let Some(committed) = machine.meta.annotations.get(name::RECLAIM_ANNOTATION) {
-        return Some(crate::node::one_line(committed));
+        return Some(fivespot_capi::one_line(committed));
     }
     let node = machine::node(case, machine)?;
     let reason = node.reclaim.clone()?;

@@ -10,7 +10,9 @@ use crate::memory::after;
 use crate::outcome::{Commitment, Outcome, Record, State};
 use crate::resolve::Blueprint;
 use crate::triple::{Part, Role, Slot};
-use crate::{Access, Action, agent, finding, leave, machine, reclaim, taint, write};
+use crate::{
+    Access, Action, agent, finding, leave, machine, provider, reclaim, taint, write,
+};
 
 /// How long until a Node that is not ready is looked at again, should nobody watch it.
 const RECHECK: SignedDuration = SignedDuration::from_secs(15);
@@ -138,7 +140,13 @@ fn missing(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
 pub(crate) fn standing(case: &Case<'_>, machine: &Machine) -> State {
     let Some(link) = &machine.node else {
         let name = &machine.meta.name;
-        return State::Coming(format!("waiting for Machine {name} to get a Node"));
+        let (report, node) = (
+            provider::report(case),
+            provider::unclaimed_node(case, machine),
+        );
+        return State::Coming(format!(
+            "waiting for Machine {name} to get a Node{report}{node}"
+        ));
     };
     // The Node itself is asked where it can be: Cluster API's word about it comes later.
     let is_ready = machine::node(case, machine)

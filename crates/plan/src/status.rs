@@ -26,18 +26,12 @@ pub(crate) fn next(
     let mut status = case.subject.status.clone();
     status.in_schedule = case.is_wanted();
     status.observed_generation = case.subject.generation;
-    status.next_activation = case.next_flip().filter(|_| !case.is_wanted());
     // While paused or blind, what is on record stays there.
     if !matches!(outcome.state, State::Paused(_) | State::Blind { .. }) {
         record(case, outcome, &mut status);
     }
-    status.next_cleanup = status.shutdown.as_ref().and_then(|of| cleanup(case, of));
-    status.next_transition = [case.next_flip(), status.next_cleanup]
-        .into_iter()
-        .flatten()
-        .filter(|due| *due > case.now)
-        .min();
-    let (phase, ready) = phase::summary(case, rung, &outcome.state, failure);
+    announce(case, &mut status);
+    let (phase, ready) = phase::summary(case, rung, outcome, failure);
     status.phase = Some(phase);
     status.message = Some(ready.message.chars().take(LONGEST_MESSAGE).collect());
     let conditions = &mut status.conditions;
@@ -65,6 +59,22 @@ pub(crate) fn next(
         tell_agent(case, &mut status);
     }
     status
+}
+
+/// When what comes next: nothing is announced while the schedule is not in force.
+fn announce(case: &Case<'_>, status: &mut ScheduledMachineStatus) {
+    let is_in_force = case.want.is_enabled && !case.want.is_killed;
+    let is_announced = is_in_force && case.window.is_some();
+    let (flip, is_wanted) = (case.next_flip(), case.is_wanted());
+    let deadline = status.shutdown.as_ref().and_then(|of| cleanup(case, of));
+    let end = flip.filter(|_| is_wanted);
+    status.next_activation = flip.filter(|_| is_announced && !is_wanted);
+    status.next_cleanup = deadline.or(end).filter(|_| is_announced);
+    status.next_transition = [status.next_activation, status.next_cleanup]
+        .into_iter()
+        .flatten()
+        .filter(|due| *due > case.now)
+        .min();
 }
 
 /// What the Node bears of ours. What cannot be told now stays as it was told before.

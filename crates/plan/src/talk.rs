@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::case::Case;
 use crate::memory::after;
+use crate::undrained;
 
 /// How old the last news has to be.
 const PAUSE: SignedDuration = SignedDuration::from_secs(2);
@@ -41,7 +42,8 @@ fn is_progress(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) 
         }
         for ready in &mut lasting {
             if ready.type_ == ConditionType::Ready.as_str() {
-                ready.message.clear();
+                // What nobody can find out later is told at once.
+                ready.message = undrained::of(&ready.message).unwrap_or_default();
             }
         }
         lasting

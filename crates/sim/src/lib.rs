@@ -15,10 +15,19 @@
 //! |---|---|
 //! | `Cluster` | is initialised at once (annotation `sim.5spot.finos.org/control-plane: never`: never); its kubeconfig Secret appears |
 //! | `K0sWorkerConfig` | one second after creation its data Secret exists |
-//! | `RemoteMachine` | four seconds after creation it is provisioned; its host resets in three |
+//! | `RemoteMachine` | four seconds after creation it is provisioned; its host resets in three; how it fails is told below |
 //! | `Machine` | Pending, Provisioning, Provisioned, Running; drained and removed in Cluster API's order |
 //! | `Node` | joins three seconds after provisioning, is Ready five seconds later |
 //! | `Pod` | runs two seconds after its Node is ready; ends two seconds after it was told to |
+//!
+//! Like k0smotron, the `RemoteMachine` reports why it has not come further in its status alone, as
+//! the contract version has it (`failureReason` and `failureMessage`, or the same below
+//! `deprecated.v1beta1`), and tries again every ten seconds:
+//!
+//! - `spec.sshKeyRef` names a Secret that does not exist: it is neither provisioned nor cleaned up,
+//!   since the key is read before anything else.
+//! - Annotation `sim.5spot.finos.org/host: unreachable`: it is not provisioned. When it is deleted,
+//!   the host is tried once, and the object goes although the host was not reset.
 //!
 //! A pod with annotation `sim.5spot.finos.org/replace-after: 60s` that is evicted or deleted
 //! is replaced, that long afterwards, by one on the standing node `sim-node-0`.

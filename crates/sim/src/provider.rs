@@ -11,13 +11,19 @@ use crate::cluster::{with, without};
 use crate::contract::{Condition, Contract};
 use crate::crd::Served;
 use crate::machine::{is_bootstrap_ready, is_infrastructure_ready};
-use crate::object::{finalizers, instant, is_deleting, is_true, name, namespace, text};
+use crate::object::{
+    annotation, finalizers, instant, is_deleting, is_true, name, namespace, text,
+};
 use crate::write::{Resource, SECRETS, Step, Write};
 
 const FINALIZER: &str = "remotemachine.k0smotron.io/finalizer";
 const BOOTSTRAPPING: SignedDuration = SignedDuration::from_secs(1);
 const PROVISIONING: SignedDuration = SignedDuration::from_secs(4);
 const RESETTING: SignedDuration = SignedDuration::from_secs(3);
+/// Between two tries of what has failed.
+const RETRY: SignedDuration = SignedDuration::from_secs(10);
+/// `unreachable` if the host of a RemoteMachine is to be.
+const HOST: &str = "sim.5spot.finos.org/host";
 
 /// What the next step of a provider object is decided from.
 pub(crate) struct Seen<'a> {
@@ -28,6 +34,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) cluster: Option<&'a Value>,
     /// Whether the bootstrap data Secret exists.
     pub(crate) has_secret: bool,
+    /// The Secret with the key to the host that the object names, if it does not exist.
+    pub(crate) missing_key: Option<&'a str>,
 }
 
 impl Seen<'_> {
@@ -109,16 +117,16 @@ pub(crate) fn infrastructure(served: Served, seen: &Seen<'_>, now: Timestamp) ->
     {
         return Step::at(due);
     }
-    let address = text(object, "/spec/address").unwrap_or("127.0.0.1");
+    if let Some(failure) = missing_key(seen).or_else(|| unreachable(seen)) {
+        return report(served.contract, seen, (failure, now));
+    }
+    let (address, port) = host(object);
     if text(object, "/spec/providerID").is_none() {
-        let port = object
-            .pointer("/spec/port")
-            .and_then(Value::as_u64)
-            .unwrap_or(22);
         let id = format!("remote-machine://{address}:{port}");
         return Step::patch(seen.resource, object, json!({"spec": {"providerID": id}}));
     }
-    let mut status = json!({"addresses": [{"type": "InternalIP", "address": address}]});
+    let mut status = failure_status(served.contract, &Value::Null, &Value::Null);
+    status["addresses"] = json!([{"type": "InternalIP", "address": address}]);
     match served.contract {
         Contract::V1Beta1 => status["ready"] = json!(true),
         Contract::V1Beta2 => {
@@ -134,13 +142,67 @@ fn reset(contract: Contract, seen: &Seen<'_>, now: Timestamp) -> Step {
     if !finalizers(seen.object).contains(&FINALIZER) || !may_work(contract, seen) {
         return Step::idle();
     }
+    if let Some(failure) = missing_key(seen) {
+        return report(contract, seen, (failure, now));
+    }
     match since(seen.object, "/metadata/deletionTimestamp", RESETTING) {
-        Some(due) if due > now => Step::at(due),
+        Some(due) if due > now && unreachable(seen).is_none() => Step::at(due),
         _ => {
             let body =
                 json!({"metadata": {"finalizers": without(seen.object, FINALIZER)}});
             Step::patch(seen.resource, seen.object, body)
         }
+    }
+}
+
+/// Address and port of the host.
+fn host(object: &Value) -> (&str, u64) {
+    let port = object.pointer("/spec/port").and_then(Value::as_u64);
+    let address = text(object, "/spec/address").unwrap_or("127.0.0.1");
+    (address, port.unwrap_or(22))
+}
+
+fn missing_key(seen: &Seen<'_>) -> Option<String> {
+    seen.missing_key
+        .map(|name| format!("secrets \"{name}\" not found"))
+}
+
+fn unreachable(seen: &Seen<'_>) -> Option<String> {
+    let is_unreachable = annotation(seen.object, HOST) == Some("unreachable");
+    let (address, port) = host(seen.object);
+    is_unreachable.then(|| {
+        format!("ssh dial: dial tcp {address}:{port}: connect: connection refused")
+    })
+}
+
+/// Reports a failure, and tries again later.
+fn report(
+    contract: Contract,
+    seen: &Seen<'_>,
+    (failure, now): (String, Timestamp),
+) -> Step {
+    let again = now.checked_add(RETRY).unwrap_or(now);
+    let (reason, message) = (json!("ProvisionFailed"), json!(failure));
+    let at = match contract {
+        Contract::V1Beta1 => "/status/failureMessage",
+        Contract::V1Beta2 => "/status/deprecated/v1beta1/failureMessage",
+    };
+    if seen.object.pointer(at) == Some(&message) {
+        return Step::at(again);
+    }
+    let status = failure_status(contract, &reason, &message);
+    Step {
+        look_again: Some(again),
+        ..Step::patch_status(seen.resource, seen.object, status)
+    }
+}
+
+/// A failure where the contract version has it; nulls take it away.
+fn failure_status(contract: Contract, reason: &Value, message: &Value) -> Value {
+    let failure = json!({"failureReason": reason, "failureMessage": message});
+    match contract {
+        Contract::V1Beta1 => failure,
+        Contract::V1Beta2 => json!({"deprecated": {"v1beta1": failure}}),
     }
 }
 

@@ -293,12 +293,26 @@ impl Simulator {
         });
         let cluster = self.cluster_of(object, label(object, CLUSTER_NAME)).await;
         let secret = self.api.get(SECRETS, namespace(object), name(object)).await;
+        let key = text(object, "/spec/sshKeyRef/name");
+        let missing_key = match key {
+            Some(key)
+                if self
+                    .api
+                    .get(SECRETS, namespace(object), key)
+                    .await
+                    .is_none() =>
+            {
+                Some(key)
+            }
+            Some(_) | None => None,
+        };
         let seen = provider::Seen {
             resource,
             object,
             machine: machine.as_deref(),
             cluster: cluster.as_deref(),
             has_secret: secret.is_some(),
+            missing_key,
         };
         if resource == INFRASTRUCTURE {
             provider::infrastructure(self.served, &seen, now)

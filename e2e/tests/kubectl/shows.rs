@@ -143,7 +143,7 @@ async fn describe_tells_the_whole_story() {
         Reason:                Ready
         Status:                True
         Type:                  MachineReady
-        Last Transition Time:  2026-03-06T15:00:07Z
+        Last Transition Time:  2026-03-06T15:00:02Z
         Message:               the workload cluster answers
         Observed Generation:   1
         Reason:                Connected
@@ -164,6 +164,7 @@ async fn describe_tells_the_whole_story() {
         Namespace:      default
         UID:  (differs)
       Message:          Node worker is in service until 2026-03-06T23:00:00Z
+      Next Cleanup:     2026-03-06T23:00:00Z
       Next Transition:  2026-03-06T23:00:00Z
       Node Ref:
         API Version:        v1

@@ -116,7 +116,7 @@ mutants! {
         "if case.now <= after(started, BEGINNING) =>\n        {\n            return Drain::NotOurs;"
         => "if case.now <= after(started, BEGINNING) =>\n        {\n            return Drain::Empty;";
     "transition-not-awaited", "sleeps over the edges of its windows", LIB,
-        "outcome.wakes.iter().copied().chain(after.next_transition);" => "outcome.wakes.iter().copied();";
+        "outcome.wakes.iter().copied().chain(announced);" => "outcome.wakes.iter().copied();";
     "never-at-rest", "asks to be woken at once, again and again", LIB,
         "let wake = wakes.filter(|due| *due > case.now).min();" => "let wake = wakes.chain([case.now]).min();";
     "attempts-shared", "counts the failures of all steps together", MEMORY,

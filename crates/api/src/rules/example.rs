@@ -106,6 +106,7 @@ impl Rule {
             "apiVersion": "cluster.x-k8s.io/v1beta1",
             "kind": "Machine",
             "name": "worker",
+            "uid": "0b1c",
         }});
         place(&mut object, "status", machine);
         Some(object)

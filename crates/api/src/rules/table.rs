@@ -380,7 +380,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "SM017",
         path: "spec.clusterName",
-        cel: "!has(oldSelf.status) || !has(oldSelf.status.machineRef) \
+        cel: "!has(oldSelf.status) \
+              || !(has(oldSelf.status.machineRef) && has(oldSelf.status.machineRef.uid) \
+              || has(oldSelf.status.bootstrapRef) && has(oldSelf.status.bootstrapRef.uid) \
+              || has(oldSelf.status.infrastructureRef) && has(oldSelf.status.infrastructureRef.uid)) \
               || self.spec.clusterName == oldSelf.spec.clusterName",
         inputs: &[],
         message: "must not change while the machine exists; wait until it has left",

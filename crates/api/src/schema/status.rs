@@ -47,7 +47,10 @@ pub(super) fn status() -> Value {
             ),
             (
                 "nextCleanup",
-                instant("When a leaving machine is removed at the latest."),
+                instant(
+                    "When a leaving machine is removed at the latest; while it is wanted, when \
+                     the window closes.",
+                ),
             ),
             ("nextTransition", next_transition()),
         ],

@@ -144,3 +144,29 @@ fn one_object_cannot_be_both_bootstrap_and_infrastructure() {
         );
     }
 }
+
+#[test]
+fn the_cluster_can_change_only_while_nothing_of_the_machine_is_there() {
+    let of = |cluster: &str, status: &Value| {
+        let mut object = with("clusterName", json!(cluster));
+        object["status"] = status.clone();
+        object
+    };
+    let reference = |uid: Option<&str>| {
+        let mut reference = json!({"apiVersion": "g/v1", "kind": "K", "name": "worker"});
+        if let Some(uid) = uid {
+            reference["uid"] = json!(uid);
+        }
+        reference
+    };
+    for judge in [Judge::shipped(), Judge::crd_alone(), Judge::policy_alone()] {
+        for field in ["machineRef", "bootstrapRef", "infrastructureRef"] {
+            let made = json!({ field: reference(Some("u-1")) });
+            let refused = judge.update(of("prod", &made), of("staging", &made));
+            assert_ne!(refused, [""; 0], "{field}");
+            let planned = json!({ field: reference(None) });
+            let admitted = judge.update(of("prod", &planned), of("staging", &planned));
+            assert_eq!(admitted, [""; 0], "{field}");
+        }
+    }
+}

@@ -30,6 +30,7 @@ fn violators() -> [Value; 3] {
             "spec": spec,
             "status": {"machineRef": {
                 "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "name": "not.a.label",
+                "uid": "1",
             }},
         })
     };

@@ -178,7 +178,11 @@ fn sighting(sighting: &Sighting) -> Line {
         } else {
             ""
         };
-        format!("{} {ready}{leaving}", it.meta.name)
+        // One that is ready may report a failure that is over.
+        let is_waited_for = !it.is_ready || it.meta.is_deleting;
+        let trouble = it.trouble.as_ref().filter(|_| is_waited_for);
+        let trouble = trouble.map_or_else(String::new, |text| format!(": {text}"));
+        format!("{} {ready}{leaving}{trouble}", it.meta.name)
     });
     line(&sighting.place.kind, found)
 }

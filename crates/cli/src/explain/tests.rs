@@ -218,6 +218,24 @@ fn instants_are_told_to_the_second() {
 }
 
 #[test]
+fn the_failure_that_a_provider_reports_is_shown_beside_its_object() {
+    let mut found = look(&json!({}), Some(running()));
+    let object = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "RemoteMachine",
+        "metadata": {"name": "worker", "uid": "r1"},
+        "status": {"deprecated": {"v1beta1": {
+            "failureReason": "ProvisionFailed",
+            "failureMessage": "secrets \"no-such-key\" not found",
+        }}},
+    });
+    let provider = fivespot_capi::Provider::read(&object).unwrap();
+    found.seen.infrastructure[0].found = Fact::Known(Some(provider));
+    let text = told(&found, found.now, Format::Text);
+    let line = "RemoteMachine    worker not ready: ProvisionFailed: secrets \"no-such-key\" not found";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn another_instant_is_decided_with_the_same_facts() {
     let found = look(&json!({}), None);
     let monday = at("2026-03-09T14:00:00Z");

@@ -43,6 +43,9 @@ pub(super) async fn workload(
         wants_pods: places.wants_pods,
         wants_agent: places.wants_agent,
     };
+    if !places.has_joined {
+        return Ok(near.glance());
+    }
     match (workload.link(), source.freshness) {
         (Link::Up(port), Freshness::Cached | Freshness::Intent) => near.cached(&port),
         (Link::Up(port), Freshness::Live) if object.spec.kill_switch => Ok(near
@@ -74,6 +77,22 @@ struct Near<'a> {
 }
 
 impl Near<'_> {
+    /// What is known already, of a Node that only messages are about: nothing waits for it.
+    fn glance(&self) -> Workload {
+        match self.workload.link() {
+            Link::Connecting => Workload::default(),
+            Link::Down(access) => only(access),
+            Link::Up(_) => {
+                let nodes = self.workload.node_cache(self.source.shell);
+                let node = self.source.cached(&nodes, &Key::new("", self.node));
+                Workload {
+                    node: node.map(understood).unwrap_or_default(),
+                    ..only(Access::Connected)
+                }
+            }
+        }
+    }
+
     fn cached(&self, port: &Port) -> Result<Workload, Short> {
         let Source { shell, key, .. } = self.source;
         let nodes = self.workload.node_cache(shell);

@@ -341,8 +341,8 @@ fn a_refused_exclusion_does_not_hold_up_the_deletion_and_is_told() {
     assert_eq!(status.phase, Some(Phase::ShuttingDown));
     assert_eq!(
         status.message.unwrap(),
-        "the kill switch is set; Machine worker is removed at once; cannot change the Machine: \
-         the API server refuses it"
+        "the kill switch is set; waiting for Machine worker to be removed; cannot change the \
+         Machine: the API server refuses it"
     );
     // No answer at all is another matter: both are tried again.
     let mut memory = Memory::default();
@@ -451,4 +451,38 @@ fn a_machine_that_was_paused_in_service_is_not_told_as_joining_anew() {
     world.settle(&mut memory);
     assert_eq!(world.status().phase, Some(Phase::Active));
     assert_eq!(world.status().conditions[0].reason, "NodeNotReady");
+}
+
+#[test]
+fn while_a_machine_is_wanted_its_next_cleanup_is_the_end_of_the_window() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let status = world.status();
+    assert_eq!(status.next_cleanup, Some(at(CLOSES)));
+    assert_eq!(status.next_activation, None);
+    assert_eq!(status.next_transition, Some(at(CLOSES)));
+    world.run_until(&mut memory, EVENING);
+    let status = world.status();
+    assert_eq!(status.next_cleanup, None);
+    assert_eq!(status.next_activation, Some(at(MONDAY)));
+    assert_eq!(status.next_transition, Some(at(MONDAY)));
+}
+
+#[test]
+fn under_the_kill_switch_no_time_is_announced_and_the_window_is_still_followed() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.settle(&mut memory);
+    let status = world.status();
+    assert_eq!(status.phase, Some(Phase::Terminated));
+    assert!(status.in_schedule);
+    let times = [
+        status.next_activation,
+        status.next_cleanup,
+        status.next_transition,
+    ];
+    assert_eq!(times, [None; 3]);
+    world.run_until(&mut memory, EVENING);
+    assert!(!world.status().in_schedule);
 }

@@ -1,10 +1,12 @@
-//! What providers need of the Machine.
+//! What providers need of the Machine, and what they report of it.
 
-use fivespot_api::ScheduledMachine;
-use fivespot_plan::Memory;
+use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::{Phase, ScheduledMachine};
+use fivespot_capi::Contract;
+use fivespot_plan::{Access, Memory};
 use serde_json::{Value, json};
 
-use crate::world::{CONTRACTS, OPENS, World};
+use crate::world::{CONTRACTS, EVENING, OPENS, World, at, in_service, pod};
 
 /// Sets a member of the spec, given as a JSON pointer below it.
 fn ask_for(world: &mut World, pointer: &str, value: &Value) {
@@ -56,4 +58,282 @@ fn a_new_version_waits_for_the_next_activation() {
     let told = world.told.last().unwrap();
     assert!(told.contains("PendingChanges"), "{told}");
     assert_eq!(world.get("Machine").unwrap()["spec"]["version"], "v1.31.2");
+}
+
+/// The window is open, the three objects are there, and the host has not come up.
+fn coming_up(contract: Contract, memory: &mut Memory) -> World {
+    let mut world = World::new(contract, OPENS);
+    world.is_moving = false;
+    world.settle(memory);
+    assert_eq!(world.status().phase, Some(Phase::Pending));
+    world
+}
+
+/// Lets what was reported be told.
+fn message(world: &mut World, memory: &mut Memory) -> String {
+    world.pause(5);
+    world.settle(memory);
+    world.status().message.unwrap()
+}
+
+fn ready_condition(message: &str) -> Value {
+    json!({ "conditions": [
+        { "type": "Ready", "status": "False", "reason": "BootstrapExecSucceeded",
+          "message": message },
+    ] })
+}
+
+#[test]
+fn the_failure_that_a_provider_reports_is_repeated_while_the_machine_comes_up() {
+    let failure = json!({
+        "failureReason": "ProvisionFailed",
+        "failureMessage": "ssh dial: dial tcp 192.0.2.7:22: connect: connection refused",
+    });
+    let mut both = ready_condition("Check the bootstrap logs for more details");
+    both["deprecated"] = json!({ "v1beta1": failure });
+    for (status, expected) in [
+        (
+            failure.clone(),
+            "RemoteMachine worker: ProvisionFailed: ssh dial: dial tcp 192.0.2.7:22: connect: connection refused",
+        ),
+        (
+            json!({ "deprecated": { "v1beta1": failure } }),
+            "RemoteMachine worker: ProvisionFailed: ssh dial: dial tcp 192.0.2.7:22: connect: connection refused",
+        ),
+        (
+            ready_condition("no host is free"),
+            "RemoteMachine worker: BootstrapExecSucceeded: no host is free",
+        ),
+        (
+            both,
+            "RemoteMachine worker: BootstrapExecSucceeded: Check the bootstrap logs for more details; \
+             ProvisionFailed: ssh dial: dial tcp 192.0.2.7:22: connect: connection refused",
+        ),
+    ] {
+        for contract in CONTRACTS {
+            let mut memory = Memory::default();
+            let mut world = coming_up(contract, &mut memory);
+            world.get_mut("RemoteMachine").unwrap()["status"] = status.clone();
+            assert_eq!(
+                message(&mut world, &mut memory),
+                format!("waiting for Machine worker to get a Node; {expected}")
+            );
+        }
+    }
+}
+
+#[test]
+fn the_bootstrap_object_is_heard_too_and_an_object_that_is_ready_is_not() {
+    let mut memory = Memory::default();
+    let mut world = coming_up(CONTRACTS[1], &mut memory);
+    world.get_mut("RemoteMachine").unwrap()["status"] =
+        json!({ "ready": true, "failureMessage": "what was in the way before" });
+    world.get_mut("K0sWorkerConfig").unwrap()["status"] =
+        json!({ "failureMessage": "no control plane" });
+    assert_eq!(
+        message(&mut world, &mut memory),
+        "waiting for Machine worker to get a Node; K0sWorkerConfig worker: no control plane"
+    );
+}
+
+#[test]
+fn what_a_provider_reports_is_one_short_line() {
+    let mut memory = Memory::default();
+    let mut world = coming_up(CONTRACTS[1], &mut memory);
+    let long = format!("first\n\tsecond\u{1b}[31m\u{202e} {}", "x".repeat(5_000));
+    world.get_mut("RemoteMachine").unwrap()["status"] = json!({ "failureMessage": long });
+    let message = message(&mut world, &mut memory);
+    assert!(
+        message.contains("RemoteMachine worker: first second [31m x"),
+        "{message}"
+    );
+    assert!(message.chars().count() < 400, "{message}");
+}
+
+#[test]
+fn what_is_waited_for_after_the_deletion_is_in_the_message_and_not_the_past() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = in_service(contract, &mut memory);
+        world.is_moving = false;
+        world.edit(|sm| sm.spec.kill_switch = true);
+        world.settle(&mut memory);
+        let kind = match contract {
+            Contract::V1Beta1 => ("InfrastructureReady", "False"),
+            Contract::V1Beta2 => ("Deleting", "True"),
+        };
+        world.get_mut("Machine").unwrap()["status"]["conditions"] = json!([{
+            "type": kind.0, "status": kind.1, "reason": "WaitingForInfrastructureDeletion",
+            "message": "Machine deletion in progress:\n* waiting for RemoteMachine",
+        }]);
+        let infrastructure = world.get_mut("RemoteMachine").unwrap();
+        infrastructure["metadata"]["deletionTimestamp"] = json!("2026-03-06T12:00:00Z");
+        infrastructure["status"] = json!({
+            "ready": true, "failureMessage": "secrets \"no-such-key\" not found",
+        });
+        assert_eq!(
+            message(&mut world, &mut memory),
+            "the kill switch is set; waiting for Machine worker to be removed: \
+             WaitingForInfrastructureDeletion: Machine deletion in progress: * waiting for \
+             RemoteMachine; RemoteMachine worker: secrets \"no-such-key\" not found",
+            "{contract:?}"
+        );
+    }
+}
+
+/// What was published as a Warning about a drain.
+fn warnings(world: &World) -> Vec<&str> {
+    let found = world
+        .events
+        .iter()
+        .filter(|event| event.reason == "DrainIncomplete");
+    found.map(|event| event.note.as_str()).collect()
+}
+
+#[test]
+fn a_drain_that_the_deadline_cuts_off_is_told_with_its_pods_until_the_next_activation() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = in_service(contract, &mut memory);
+        world.pods = ["a", "b", "c", "d", "e", "f", "g"].map(pod).to_vec();
+        world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+        world.run_until(&mut memory, EVENING);
+        let pods = "default/a, default/b, default/c, default/d, default/e and 2 more";
+        let left = format!(
+            "the machine left without a finished drain: at the deadline pods were left on Node \
+             worker: {pods}"
+        );
+        assert_eq!(warnings(&world), [left.as_str()]);
+        assert_eq!(
+            world.status().message.unwrap(),
+            format!("no machine is wanted until 2026-03-09T09:00:00Z; {left}")
+        );
+        // A new process reads it from the status.
+        let mut memory = Memory::default();
+        world.edit(|sm| sm.spec.schedule.enabled = false);
+        world.settle(&mut memory);
+        assert!(world.status().message.unwrap().ends_with(&left));
+        world.edit(|sm| sm.spec.schedule.enabled = true);
+        world.pods.clear();
+        world.run_until(&mut memory, "2026-03-09T12:00:00Z");
+        let message = world.status().message.unwrap();
+        assert!(!message.contains("drain"), "{message}");
+        assert_eq!(warnings(&world).len(), 1, "once");
+    }
+}
+
+#[test]
+fn a_machine_whose_node_nobody_knows_leaves_with_a_warning() {
+    let mut memory = Memory::default();
+    let mut world = in_service(CONTRACTS[1], &mut memory);
+    let machine = world.get_mut("Machine").unwrap();
+    machine["status"].as_object_mut().unwrap().remove("nodeRef");
+    let node = world.get_mut("Node").unwrap();
+    node["spec"].as_object_mut().unwrap().remove("providerID");
+    world.is_moving = false;
+    world.settle(&mut memory);
+    world.run_until(&mut memory, "2026-03-06T18:00:01Z");
+    let left = "the machine left without a finished drain: no Node of it was known; Node worker \
+                is Ready and has no providerID, by which Cluster API finds the Node of a Machine";
+    assert_eq!(warnings(&world), [left]);
+    world.is_moving = true;
+    world.run_until(&mut memory, EVENING);
+    let message = world.status().message.unwrap();
+    assert!(message.ends_with(left), "{message}");
+}
+
+#[test]
+fn a_machine_that_never_had_a_host_leaves_without_a_warning() {
+    let mut memory = Memory::default();
+    let mut world = coming_up(CONTRACTS[1], &mut memory);
+    let machine = world.get("Machine").unwrap()["metadata"]["uid"].clone();
+    let owners =
+        &mut world.get_mut("RemoteMachine").unwrap()["metadata"]["ownerReferences"];
+    owners.as_array_mut().unwrap().push(json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": "worker",
+        "uid": machine, "controller": true,
+    }));
+    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["3".to_owned()]);
+    world.settle(&mut memory);
+    world.is_moving = true;
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
+    assert_eq!(warnings(&world), [""; 0]);
+}
+
+#[test]
+fn a_machine_that_leaves_while_its_cluster_refuses_us_is_said_to() {
+    let mut memory = Memory::default();
+    let mut world = in_service(CONTRACTS[1], &mut memory);
+    world.access = Access::KubeconfigRefused {
+        message: "it runs a command".to_owned(),
+    };
+    world.run_until(&mut memory, EVENING);
+    let left = "the machine left without a finished drain: the operator has no access to the \
+                workload cluster (it runs a command), Cluster API drains the Node if it can";
+    assert_eq!(warnings(&world), [left]);
+    assert!(world.status().message.unwrap().ends_with(left));
+}
+
+#[test]
+fn who_asks_for_no_drain_is_not_warned_of_none() {
+    let cases: [fn(&mut ScheduledMachine); 2] = [
+        |sm| sm.spec.kill_switch = true,
+        |sm| {
+            sm.spec.graceful_shutdown_timeout = "0s".to_owned();
+            sm.spec.schedule.hours_of_day = vec!["3".to_owned()];
+        },
+    ];
+    for change in cases {
+        let mut memory = Memory::default();
+        let mut world = in_service(CONTRACTS[1], &mut memory);
+        world.pods = vec![pod("a")];
+        world.edit(change);
+        world.run_until(&mut memory, EVENING);
+        assert!(world.get("Machine").is_none());
+        assert_eq!(warnings(&world), [""; 0]);
+        let message = world.status().message.unwrap();
+        assert!(!message.contains("drain"), "{message}");
+    }
+}
+
+#[test]
+fn whether_the_workload_cluster_answers_is_known_while_the_machine_comes_up() {
+    let mut memory = Memory::default();
+    let mut world = coming_up(CONTRACTS[1], &mut memory);
+    let reason = |world: &World| {
+        let conditions = world.status().conditions;
+        let found = condition::find(&conditions, ConditionType::NodeAccess);
+        found.map(|found| found.reason.clone())
+    };
+    assert_eq!(reason(&world).as_deref(), Some("Connected"));
+    world.access = Access::KubeconfigMissing {
+        message: "there is no Secret".to_owned(),
+    };
+    world.pause(5);
+    world.settle(&mut memory);
+    assert_eq!(reason(&world).as_deref(), Some("KubeconfigMissing"));
+}
+
+#[test]
+fn a_ready_node_of_the_name_of_the_machine_without_a_provider_id_is_named() {
+    let mut memory = Memory::default();
+    let mut world = coming_up(CONTRACTS[1], &mut memory);
+    let mut node = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": "worker" },
+        "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+    });
+    world.put(node.clone());
+    assert_eq!(
+        message(&mut world, &mut memory),
+        "waiting for Machine worker to get a Node; Node worker is Ready and has no providerID, by \
+         which Cluster API finds the Node of a Machine"
+    );
+    assert_eq!(world.status().node_ref, None, "it is only named");
+    node["spec"] = json!({ "providerID": "remote-machine://192.0.2.9:22" });
+    world.put(node);
+    assert_eq!(
+        message(&mut world, &mut memory),
+        "waiting for Machine worker to get a Node"
+    );
 }

@@ -166,12 +166,13 @@ pub(super) fn machine() -> impl Strategy<Value = Machine> {
 }
 
 fn provider(kind: &'static str, group: &'static str) -> impl Strategy<Value = Provider> {
-    meta("provider-1").prop_map(move |meta| Provider {
+    let trouble = proptest::option::of(Just("ProvisionFailed: no answer".to_owned()));
+    (meta("provider-1"), trouble).prop_map(move |(meta, trouble)| Provider {
         api_version: format!("{group}/v1beta1"),
         kind: kind.to_owned(),
         meta,
         is_ready: false,
-        conditions: Vec::new(),
+        trouble,
     })
 }
 

@@ -1,0 +1,57 @@
+//! What Cluster API and the providers report of a machine that comes up or is being removed.
+
+use fivespot_capi::{Condition, Machine, Provider, one_line};
+
+use crate::case::Case;
+
+/// Why the providers have not come further, to be appended to a sentence: `; RemoteMachine worker:
+/// ProvisionFailed: ...`. Empty where they report nothing.
+pub(crate) fn report(case: &Case<'_>) -> String {
+    let triple = case.triple;
+    let parts = [triple.infrastructure.first(), triple.bootstrap.first()];
+    let all = parts.into_iter().flatten().filter_map(trouble);
+    // What comes before the first is nothing, so that it is divided from the sentence as well.
+    let all: Vec<String> = std::iter::once(String::new()).chain(all).collect();
+    all.join("; ")
+}
+
+/// What an object reports that has not done its part: to come up, or to go.
+fn trouble(provider: &Provider) -> Option<String> {
+    let is_waited_for = !provider.is_ready || provider.meta.is_deleting;
+    let trouble = provider.trouble.as_ref().filter(|_| is_waited_for)?;
+    let Provider { kind, meta, .. } = provider;
+    Some(format!("{kind} {}: {trouble}", meta.name))
+}
+
+/// How far a removal has come, in Cluster API's words, to be appended to a sentence: `:
+/// WaitingForInfrastructureDeletion: ...`. Empty before it says anything.
+pub(crate) fn removal(machine: &Machine) -> String {
+    let progress = machine.deletion_progress();
+    progress.map_or_else(String::new, |at| format!(": {}", sentence(at)))
+}
+
+/// A condition's reason and message in one line.
+fn sentence(condition: &Condition) -> String {
+    let message = one_line(&condition.message);
+    if message.is_empty() {
+        condition.reason.clone()
+    } else {
+        format!("{}: {message}", condition.reason)
+    }
+}
+
+/// A Ready Node of the Machine's name that Cluster API cannot find, to be appended to a sentence;
+/// empty if there is none.
+pub(crate) fn unclaimed_node(case: &Case<'_>, machine: &Machine) -> String {
+    let node = case.seen.workload.node.known().and_then(Option::as_ref);
+    let unclaimed = node.filter(|node| {
+        node.name == machine.meta.name && node.is_ready && node.provider_id.is_none()
+    });
+    unclaimed.map_or_else(String::new, |node| {
+        format!(
+            "; Node {} is Ready and has no providerID, by which Cluster API finds the Node of a \
+             Machine",
+            node.name
+        )
+    })
+}

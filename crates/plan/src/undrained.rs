@@ -1,0 +1,131 @@
+//! A Machine that was deleted before the pods of its Node had left: why, and what is said of it
+//! until the next activation.
+
+use fivespot_api::condition::{self, ConditionType};
+use fivespot_capi::Machine;
+
+use crate::case::Case;
+use crate::machine::is_node_of;
+use crate::outcome::Outcome;
+use crate::{Access, Event, Fact, Unknown, provider};
+
+/// How the note begins. It is the end of the message of `Ready`, by which a later pass finds it
+/// again: the Machine and what was known of its Node are gone by then.
+const NOTE: &str = "the machine left without a finished drain: ";
+
+/// How many pods are named.
+const MOST_PODS: usize = 5;
+
+/// How many characters of a note are repeated.
+const LONGEST: usize = 768;
+
+/// The outcome that deletes the Machine, with a Warning if its Node is left before the drain was
+/// finished. Nothing is said where no drain was asked for.
+pub(crate) fn warn(case: &Case<'_>, machine: &Machine, outcome: Outcome) -> Outcome {
+    let Some(why) = why(case, machine).filter(|_| !case.want.leave.is_zero()) else {
+        return outcome;
+    };
+    note(outcome, &why)
+}
+
+/// The same where Cluster API drains, and the deadline ends that.
+pub(crate) fn warn_of_cut(machine: &Machine, outcome: Outcome) -> Outcome {
+    let progress = machine.deletion_progress();
+    let is_draining = progress.is_some_and(|at| at.reason.contains("Drain"));
+    if outcome.actions.is_empty() || !is_draining {
+        return outcome;
+    }
+    let progress = provider::removal(machine);
+    note(
+        outcome,
+        &format!("the deadline ended that of Cluster API{progress}"),
+    )
+}
+
+fn note(mut outcome: Outcome, why: &str) -> Outcome {
+    let note = format!("{NOTE}{why}");
+    outcome
+        .events
+        .push(Event::warning("DrainIncomplete", "DeleteMachine", &note));
+    outcome.undrained = Some(note);
+    outcome
+}
+
+/// The note at the end of a message, if there is one.
+pub(crate) fn of(message: &str) -> Option<String> {
+    let begin = message.rfind(NOTE)?;
+    let note = message.get(begin..)?;
+    Some(note.chars().take(LONGEST).collect())
+}
+
+/// The note that is on record. Only the wording depends on what was said before.
+pub(crate) fn on_record(case: &Case<'_>) -> Option<String> {
+    let conditions = &case.subject.status.conditions;
+    of(&condition::find(conditions, ConditionType::Ready)?.message)
+}
+
+/// Why pods may be left on the Node of a Machine that is deleted now.
+fn why(case: &Case<'_>, machine: &Machine) -> Option<String> {
+    let Some(link) = &machine.node else {
+        // Without a host there is no Node.
+        return machine.had_infrastructure.then(|| {
+            let node = provider::unclaimed_node(case, machine);
+            format!("no Node of it was known{node}")
+        });
+    };
+    let name = &link.name;
+    match &case.seen.workload.access {
+        Access::Connected => {}
+        Access::KubeconfigMissing { message }
+        | Access::KubeconfigRefused { message }
+        | Access::Unauthorized { message }
+        | Access::TooLarge { message } => {
+            return Some(format!(
+                "the operator has no access to the workload cluster ({message}), Cluster API \
+                 drains the Node if it can"
+            ));
+        }
+        Access::Unreachable { .. } | Access::NotAsked => {
+            return Some(format!(
+                "the workload cluster did not answer, pods may be left on Node {name}"
+            ));
+        }
+    }
+    match &case.seen.workload.node {
+        Fact::Known(None) => return None,
+        Fact::Known(Some(node)) if is_node_of(machine, node) => {}
+        Fact::Known(Some(_)) => {
+            return Some(format!("Node {name} was not that of the Machine"));
+        }
+        Fact::Unknown(unknown) => return Some(unread(name, unknown)),
+    }
+    match &case.seen.workload.pods {
+        Fact::Known(pods) => {
+            let left = pods.iter().filter(|pod| pod.has_to_leave());
+            let left = left.map(|pod| format!("{}/{}", pod.namespace, pod.name));
+            pods_left(name, left.collect())
+        }
+        Fact::Unknown(unknown) => Some(unread(name, unknown)),
+    }
+}
+
+fn unread(node: &str, unknown: &Unknown) -> String {
+    let why = unknown.message().unwrap_or("not read");
+    format!("the pods of Node {node} could not be read ({why}), some may be left")
+}
+
+/// The pods that are left, in the order of their names; none if there are none.
+fn pods_left(node: &str, mut pods: Vec<String>) -> Option<String> {
+    pods.sort();
+    let rest = pods.len().saturating_sub(MOST_PODS);
+    pods.truncate(MOST_PODS);
+    let more = if rest == 0 {
+        String::new()
+    } else {
+        format!(" and {rest} more")
+    };
+    (!pods.is_empty()).then(|| {
+        let pods = pods.join(", ");
+        format!("at the deadline pods were left on Node {node}: {pods}{more}")
+    })
+}

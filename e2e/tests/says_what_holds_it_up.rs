@@ -1,0 +1,173 @@
+//! Why a machine does not come up, does not go, or has left without a drain is in the message of its
+//! status, in the words of the provider.
+
+use fivespot_testkit::{
+    BEFORE_CLOSING, Cluster, Contract, condition, instant, machine_path,
+    scheduled_machine,
+};
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(why_a_host_does_not_join_is_in_the_message)
+        .on_embedded_alone("its provider reports failures as k0smotron does"),
+    promise!(a_clean_up_that_cannot_begin_is_in_the_message_and_goes_on_with_the_key)
+        .on_embedded_alone("its provider reports failures as k0smotron does"),
+    promise!(a_host_that_is_tried_once_is_gone_from_the_api_alone)
+        .on_embedded_alone("its provider lets go of a host that does not answer"),
+    promise!(a_failure_that_is_reported_while_a_machine_goes_is_in_the_message),
+    promise!(a_drain_that_is_cut_off_is_told_until_the_next_activation),
+];
+
+const WITHIN: &str = "2026-03-06T15:00:00Z";
+const SECRET: &str = "/api/v1/namespaces/default/secrets/worker-key";
+
+/// The worker, whose provider is to read its key from a Secret.
+fn with_key() -> Value {
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["infrastructureSpec"]["spec"]["sshKeyRef"] =
+        json!({"name": "worker-key"});
+    worker
+}
+
+fn key() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "worker-key", "namespace": "default"},
+        "stringData": {"value": "a key"},
+    })
+}
+
+/// Waits until the message holds a text, and returns the message.
+async fn message(cluster: &Cluster, text: &str, limit: &str) -> String {
+    let of = |object: &Value| {
+        object["status"]["message"]
+            .as_str()
+            .unwrap_or("")
+            .to_owned()
+    };
+    let path = machine_path("worker");
+    let is_told = |object: &Value| of(object).contains(text);
+    of(&cluster.wait_for(&path, instant(limit), is_told).await)
+}
+
+async fn why_a_host_does_not_join_is_in_the_message() {
+    for contract in [Contract::V1Beta1, Contract::V1Beta2] {
+        let cluster = Cluster::with_contract(instant(WITHIN), contract).await;
+        let _operator = cluster.operator();
+        cluster.add_cluster().await;
+        cluster.apply(&with_key()).await;
+        let told = "waiting for Machine worker to get a Node; RemoteMachine worker: \
+                    ProvisionFailed: secrets \"worker-key\" not found";
+        assert_eq!(
+            message(&cluster, "secrets", "2026-03-06T15:01:00Z").await,
+            told
+        );
+        let status = cluster.status("worker").await;
+        assert_eq!(status["phase"], "Pending");
+        assert_eq!(condition(&status, "NodeAccess")["reason"], "Connected");
+        cluster.apply(&key()).await;
+        let limit = instant("2026-03-06T15:02:00Z");
+        let active = cluster.wait_for_phase("worker", "Active", limit).await;
+        let message = active["status"]["message"].as_str().unwrap();
+        assert!(!message.contains("secrets"), "{message}");
+    }
+}
+
+async fn a_clean_up_that_cannot_begin_is_in_the_message_and_goes_on_with_the_key() {
+    for contract in [Contract::V1Beta1, Contract::V1Beta2] {
+        let cluster = Cluster::with_contract(instant(BEFORE_CLOSING), contract).await;
+        let _operator = cluster.operator();
+        cluster.apply(&key()).await;
+        cluster.bring_up(&with_key()).await;
+        cluster.delete(SECRET).await;
+        let told = message(&cluster, "secrets", "2026-03-06T23:01:00Z").await;
+        assert!(
+            told.starts_with(
+                "the window has closed; waiting for Machine worker to be removed"
+            ),
+            "{told}"
+        );
+        let why =
+            "RemoteMachine worker: ProvisionFailed: secrets \"worker-key\" not found";
+        assert!(told.ends_with(why), "{told}");
+        cluster.pass_to("2026-03-06T23:05:00Z").await;
+        assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
+        cluster.apply(&key()).await;
+        let limit = instant("2026-03-06T23:06:00Z");
+        cluster.wait_for_phase("worker", "Inactive", limit).await;
+    }
+}
+
+async fn a_host_that_is_tried_once_is_gone_from_the_api_alone() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let [_, infrastructure, _] = cluster.triple("worker");
+    let unreachable =
+        json!({"metadata": {"annotations": {"sim.5spot.finos.org/host": "unreachable"}}});
+    cluster.patch(&infrastructure, &unreachable).await;
+    let limit = instant("2026-03-06T23:00:02Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+    for path in cluster.triple("worker") {
+        assert_eq!(cluster.get(&path).await, None);
+    }
+}
+
+async fn a_failure_that_is_reported_while_a_machine_goes_is_in_the_message() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let [_, infrastructure, _] = cluster.triple("worker");
+    let stored = cluster.get(&infrastructure).await.unwrap();
+    let mut finalizers = stored["metadata"]["finalizers"].as_array().unwrap().clone();
+    finalizers.push(json!("example.com/hangs"));
+    let hang = json!({"metadata": {"finalizers": finalizers}});
+    cluster.patch(&infrastructure, &hang).await;
+    let failure = json!({"status": {"deprecated": {"v1beta1": {
+        "failureReason": "ProvisionFailed",
+        "failureMessage": "failed to run command: \nexited with status 1",
+    }}}});
+    cluster
+        .patch(&format!("{infrastructure}/status"), &failure)
+        .await;
+    let told = message(&cluster, "exited", "2026-03-06T23:06:00Z").await;
+    let why = ": ProvisionFailed: failed to run command: exited with status 1";
+    assert!(told.ends_with(why), "{told}");
+    assert!(!told.contains('\n'), "{told}");
+    let release = json!({"metadata": {"finalizers": Value::Null}});
+    cluster.patch(&infrastructure, &release).await;
+    let limit = instant("2026-03-06T23:10:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+}
+
+async fn a_drain_that_is_cut_off_is_told_until_the_next_activation() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("only", "worker").await;
+    cluster.hold_last_pod().await;
+    let limit = instant("2026-03-06T23:06:00Z");
+    let left = cluster.wait_for_phase("worker", "Inactive", limit).await;
+    let message = left["status"]["message"].as_str().unwrap();
+    let note = "the machine left without a finished drain: at the deadline pods were left on Node";
+    assert!(message.contains(note), "{message}");
+    assert!(message.ends_with("/only"), "{message}");
+    let worker = cluster.get(&machine_path("worker")).await.unwrap();
+    let events = cluster
+        .list("/apis/events.k8s.io/v1/namespaces/default/events")
+        .await;
+    let warnings = events.iter().filter(|event| {
+        event["regarding"]["uid"] == worker["metadata"]["uid"]
+            && event["reason"] == "DrainIncomplete"
+            && event["type"] == "Warning"
+    });
+    assert_eq!(warnings.count(), 1);
+    cluster.release_last_pod().await;
+    let limit = instant("2026-03-09T14:02:00Z");
+    let active = cluster.wait_for_phase("worker", "Active", limit).await;
+    let message = active["status"]["message"].as_str().unwrap();
+    assert!(!message.contains("drain"), "{message}");
+}
