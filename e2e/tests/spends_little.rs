@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use fivespot_testkit::{
-    Asked, AuditEvent, Cluster, Delivery, Proxy, instant, pod, scheduled_machine,
+    Asked, AuditEvent, Cluster, Delivery, Proxy, condition, instant, pod,
+    scheduled_machine,
 };
 use jiff::SignedDuration;
 use serde_json::Value;
