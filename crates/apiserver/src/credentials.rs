@@ -1,4 +1,5 @@
-//! What protects a listening server: a certificate of its own authority and a token.
+//! What protects a listening server: a certificate of its own authority, a token, and the
+//! certificates of its clients.
 
 use std::fmt;
 use std::fs;
@@ -13,13 +14,14 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose,
 };
-use rustls::ServerConfig;
-use rustls::crypto::CryptoProvider;
+use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest as _, Sha256};
 
 use crate::identity::{KeyError, TokenKey};
 use crate::storage::write_private;
+use crate::user::{MASTERS, User};
 
 /// Why credentials could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -48,10 +50,14 @@ pub enum Error {
     /// The certificate was refused by the library that serves it.
     #[error("the serving certificate could not be used")]
     Tls(#[from] rustls::Error),
+    /// The authority of clients' certificates was refused by the library that verifies them.
+    #[error("the authority of clients' certificates could not be used")]
+    Clients(#[from] VerifierBuilderError),
 }
 
 /// A certificate for `localhost` and the loopback addresses, the authority that signed it,
-/// the administrator's token, and the key that signs the tokens of service accounts.
+/// the administrator's token and certificate, the authority that signs certificates of clients,
+/// and the key that signs the tokens of service accounts.
 #[derive(Clone)]
 pub struct Credentials {
     secrets: Secrets,
@@ -68,6 +74,64 @@ struct Secrets {
     certificate: String,
     key: String,
     token_key: String,
+    /// Absent from what was kept before clients could show certificates.
+    client: Option<ClientSecrets>,
+}
+
+/// The authority of clients' certificates, and the administrator's.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClientSecrets {
+    authority: String,
+    authority_key: String,
+    certificate: String,
+    key: String,
+}
+
+impl ClientSecrets {
+    fn generate() -> Result<Self, Error> {
+        let authority_key = KeyPair::generate()?;
+        let authority = authority(CLIENT_AUTHORITY)?.self_signed(&authority_key)?;
+        let mut secrets = Self {
+            authority: STANDARD.encode(authority.der()),
+            authority_key: STANDARD.encode(authority_key.serialize_der()),
+            certificate: String::new(),
+            key: String::new(),
+        };
+        let admin = User::admin();
+        let issued = secrets.issue(&admin.name, Some(MASTERS))?;
+        (secrets.certificate, secrets.key) = (issued.certificate, issued.key);
+        Ok(secrets)
+    }
+
+    fn issue(&self, name: &str, group: Option<&str>) -> Result<ClientCertificate, Error> {
+        let unreadable = |_| rcgen::Error::CouldNotParseKeyPair;
+        let key = STANDARD.decode(&self.authority_key).map_err(unreadable)?;
+        let authority_key = KeyPair::try_from(key)?;
+        let issuer = Issuer::new(authority(CLIENT_AUTHORITY)?, authority_key);
+        let key = KeyPair::generate()?;
+        let certificate = client(name, group)?.signed_by(&key, &issuer)?;
+        Ok(ClientCertificate {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        })
+    }
+}
+
+/// What a client shows to be let in; PEM.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ClientCertificate {
+    /// The certificate, which names the user.
+    pub certificate: String,
+    /// Its key, which is for the user alone.
+    pub key: String,
+}
+
+impl fmt::Debug for ClientCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientCertificate")
+    }
 }
 
 /// The file that they are kept in.
@@ -86,7 +150,7 @@ impl Credentials {
             .fill(&mut secret)
             .map_err(|_| Error::Random)?;
         let authority_key = KeyPair::generate()?;
-        let authority = authority()?;
+        let authority = authority("embedded-apiserver-ca")?;
         let authority_pem = authority.self_signed(&authority_key)?.pem();
         let issuer = Issuer::new(authority, authority_key);
         let key = KeyPair::generate()?;
@@ -98,12 +162,13 @@ impl Credentials {
             certificate: STANDARD.encode(certificate.der()),
             key: STANDARD.encode(key.serialize_der()),
             token_key: STANDARD.encode(token_key.pkcs8()?),
+            client: Some(ClientSecrets::generate()?),
         };
-        let der = (certificate.der().clone(), key.serialize_der());
+        let tls = Arc::new(tls(&secrets)?);
         Ok(Self {
             secrets,
             token_key,
-            tls: Arc::new(tls(provider, der)?),
+            tls,
         })
     }
 
@@ -118,31 +183,58 @@ impl Credentials {
             path: path.clone(),
             source,
         };
+        let keep = |made: &Self| {
+            let text = serde_json::to_vec(&made.secrets);
+            let text = text.map_err(|error| failed(error.into()))?;
+            write_private(&path, &text).map_err(failed)
+        };
+        let damaged = || Error::Damaged(path.clone());
         match fs::read(&path) {
-            Ok(text) => Self::read(&text).ok_or_else(|| Error::Damaged(path)),
+            Ok(text) => {
+                let mut secrets: Secrets =
+                    serde_json::from_slice(&text).map_err(|_| damaged())?;
+                let is_whole = secrets.client.is_some();
+                if !is_whole {
+                    secrets.client = Some(ClientSecrets::generate()?);
+                }
+                let read = Self::read(secrets).ok_or_else(damaged)?;
+                if !is_whole {
+                    keep(&read)?;
+                }
+                Ok(read)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let made = Self::generate()?;
-                let text = serde_json::to_vec(&made.secrets);
-                let text = text.map_err(|error| failed(error.into()))?;
-                write_private(&path, &text).map_err(failed)?;
+                keep(&made)?;
                 Ok(made)
             }
             Err(error) => Err(failed(error)),
         }
     }
 
-    fn read(text: &[u8]) -> Option<Self> {
-        let secrets: Secrets = serde_json::from_slice(text).ok()?;
-        let bytes = |text: &str| STANDARD.decode(text).ok();
-        let certificate = CertificateDer::from(bytes(&secrets.certificate)?);
-        let der = (certificate, bytes(&secrets.key)?);
-        let token_key = TokenKey::from_pkcs8(&bytes(&secrets.token_key)?).ok()?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+    fn read(secrets: Secrets) -> Option<Self> {
+        let token_key = STANDARD.decode(&secrets.token_key).ok()?;
         Some(Self {
-            token_key,
-            tls: Arc::new(tls(provider, der).ok()?),
+            token_key: TokenKey::from_pkcs8(&token_key).ok()?,
+            tls: Arc::new(tls(&secrets).ok()?),
             secrets,
         })
+    }
+
+    /// A certificate for a client: the user `name`, in `group` where one is said and, as
+    /// everybody who is known, in `system:authenticated`.
+    ///
+    /// # Errors
+    /// A name that a certificate cannot hold, or a system without randomness.
+    pub fn issue(
+        &self,
+        name: &str,
+        group: Option<&str>,
+    ) -> Result<ClientCertificate, Error> {
+        match &self.secrets.client {
+            Some(client) => client.issue(name, group),
+            None => Err(Error::Certificate(rcgen::Error::CouldNotParseKeyPair)),
+        }
     }
 
     /// The key that signs the tokens of service accounts.
@@ -176,11 +268,35 @@ impl Credentials {
         differences == 0
     }
 
-    /// A kubeconfig for the server at `address`. It grants everything and so belongs into
-    /// a file that only its owner can read.
+    /// A kubeconfig for the server at `address`, with the administrator's token and
+    /// certificate. It grants everything and so belongs into a file that only its owner can
+    /// read.
     pub fn kubeconfig(&self, address: SocketAddr, name: &str) -> String {
+        let token = format!("\x20   token: {}\n", self.secrets.token);
+        let user = format!("{token}{}", self.certificate_lines());
+        self.kubeconfig_of((address, name), &user)
+    }
+
+    /// The same with the certificate alone, as Cluster API's providers write those of workload
+    /// clusters; some of their clients use nothing else.
+    pub fn certificate_kubeconfig(&self, address: SocketAddr, name: &str) -> String {
+        self.kubeconfig_of((address, name), &self.certificate_lines())
+    }
+
+    fn certificate_lines(&self) -> String {
+        let client = self.secrets.client.as_ref();
+        client.map_or_else(String::new, |client| {
+            format!(
+                "\x20   client-certificate-data: {}\n\
+                 \x20   client-key-data: {}\n",
+                STANDARD.encode(&client.certificate),
+                STANDARD.encode(&client.key)
+            )
+        })
+    }
+
+    fn kubeconfig_of(&self, (address, name): (SocketAddr, &str), user: &str) -> String {
         let authority = STANDARD.encode(&self.secrets.authority);
-        let token = &self.secrets.token;
         format!(
             "apiVersion: v1\n\
              kind: Config\n\
@@ -192,7 +308,7 @@ impl Credentials {
              users:\n\
              - name: {name}-admin\n\
              \x20 user:\n\
-             \x20   token: {token}\n\
+             {user}\
              contexts:\n\
              - name: {name}\n\
              \x20 context:\n\
@@ -209,26 +325,50 @@ impl fmt::Debug for Credentials {
     }
 }
 
-fn tls(
-    provider: Arc<CryptoProvider>,
-    (certificate, key): (CertificateDer<'static>, Vec<u8>),
-) -> Result<ServerConfig, rustls::Error> {
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key));
+/// What a server shows, and what it asks of its clients: a certificate is looked at where one
+/// is shown.
+fn tls(secrets: &Secrets) -> Result<ServerConfig, Error> {
+    let unreadable = |_| rustls::Error::General("a certificate is no base64".to_owned());
+    let bytes = |text: &str| STANDARD.decode(text).map_err(unreadable);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut clients = RootCertStore::empty();
+    if let Some(client) = &secrets.client {
+        clients.add(bytes(&client.authority)?.into())?;
+    }
+    let clients = Arc::new(clients);
+    let clients = WebPkiClientVerifier::builder_with_provider(clients, provider.clone());
+    let clients = clients.allow_unauthenticated().build()?;
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(bytes(&secrets.key)?));
+    let certificate = CertificateDer::from(bytes(&secrets.certificate)?);
     let mut tls = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_single_cert(vec![certificate], key)?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(tls)
 }
 
-fn authority() -> Result<CertificateParams, rcgen::Error> {
+const CLIENT_AUTHORITY: &str = "embedded-apiserver-client-ca";
+
+fn authority(name: &str) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "embedded-apiserver-ca");
+    params.distinguished_name.push(DnType::CommonName, name);
+    Ok(params)
+}
+
+fn client(name: &str, group: Option<&str>) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    if let Some(group) = group {
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, group);
+    }
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.use_authority_key_identifier_extension = true;
     Ok(params)
 }
 

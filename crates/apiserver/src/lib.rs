@@ -8,7 +8,8 @@
 //!
 //! - [`Server::in_process`]: a tower service, for `kube::Client::new`;
 //! - [`Server::client`]: a small client that speaks JSON values;
-//! - [`Server::serve`]: TLS and a bearer token on a loopback address, for `kubectl`.
+//! - [`Server::serve`]: TLS on a loopback address, with a token or a certificate, for
+//!   `kubectl`.
 //!
 //! Time comes from a [`Clock`](fivespot_clock::Clock). A virtual one stands still while a
 //! request, an undelivered event or a chore is pending, and uids follow from a seed, so
@@ -90,7 +91,7 @@ pub use alias::GroupAlias;
 pub use audit::{Audit, AuditEvent};
 pub use body::Body;
 pub use client::{Client, Delete, Items, Patch, Selector, Watch, WatchEvent};
-pub use credentials::Credentials;
+pub use credentials::{ClientCertificate, Credentials};
 pub use fivespot_admission::KubeVersion;
 pub use hub::EventKind;
 pub use identity::{KeyError, TokenKey};

@@ -1,4 +1,4 @@
-//! The server behind a socket: TLS, a bearer token, limits, an orderly end.
+//! The server behind a socket: TLS, who asks, limits, an orderly end.
 
 use std::future::Future;
 use std::io;
@@ -6,13 +6,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_https::{Lifetimes, Limits};
+use fivespot_https::{ClientCertificates, Lifetimes, Limits};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
 
 use crate::body::Body;
 use crate::credentials::Credentials;
+use crate::identity::certificate;
 use crate::server::Server;
 use crate::service::{bearer_token, refuse, respond};
 use crate::status::Status;
@@ -45,11 +46,12 @@ pub enum Error {
 }
 
 impl Server {
-    /// Serves clients over TLS until `stop` ends: an administrator with the token of
-    /// `credentials`, service accounts with theirs. Then waits up to two seconds for requests
+    /// Serves clients over TLS until `stop` ends: those who show a certificate of
+    /// `credentials`, the administrator with its token, service accounts and new nodes with
+    /// theirs. Then waits up to two seconds for requests
     /// that are being answered. Clients behind a socket never hold a virtual clock.
     ///
-    /// Without a token clients are `system:anonymous`, who may ask for health and version.
+    /// Without either clients are `system:anonymous`, who may ask for health and version.
     ///
     /// # Errors
     /// The listener is not on a loopback address, or fails for good.
@@ -96,6 +98,11 @@ impl Door {
     }
 
     fn user(&self, request: &Request<Incoming>) -> Result<User, Status> {
+        let shown = request.extensions().get::<ClientCertificates>();
+        let own = shown.and_then(|it| certificate::user(it.0.first()?));
+        if let Some(user) = own {
+            return Ok(user);
+        }
         match bearer_token(request.headers()) {
             None => Ok(User::anonymous()),
             Some(token) if self.credentials.accepts(token) => Ok(User::admin()),

@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use crate::certificate::ClientCertificates;
 use crate::listen::accept;
 use crate::place::{Lifetimes, Place, Places, UnderWay};
 
@@ -144,7 +145,11 @@ impl Client {
             return;
         };
         let place = self.place.clone();
-        let service = service_fn(move |request| {
+        let shown = ClientCertificates::of(stream.get_ref().1);
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            if let Some(shown) = &shown {
+                request.extensions_mut().insert(shown.clone());
+            }
             let under_way = place.begin();
             let answer = respond(request);
             async move {

@@ -54,7 +54,7 @@ impl Embedded {
             client: server.client_as(User::new(SIMULATOR, &["system:masters"])),
             clock: clock.clone(),
             contract,
-            kubeconfig: Some(credentials.kubeconfig(address, "workload")),
+            kubeconfig: Some(credentials.certificate_kubeconfig(address, "workload")),
         };
         fivespot_sim::install(&simulation)
             .await

@@ -198,6 +198,21 @@ fn credentials_are_kept_for_their_owner_alone() {
     let second = Credentials::kept_in(storage.directory()).unwrap();
     assert_eq!(first.token(), second.token());
     assert_eq!(first.authority_pem(), second.authority_pem());
+    let address = "127.0.0.1:6443".parse().unwrap();
+    let kubeconfig = first.kubeconfig(address, "dev");
+    assert_eq!(kubeconfig, second.kubeconfig(address, "dev"));
+    let file = place.0.join("credentials.json");
+    let mut older: Value =
+        serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    older.as_object_mut().unwrap().remove("client");
+    std::fs::write(&file, older.to_string()).unwrap();
+    let third = Credentials::kept_in(storage.directory()).unwrap();
+    assert_eq!(first.token(), third.token());
+    let fourth = Credentials::kept_in(storage.directory()).unwrap();
+    assert_eq!(
+        third.kubeconfig(address, "x"),
+        fourth.kubeconfig(address, "x")
+    );
     for entry in std::fs::read_dir(&place.0).unwrap() {
         let entry = entry.unwrap();
         let mode = entry.metadata().unwrap().permissions().mode();

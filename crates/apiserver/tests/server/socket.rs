@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fivespot_apiserver::{Credentials, serve};
+use fivespot_apiserver::{ClientCertificate, Credentials, serve};
 use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, ServerName};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -43,6 +43,15 @@ async fn running() -> Running {
 
 /// The answer to a GET, headers and all.
 async fn get(running: &Running, path: &str, authorization: &str) -> String {
+    get_as(running, path, (authorization, None)).await
+}
+
+/// The same from a client that shows a certificate.
+async fn get_as(
+    running: &Running,
+    path: &str,
+    (authorization, certificate): (&str, Option<&ClientCertificate>),
+) -> String {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = rustls::RootCertStore::empty();
     let authority = running.credentials.authority_pem().as_bytes();
@@ -52,8 +61,16 @@ async fn get(running: &Running, path: &str, authorization: &str) -> String {
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let config = match certificate {
+        None => config.with_no_client_auth(),
+        Some(shown) => {
+            let chain = CertificateDer::from_pem_slice(shown.certificate.as_bytes());
+            let key = PrivateKeyDer::from_pem_slice(shown.key.as_bytes());
+            let chain = vec![chain.unwrap()];
+            config.with_client_auth_cert(chain, key.unwrap()).unwrap()
+        }
+    };
     let stream = TcpStream::connect(running.address).await.unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
     let mut stream = TlsConnector::from(Arc::new(config))
@@ -65,8 +82,35 @@ async fn get(running: &Running, path: &str, authorization: &str) -> String {
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
+    // A client whose certificate is refused is cut off without an answer.
+    let _ = stream.read_to_string(&mut answer).await;
     answer
+}
+
+#[tokio::test]
+async fn a_certificate_says_who_a_client_is() {
+    let running = running().await;
+    let issue = |name: &str, group| running.credentials.issue(name, group).unwrap();
+    let admin = issue("somebody", Some("system:masters"));
+    let right = get_as(&running, "/api/v1/nodes", ("", Some(&admin))).await;
+    assert!(right.starts_with("HTTP/1.1 200"), "{right}");
+    let jane = issue("jane", Some("dev"));
+    let refused = get_as(&running, "/api/v1/nodes", ("", Some(&jane))).await;
+    assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+    assert!(
+        refused.contains("User \\\"jane\\\" cannot list"),
+        "{refused}"
+    );
+    let token = running.credentials.token().to_owned();
+    let bearer = format!("authorization: Bearer {token}\r\n");
+    let both = get_as(&running, "/api/v1/nodes", (&bearer, Some(&jane))).await;
+    assert!(both.contains("User \\\"jane\\\" cannot list"), "{both}");
+    let foreign = Credentials::generate().unwrap();
+    let foreign = foreign.issue("somebody", Some("system:masters")).unwrap();
+    let cut = get_as(&running, "/api/v1/nodes", ("", Some(&foreign))).await;
+    assert!(!cut.contains("200 OK"), "{cut}");
+    running.stop.send(()).unwrap();
+    running.task.await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -125,7 +169,7 @@ async fn only_loopback_addresses_are_listened_on() {
 }
 
 #[test]
-fn a_kubeconfig_names_server_authority_and_token() {
+fn a_kubeconfig_names_server_authority_token_and_certificate() {
     let credentials = Credentials::generate().unwrap();
     let text = credentials.kubeconfig("127.0.0.1:6443".parse().unwrap(), "dev");
     let config: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
@@ -133,7 +177,15 @@ fn a_kubeconfig_names_server_authority_and_token() {
         config["clusters"][0]["cluster"]["server"],
         "https://127.0.0.1:6443"
     );
-    assert_eq!(config["users"][0]["user"]["token"], credentials.token());
+    let user = &config["users"][0]["user"];
+    assert_eq!(user["token"], credentials.token());
+    for field in ["client-certificate-data", "client-key-data"] {
+        assert!(user[field].is_string(), "{field}");
+    }
     assert_eq!(config["current-context"], "dev");
     assert_eq!(config["contexts"][0]["context"]["cluster"], "dev");
+    let text =
+        credentials.certificate_kubeconfig("127.0.0.1:6443".parse().unwrap(), "dev");
+    let config: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+    assert_eq!(config["users"][0]["user"].get("token"), None);
 }

@@ -274,3 +274,60 @@ async fn the_keys_that_check_tokens_are_published() {
     let keys = client.get("/openid/v1/jwks").await.unwrap();
     assert_eq!(keys["keys"][0]["crv"], "P-256");
 }
+
+/// A bootstrap token's Secret, with fields in place of those of one that is in order.
+fn bootstrap_secret(changes: &Value) -> Value {
+    let mut fields = json!({"token-id": "abc123", "token-secret": "0123456789abcdef",
+        "usage-bootstrap-authentication": "true", "expiration": "2026-03-07T00:00:00Z",
+        "auth-extra-groups": "system:bootstrappers:workers"});
+    for (name, value) in changes.as_object().unwrap() {
+        fields[name] = value.clone();
+    }
+    json!({"metadata": {"name": "bootstrap-token-abc123"},
+        "type": "bootstrap.kubernetes.io/token", "stringData": fields})
+}
+
+const SYSTEM_SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
+const BOOTSTRAP: &str = "abc123.0123456789abcdef";
+
+#[tokio::test]
+async fn a_bootstrap_token_lets_a_new_node_in() {
+    let server = server();
+    server.authenticate(BOOTSTRAP).unwrap_err();
+    let client = server.client();
+    let secret = bootstrap_secret(&json!({}));
+    client.create(SYSTEM_SECRETS, secret).await.unwrap();
+    let user = server.authenticate(BOOTSTRAP).unwrap();
+    assert_eq!(user.name, "system:bootstrap:abc123");
+    let groups = [
+        "system:bootstrappers",
+        "system:bootstrappers:workers",
+        "system:authenticated",
+    ];
+    assert_eq!(user.groups, groups);
+    server.authenticate("abc123.0123456789abcdeg").unwrap_err();
+    let path = format!("{SYSTEM_SECRETS}/bootstrap-token-abc123");
+    client.delete(&path, &Delete::default()).await.unwrap();
+    server.authenticate(BOOTSTRAP).unwrap_err();
+}
+
+#[tokio::test]
+async fn a_bootstrap_token_holds_until_it_expires_and_for_its_usage_alone() {
+    let rows = [
+        json!({"expiration": "2026-03-06T21:30:00Z"}),
+        json!({"expiration": "soon"}),
+        json!({"usage-bootstrap-authentication": "false"}),
+        json!({"token-id": "abc124"}),
+        json!({"auth-extra-groups": "system:masters"}),
+    ];
+    for changes in rows {
+        let server = server();
+        let secret = bootstrap_secret(&changes);
+        server
+            .client()
+            .create(SYSTEM_SECRETS, secret)
+            .await
+            .unwrap();
+        server.authenticate(BOOTSTRAP).unwrap_err();
+    }
+}

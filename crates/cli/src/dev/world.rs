@@ -51,7 +51,8 @@ pub(crate) async fn play(args: Args) -> Result<Outcome, Failure> {
     let client = Client::new(server.in_process(), "default");
     install(&client, args.kube_version.minor()).await?;
     if !args.no_simulator {
-        let simulation = simulation(&server, clock.clone(), kubeconfig);
+        let workload = credentials.certificate_kubeconfig(address, "5spot-dev");
+        let simulation = simulation(&server, clock.clone(), workload);
         fivespot_sim::install(&simulation).await.map_err(|status| {
             Failure::new("installing the simulated Cluster API", status)
                 .remedy("name another --data-dir, or do without by --no-simulator")

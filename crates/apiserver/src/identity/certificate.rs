@@ -1,0 +1,136 @@
+//! Users who show a certificate (k8s.io/apiserver/pkg/authentication/request/x509).
+
+use std::fmt::Write as _;
+
+use rustls::RootCertStore;
+use rustls_pki_types::CertificateDer;
+use sha2::{Digest as _, Sha256};
+
+use crate::user::{AUTHENTICATED, User};
+
+/// Where Kubernetes notes by which credential a user came.
+const CREDENTIAL: &str = "authentication.kubernetes.io/credential-id";
+
+const SET: u8 = 0x31;
+const SEQUENCE: u8 = 0x30;
+const OBJECT_ID: u8 = 0x06;
+const UTF8: u8 = 0x0c;
+const PRINTABLE: u8 = 0x13;
+const IA5: u8 = 0x16;
+/// `id-at-commonName` (RFC 5280).
+const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
+/// `id-at-organizationName`.
+const ORGANIZATION: [u8; 3] = [0x55, 0x04, 0x0a];
+
+/// The user of a certificate that has been verified: its common name, in the groups that are its
+/// organizations. None for one without a name.
+pub(crate) fn user(certificate: &CertificateDer<'_>) -> Option<User> {
+    // The one reader of certificates that is there gives the subject of trust anchors alone.
+    let mut store = RootCertStore::empty();
+    store.add(certificate.clone().into_owned()).ok()?;
+    let subject = &store.roots.first()?.subject;
+    let (name, mut groups) = names(subject.as_ref());
+    let name = name.filter(|it| !it.is_empty())?;
+    groups.push(AUTHENTICATED.to_owned());
+    let mut digest = String::from("X509SHA256=");
+    for byte in Sha256::digest(certificate) {
+        // Writing to a string cannot fail.
+        let _ = write!(digest, "{byte:02x}");
+    }
+    let mut user = User::default();
+    user.name = name;
+    user.groups = groups;
+    user.extra.insert(CREDENTIAL.to_owned(), vec![digest]);
+    Some(user)
+}
+
+/// The common name, of several the last as in Go, and the organizations of a subject, which is
+/// a sequence of sets of pairs in DER.
+fn names(mut subject: &[u8]) -> (Option<String>, Vec<String>) {
+    let (mut common, mut organizations) = (None, Vec::new());
+    while let Some((SET, mut set, rest)) = read(subject) {
+        subject = rest;
+        while let Some((SEQUENCE, pair, rest)) = read(set) {
+            set = rest;
+            let Some((OBJECT_ID, id, value)) = read(pair) else {
+                continue;
+            };
+            let Some((UTF8 | PRINTABLE | IA5, text, _)) = read(value) else {
+                continue;
+            };
+            let Ok(text) = std::str::from_utf8(text) else {
+                continue;
+            };
+            if *id == COMMON_NAME {
+                common = Some(text.to_owned());
+            } else if *id == ORGANIZATION {
+                organizations.push(text.to_owned());
+            }
+        }
+    }
+    (common, organizations)
+}
+
+/// The tag and the contents of the first value, and what follows it. None where that is cut
+/// off, or longer than a subject can be.
+fn read(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&tag, rest) = der.split_first()?;
+    let (&first, rest) = rest.split_first()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(first), rest),
+        0x81 => {
+            let (&length, rest) = rest.split_first()?;
+            (usize::from(length), rest)
+        }
+        0x82 => {
+            let (length, rest) = rest.split_first_chunk::<2>()?;
+            (usize::from(u16::from_be_bytes(*length)), rest)
+        }
+        _ => return None,
+    };
+    let (value, rest) = rest.split_at_checked(length)?;
+    Some((tag, value, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(tag: u8, contents: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(contents.len()).unwrap();
+        [&[tag, length], contents].concat()
+    }
+
+    fn name(id: &[u8], tag: u8, text: &str) -> Vec<u8> {
+        let pair = [value(OBJECT_ID, id), value(tag, text.as_bytes())].concat();
+        value(SET, &value(SEQUENCE, &pair))
+    }
+
+    #[test]
+    fn every_organization_is_a_group() {
+        let subject = [
+            name(&ORGANIZATION, UTF8, "a"),
+            name(&[0x55, 0x04, 0x06], PRINTABLE, "XX"),
+            name(&ORGANIZATION, PRINTABLE, "b"),
+            name(&COMMON_NAME, UTF8, "jane"),
+        ];
+        let expected = (
+            Some("jane".to_owned()),
+            vec!["a".to_owned(), "b".to_owned()],
+        );
+        assert_eq!(names(&subject.concat()), expected);
+    }
+
+    #[test]
+    fn a_subject_that_is_cut_off_is_read_as_far_as_it_goes() {
+        let whole = [
+            name(&ORGANIZATION, UTF8, "a"),
+            name(&COMMON_NAME, UTF8, "x"),
+        ]
+        .concat();
+        for length in 0..whole.len() {
+            assert_eq!(names(&whole[..length]).0, None, "{length}");
+        }
+        assert_eq!(names(&[SET, 0x84, 1, 1, 1, 1]), (None, Vec::new()));
+    }
+}
