@@ -133,9 +133,9 @@ impl Client {
         }
     }
 
-    fn send(&self, call: &Call) -> Result<Arc<Value>, Status> {
+    async fn send(&self, call: &Call) -> Result<Arc<Value>, Status> {
         let _busy = self.server.clock().busy();
-        let answer = self.server.perform(call)?;
+        let answer = self.server.answer(call).await?;
         match answer.content {
             Content::Object(_, object) => Ok(object),
             Content::Plain(value) => Ok(Arc::new(value)),
@@ -148,9 +148,9 @@ impl Client {
         }
     }
 
-    fn write(&self, mut call: Call, body: Value) -> Result<Arc<Value>, Status> {
+    async fn write(&self, mut call: Call, body: Value) -> Result<Arc<Value>, Status> {
         call.body = Payload::Json(body);
-        self.send(&call)
+        self.send(&call).await
     }
 
     /// One object.
@@ -159,13 +159,14 @@ impl Client {
     /// The server's refusal, here as in every method.
     pub async fn get(&self, path: &str) -> Result<Arc<Value>, Status> {
         self.send(&self.call(Method::GET, path, Query::default()))
+            .await
     }
 
     /// The objects of a collection.
     pub async fn list(&self, path: &str, selector: &Selector) -> Result<Items, Status> {
         let _busy = self.server.clock().busy();
         let call = self.call(Method::GET, path, query_of(selector));
-        match self.server.perform(&call)? {
+        match self.server.answer(&call).await? {
             Answer {
                 content: Content::List(list),
                 ..
@@ -180,11 +181,13 @@ impl Client {
     /// Makes an object in the collection at `path`.
     pub async fn create(&self, path: &str, object: Value) -> Result<Arc<Value>, Status> {
         self.write(self.call(Method::POST, path, Query::default()), object)
+            .await
     }
 
     /// Replaces the object at `path`; its `resourceVersion`, if any, is a condition.
     pub async fn update(&self, path: &str, object: Value) -> Result<Arc<Value>, Status> {
         self.write(self.call(Method::PUT, path, Query::default()), object)
+            .await
     }
 
     /// Replaces the status of the object at `path`.
@@ -214,7 +217,7 @@ impl Client {
             }
         };
         kind.clone_into(&mut call.content_type);
-        self.write(call, body)
+        self.write(call, body).await
     }
 
     /// Deletes the object at `path`. Returns the object while it waits for something, and a
@@ -232,6 +235,7 @@ impl Client {
             options["gracePeriodSeconds"] = seconds.into();
         }
         self.write(self.call(Method::DELETE, path, Query::default()), options)
+            .await
     }
 
     /// Deletes the objects of a collection that are selected.
@@ -242,7 +246,7 @@ impl Client {
     ) -> Result<(), Status> {
         let _busy = self.server.clock().busy();
         let call = self.call(Method::DELETE, path, query_of(selector));
-        self.server.perform(&call)?;
+        self.server.answer(&call).await?;
         Ok(())
     }
 
@@ -254,7 +258,8 @@ impl Client {
             "kind": "Eviction",
             "metadata": {"name": pod, "namespace": namespace},
         });
-        self.write(self.call(Method::POST, &path, Query::default()), body)?;
+        self.write(self.call(Method::POST, &path, Query::default()), body)
+            .await?;
         Ok(())
     }
 

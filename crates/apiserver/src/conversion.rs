@@ -1,6 +1,9 @@
 //! From the version in which objects are kept to the one that is asked for, and back.
 
-use std::sync::Arc;
+pub(crate) mod webhook;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_admission::crd::Crd;
 use serde_json::Value;
@@ -13,14 +16,46 @@ use crate::resource::{GroupResource, Resource, version_of};
 use crate::state::State;
 use crate::status::{Reason, Status};
 use crate::store::Object;
+use webhook::Webhook;
+
+/// An object that a webhook has to convert. Requests are performed in one go under a lock, and
+/// webhooks are far away: a request that lacks an answer is given up before it has written
+/// anything, the webhook is called, and the request is performed anew.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Question {
+    pub(crate) webhook: Webhook,
+    pub(crate) object: Arc<Value>,
+    pub(crate) api_version: String,
+}
+
+/// What webhooks have answered, or why they have not.
+pub(crate) type Answers = HashMap<Question, Result<Value, String>>;
+
+/// The answers that a request has so far, and the questions that came up in it.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) answers: Answers,
+    pub(crate) open: Vec<Question>,
+}
+
+/// [`Asked`] for all who convert in one request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared(Arc<Mutex<Asked>>);
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Asked> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// How the objects of one resource become those of another of its versions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversion {
     /// Of a custom resource its definition.
     definition: Option<Arc<Crd>>,
-    /// Who converts where that is not the server itself, as `spec.conversion.webhook` says.
-    webhook: Option<Arc<Value>>,
+    /// Who converts where that is not the server itself, or why nobody can.
+    webhook: Option<Result<Webhook, String>>,
+    asked: Shared,
 }
 
 impl Conversion {
@@ -29,16 +64,18 @@ impl Conversion {
         if !resource.custom {
             return Self::default();
         }
+        let webhook = state.webhooks.get(&resource.storage);
         Self {
             definition: state.definitions.get(&resource.storage).cloned(),
-            webhook: state.webhooks.get(&resource.storage).cloned(),
+            webhook: webhook.map(|it| Webhook::of(state, it)),
+            asked: state.asked.clone(),
         }
     }
 
     /// An object that is kept, as `resource` shows it.
     ///
     /// # Errors
-    /// 500 where a webhook would have to convert it.
+    /// 500 where a webhook has not converted it.
     pub(crate) fn shown(
         &self,
         resource: &Resource,
@@ -56,7 +93,7 @@ impl Conversion {
     /// An object, as `resource` shows it, in the version that is kept.
     ///
     /// # Errors
-    /// 500 where a webhook would have to convert it.
+    /// 500 where a webhook has not converted it.
     pub(crate) fn kept(
         &self,
         resource: &Resource,
@@ -70,7 +107,7 @@ impl Conversion {
     /// k8s.io/apiextensions-apiserver).
     ///
     /// # Errors
-    /// 500 where a webhook would have to convert it.
+    /// 500 where a webhook has not converted it.
     pub(crate) fn converted(
         &self,
         resource: &Resource,
@@ -87,25 +124,110 @@ impl Conversion {
             empty::settle(Shape::of_kind(group, version, "Event"), &mut event);
             return Ok(event);
         }
-        let from = object["apiVersion"].as_str().unwrap_or_default();
-        let (from, to) = (version_of(from).to_owned(), version_of(api_version));
-        if from != to && self.webhook.is_some() {
-            return Err(not_called(resource, &from));
+        if let Some(question) = self.question(resource, &object, api_version) {
+            let from = object["apiVersion"].as_str().unwrap_or_default().to_owned();
+            let answer = question.and_then(|it| self.answer(it));
+            let answer = answer.map_err(|why| failed(resource, &from, &why))?;
+            return Ok(self.finished(answer, api_version));
         }
+        let is_other = object["apiVersion"].as_str().map(version_of)
+            != Some(version_of(api_version));
+        if is_other {
+            return Ok(self.finished(object, api_version));
+        }
+        // The same version of a group under its other name.
         meta::fields(&mut object).insert("apiVersion".to_owned(), api_version.into());
-        let definition = self.definition.as_ref().filter(|_| from != to);
-        if let Some(version) = definition.and_then(|it| it.version(to)) {
+        Ok(object)
+    }
+
+    /// What a webhook has to be asked to convert an object; none where the server does it.
+    pub(crate) fn question(
+        &self,
+        resource: &Resource,
+        object: &Value,
+        api_version: &str,
+    ) -> Option<Result<Question, String>> {
+        let from = object["apiVersion"].as_str().unwrap_or_default();
+        let (from, to) = (version_of(from), version_of(api_version));
+        let webhook = self.webhook.as_ref().filter(|_| from != to)?;
+        // A webhook knows a group by its own name alone.
+        let group = &resource.storage.group;
+        let mut object = object.clone();
+        object["apiVersion"] = format!("{group}/{from}").into();
+        Some(webhook.clone().map(|webhook| Question {
+            webhook,
+            object: Arc::new(object),
+            api_version: format!("{group}/{to}"),
+        }))
+    }
+
+    fn answer(&self, question: Question) -> Result<Value, String> {
+        let mut asked = self.asked.lock();
+        if let Some(answer) = asked.answers.get(&question) {
+            return answer.clone();
+        }
+        asked.open.push(question);
+        Err("it has not been asked yet".to_owned())
+    }
+
+    /// An object that is one of `api_version` but for its name and what that does not have.
+    pub(crate) fn finished(&self, mut object: Value, api_version: &str) -> Value {
+        meta::fields(&mut object).insert("apiVersion".to_owned(), api_version.into());
+        let definition = self.definition.as_ref();
+        let version = definition.and_then(|it| it.version(version_of(api_version)));
+        if let Some(version) = version {
             version.schema().prune(&mut object);
         }
-        Ok(object)
+        object
     }
 }
 
-fn not_called(resource: &Resource, from: &str) -> Status {
+/// 500, in the words of Kubernetes, of an object that a webhook has not converted.
+pub(crate) fn failed(resource: &Resource, api_version: &str, why: &str) -> Status {
     let message = format!(
-        "conversion webhook for {}/{from}, Kind={} failed: webhooks are not called by this \
-         server",
-        resource.storage.group, resource.kind
+        "conversion webhook for {}/{}, Kind={} failed: {why}",
+        resource.storage.group,
+        version_of(api_version),
+        resource.kind
     );
     Status::new(500, Reason::Unknown, message)
+}
+
+/// Refuses to go on to a write while a question is open, whoever has asked it.
+///
+/// # Errors
+/// 500, which nobody sees: the request is performed anew.
+pub(crate) fn all_answered(state: &State) -> Result<(), Status> {
+    if state.asked.lock().open.is_empty() {
+        return Ok(());
+    }
+    Err(Status::internal(
+        "a conversion webhook has not been asked yet",
+    ))
+}
+
+/// Asks every webhook, one after the other, those questions of which it has not heard.
+pub(crate) async fn ask(open: Vec<Question>, answers: &mut Answers) {
+    let mut batches: HashMap<(Webhook, String), Vec<Question>> = HashMap::new();
+    for question in open {
+        if !answers.contains_key(&question) {
+            let key = (question.webhook.clone(), question.api_version.clone());
+            let batch = batches.entry(key).or_default();
+            if !batch.contains(&question) {
+                batch.push(question);
+            }
+        }
+    }
+    for ((webhook, api_version), batch) in batches {
+        let objects: Vec<Arc<Value>> = batch.iter().map(|it| it.object.clone()).collect();
+        match webhook.convert(&objects, &api_version).await {
+            Ok(converted) => {
+                let both = batch.into_iter().zip(converted.into_iter().map(Ok));
+                answers.extend(both);
+            }
+            Err(why) => {
+                answers.extend(batch.into_iter().map(|it| (it, Err(why.clone()))));
+            }
+        }
+    }
 }

@@ -266,7 +266,7 @@ pub(crate) fn errors(
 }
 
 /// What a client is warned of who writes an object of the kind.
-pub(crate) fn warnings(resource: &Resource, object: &Value) -> Option<String> {
+pub(crate) fn warning(resource: &Resource, object: &Value) -> Option<String> {
     (Kind::of(resource) == Kind::Webhooks).then(|| {
         // Until the admission chain calls them; see docs/decisions/0080.
         format!(

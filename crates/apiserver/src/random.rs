@@ -4,7 +4,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 /// One word of state, and no repetition within 2^64 numbers. Nothing secret is made from it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Random(SplitMix64);
 
 impl Random {

@@ -16,6 +16,7 @@ use crate::call::Call;
 use crate::chain::Chain;
 use crate::chore;
 use crate::client::Client;
+use crate::conversion::{self, Asked};
 use crate::document::Library;
 use crate::identity::{self, TokenKey};
 use crate::impersonation;
@@ -30,6 +31,10 @@ use crate::status::Status;
 use crate::storage::Storage;
 use crate::user::User;
 use crate::verb;
+
+/// How often a request is performed anew for what a conversion webhook has answered: of a write
+/// each version of the object may have to be converted on its own.
+const ROUNDS: usize = 8;
 
 /// A Kubernetes API server. Clones share one.
 ///
@@ -192,16 +197,49 @@ impl Server {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a request.
+    /// Answers a request, and calls webhooks where objects have to be converted for it.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub(crate) async fn answer(&self, call: &Call) -> Result<Answer, Status> {
+        let mut asked = Asked::default();
+        for _ in 1..ROUNDS {
+            let answer = self.attempt(call, &mut asked);
+            if asked.open.is_empty() {
+                return answer;
+            }
+            conversion::ask(std::mem::take(&mut asked.open), &mut asked.answers).await;
+        }
+        self.attempt(call, &mut asked)
+    }
+
+    /// Answers a request that needs no conversion by a webhook, or says that one is missing.
     ///
     /// # Errors
     /// Why it is refused.
     pub(crate) fn perform(&self, call: &Call) -> Result<Answer, Status> {
+        self.attempt(call, &mut Asked::default())
+    }
+
+    /// Performs a request with the answers that webhooks have given. Where questions are open
+    /// nothing has happened.
+    fn attempt(&self, call: &Call, asked: &mut Asked) -> Result<Answer, Status> {
         let mut state = self.state();
         let route = route::find(&state.registry, &call.path);
         let answer = match (authorization::check(&state, call), &route) {
             (Err(refused), _) => Err(refused),
-            (Ok(()), Route::Resource(target)) => perform(&mut state, call, target),
+            (Ok(()), Route::Resource(target)) => {
+                // The next attempt has to come to the same object, to be given its answer.
+                let random = state.random.clone();
+                *state.asked.lock() = std::mem::take(asked);
+                let answer = perform(&mut state, call, target);
+                *asked = std::mem::take(&mut *state.asked.lock());
+                if !asked.open.is_empty() {
+                    state.random = random;
+                    return answer;
+                }
+                answer
+            }
             (Ok(()), Route::Other) => {
                 let registry = state.registry.clone();
                 drop(state);

@@ -125,7 +125,7 @@ where
         Err(refused) => wire.response(refused.into(), busy),
         Ok((call, form)) => {
             let include = call.query.include_object.clone();
-            let answer = server.perform(&call).unwrap_or_else(Answer::from);
+            let answer = server.answer(&call).await.unwrap_or_else(Answer::from);
             Wire {
                 server,
                 include,

@@ -12,7 +12,7 @@ use crate::alias::GroupAlias;
 use crate::authorization::Book;
 use crate::chain::Chain;
 use crate::chore::{self, Chores};
-use crate::conversion::Conversion;
+use crate::conversion::{self, Conversion};
 use crate::expiry::Expiry;
 use crate::hub::Hub;
 use crate::identity::TokenKey;
@@ -54,6 +54,8 @@ pub(crate) struct State {
     pub(crate) definitions: HashMap<GroupResource, Arc<Crd>>,
     /// `spec.conversion.webhook` of those whose objects a webhook converts.
     pub(crate) webhooks: HashMap<GroupResource, Arc<Value>>,
+    /// What webhooks are asked by the request that is under way.
+    pub(crate) asked: conversion::Shared,
     pub(crate) shelves: Shelves,
     /// The first stored object that could not be put in force.
     pub(crate) invalid: Option<StartError>,
@@ -145,6 +147,7 @@ impl State {
             authority: start.authority,
             definitions: HashMap::new(),
             webhooks: HashMap::new(),
+            asked: conversion::Shared::default(),
             shelves,
             invalid: None,
             kept: HashMap::new(),

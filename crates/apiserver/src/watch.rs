@@ -1,17 +1,18 @@
 //! One watch: what has happened since, then what happens.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use fivespot_clock::Busy;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::conversion::Conversion;
+use crate::conversion::{self, Answers, Conversion, Question};
 use crate::hub::{Delivery, EventKind, Seen};
 use crate::meta;
 use crate::resource::Resource;
@@ -29,6 +30,8 @@ const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 pub(crate) struct Watch {
     pub(crate) resource: Arc<Resource>,
     conversion: Conversion,
+    /// An event whose object a webhook is asked to convert.
+    converting: Option<Converting>,
     backlog: VecDeque<Event>,
     live: Option<mpsc::Receiver<Delivery>>,
     /// Held while there is a backlog, or an event that is being handled.
@@ -39,6 +42,38 @@ pub(crate) struct Watch {
     timeout: Option<Duration>,
     ends: Option<Pin<Box<tokio::time::Sleep>>>,
     bookmark_due: Option<Pin<Box<tokio::time::Sleep>>>,
+}
+
+/// What a webhook is asked about the object of an event.
+struct Converting {
+    kind: EventKind,
+    /// The version before, and the object afterwards.
+    answer: Pin<Box<dyn Future<Output = (String, Result<Value, String>)> + Send>>,
+}
+
+impl Converting {
+    fn new(kind: EventKind, question: Question) -> Self {
+        let answer = async move {
+            let from = question.object["apiVersion"].as_str().unwrap_or_default();
+            let from = from.to_owned();
+            let mut answers = Answers::default();
+            conversion::ask(vec![question.clone()], &mut answers).await;
+            let answer = answers.remove(&question);
+            (from, answer.unwrap_or_else(|| Err("no answer".to_owned())))
+        };
+        Self {
+            kind,
+            answer: Box::pin(answer),
+        }
+    }
+}
+
+impl fmt::Debug for Converting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Converting")
+            .field("kind", &self.kind)
+            .finish()
+    }
 }
 
 /// One event as it goes out.
@@ -74,6 +109,7 @@ impl Watch {
         Self {
             resource: opening.resource,
             conversion: opening.conversion,
+            converting: None,
             backlog: opening.backlog,
             live: Some(opening.live),
             busy: opening.busy.into_iter().collect(),
@@ -90,6 +126,7 @@ impl Watch {
         Self {
             resource,
             conversion: Conversion::default(),
+            converting: None,
             backlog: VecDeque::from([Event::Error(why)]),
             live: None,
             busy: Vec::new(),
@@ -104,8 +141,14 @@ impl Watch {
     /// The next event; `None` when the watch is over. What was delivered before counts as
     /// handled.
     pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        if let Some(pending) = &mut self.converting {
+            let kind = pending.kind;
+            let answer = ready!(pending.answer.as_mut().poll(cx));
+            self.converting = None;
+            return Poll::Ready(Some(self.converted(kind, answer)));
+        }
         if let Some(event) = self.backlog.pop_front() {
-            return Poll::Ready(Some(self.shown(event)));
+            return self.show(event, cx);
         }
         self.busy.clear();
         let Some(live) = &mut self.live else {
@@ -115,8 +158,7 @@ impl Watch {
             Poll::Ready(Some(delivery)) => {
                 self.busy.extend(delivery.busy);
                 self.version = delivery.seen.change.version;
-                let event = Event::Seen(delivery.seen);
-                return Poll::Ready(Some(self.shown(event)));
+                return self.show(Event::Seen(delivery.seen), cx);
             }
             Poll::Ready(None) => {
                 self.live = None;
@@ -129,17 +171,44 @@ impl Watch {
 
     /// An event with its object in the version that is watched. Where that cannot be had, the
     /// watch ends with the reason.
-    fn shown(&mut self, event: Event) -> Event {
+    fn show(&mut self, event: Event, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         let (kind, object) = match &event {
             Event::Seen(seen) => (seen.kind, seen.object()),
             Event::Initial(object) => (EventKind::Added, object),
-            Event::Shown(..) | Event::Bookmark(_) | Event::Error(_) => return event,
+            Event::Shown(..) | Event::Bookmark(_) | Event::Error(_) => {
+                return Poll::Ready(Some(event));
+            }
         };
         let said = object["apiVersion"].as_str().unwrap_or_default();
         if self.resource.is_served_as(said) {
-            return event;
+            return Poll::Ready(Some(event));
         }
-        match self.conversion.shown(&self.resource, object) {
+        let wanted = self.resource.api_version();
+        let shown = match self.conversion.question(&self.resource, object, &wanted) {
+            None => self.conversion.shown(&self.resource, object),
+            Some(Ok(question)) => {
+                self.converting = Some(Converting::new(kind, question));
+                return self.poll_event(cx);
+            }
+            Some(Err(why)) => Err(conversion::failed(&self.resource, said, &why)),
+        };
+        Poll::Ready(Some(self.or_end(kind, shown)))
+    }
+
+    fn converted(
+        &mut self,
+        kind: EventKind,
+        (from, answer): (String, Result<Value, String>),
+    ) -> Event {
+        let api_version = self.resource.api_version();
+        let shown = answer
+            .map(|it| Arc::new(self.conversion.finished(it, &api_version)))
+            .map_err(|why| conversion::failed(&self.resource, &from, &why));
+        self.or_end(kind, shown)
+    }
+
+    fn or_end(&mut self, kind: EventKind, shown: Result<Object, Status>) -> Event {
+        match shown {
             Ok(object) => Event::Shown(kind, object),
             Err(refused) => {
                 self.backlog.clear();

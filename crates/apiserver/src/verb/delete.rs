@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{list, read};
 use crate::answer::{Answer, Content, List};
 use crate::call::{Call, Payload};
+use crate::conversion;
 use crate::definition;
 use crate::intake::{self, Unreadable};
 use crate::meta;
@@ -67,6 +68,7 @@ pub(super) fn delete(
     let chain = state.chain.clone();
     chain.mutate(state, &asked, None)?;
     let said = chain.validate(state, &asked, None, Some(&*old))?;
+    conversion::all_answered(state)?;
     let shelf = state.shelf(resource);
     let key = Key::new(&target.namespace, &target.name);
     let outcome = delete_object(state, (shelf, &key), &options)?;
@@ -99,13 +101,16 @@ pub(super) fn delete_collection(
     let resource = &target.resource;
     let shelf = state.shelf(resource);
     let chosen = list::selected(state, call, target)?;
+    // All of them are converted before the first is deleted.
+    let shown: Vec<_> = chosen.iter().map(|it| state.shown(resource, it)).collect();
+    let shown = shown.into_iter().collect::<Result<Vec<Object>, Status>>()?;
     let mut items = Vec::new();
-    for old in chosen {
+    for (old, shown) in chosen.into_iter().zip(shown) {
         let key = Key::new(meta::namespace(&old), meta::name(&old));
         // Plugins are asked about each without being told its name.
         let asked = (call, target, Operation::Delete);
-        let shown = state.shown(resource, &old)?;
         state.chain.validate(state, &asked, None, Some(&*shown))?;
+        conversion::all_answered(state)?;
         match delete_object(state, (shelf, &key), &options) {
             // The answer shows what was found, not what became of it.
             Ok(_) => items.push(shown),

@@ -52,10 +52,12 @@ pub(super) fn list(
     // With a selector the rest would have to be looked through to be counted.
     let counted = remaining > 0 && filter.is_empty();
     let conversion = Conversion::of(state, &target.resource);
-    let items = items
+    // Each is asked for, so that a webhook converts them in one go.
+    let shown: Vec<_> = items
         .iter()
-        .map(|it| conversion.shown(&target.resource, it));
-    let items = items.collect::<Result<_, _>>()?;
+        .map(|it| conversion.shown(&target.resource, it))
+        .collect();
+    let items = shown.into_iter().collect::<Result<_, _>>()?;
     Ok(Answer::new(
         200,
         Content::List(List {

@@ -13,7 +13,7 @@ use crate::alias;
 use crate::answer::{Answer, Content};
 use crate::authorization::{self, parameters};
 use crate::call::Call;
-use crate::conversion::Conversion;
+use crate::conversion::{self, Conversion};
 use crate::intake;
 use crate::kind;
 use crate::meta;
@@ -84,7 +84,6 @@ impl Draft {
         let resource = &target.resource;
         self.check_depth(resource)?;
         self.check_kind(resource)?;
-        self.warnings.extend(kind::warnings(resource, &self.object));
         let mut errors;
         if let Some(definition) = intake::definition(state, resource)
             && let Some(version) = definition.served(&resource.version)
@@ -113,6 +112,8 @@ impl Draft {
             errors.extend(found);
         }
         if errors.is_empty() {
+            let warning = kind::warning(resource, &self.object);
+            self.warnings.extend(warning);
             return Ok(());
         }
         let name = meta::name(&self.object);
@@ -208,6 +209,7 @@ impl Draft {
         let object = written.as_ref().unwrap_or(&self.object);
         let old = before.as_ref().or(self.old.as_deref());
         let said = state.chain.validate(state, &asked, Some(object), old)?;
+        conversion::all_answered(state)?;
         self.warnings.extend(said.warnings);
         self.annotations.extend(said.audit_annotations);
         Ok(())
@@ -227,6 +229,7 @@ impl Draft {
         let created = self.old.is_none();
         let conversion = Conversion::of(state, resource);
         let object = conversion.kept(resource, self.object)?;
+        let mut shown = conversion.shown(resource, &Arc::new(object.clone()))?;
         let stored = if call.query.dry_run {
             Arc::new(object)
         } else {
@@ -234,7 +237,12 @@ impl Draft {
             let shelf = state.shelf(resource);
             state.put_or_finish(shelf, object)
         };
-        let shown = conversion.shown(resource, &stored)?;
+        if resource.is_served_as(&resource.stored_as) {
+            shown = stored;
+        } else {
+            let version = meta::version(&stored);
+            meta::set(Arc::make_mut(&mut shown), "resourceVersion", version);
+        }
         let code = if created { 201 } else { 200 };
         let mut answer = Answer::new(code, Content::Object(resource.clone(), shown));
         answer.warnings = self.warnings;

@@ -1,7 +1,15 @@
 //! An object is shown in each of its versions, and kept in one.
 
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use fivespot_apiserver::{Client, Delete, Patch, Selector, Server};
+use rustls_pki_types::PrivatePkcs8KeyDer;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 use crate::fixture::{DEFINITIONS, definition, map, next, read, request, send, server};
 use crate::policies::{BINDINGS, POLICIES, binding, policy};
@@ -161,6 +169,230 @@ async fn a_conversion_that_no_webhook_does_is_an_error_and_not_a_guess() {
         .unwrap()
         .unwrap_err();
     assert!(told.message.starts_with(start), "{}", told.message);
+}
+
+/// A webhook on a loopback address, and what it has been asked.
+struct Hook {
+    address: std::net::SocketAddr,
+    /// The authority of its certificate, in base64.
+    bundle: String,
+    reviews: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Hook {
+    /// One that answers with what `convert` makes of each object and the wanted version.
+    async fn start(convert: fn(&Value, &str) -> Value) -> Self {
+        let names = ["127.0.0.1", "hooks.tools.svc"].map(str::to_owned);
+        let made = rcgen::generate_simple_self_signed(names).unwrap();
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key.into())
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let reviews: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let seen = reviews.clone();
+        let acceptor = TlsAcceptor::from(Arc::new(tls));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let Ok(mut stream) = acceptor.accept(stream).await else {
+                    continue;
+                };
+                let review = read_body(&mut stream).await;
+                let request = &review["request"];
+                let version = request["desiredAPIVersion"].as_str().unwrap();
+                let objects = request["objects"].as_array().unwrap().iter();
+                let converted: Vec<Value> =
+                    objects.map(|it| convert(it, version)).collect();
+                let answer = json!({"apiVersion": "apiextensions.k8s.io/v1",
+                    "kind": "ConversionReview", "response": {"uid": request["uid"],
+                        "result": {"status": "Success"}, "convertedObjects": converted}});
+                seen.lock().unwrap().push(review.clone());
+                let body = answer.to_string();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    body.len()
+                );
+                stream.write_all(head.as_bytes()).await.unwrap();
+                stream.write_all(body.as_bytes()).await.unwrap();
+                stream.shutdown().await.unwrap();
+            }
+        });
+        Self {
+            address,
+            bundle: STANDARD.encode(made.cert.pem()),
+            reviews,
+        }
+    }
+
+    fn by_url(&self) -> Value {
+        json!({"url": format!("https://{}/convert", self.address), "caBundle": self.bundle})
+    }
+}
+
+/// The body of a request of HTTP/1.
+async fn read_body(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Value {
+    let mut bytes = Vec::new();
+    loop {
+        bytes.push(stream.read_u8().await.unwrap());
+        if bytes.ends_with(b"\r\n\r\n") {
+            break;
+        }
+    }
+    let head = String::from_utf8(bytes).unwrap().to_lowercase();
+    assert!(
+        head.starts_with("post /convert?timeout=30s http/1.1"),
+        "{head}"
+    );
+    let (_, length) = head.split_once("content-length: ").unwrap();
+    let length = length.split_once("\r\n").unwrap().0.parse().unwrap();
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+/// Gives the field of one version the name that it has in the other.
+fn renamed(object: &Value, version: &str) -> Value {
+    let mut object = object.clone();
+    let (from, to) = if version.ends_with("v2") {
+        ("a", "b")
+    } else {
+        ("b", "a")
+    };
+    object["apiVersion"] = version.into();
+    if let Some(value) = object["spec"].as_object_mut().unwrap().shift_remove(from) {
+        object["spec"][to] = value;
+    }
+    object
+}
+
+#[tokio::test]
+async fn a_webhook_converts_what_is_read_written_and_watched() {
+    let hook = Hook::start(renamed).await;
+    let (_server, client) = things(by_webhook(hook.by_url())).await;
+    let mut second = thing("v1", json!({"a": "z"}));
+    second["metadata"]["name"] = "y".into();
+    client.create(V1, second).await.unwrap();
+    let one = client.get(&format!("{V2}/x")).await.unwrap();
+    assert_eq!(
+        (&one["apiVersion"], &one["spec"]),
+        (&json!("example.com/v2"), &json!({"b": "x"}))
+    );
+    let before = hook.reviews.lock().unwrap().len();
+    let all = client.list(V2, &Selector::default()).await.unwrap();
+    let specs: Vec<&Value> = all.items.iter().map(|it| &it["spec"]).collect();
+    assert_eq!(specs, [&json!({"b": "x"}), &json!({"b": "z"})]);
+    assert_eq!(
+        hook.reviews.lock().unwrap().len(),
+        before + 1,
+        "all in one review"
+    );
+    let mut watch = client
+        .watch(V2, &Selector::fields("metadata.name=x"), "")
+        .unwrap();
+    assert_eq!(next(&mut watch).await.object["spec"], json!({"b": "x"}));
+    let patch = Patch::Merge(json!({"spec": {"b": "w"}}));
+    let patched = client.patch(&format!("{V2}/x"), patch).await.unwrap();
+    assert_eq!(patched["spec"], json!({"b": "w"}));
+    assert_eq!(next(&mut watch).await.object["spec"], json!({"b": "w"}));
+    let kept = client.get(&format!("{V1}/x")).await.unwrap();
+    assert_eq!(kept["spec"], json!({"a": "w"}));
+    assert_eq!(
+        kept["metadata"]["resourceVersion"],
+        patched["metadata"]["resourceVersion"]
+    );
+    let mut third = thing("v2", json!({"b": "v"}));
+    third["metadata"]["name"] = "third".into();
+    let made = client.create(V2, third).await.unwrap();
+    assert_eq!(made["spec"], json!({"b": "v"}));
+    let kept = client.get(&format!("{V1}/third")).await.unwrap();
+    assert_eq!(
+        (&kept["spec"], &kept["metadata"]["uid"]),
+        (&json!({"a": "v"}), &made["metadata"]["uid"])
+    );
+    client
+        .delete(&format!("{V2}/third"), &Delete::default())
+        .await
+        .unwrap();
+    client
+        .delete_collection(V2, &Selector::default())
+        .await
+        .unwrap();
+    let none = client.list(V1, &Selector::default()).await.unwrap();
+    assert_eq!(none.items.len(), 0);
+}
+
+#[tokio::test]
+async fn a_policy_for_another_version_is_shown_what_the_webhook_makes_of_it() {
+    let hook = Hook::start(renamed).await;
+    let (_server, client) = things(by_webhook(hook.by_url())).await;
+    let mut other = policy("object.spec.b != 'red'");
+    let rule = &mut other["spec"]["matchConstraints"]["resourceRules"][0];
+    rule["apiGroups"] = json!(["example.com"]);
+    rule["apiVersions"] = json!(["v2"]);
+    rule["resources"] = json!(["things"]);
+    client.create(POLICIES, other).await.unwrap();
+    client.create(BINDINGS, binding("Deny")).await.unwrap();
+    let paint = |color: &str| Patch::Merge(json!({"spec": {"a": color}}));
+    client
+        .patch(&format!("{V1}/x"), paint("blue"))
+        .await
+        .unwrap();
+    let refused = client
+        .patch(&format!("{V1}/x"), paint("red"))
+        .await
+        .unwrap_err();
+    assert!(
+        refused.message.ends_with("the sky is blue"),
+        "{}",
+        refused.message
+    );
+}
+
+#[tokio::test]
+async fn a_webhook_is_found_by_a_service_that_leads_out_of_the_cluster() {
+    let hook = Hook::start(renamed).await;
+    let service = json!({"service": {"name": "hooks", "namespace": "tools",
+        "port": hook.address.port(), "path": "/convert"}, "caBundle": hook.bundle});
+    let (_server, client) = things(by_webhook(service)).await;
+    let refused = client.get(&format!("{V2}/x")).await.unwrap_err();
+    assert_eq!(
+        refused.message,
+        "conversion webhook for example.com/v1, Kind=Thing failed: service \"hooks\" not found"
+    );
+    let tools = json!({"metadata": {"name": "tools"}});
+    client.create("/api/v1/namespaces", tools).await.unwrap();
+    let named = json!({"metadata": {"name": "hooks"},
+        "spec": {"type": "ExternalName", "externalName": "127.0.0.1"}});
+    client
+        .create("/api/v1/namespaces/tools/services", named)
+        .await
+        .unwrap();
+    let one = client.get(&format!("{V2}/x")).await.unwrap();
+    assert_eq!(one["spec"], json!({"b": "x"}));
+}
+
+#[tokio::test]
+async fn a_webhook_may_not_make_another_object_of_one() {
+    let hook = Hook::start(|object, version| {
+        let mut other = renamed(object, version);
+        other["metadata"]["name"] = "other".into();
+        other
+    })
+    .await;
+    let (_server, client) = things(by_webhook(hook.by_url())).await;
+    let refused = client.get(&format!("{V2}/x")).await.unwrap_err();
+    assert!(
+        refused
+            .message
+            .contains("metadata.name changed from \"x\" to \"other\""),
+        "{}",
+        refused.message
+    );
 }
 
 #[tokio::test]
