@@ -1,10 +1,5 @@
 //! A client within the process that speaks JSON values.
 
-#![expect(
-    clippy::unused_async,
-    reason = "callers are written as for a client with a wire, which waits"
-)]
-
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

@@ -47,9 +47,11 @@ pub(crate) struct Watch {
 /// What a webhook is asked about the object of an event.
 struct Converting {
     kind: EventKind,
-    /// The version before, and the object afterwards.
-    answer: Pin<Box<dyn Future<Output = (String, Result<Value, String>)> + Send>>,
+    answer: Pin<Box<dyn Future<Output = Converted> + Send>>,
 }
+
+/// The version before, and the object afterwards.
+type Converted = (String, Result<Value, String>);
 
 impl Converting {
     fn new(kind: EventKind, question: Question) -> Self {
@@ -72,7 +74,7 @@ impl fmt::Debug for Converting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Converting")
             .field("kind", &self.kind)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -195,11 +197,7 @@ impl Watch {
         Poll::Ready(Some(self.or_end(kind, shown)))
     }
 
-    fn converted(
-        &mut self,
-        kind: EventKind,
-        (from, answer): (String, Result<Value, String>),
-    ) -> Event {
+    fn converted(&mut self, kind: EventKind, (from, answer): Converted) -> Event {
         let api_version = self.resource.api_version();
         let shown = answer
             .map(|it| Arc::new(self.conversion.finished(it, &api_version)))

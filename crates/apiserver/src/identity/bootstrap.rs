@@ -69,10 +69,11 @@ pub(crate) fn user(state: &State, (id, secret): (&str, &str)) -> Result<User, St
         groups.push(group.to_owned());
     }
     groups.push(AUTHENTICATED.to_owned());
-    let mut user = User::default();
-    user.name = format!("system:bootstrap:{id}");
-    user.groups = groups;
-    Ok(user)
+    Ok(User {
+        name: format!("system:bootstrap:{id}"),
+        groups,
+        ..User::default()
+    })
 }
 
 fn decoded(data: &Value) -> String {

@@ -1,15 +1,9 @@
 //! Users who show a certificate (k8s.io/apiserver/pkg/authentication/request/x509).
 
-use std::fmt::Write as _;
-
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
-use sha2::{Digest as _, Sha256};
 
 use crate::user::{AUTHENTICATED, User};
-
-/// Where Kubernetes notes by which credential a user came.
-const CREDENTIAL: &str = "authentication.kubernetes.io/credential-id";
 
 const SET: u8 = 0x31;
 const SEQUENCE: u8 = 0x30;
@@ -32,16 +26,11 @@ pub(crate) fn user(certificate: &CertificateDer<'_>) -> Option<User> {
     let (name, mut groups) = names(subject.as_ref());
     let name = name.filter(|it| !it.is_empty())?;
     groups.push(AUTHENTICATED.to_owned());
-    let mut digest = String::from("X509SHA256=");
-    for byte in Sha256::digest(certificate) {
-        // Writing to a string cannot fail.
-        let _ = write!(digest, "{byte:02x}");
-    }
-    let mut user = User::default();
-    user.name = name;
-    user.groups = groups;
-    user.extra.insert(CREDENTIAL.to_owned(), vec![digest]);
-    Some(user)
+    Some(User {
+        name,
+        groups,
+        ..User::default()
+    })
 }
 
 /// The common name, of several the last as in Go, and the organizations of a subject, which is
