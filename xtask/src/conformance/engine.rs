@@ -150,7 +150,10 @@ fn differential(text: &mut String, found: &Value) {
     let _ = write!(
         text,
         "\n`cargo xtask differential --cases N --seed S` makes definitions, objects, policies \
-         and requests,\nand puts them to Kubernetes' own libraries (1.36) and to the engine."
+         and requests,\nwith addresses, patterns, quantities, times, numbers and names that are \
+         nearly right among them,\nand puts them to Kubernetes' own libraries (1.36), their \
+         policy source included, and to the engine.\n`--questions FILE` does so with questions \
+         that others have written down, one a line."
     );
     let (cases, seed) = (&found["cases"], &found["seed"]);
     let _ = write!(
