@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,9 +23,20 @@ var providerDefinitions string
 // startClusterAPI defines Cluster API's kinds and those of the stand-in provider, starts
 // the core manager and returns when it is ready, with the newest contract that it speaks.
 //
-// The definitions are without their conversion webhook: all objects are written in the
-// version in which they are stored.
+// Objects are converted between the contracts by the core manager's webhook, as in production.
 func startClusterAPI(ctx context.Context, family *family, k *kubernetes, programs string) (contract, error) {
+	ports, err := freePorts(3)
+	if err != nil {
+		return "", err
+	}
+	conversion, err := k.conversion(ports[0])
+	if err != nil {
+		return "", err
+	}
+	converted, err := convertedKinds(programs)
+	if err != nil {
+		return "", err
+	}
 	files, err := filepath.Glob(filepath.Join(programs, "crds", "*.yaml"))
 	if err != nil {
 		return "", err
@@ -46,6 +58,11 @@ func startClusterAPI(ctx context.Context, family *family, k *kubernetes, program
 		if definition.GetName() == "machines."+clusterGroup && serves(definition, newer) {
 			contract = newer
 		}
+		if slices.Contains(converted, definition.GetName()) {
+			if err := unstructured.SetNestedMap(definition.Object, conversion, "spec", "conversion"); err != nil {
+				return "", err
+			}
+		}
 		all = append(all, definition)
 	}
 	for _, document := range strings.Split(providerDefinitions, "\n---\n") {
@@ -63,7 +80,50 @@ func startClusterAPI(ctx context.Context, family *family, k *kubernetes, program
 			return "", err
 		}
 	}
-	return contract, startManager(ctx, family, k, programs, contract)
+	return contract, startManager(ctx, family, k, programs, contract, ports)
+}
+
+// conversion is how the API server reaches the core manager's webhook. Nothing resolves the
+// name of a Service here, so that the address takes its place.
+func (k *kubernetes) conversion(at int) (object, error) {
+	authority, err := os.ReadFile(k.authority.path())
+	if err != nil {
+		return nil, err
+	}
+	return object{
+		"strategy": "Webhook",
+		"webhook": object{
+			"conversionReviewVersions": []any{"v1"},
+			"clientConfig": object{
+				"url":      "https://127.0.0.1:" + port(at) + "/convert",
+				"caBundle": base64.StdEncoding.EncodeToString(authority),
+			},
+		},
+	}, nil
+}
+
+// convertedKinds names the definitions that Cluster API's release gives a conversion webhook.
+func convertedKinds(programs string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(programs, "conversions", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		patch, err := parse(string(content))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		names = append(names, patch.GetName())
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no patches in %s", filepath.Join(programs, "conversions"))
+	}
+	return names, nil
 }
 
 func parse(document string) (*unstructured.Unstructured, error) {
@@ -99,7 +159,6 @@ func forget(definition *unstructured.Unstructured, version contract) {
 
 // define creates a CustomResourceDefinition and waits until its kind is served.
 func define(ctx context.Context, k *kubernetes, definition *unstructured.Unstructured) error {
-	unstructured.RemoveNestedField(definition.Object, "spec", "conversion")
 	name := definition.GetName()
 	labels := definition.GetLabels()
 	if labels == nil {
@@ -129,12 +188,8 @@ func define(ctx context.Context, k *kubernetes, definition *unstructured.Unstruc
 	return fmt.Errorf("defining %s: the watch ended before it was established", name)
 }
 
-func startManager(ctx context.Context, family *family, k *kubernetes, programs string, contract contract) error {
-	ports, err := freePorts(3)
-	if err != nil {
-		return err
-	}
-	// Its webhook server starts only with a certificate, although nobody calls it.
+// startManager starts the core manager; of the ports, the first is its webhook server's.
+func startManager(ctx context.Context, family *family, k *kubernetes, programs string, contract contract, ports []int) error {
 	webhook := *k.authority
 	webhook.directory = filepath.Join(k.state, "webhook")
 	if _, err := webhook.serving("tls"); err != nil {

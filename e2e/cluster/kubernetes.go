@@ -134,6 +134,8 @@ func (k *kubernetes) startServer(ctx context.Context, family *family, programs s
 	server, err := family.start(filepath.Join(programs, "kube-apiserver"), nil,
 		"--bind-address=127.0.0.1",
 		"--secure-port="+port(at),
+		// A machine without a default route has no other address to offer.
+		"--advertise-address=127.0.0.1",
 		// Nobody looks for the server behind a Service, and loopback is no valid endpoint.
 		"--endpoint-reconciler-type=none",
 		"--etcd-servers="+k.etcd.Config().ListenClientUrls[0].String(),

@@ -14,6 +14,9 @@ pub(crate) const PROMISES: &[Promise] = &[
         .with_contract(Contract::V1Beta1),
     promise!(the_newer_one_is_told_timeouts_in_seconds_and_groups_in_references)
         .with_contract(Contract::V1Beta2),
+    promise!(a_machine_made_by_the_newer_one_is_read_by_the_older)
+        .with_contract(Contract::V1Beta2)
+        .on_kubernetes_alone("has Cluster API's webhook convert between the contracts"),
 ];
 
 async fn opens_and_closes(contract: Contract) -> Value {
@@ -75,4 +78,22 @@ async fn the_newer_one_is_told_timeouts_in_seconds_and_groups_in_references() {
     assert_eq!(spec["deletion"]["nodeDrainTimeoutSeconds"], 90);
     let group = &spec["infrastructureRef"]["apiGroup"];
     assert_eq!(*group, "infrastructure.cluster.x-k8s.io");
+}
+
+async fn a_machine_made_by_the_newer_one_is_read_by_the_older() {
+    let cluster =
+        Cluster::with_contract(instant(BEFORE_CLOSING), Contract::V1Beta2).await;
+    let _operator = cluster.operator();
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["nodeDrainTimeout"] = json!("90s");
+    cluster.bring_up(&worker).await;
+    let [_, _, path] = cluster.triple("worker");
+    let older = path.replace("v1beta2", "v1beta1");
+    let machine = cluster.get(&older).await.unwrap();
+    let spec = &machine["spec"];
+    let timeout: jiff::SignedDuration =
+        spec["nodeDrainTimeout"].as_str().unwrap().parse().unwrap();
+    assert_eq!(timeout.as_secs(), 90);
+    let api_version = &spec["infrastructureRef"]["apiVersion"];
+    assert_eq!(*api_version, "infrastructure.cluster.x-k8s.io/v1beta2");
 }

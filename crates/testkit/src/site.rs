@@ -231,12 +231,17 @@ impl Site {
 /// How long the operator stays logged in: longer than any run.
 const TOKEN_SECONDS: u32 = 6 * 60 * 60;
 
-/// Where the running cluster keeps its state.
+/// Where the running cluster keeps its state: the one that `E2E_CLUSTER` names, else the one
+/// without a name.
 fn run_directory() -> PathBuf {
+    let folder = match std::env::var("E2E_CLUSTER") {
+        Ok(name) if !name.is_empty() => format!("cluster/run-{name}"),
+        _ => "cluster/run".to_owned(),
+    };
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| workspace.join("target"), |target| workspace.join(target))
-        .join("cluster/run")
+        .join(folder)
 }
 
 /// Applies the definition, its policy and binding, and waits until all are in force.
