@@ -247,7 +247,9 @@ fn stopped(shell: &Shell, action: &Action, error: &kube::Error) -> Applied {
     }
     let message = failure::words(error);
     shell.metrics.failed(failure::kind(error));
-    tracing::warn!(step = ?action.step, error = message, "step failed");
+    shell
+        .outage
+        .complain(format_args!("step {:?} failed", action.step), &message);
     Applied::Failed {
         step: action.step,
         cause: failure::cause(error),

@@ -1,6 +1,7 @@
 //! Agreeing with other instances, by Leases: carries out what [`election`](crate::election) or
 //! [`membership`](crate::membership) decide.
 
+mod alone;
 mod lead;
 mod shard;
 
@@ -32,6 +33,8 @@ pub enum Standing {
     /// There are no others.
     #[default]
     Alone,
+    /// It takes no part in the election, and writes nothing, because that one holds the Lease.
+    Barred(String),
     /// Not known yet.
     Undecided,
     /// It leads.
@@ -51,6 +54,7 @@ pub enum Standing {
 pub(crate) async fn coordinate(shell: Arc<Shell>, leave: oneshot::Receiver<()>) {
     match shell.options.coordination.clone() {
         Coordination::Alone => {}
+        Coordination::Unelected(lease) => alone::watch(&shell, &lease, leave).await,
         Coordination::Leader(lease) => lead::lead(&shell, &lease, leave).await,
         Coordination::Shards(lease) => shard::share(&shell, &lease, leave).await,
     }
@@ -109,7 +113,9 @@ async fn follow(
             Err(error) => {
                 failures += 1;
                 let error = failure::words(&failure::of_watch(error));
-                tracing::warn!(error, "watch of Leases failed");
+                shell
+                    .outage
+                    .complain(format_args!("watch of Leases failed"), &error);
                 rest(&shell, "leases", failures, &mut loading).await;
                 continue;
             }

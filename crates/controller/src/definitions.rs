@@ -61,7 +61,9 @@ pub(crate) async fn follow_definitions(shell: Arc<Shell>) {
             Err(error) => {
                 failures += 1;
                 let error = failure::words(&failure::of_watch(error));
-                tracing::warn!(error, "watch of definitions failed");
+                shell
+                    .outage
+                    .complain(format_args!("watch of definitions failed"), &error);
                 for group in shell.unserved_groups() {
                     shell.group_changed(&group);
                 }

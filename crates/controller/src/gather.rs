@@ -8,7 +8,7 @@ mod source;
 use std::sync::Arc;
 
 use fivespot_api::{ScheduledMachine, name};
-use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
+use fivespot_capi::{Cluster, Contract, Machine, Meta, Provider, Reference};
 use fivespot_plan::{Fact, Freshness, Places, Seen, Sighting, Unknown};
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -25,6 +25,7 @@ use crate::printed::Printed;
 use crate::shape::Shape;
 use crate::shell::Shell;
 use crate::specs;
+use crate::taken::Taken;
 pub(crate) use source::Answer;
 use source::Source;
 
@@ -38,8 +39,8 @@ pub(crate) struct View {
     pub(crate) status: Printed,
     /// Everything else.
     pub(crate) seen: Seen,
-    /// There is an object of the right name that no watch shows, because it lacks our label.
-    pub(crate) is_unwatched: bool,
+    /// Objects of the right names that no watch shows, because they lack our label.
+    pub(crate) taken: Vec<Taken>,
 }
 
 /// How gathering went.
@@ -128,7 +129,8 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, Short> {
         near::workload(source, &object, &places),
     );
     let (bootstrap, infrastructure) = (bootstrap?, infrastructure?);
-    let is_unwatched = has_unlabelled(&machine, &bootstrap, &infrastructure);
+    let sightings = bootstrap.iter().chain(&infrastructure);
+    let taken = taken(source, (&contract, &machine), sightings).await;
     let seen = Seen {
         freshness: source.freshness,
         specs,
@@ -145,7 +147,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, Short> {
         object,
         status,
         seen,
-        is_unwatched,
+        taken,
     })))
 }
 
@@ -296,19 +298,34 @@ fn understood<T>(
     }
 }
 
-fn has_unlabelled(
-    machine: &Fact<Option<Machine>>,
-    bootstrap: &[Sighting],
-    infrastructure: &[Sighting],
-) -> bool {
-    let machine = machine.known().and_then(Option::as_ref);
-    let machine = machine.map(|found| &found.meta);
-    let sightings = bootstrap.iter().chain(infrastructure);
-    let found = sightings.filter_map(|sighting| sighting.found.known()?.as_ref());
-    machine
-        .into_iter()
-        .chain(found.map(|found| &found.meta))
-        .any(|meta| fivespot_api::name::owner_name(&meta.labels).is_none())
+/// The objects that were found without our label.
+async fn taken(
+    source: &Source<'_>,
+    (contract, machine): (&Fact<Contract>, &Fact<Option<Machine>>),
+    sightings: impl Iterator<Item = &Sighting>,
+) -> Vec<Taken> {
+    let is_unlabelled = |meta: &Meta| name::owner_name(&meta.labels).is_none();
+    let mut taken = Vec::new();
+    if let (Some(contract), Some(Some(machine))) = (contract.known(), machine.known())
+        && is_unlabelled(&machine.meta)
+    {
+        taken.push(Taken {
+            resource: cluster_api(*contract, "Machine"),
+            name: machine.meta.name.clone(),
+        });
+    }
+    for sighting in sightings {
+        let found = sighting.found.known().and_then(Option::as_ref);
+        let Some(found) = found.filter(|found| is_unlabelled(&found.meta)) else {
+            continue;
+        };
+        // It was found by the same answer.
+        if let Ok(Some(resource)) = source.resource(&sighting.place).await {
+            let name = found.meta.name.clone();
+            taken.push(Taken { resource, name });
+        }
+    }
+    taken
 }
 
 fn words(unknown: &Unknown) -> String {

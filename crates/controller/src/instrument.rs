@@ -202,6 +202,13 @@ fn lease(shell: &Shell) -> Check {
     let is_acting = shell.tenure.is_in_force();
     match shell.standing() {
         Standing::Alone => check(None).note("there is no other instance"),
+        Standing::Barred(holder) => Check::new(
+            "lease",
+            Some(format!(
+                "{holder} holds the Lease: stop it, or start this instance with \
+                 --enable-leader-election"
+            )),
+        ),
         Standing::Lapsed => check(Some(LAPSED)),
         // A term ends without anybody saying so.
         Standing::Leading | Standing::Sharing(_) if !is_acting => check(Some(LAPSED)),

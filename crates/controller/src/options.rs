@@ -34,6 +34,8 @@ pub enum Coordination {
     /// There is one instance: nobody is asked.
     #[default]
     Alone,
+    /// There is to be one instance. It writes nothing while another holds this Lease and renews it.
+    Unelected(Lease),
     /// One of them acts on everything, the others stand by: whoever holds the Lease.
     Leader(Lease),
     /// Each acts on its share. Each has a Lease of its own, named after this one and the

@@ -16,6 +16,7 @@ use crate::orphan;
 use crate::queue::{Outcome, PATIENCE};
 use crate::report::{self, Told};
 use crate::shell::Shell;
+use crate::taken::follow_names;
 
 /// How often an object is looked at that no watch shows.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
@@ -109,7 +110,9 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
                 return report::unreadable(shell, key, &value, &message).await;
             }
             Gathered::Failed(error) => {
-                tracing::warn!(error, "ScheduledMachine could not be read");
+                shell
+                    .outage
+                    .complain(format_args!("ScheduledMachine could not be read"), &error);
                 shell.metrics.failed("kube_api");
                 return Outcome::Failed { wake: None };
             }
@@ -216,7 +219,9 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
             Told::Moved => return Round::LookAgain,
             Told::Fenced => return FENCED,
             Told::Failed(error) => {
-                tracing::warn!(error, "status could not be written");
+                shell
+                    .outage
+                    .complain(format_args!("status could not be written"), &error);
                 return Round::Ended(Outcome::Failed { wake: plan.wake });
             }
         }
@@ -225,7 +230,7 @@ async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round
     let is_idle = plan.actions.is_empty() && plan.status.is_none();
     if is_idle || view.seen.freshness != Freshness::Live {
         // What was told from caches brings the next pass through them.
-        Round::Ended(rest(view, &plan))
+        Round::Ended(rest(shell, key, view, &plan))
     } else if destroys {
         let until = await_effect(shell, key, &plan);
         Round::Ended(Outcome::Waiting { until })
@@ -342,11 +347,14 @@ fn await_effect(shell: &Shell, key: &Key, plan: &Plan) -> Timestamp {
 }
 
 /// When to look again after a round in which there was nothing to do.
-fn rest(view: &View, plan: &Plan) -> Outcome {
+fn rest(shell: &Arc<Shell>, key: &Key, view: &View, plan: &Plan) -> Outcome {
+    // Caches do not show what others have.
+    let is_live = view.seen.freshness == Freshness::Live;
+    let is_watched = !is_live || follow_names(shell, key, &view.taken);
     if is_troubled(&view.seen) {
         return Outcome::Failed { wake: plan.wake };
     }
-    let unwatched = view.is_unwatched.then(|| after(view.now, UNWATCHED));
+    let unwatched = (!is_watched).then(|| after(view.now, UNWATCHED));
     let wake = match (plan.wake, unwatched) {
         (Some(wake), Some(unwatched)) => Some(wake.min(unwatched)),
         (wake, unwatched) => wake.or(unwatched),

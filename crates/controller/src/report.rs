@@ -120,7 +120,9 @@ pub(crate) async fn unreadable(
         }
         Ok(Err(error)) => {
             let error = failure::words(&error);
-            tracing::warn!(error, "status could not be written");
+            shell
+                .outage
+                .complain(format_args!("status could not be written"), &error);
             Outcome::Failed { wake: None }
         }
     }

@@ -21,6 +21,7 @@ use crate::gather::Answer;
 use crate::kind::{cache_name, scheduled_machine};
 use crate::metrics::{Metrics, counted};
 use crate::orphan;
+use crate::outage::{Outage, noted};
 use crate::port::Port;
 use crate::queue::Backoff;
 use crate::served::Served;
@@ -28,6 +29,7 @@ use crate::shape::{Shape, cluster_term};
 use crate::shared::Shared;
 use crate::start::Starts;
 use crate::store::Target;
+use crate::taken::TakenNames;
 use crate::tenure::{Claim, Tenure};
 use crate::watch::{Course, follow};
 use crate::work::Work;
@@ -42,6 +44,10 @@ pub(crate) struct Shell {
     pub(crate) backoff: Backoff,
     /// The management cluster.
     pub(crate) port: Port,
+    /// Whether it answers.
+    pub(crate) outage: Arc<Outage>,
+    /// Names that are taken by others.
+    pub(crate) taken: TakenNames,
     pub(crate) work: Work,
     pub(crate) tenure: Tenure,
     starts: Mutex<Starts>,
@@ -78,13 +84,14 @@ impl Shell {
         let backoff = Backoff::seeded(options.seed);
         let (claim, standing) = match options.coordination {
             Coordination::Alone => (Claim::Everything, Standing::Alone),
-            Coordination::Leader(_) | Coordination::Shards(_) => {
-                (Claim::Nothing, Standing::Undecided)
-            }
+            Coordination::Unelected(_)
+            | Coordination::Leader(_)
+            | Coordination::Shards(_) => (Claim::Nothing, Standing::Undecided),
         };
         let metrics = options.instruments.counters().clone();
         let client = counted(options.client.clone(), &metrics, "management");
-        let port = Port::new(client);
+        let outage = Arc::<Outage>::default();
+        let port = Port::new(noted(client, &outage));
         let resource = scheduled_machine();
         let name = cache_name(&resource);
         let feed = Arc::new(Feed::new(name.clone(), resource, Shape::ScheduledMachine));
@@ -102,6 +109,8 @@ impl Shell {
             large_creates: Semaphore::new(2),
             shared: Shared::default(),
             port,
+            outage,
+            taken: TakenNames::default(),
             scheduled_machines: feed,
             starts: Mutex::new(Starts::at_most(options.max_starts_per_minute)),
             standing: Mutex::new(standing),
@@ -410,6 +419,7 @@ impl Shell {
     pub(crate) fn forget(&self, key: &Key) {
         self.release(key, None);
         self.drop_cache(&pods_of(key));
+        self.taken.forget(key);
         let mut tables = self.tables();
         tables.desks.remove(key);
         for keys in tables.unserved.values_mut() {

@@ -223,7 +223,9 @@ fn text(value: &Value) -> String {
 /// cluster that is too large.
 fn complain(shell: &Shell, feed: &Feed, error: &kube::Error) {
     let words = failure::words(error);
-    tracing::warn!(cache = feed.name, error = words, "watch failed");
+    shell
+        .outage
+        .complain(format_args!("watch of {} failed", feed.name), &words);
     let trouble = match failure::code(error) {
         Some(404) => {
             feed.store.clear();

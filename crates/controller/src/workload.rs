@@ -229,7 +229,10 @@ impl Workload {
         if matches!(&state.link, Link::Down(known) if *known == why) {
             return;
         }
-        tracing::warn!(cluster = %self.cluster, reason = ?why, "workload cluster does not answer");
+        shell.outage.complain(
+            format_args!("workload cluster {} cannot be used", self.cluster),
+            &format!("{why:?}"),
+        );
         state.link = Link::Down(why);
         let users = state.users.clone();
         drop(state);
@@ -416,15 +419,20 @@ impl Session {
         }
     }
 
-    /// What has been read before stays in use.
+    /// What has been read before stays in use. It is the management cluster that has not answered.
     fn cannot_read(&self, shell: &Shell, workload: &Workload, error: &kube::Error) {
         if self.kubeconfig.is_some() {
             return;
         }
-        let message = failure::words(error);
+        let words = failure::words(error);
         let access = match failure::code(error) {
-            Some(403) => Access::KubeconfigMissing { message },
-            _ => Access::Unreachable { message },
+            Some(403) => Access::KubeconfigMissing { message: words },
+            _ => Access::Unreachable {
+                message: format!(
+                    "the management cluster does not answer the read of Secret {}: {words}",
+                    name::kubeconfig_secret(&workload.cluster.name),
+                ),
+            },
         };
         workload.is_down(shell, access);
     }

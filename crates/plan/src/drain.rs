@@ -45,7 +45,7 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
         actions: Vec::new(),
         due: after(case.now, RECHECK),
         trouble: Some(format!(
-            "the workload cluster does not answer; Node {} is drained when it does, or given up at the deadline",
+            "Node {} cannot be reached; it is drained when it can, or given up at the deadline",
             link.name,
         )),
     };

@@ -162,10 +162,7 @@ fn disable(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
 fn empty(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
     let link = machine.node.as_ref()?;
     let silent = || {
-        let told = format!(
-            "the workload cluster does not answer about Node {}",
-            link.name
-        );
+        let told = format!("Node {} cannot be reached", link.name);
         Some(Outcome::tell(State::Going(told)))
     };
     match &case.seen.workload.access {

@@ -196,7 +196,7 @@ pub enum Access {
         /// What it asks for, for people.
         message: String,
     },
-    /// It does not answer; it may later.
+    /// It does not answer, or the management cluster does not about how to reach it; they may later.
     Unreachable {
         /// The error, for people.
         message: String,

@@ -17,8 +17,8 @@ use crate::{Failure, log};
 /// Run the operator until it is told to stop.
 ///
 /// Finds its cluster by --kubeconfig, $KUBECONFIG or ~/.kube/config, and within a pod by
-/// the pod's service account. Several instances need --enable-leader-election, or
-/// --instance-count to divide the work among them.
+/// the pod's service account. Of several instances one leads and the others stand by, unless
+/// --instance-count divides the work among them.
 ///
 /// Exit codes: 0, it was told to stop and has ended what was under way; 1, it was cut short
 /// (a second signal, or 20 seconds); 2, it could not start (a flag, the kubeconfig, a port).
@@ -26,7 +26,7 @@ use crate::{Failure, log};
 #[command(after_help = "Examples:
   5spot controller --kubeconfig ~/.kube/config --context management
   5spot controller --namespaces team-a,team-b --node-access management
-  5spot controller --enable-leader-election --lease-namespace 5spot-system")]
+  5spot controller --enable-leader-election=false")]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) source: Source,
@@ -64,14 +64,15 @@ pub(crate) struct Args {
         action = clap::ArgAction::Set
     )]
     force_finalizer_on_timeout: bool,
-    /// Act only while holding the Lease, so that several instances can run
+    /// Act only while holding the Lease, so that several instances can run; an instance that is
+    /// started without writes nothing while another holds the Lease
     #[arg(
         long,
         env = "ENABLE_LEADER_ELECTION",
         value_name = "BOOL",
         num_args = 0..=1,
         require_equals = true,
-        default_value_t = false,
+        default_value_t = true,
         default_missing_value = "true",
         action = clap::ArgAction::Set
     )]
@@ -215,9 +216,6 @@ impl Args {
 
     fn coordination(&self) -> Result<Coordination, Failure> {
         let is_sharded = self.instance_count.get() > 1;
-        if !is_sharded && !self.enable_leader_election {
-            return Ok(Coordination::Alone);
-        }
         for (flag, name) in [
             ("--lease-name", &self.lease_name),
             ("--lease-namespace", &self.lease_namespace),
@@ -233,8 +231,10 @@ impl Args {
         };
         Ok(if is_sharded {
             Coordination::Shards(lease)
-        } else {
+        } else if self.enable_leader_election {
             Coordination::Leader(lease)
+        } else {
+            Coordination::Unelected(lease)
         })
     }
 

@@ -105,7 +105,10 @@ fn note(shell: &Shell, election: &mut Election, ended: Ended, asked: Timestamp) 
         Ended::Written(Answer::Done(stored)) => election.wrote(stored, asked),
         Ended::Written(Answer::Overtaken) => election.was_overtaken(),
         Ended::Written(Answer::Failed(error)) => {
-            tracing::warn!(error, "Lease could not be read, renewed or taken");
+            shell.outage.complain(
+                format_args!("Lease could not be read, renewed or taken"),
+                &error,
+            );
             election.failed(asked);
         }
     }

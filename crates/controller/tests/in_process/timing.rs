@@ -1,6 +1,9 @@
 //! When things happen: what delays what, and what a clock that was wrong does.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use fivespot_clock::Host;
+use fivespot_controller::Coordination;
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -211,4 +214,147 @@ async fn a_kill_switch_waits_for_no_answer_about_the_node() {
     set_kill_switch(&world).await;
     world.until("2026-03-06T23:00:06Z").await;
     assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_name_that_somebody_else_had_is_used_at_the_instant_at_which_it_is_free() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let foreign = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+        "metadata": {"name": "worker", "namespace": "default"},
+        "spec": {"clusterName": "prod"},
+    });
+    world.client.create(TRIPLE[2], foreign).await.unwrap();
+    world.create_scheduled_machine("worker").await;
+    let _controller = world.run(options);
+    world.until("2026-03-06T15:10:20Z").await;
+    let before = world.requests();
+    world.until("2026-03-06T15:30:20Z").await;
+    assert_eq!(world.requests()[before.len()..], [""; 0], "nobody asks");
+    world.delete(&machine()).await;
+    world.clock.quiet().await;
+    let made = world.get(&machine()).await.unwrap();
+    let label = &made["metadata"]["labels"]["5spot.finos.org/scheduled-machine"];
+    assert_eq!(*label, "worker");
+}
+
+#[tokio::test]
+async fn a_secret_that_the_management_cluster_does_not_show_is_not_blamed_on_the_workload_cluster()
+ {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let secrets = "GET /api/v1/namespaces/default/secrets";
+    world.fail(usize::MAX, secrets, (0, "connection timed out"));
+    world.wanted(&json!({"token": "abc"})).await;
+    let _controller = world.run(|client, clock| world.options(client, clock));
+    world.until("2026-03-06T15:01:00Z").await;
+    world.join("worker").await;
+    world.until("2026-03-06T15:03:00Z").await;
+    let status = world.status("worker").await;
+    let access = World::condition(&status, "NodeAccess");
+    let message = access["message"].as_str().unwrap();
+    assert!(message.contains("management cluster"), "{message}");
+    assert!(message.contains("Secret prod-kubeconfig"), "{message}");
+}
+
+/// What is logged on this thread while it is held, from warnings on.
+struct Logged(Arc<Mutex<Vec<u8>>>, tracing::subscriber::DefaultGuard);
+
+impl Logged {
+    fn begin() -> Self {
+        let lines = Arc::<Mutex<Vec<u8>>>::default();
+        let sink = lines.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::WARN)
+            .with_ansi(false)
+            .with_writer(move || Sink(sink.clone()))
+            .finish();
+        Self(lines, tracing::subscriber::set_default(subscriber))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_one_line_in_the_log_however_many_machines_there_are()
+ {
+    let world = World::with_cluster_api("2026-03-06T13:59:00Z").await;
+    for number in 0..20 {
+        let name = format!("worker-{number:02}");
+        world.create_scheduled_machine(&name).await;
+    }
+    let _controller = world.run(options);
+    world.until("2026-03-06T13:59:30Z").await;
+    let logged = Logged::begin();
+    world.go_silent(true);
+    world.until("2026-03-06T14:05:00Z").await;
+    let lines = logged.lines();
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    assert!(lines[0].contains("the management cluster does not answer"));
+    world.go_silent(false);
+    world.until("2026-03-06T14:15:00Z").await;
+    assert_eq!(logged.lines().len(), 1);
+    assert_eq!(world.names(TRIPLE[2]).await.len(), 20);
+    drop(logged.1);
+}
+
+/// The Lease that instances elect a leader by.
+fn lease() -> fivespot_controller::Lease {
+    fivespot_controller::Lease {
+        namespace: "5spot-system".to_owned(),
+        name: "5spot-leader".to_owned(),
+        terms: fivespot_controller::Terms::default(),
+    }
+}
+
+#[tokio::test]
+async fn an_instance_outside_the_election_writes_nothing_while_another_holds_the_lease() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "5spot-system"},
+    });
+    let namespaces = "/api/v1/namespaces";
+    world.client.create(namespaces, namespace).await.unwrap();
+    let leader = world.run(|client, clock| {
+        let mut options = options(client, clock);
+        options.coordination = Coordination::Leader(lease());
+        options
+    });
+    world.until("2026-03-06T15:01:00Z").await;
+    let _other = world.run(|client, clock| {
+        let mut options = options(client, clock);
+        options.coordination = Coordination::Unelected(lease());
+        options.identity = "other".to_owned();
+        options
+    });
+    world.until("2026-03-06T15:02:00Z").await;
+    // The leader is held up, and the other one is not in its place.
+    let create = format!("POST {}", TRIPLE[0]);
+    world.fail(1, &create, (500, &refusal(500, "try again")));
+    world.create_scheduled_machine("worker").await;
+    world.clock.quiet().await;
+    assert_eq!(world.names(TRIPLE[0]).await, [""; 0]);
+    drop(leader);
+    world.until("2026-03-06T15:02:10Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    // Nobody renews the Lease any more.
+    world.until("2026-03-06T15:02:20Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -44,6 +45,7 @@ pub(crate) struct World {
     writes: Arc<Mutex<Vec<String>>>,
     faults: Faults,
     delays: Delays,
+    is_silent: Arc<AtomicBool>,
 }
 
 /// How long, by the operator's own clock, requests of that method and path take that it sends.
@@ -73,6 +75,7 @@ struct Between {
     clock: Clock,
     faults: Faults,
     delays: Delays,
+    is_silent: Arc<AtomicBool>,
 }
 
 impl Connect for InProcess {
@@ -102,10 +105,14 @@ fn faulty(between: &Between) -> kube::Client {
         let line = format!("{verb} {}", uri.path());
         let fault = fault(&between.faults, &line);
         let delay = delay(&between.delays, &line);
+        let is_silent = between.is_silent.load(Ordering::Relaxed);
         let (server, clock) = (between.server.clone(), between.clock.clone());
         async move {
             if let Some(delay) = delay {
                 clock.sleep(delay).await;
+            }
+            if is_silent {
+                return Err("connection refused".into());
             }
             if let Some((code, body)) = fault {
                 if code == 0 {
@@ -179,6 +186,7 @@ impl World {
             writes,
             faults: Faults::default(),
             delays: Delays::default(),
+            is_silent: Arc::default(),
         };
         let definition = fivespot_api::crd::render(36);
         world.client.create(DEFINITIONS, definition).await.unwrap();
@@ -256,7 +264,13 @@ impl World {
             clock: self.clock.clone(),
             faults: self.faults.clone(),
             delays: self.delays.clone(),
+            is_silent: self.is_silent.clone(),
         }
+    }
+
+    /// Whether no request of the operator is answered from now on.
+    pub(crate) fn go_silent(&self, is_silent: bool) {
+        self.is_silent.store(is_silent, Ordering::Relaxed);
     }
 
     /// Requests whose method and path begin so take that long from now on.

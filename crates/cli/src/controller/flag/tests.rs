@@ -28,11 +28,11 @@ fn said(words: &str, pod: Option<&str>) -> String {
 }
 
 #[test]
-fn an_instance_is_alone_unless_told_otherwise() {
-    assert_snapshot!(said("", None), @"5spot-0 Alone");
+fn an_instance_takes_part_in_the_election_unless_told_otherwise() {
+    assert_snapshot!(said("", None), @r#"5spot-0 Leader(Lease { namespace: "5spot-system", name: "5spot-leader", terms: Terms { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#);
     assert_snapshot!(
         said("--enable-leader-election=false", Some("pod-a")),
-        @"pod-a Alone"
+        @r#"pod-a Unelected(Lease { namespace: "5spot-system", name: "5spot-leader", terms: Terms { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#
     );
 }
 

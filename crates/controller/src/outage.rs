@@ -1,0 +1,86 @@
+//! Saying once that the management cluster does not answer.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::{Request, Response, StatusCode};
+use kube::Client;
+use kube::client::Body;
+use tower::service_fn;
+
+/// Whether the management cluster answers. That it does not concerns every ScheduledMachine, and is
+/// one line in the log; that it does again is another.
+#[derive(Debug, Default)]
+pub(crate) struct Outage(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Requests that got no answer since the last that did.
+    failed: u64,
+}
+
+impl Outage {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the last request got no answer.
+    pub(crate) fn is_on(&self) -> bool {
+        self.state().failed > 0
+    }
+
+    fn has_failed(&self, why: &dyn fmt::Display) {
+        let mut state = self.state();
+        state.failed = state.failed.saturating_add(1);
+        if state.failed == 1 {
+            tracing::warn!(error = %why, "the management cluster does not answer");
+        }
+    }
+
+    fn has_answered(&self) {
+        let failed = std::mem::take(&mut self.state().failed);
+        if failed > 0 {
+            tracing::info!(failed, "the management cluster answers again");
+        }
+    }
+
+    /// Says in the log that something did not work: not as a warning where that is because the
+    /// server does not answer, which has been said.
+    pub(crate) fn complain(&self, what: fmt::Arguments<'_>, error: &str) {
+        if self.is_on() {
+            tracing::debug!(error, "{what}");
+        } else {
+            tracing::warn!(error, "{what}");
+        }
+    }
+}
+
+/// `client`, whose answers are noted.
+pub(crate) fn noted(client: Client, outage: &Arc<Outage>) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let outage = outage.clone();
+    // Ready at any time: sending waits for its turn.
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, outage) = (client.clone(), outage.clone());
+        async move {
+            let answer = client.send(request).await;
+            match &answer {
+                Err(error) => outage.has_failed(error),
+                Ok(answer) if is_none(answer) => outage.has_failed(&answer.status()),
+                Ok(_) => outage.has_answered(),
+            }
+            answer
+        }
+    });
+    Client::new(service, namespace)
+}
+
+/// Whether an answer is that of whoever stands before the server: there was none from itself.
+fn is_none<T>(answer: &Response<T>) -> bool {
+    matches!(
+        answer.status(),
+        StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
