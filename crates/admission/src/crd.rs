@@ -9,6 +9,7 @@ mod default;
 mod definition;
 mod history;
 mod internal_form;
+mod kept;
 mod list_type;
 mod open_api;
 mod rule;

@@ -211,3 +211,13 @@ fn replicas_are_looked_for_as_unstructured_objects_are_read() {
 fn bounds_beyond_every_integer_are_compared_as_kubernetes_does() {
     assert_recorded("wide-bounds");
 }
+
+#[test]
+fn macros_literals_and_formats_are_compiled_and_run_as_by_kubernetes() {
+    assert_recorded("expressions");
+}
+
+#[test]
+fn an_update_of_a_definition_may_keep_the_faults_that_kubernetes_lets_it_keep() {
+    assert_recorded("definition-updates");
+}

@@ -45,7 +45,7 @@ pub(crate) fn string(literal: &str) -> Result<Arc<str>, Reason> {
     }
     let mut text = String::with_capacity(body.len());
     unescape(&body, |unit| match unit {
-        Unit::Char(char) => {
+        Unit::Char(char) | Unit::CodePoint(char) => {
             text.push(char);
             Ok(())
         }
@@ -70,11 +70,13 @@ pub(crate) fn bytes(literal: &str) -> Result<Vec<u8>, Reason> {
             bytes.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
             Ok(())
         }
+        Unit::CodePoint(_) => Err(WRONG),
         Unit::Octet(byte) => {
             bytes.push(byte);
             Ok(())
         }
     })
+    .map_err(|_| WRONG)
     .map(|()| bytes)
 }
 
@@ -103,8 +105,10 @@ fn number(digits: &str, length: usize, radix: u32) -> Result<(u32, &str), Reason
 }
 
 enum Unit {
-    /// A character, or an escape that names a code point.
+    /// A character, or an escape that stands for one.
     Char(char),
+    /// An escape that names a code point, which no bytes may have.
+    CodePoint(char),
     /// An escape that names an octet: `\x41`, `\101`.
     Octet(u8),
 }
@@ -136,8 +140,8 @@ fn escape(rest: &str) -> Result<(Unit, &str), Reason> {
         Ok((Unit::Octet(byte), after))
     };
     let code_point = |(value, after)| {
-        let char = char::from_u32(value).ok_or(WRONG)?;
-        Ok((Unit::Char(char), after))
+        let char = char::from_u32(value).ok_or("invalid unicode code point")?;
+        Ok((Unit::CodePoint(char), after))
     };
     let plain = match char {
         'a' => '\u{7}',

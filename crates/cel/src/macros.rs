@@ -10,6 +10,9 @@ use crate::{Dialect, Value};
 /// The accumulator of every fold; no source can name it.
 static ACCUMULATOR: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("@result"));
 
+/// What cel-go once called the accumulator, and still lets no variable be called.
+const FORMER_ACCUMULATOR: &str = "__result__";
+
 /// The variable of a fold that only gives a name to a value.
 static NO_VARIABLE: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(UNUSED));
 
@@ -96,7 +99,8 @@ pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr>
         },
         _ => arg,
     });
-    let (var, var2) = variable_names(at, names)?;
+    let is_fold = !matches!(name, "optMap" | "optFlatMap");
+    let (var, var2) = variable_names(at, names.collect(), Folds(is_fold))?;
     let args: Vec<Expr> = args.collect();
     let macro_call = MacroCall {
         at,
@@ -132,26 +136,46 @@ fn variables(dialect: Dialect, name: &str, args: usize) -> Option<usize> {
     }
 }
 
-/// The names that a macro's first arguments give to its variables.
+/// Whether a macro goes through a list or map.
+struct Folds(bool);
+
+/// The names that a macro's first arguments give to its variables. None may be the one that the
+/// accumulator of a fold once had.
 fn variable_names(
     at: usize,
-    args: impl Iterator<Item = Expr>,
+    args: Vec<Expr>,
+    Folds(is_fold): Folds,
 ) -> Parse<(Arc<str>, Option<Arc<str>>)> {
-    let no_name = |at| SyntaxError {
+    let wrong = |at, message: &str| SyntaxError {
         at,
-        message: "argument must be a simple name".to_owned(),
+        message: message.to_owned(),
     };
-    let mut names = args.map(|arg| match arg.kind {
-        Kind::Ident(name) => Ok(name),
-        _ => Err(no_name(arg.at)),
-    });
-    let var = names.next().unwrap_or_else(|| Err(no_name(at)))?;
-    let var2 = names.next().transpose()?;
-    if var2.as_ref() == Some(&var) {
-        let message = format!("duplicate variable name: {var}");
-        return Err(SyntaxError { at, message });
+    let mut names = Vec::with_capacity(args.len());
+    for arg in args {
+        let Kind::Ident(name) = arg.kind else {
+            return Err(wrong(arg.at, "argument must be a simple name"));
+        };
+        names.push((arg.at, name));
     }
-    Ok((var, var2))
+    let mut names = names.into_iter();
+    let Some((first_at, var)) = names.next() else {
+        return Err(wrong(at, "argument must be a simple name"));
+    };
+    let second = names.next();
+    if let Some((second_at, var2)) = &second
+        && *var2 == var
+    {
+        let message = format!("duplicate variable name: {var}");
+        return Err(wrong(*second_at, &message));
+    }
+    let all = [Some((first_at, var.clone())), second.clone()];
+    for (at, name) in all.into_iter().flatten() {
+        if is_fold && &*name == FORMER_ACCUMULATOR {
+            let message = "iteration variable overwrites accumulator variable";
+            return Err(wrong(at, message));
+        }
+    }
+    Ok((var, second.map(|(_, name)| name)))
 }
 
 struct MacroCall<'m> {

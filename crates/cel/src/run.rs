@@ -129,11 +129,7 @@ impl<'v> Run<'_, 'v> {
                 }
                 value => value,
             };
-            if made.contains(&key) {
-                let key = key.to_text();
-                return Err(RunError::text(format!("Failed with repeated key {key}")));
-            }
-            made.insert(key, value)?;
+            made.set(key, value)?;
         }
         Ok(made)
     }

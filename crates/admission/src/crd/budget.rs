@@ -61,6 +61,13 @@ impl Spent {
     }
 }
 
+/// Whether an error says that one expression costs too much for itself.
+pub(super) fn is_of_one_expression(error: &FieldError) -> bool {
+    let words = error.detail.strip_prefix("estimated ");
+    let after = words.and_then(|it| it.split_once(" cost exceeds budget"));
+    after.is_some_and(|(what, _)| !what.contains(' '))
+}
+
 #[expect(clippy::cast_precision_loss, reason = "it is printed to six digits")]
 fn exceeded(what: &str, cost: u64, limit: u64) -> String {
     let factor = cost as f64 / limit as f64;

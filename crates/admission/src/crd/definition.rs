@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::scale::Scale;
 use super::version_schema::{self, Compiled};
 use super::{
-    Crd, CustomResource, column, conversion, history, internal_form, selectable,
+    Crd, CustomResource, column, conversion, history, internal_form, kept, selectable,
 };
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
@@ -27,9 +27,8 @@ pub(super) fn compile(
     definition.version_list(&mut errors);
     definition.names(&mut errors);
     definition.shared(&schemas, &mut errors);
-    let spec = definition.spec;
-    let preserves = flag(spec, history::PRESERVE);
-    let conversion_given = spec.get("conversion").unwrap_or(&Value::Null);
+    let preserves = flag(definition.spec, history::PRESERVE);
+    let conversion_given = definition.spec.get("conversion").unwrap_or(&Value::Null);
     let trusts = old.is_some_and(|old| {
         history::is_established(old) && !conversion::has_bad_bundle(old)
     });
@@ -40,6 +39,7 @@ pub(super) fn compile(
     errors.extend(history::stored_versions(crd, old));
     errors.extend(history::approval(crd, old));
     errors.extend(history::preserving(crd, old));
+    kept::forgive(&mut errors, (crd, old), version);
     if !errors.is_empty() {
         return Err(errors);
     }

@@ -54,20 +54,29 @@ impl Validator<'_> {
                 _ => {}
             },
             Kind::List(items) if !formatted => {
-                self.same(items.iter().map(|item| (&item.value, item.optional)));
+                let items = items.iter().map(|item| (&item.value, item.optional));
+                let first = self.others(items).into_iter().next();
+                self.errors.extend(first);
             }
             Kind::Map(entries) if !formatted => {
-                self.same(entries.iter().map(|entry| (&entry.key, false)));
-                self.same(entries.iter().map(|entry| (&entry.value, entry.optional)));
+                let keys = entries.iter().map(|entry| (&entry.key, false));
+                let values = entries.iter().map(|entry| (&entry.value, entry.optional));
+                let (keys, values) = (self.others(keys), self.others(values));
+                self.errors.extend(keys.into_iter().chain(values));
             }
             _ => {}
         }
         expr.for_children(&mut |child| self.visit(child, formatted));
     }
 
-    /// Reports the first of `values` whose type is not that of the first.
-    fn same<'e>(&mut self, values: impl Iterator<Item = (&'e Expr, bool)>) {
+    /// The errors of all values whose type is not that of the first: of lists the first of
+    /// them is reported, of maps each.
+    fn others<'e>(
+        &self,
+        values: impl Iterator<Item = (&'e Expr, bool)>,
+    ) -> Vec<(usize, String)> {
         let mut first: Option<&Type> = None;
+        let mut found = Vec::new();
         for (value, optional) in values {
             let ty = match self.types.get(value.id) {
                 Some(Type::Optional(inner)) if optional => inner,
@@ -79,11 +88,11 @@ impl Validator<'_> {
                 Some(first) if first == ty => {}
                 Some(first) => {
                     let text = format!("expected type '{first}' but found '{ty}'");
-                    self.errors.push((value.at, text));
-                    break;
+                    found.push((value.at, text));
                 }
             }
         }
+        found
     }
 
     fn argument(&mut self, function: &str, member: bool, args: &[Expr]) {

@@ -114,11 +114,18 @@ fn precision(clause: &str) -> Result<(usize, &str), RunError> {
         Ok(precision) => Err(RunError::text(format!(
             "{parse}: precision {precision} exceeds maximum allowed precision {MOST_PRECISION}"
         ))),
-        Err(_) => Err(RunError::text(format!(
-            "{parse}: error while converting precision to integer: strconv.Atoi: parsing \
-             {}: invalid syntax",
-            Quoted(number)
-        ))),
+        Err(_) => {
+            let why = if number.is_empty() {
+                "invalid syntax"
+            } else {
+                "value out of range"
+            };
+            Err(RunError::text(format!(
+                "{parse}: error while converting precision to integer: strconv.Atoi: \
+                 parsing {}: {why}",
+                Quoted(number)
+            )))
+        }
     }
 }
 

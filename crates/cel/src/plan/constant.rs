@@ -121,7 +121,7 @@ pub(super) fn constant_map(nodes: Vec<(Node, Node, bool)>) -> Node {
         let (Node::Const(key), Node::Const(value), false) = node else {
             return Node::Map(nodes);
         };
-        if entries.insert(key.clone(), value.clone()).is_err() {
+        if entries.set(key.clone(), value.clone()).is_err() {
             return Node::Map(nodes);
         }
     }

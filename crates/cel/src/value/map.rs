@@ -97,9 +97,23 @@ impl<'v> Entries<'v> {
         Ok(())
     }
 
-    /// Whether the key is there.
-    pub(crate) fn contains(&self, key: &Value<'_>) -> bool {
-        self.get(key).is_some()
+    /// Adds an entry, or replaces the one of the same key: in a literal the last one counts.
+    ///
+    /// # Errors
+    /// If the key is of a type that cannot be one.
+    pub(crate) fn set(
+        &mut self,
+        key: Value<'v>,
+        value: Value<'v>,
+    ) -> Result<(), RunError> {
+        let place = Key::of(&key).and_then(|key| self.index.get(&key).copied());
+        match place.and_then(|at| self.entries.get_mut(at)) {
+            Some(entry) => {
+                *entry = (key, value);
+                Ok(())
+            }
+            None => self.insert(key, value),
+        }
     }
 
     fn get(&self, key: &Value<'_>) -> Option<&Value<'v>> {
