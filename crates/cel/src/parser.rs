@@ -1,6 +1,7 @@
 //! Parses source text into expressions.
 
 mod builder;
+mod operators;
 mod primary;
 mod recovery;
 
@@ -85,6 +86,8 @@ pub(crate) fn parse(source: &str, env: &Env) -> Result<Parsed, CompileErrors> {
         tokens,
         next: 0,
         nesting: 0,
+        comparisons: 0,
+        sums: 0,
         closers: Vec::new(),
         errors: Vec::new(),
         quiet: false,
@@ -120,6 +123,10 @@ struct Parser<'s> {
     tokens: Vec<Token>,
     next: usize,
     nesting: usize,
+    /// Comparisons, and operands of comparisons, that are open.
+    comparisons: usize,
+    /// Arithmetic, and right operands of arithmetic, that are open.
+    sums: usize,
     /// What may end the expressions that are open; the end of the source where none is.
     closers: Vec<&'static [Sign]>,
     /// What was mended.
@@ -134,27 +141,6 @@ struct Parser<'s> {
 
 /// How many of the latest names are looked through for one that is read again.
 const NAMES_LOOKED_AT: usize = 16;
-
-/// The function behind a binary operator, and how tightly it binds, 0 being loosest.
-const fn binary_operator(sign: Sign) -> Option<(usize, &'static str)> {
-    Some(match sign {
-        Sign::Or => (0, operator::OR),
-        Sign::And => (1, operator::AND),
-        Sign::Equals => (2, operator::EQUALS),
-        Sign::NotEquals => (2, operator::NOT_EQUALS),
-        Sign::Less => (2, operator::LESS),
-        Sign::LessEquals => (2, operator::LESS_EQUALS),
-        Sign::Greater => (2, operator::GREATER),
-        Sign::GreaterEquals => (2, operator::GREATER_EQUALS),
-        Sign::In => (2, operator::IN),
-        Sign::Plus => (3, operator::ADD),
-        Sign::Minus => (3, operator::SUBTRACT),
-        Sign::Star => (4, operator::MULTIPLY),
-        Sign::Slash => (4, operator::DIVIDE),
-        Sign::Percent => (4, operator::MODULO),
-        _ => return None,
-    })
-}
 
 impl<'s> Parser<'s> {
     fn whole(&mut self) -> Parse<Expr> {
@@ -274,48 +260,6 @@ impl<'s> Parser<'s> {
         };
         self.nesting -= 1;
         Ok(whole)
-    }
-
-    /// Operators of `level` and of all that bind tighter, by climbing.
-    fn binary(&mut self, level: usize) -> Parse<Expr> {
-        let mut left = self.unary()?;
-        while let Some((found, function)) = self.operator(level) {
-            let at = self.advance();
-            let right = self.binary(found + 1)?;
-            left = match left.kind {
-                // One node for `a && b && c` keeps long chains flat.
-                Kind::Call {
-                    target: None,
-                    function: ref known,
-                    ..
-                } if found < 2 && **known == *function && left.at < at => {
-                    Self::append(left, right)?
-                }
-                _ => self.builder.call(at, function, vec![left, right])?,
-            };
-        }
-        Ok(left)
-    }
-
-    fn append(mut chain: Expr, right: Expr) -> Parse<Expr> {
-        if let Kind::Call { args, .. } = &mut chain.kind {
-            chain.depth = chain.depth.max(right.depth + 1);
-            chain.size += right.size;
-            args.push(right);
-        }
-        if chain.depth > MOST_NESTING {
-            Err(too_deep(chain.at))
-        } else {
-            Ok(chain)
-        }
-    }
-
-    /// The operator that comes next, if it binds at least as tightly as `level`.
-    fn operator(&self, level: usize) -> Option<(usize, &'static str)> {
-        let TokenKind::Sign(sign) = self.kind() else {
-            return None;
-        };
-        binary_operator(sign).filter(|(found, _)| *found >= level)
     }
 
     fn unary(&mut self) -> Parse<Expr> {
