@@ -33,7 +33,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The expression
-    #[arg(value_name = "EXPR")]
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     expression: String,
     /// A file with the object, - for standard input; without it, an empty one
     #[arg(long, value_name = "FILE|-")]
@@ -120,11 +120,21 @@ fn evaluate(
         Estimate { min, max }
     });
     Ok(Report {
-        value: value.to_json(),
+        value: shown(&value),
         r#type: program.output_type().to_string(),
         cost: budget.spent(),
         estimate,
     })
+}
+
+/// The value as JSON; numbers that JSON does not have are written as Kubernetes writes them.
+fn shown(value: &Cel<'_>) -> Value {
+    match value {
+        Cel::Double(number) if number.is_nan() => "NaN".into(),
+        Cel::Double(number) if *number == f64::INFINITY => "+Inf".into(),
+        Cel::Double(number) if *number == f64::NEG_INFINITY => "-Inf".into(),
+        other => other.to_json(),
+    }
 }
 
 /// The one object of a file; an empty one without a file.

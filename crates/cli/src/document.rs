@@ -1,7 +1,7 @@
 //! Objects from files, directories and standard input: `-f`.
 
-use std::fs;
-use std::io::{self, Read as _};
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -84,17 +84,15 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     let mut all = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
-            let mut text = String::new();
-            let reading = io::stdin().lock().read_to_string(&mut text);
-            reading.map_err(|error| unreadable("standard input", &error))?;
+            let text = bounded("standard input", io::stdin().lock())?;
             all.extend(parse("standard input", &text)?);
             continue;
         }
         let read = parallel::map(files(path)?, |file| {
             let origin = file.display().to_string();
-            let text =
-                fs::read_to_string(&file).map_err(|error| unreadable(&origin, &error))?;
-            parse(&origin, &text)
+            let opened =
+                File::open(&file).map_err(|error| unreadable(&origin, &error))?;
+            parse(&origin, &bounded(&origin, opened)?)
         });
         for documents in read {
             all.extend(documents?);
@@ -103,13 +101,37 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     Ok(all)
 }
 
+/// The most bytes that are read of a file.
+const LARGEST: u64 = 64 << 20;
+
+/// The whole text, if it is not too large.
+fn bounded(origin: &str, reader: impl Read) -> Result<String, Failure> {
+    let mut text = String::new();
+    let reading = reader.take(LARGEST + 1).read_to_string(&mut text);
+    let read = reading.map_err(|error| unreadable(origin, &error))?;
+    if read as u64 > LARGEST {
+        let why = format!("it is larger than {} MiB", LARGEST >> 20);
+        return Err(Failure::new(format!("reading {origin}"), why)
+            .remedy("split it into several files"));
+    }
+    Ok(text)
+}
+
 /// The objects of a text of YAML or JSON documents.
 ///
 /// # Errors
 /// Text that is neither; names `origin`.
 pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> {
-    let documents: Vec<Value> =
-        serde_saphyr::from_multiple(text).map_err(|error| malformed(origin, &error))?;
+    // Bytes bound all of these, whatever they are used for.
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_documents: text.len(),
+            max_events: 8 * (text.len() + 1),
+            max_nodes: 8 * (text.len() + 1),
+        },
+    };
+    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
+        .map_err(|error| malformed(origin, &error))?;
     let several = documents.len() > 1;
     let file = origin;
     let mut texts = sections(text);
@@ -215,6 +237,18 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stream_may_hold_any_number_of_documents_within_its_bytes() {
+        let text = "kind: A\n---\n".repeat(3_000);
+        assert_eq!(parse("a.yaml", &text).unwrap().len(), 3_000);
+        let large = io::repeat(b' ').take(LARGEST + 1);
+        let refused = bounded("a.yaml", large).unwrap_err();
+        assert!(
+            refused.to_string().contains("larger than 64 MiB"),
+            "{refused}"
+        );
+    }
 
     #[test]
     fn documents_are_counted_and_empty_ones_are_not() {

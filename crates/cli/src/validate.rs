@@ -4,6 +4,7 @@ mod answer;
 mod engine;
 mod github;
 mod junit;
+mod options;
 mod refusal;
 mod report;
 mod sarif;

@@ -94,3 +94,27 @@ fn the_examples_of_the_help_are_understood() {
         assert!(Line::try_parse_from(words).is_ok(), "{line}");
     }
 }
+
+#[test]
+fn an_expression_may_begin_with_a_minus() {
+    let (text, outcome) = cel(&["-1 < 0"]).unwrap();
+    assert_eq!(text, "true\ntype bool, cost 1\n");
+    assert_eq!(outcome, Outcome::Yes);
+    let (text, _) = cel(&["-1 + 3", "-o", "json"]).unwrap();
+    assert!(text.contains("\"value\": 2"), "{text}");
+    let (text, _) = cel(&["-o", "json", "-1 + 3"]).unwrap();
+    assert!(text.contains("\"value\": 2"), "{text}");
+}
+
+#[test]
+fn numbers_that_json_does_not_have_are_shown() {
+    let rows = [
+        ("0.0 / 0.0", "\"NaN\"\n"),
+        ("1.0 / 0.0", "\"+Inf\"\n"),
+        ("-1.0 / 0.0", "\"-Inf\"\n"),
+    ];
+    for (expression, shown) in rows {
+        let (text, _) = cel(&[expression]).unwrap();
+        assert!(text.starts_with(shown), "{expression}: {text}");
+    }
+}

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::answer::{Answer, Step, Subject, Verdict};
+use super::options::request_options;
 use super::refusal::Refusal;
 use super::shared::scheduled_machine;
 use super::stored::Stored;
@@ -424,7 +425,7 @@ impl Asking<'_> {
             name: &subject.name,
             object: Some(&write.object).filter(|it| !it.is_null()),
             old_object: write.old.as_ref(),
-            options: None,
+            options: Some(request_options(write.operation)),
             user: &self.engine.user,
             dry_run: false,
             namespace_object: self.engine.given.namespace(&subject.namespace),

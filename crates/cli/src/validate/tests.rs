@@ -513,3 +513,38 @@ fn a_policy_that_does_not_fit_is_refused_if_that_is_asked_for() {
     assert_eq!(told(""), "");
     assert_snapshot!(told(MISFIT));
 }
+
+#[test]
+fn requests_have_options_and_namespaces_a_spec_and_a_status() {
+    let rows = [
+        ("has(request.options)", "", Outcome::Yes),
+        ("request.options.kind == 'CreateOptions'", "", Outcome::Yes),
+        ("request.options.kind == 'UpdateOptions'", "", Outcome::No),
+        (
+            "request.options.kind == 'UpdateOptions'",
+            MACHINE,
+            Outcome::Yes,
+        ),
+        (
+            "has(namespaceObject.spec) && has(namespaceObject.status)",
+            "",
+            Outcome::Yes,
+        ),
+    ];
+    for (expression, old, expected) in rows {
+        let policy = REGIONS
+            .replace("  paramKind: {apiVersion: v1, kind: ConfigMap}\n", "")
+            .replace("operations: [CREATE]", "operations: ['*']")
+            .replace(
+                "object.spec.clusterName == params.data[namespaceObject.metadata.labels.team]",
+                expression,
+            );
+        let (policy, _) = policy.split_once("  paramRef").unwrap();
+        let given = Around {
+            policies: read(policy),
+            ..around("prod")
+        };
+        let (text, outcome) = validate_with(MACHINE, old, (&[], &given)).unwrap();
+        assert_eq!(outcome, expected, "{expression}: {text}");
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fivespot_admission::crd::Crd;
 use fivespot_admission::object_meta::Scope;
 use fivespot_admission::policy::{ParamKind, World};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::engine::Sources;
 use crate::Failure;
@@ -41,6 +41,14 @@ impl Given {
             let mut object = document.object.clone();
             // Every namespace has this label; a server sees to it.
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
+            for (part, default) in [
+                ("spec", json!({"finalizers": ["kubernetes"]})),
+                ("status", json!({"phase": "Active"})),
+            ] {
+                if object[part].is_null() {
+                    object[part] = default;
+                }
+            }
             namespaces.insert(name.to_owned(), object);
         }
         let defined = definitions.iter().map(|it| {
