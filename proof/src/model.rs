@@ -223,7 +223,7 @@ impl stateright::Model for Model {
                 ]
             };
         }
-        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27)
+        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30)
     }
 }
 
@@ -330,6 +330,7 @@ pub(crate) const USUAL: &[Campaign] = &[
     campaign(Part::Closing, [0, 0, 0, 0]),
     campaign(Part::Serving, [1, 1, 1, 0]),
     campaign(Part::Serving, [0, 0, 2, 0]),
+    campaign(Part::Opening, [0, 1, 1, 0]),
     campaign(Part::Closing, [0, 1, 0, 0]),
     campaign(Part::Closing, [1, 0, 0, 0]),
     campaign(Part::Serving, [1, 1, 0, 1]),

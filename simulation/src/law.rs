@@ -23,6 +23,8 @@ pub(crate) struct Case<'a> {
     pub(crate) code: u16,
     pub(crate) before: &'a Seen,
     pub(crate) after: &'a Seen,
+    /// Whether its schedule could not be switched off when that was tried.
+    pub(crate) is_kept_on: bool,
 }
 
 /// A law in words, and whether a write keeps it; none if it is not about such a write.
@@ -191,11 +193,24 @@ fn keeps_taints(case: &Case<'_>) -> Option<bool> {
     )
 }
 
+/// Whether a Machine owns an object.
+fn has_machine(object: &Value) -> bool {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    owners.is_some_and(|all| all.iter().any(|owner| owner["kind"] == "Machine"))
+}
+
 fn keeps_order(case: &Case<'_>) -> Option<bool> {
     let resource = case.asked.event.resource.as_str();
     if case.is("delete", resource) && is_provider(resource) {
         let machine = &case.before.machine;
-        return Some(machine.is_null() || !case.before.is_ours(machine));
+        // What Cluster API has not claimed in time nobody else deletes, once the Machine goes.
+        let is_going = !machine["metadata"]["deletionTimestamp"].is_null();
+        let is_left = case
+            .target()
+            .is_some_and(|(before, _)| !has_machine(before));
+        return Some(
+            machine.is_null() || !case.before.is_ours(machine) || is_going && is_left,
+        );
     }
     let holds = |owner: &Value| {
         let held = owner["metadata"]["finalizers"].as_array();
@@ -266,14 +281,15 @@ fn leads(case: &Case<'_>) -> Option<bool> {
     case.leader.map(|leader| leader == case.by)
 }
 
-/// The schedule is off, and that is on record, before the Machine of a reclaimed host goes.
+/// The schedule is off, and that is on record, before the Machine of a reclaimed host goes, unless
+/// switching it off has failed: that holds up nothing.
 fn disables_first(case: &Case<'_>) -> Option<bool> {
     let machine = &case.before.machine["metadata"]["annotations"];
     let is_reclaim =
         case.is("delete", "machines") && !machine[name::RECLAIM_ANNOTATION].is_null();
     let is_killed = case.before.is_killed() || case.before.is_deleting();
     (is_reclaim && !is_killed)
-        .then(|| machine[name::RECLAIM_DISABLED_ANNOTATION] == "true")
+        .then(|| machine[name::RECLAIM_DISABLED_ANNOTATION] == "true" || case.is_kept_on)
 }
 
 fn changes(case: &Case<'_>) -> Option<bool> {

@@ -58,6 +58,8 @@ pub(crate) struct State {
     /// The oldest version that each watch was asked for from.
     oldest: BTreeMap<String, String>,
     before: BTreeMap<String, (Seen, Option<String>)>,
+    /// The machines whose schedule could not be switched off at the first try.
+    kept_on: BTreeSet<String>,
     /// Minutes that an operator that has died stays dead.
     pub(crate) downtime: u8,
     pub(crate) broken: Vec<(&'static str, String)>,
@@ -214,6 +216,9 @@ impl Stage {
             ));
             let mut state = self.state();
             *state.struck.entry(fault.kind).or_default() += 1;
+            if what == "patch scheduledmachines" && switches_off(asked) {
+                state.kept_on.insert(asked.event.name.clone());
+            }
             state.downtime = if fault.minutes > 60 { fault.minutes } else { 0 };
         }
         let fate = fault
@@ -264,6 +269,7 @@ impl Stage {
             code,
             before: &before,
             after: &after,
+            is_kept_on: state.kept_on.contains(&places.name),
         };
         for (law, keeps) in LAWS {
             let Some(is_kept) = keeps(&case) else {
@@ -285,6 +291,12 @@ fn what(asked: &Asked) -> String {
         "" => format!("{} {}", event.verb, event.resource),
         part => format!("{} {}/{part}", event.verb, event.resource),
     }
+}
+
+/// Whether a patch switches a schedule off.
+fn switches_off(asked: &Asked) -> bool {
+    let body: serde_json::Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+    body["spec"]["schedule"]["enabled"] == false
 }
 
 /// Whether a request is about what is made and changed for a machine; events only tell of it, and

@@ -150,6 +150,8 @@ reasons! {
     Provisioning,
     /// The Node is there but not ready (also in `NodeTainted`).
     NodeNotReady,
+    /// In service, but an object that the Machine was made from is gone.
+    InfrastructureMissing,
     /// Leaving.
     ShuttingDown,
     /// Leaving, and nothing has moved for ten minutes.
@@ -234,6 +236,9 @@ reasons! {
     TooLarge,
     /// The workload cluster refuses the credentials.
     Unauthorized,
+    /// The Node is another machine's, is claimed by two, or bears a control-plane role: it is not
+    /// touched.
+    NodeNotOurs,
 
     // NodeTainted
     /// All taints are in place.

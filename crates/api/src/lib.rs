@@ -29,8 +29,8 @@ pub mod status;
 pub mod vap;
 
 pub use scheduled_machine::{
-    InlineObject, MOST_TAINTS, MachineTemplate, NodeTaint, ScheduleSpec,
-    ScheduledMachine, ScheduledMachineSpec, TaintEffect,
+    InlineObject, MOST_APPLIED_TAINTS, MOST_TAINTS, MachineTemplate, NodeTaint,
+    ScheduleSpec, ScheduledMachine, ScheduledMachineSpec, TaintEffect,
 };
 pub use status::{
     NodeRef, ObjectRef, Phase, ScheduledMachineStatus, Shutdown, ShutdownReason,

@@ -177,8 +177,12 @@ pub struct MachineTemplate {
     pub failure_domain: Option<String>,
 }
 
-/// How many taints `spec.nodeTaints` and the record of them in the status hold at most.
+/// How many taints `spec.nodeTaints` holds at most.
 pub const MOST_TAINTS: usize = 64;
+
+/// How many taints `status.appliedNodeTaints` holds at most: those that the spec asks for, and
+/// those of earlier specs that are still on the Node.
+pub const MOST_APPLIED_TAINTS: usize = 160;
 
 /// A taint; key and effect are its identity, the value may change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]

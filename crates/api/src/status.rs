@@ -9,6 +9,7 @@ use std::fmt;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::scheduled_machine::{NodeTaint, null_is_default};
 
@@ -67,10 +68,13 @@ pub struct ScheduledMachineStatus {
     /// The commitment to leave, while a Machine leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shutdown: Option<Shutdown>,
-    /// A copy of the ownership record on the Node.
+    /// The taints that the operator has put, or is about to put, on the Node: one half of the
+    /// ownership record, of which the other half is on the Node itself. At most
+    /// [`MOST_APPLIED_TAINTS`](crate::MOST_APPLIED_TAINTS). A stored entry with an unknown effect is
+    /// left out.
     #[serde(
         default,
-        deserialize_with = "null_is_default",
+        deserialize_with = "known_taints",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub applied_node_taints: Vec<NodeTaint>,
@@ -187,7 +191,9 @@ pub struct Shutdown {
     pub started_at: Timestamp,
     /// When the Machine is deleted at the latest.
     pub deadline: Timestamp,
-    /// Why it leaves.
+    /// Why it leaves. A stored reason that is unknown, as one that a later release has written,
+    /// reads as [`ShutdownReason::ScheduleEnded`]: the commitment stands, with its deadline.
+    #[serde(deserialize_with = "known_reason")]
     pub reason: ShutdownReason,
 }
 
@@ -243,4 +249,53 @@ fn known_phase<'de, D: Deserializer<'de>>(
             .into_iter()
             .find(|phase| phase.as_str() == written)
     }))
+}
+
+fn known_reason<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<ShutdownReason, D::Error> {
+    let written = String::deserialize(deserializer)?;
+    let mut known = ShutdownReason::ALL.into_iter();
+    let known = known.find(|reason| reason.as_str() == written);
+    Ok(known.unwrap_or(ShutdownReason::ScheduleEnded))
+}
+
+fn known_taints<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<NodeTaint>, D::Error> {
+    let written = Option::<Vec<Value>>::deserialize(deserializer)?;
+    let written = written.unwrap_or_default().into_iter();
+    Ok(written
+        .filter_map(|taint| serde_json::from_value(taint).ok())
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduled_machine::TaintEffect;
+    use serde_json::json;
+
+    #[test]
+    fn a_status_of_a_later_release_is_read_without_the_words_that_are_unknown() {
+        let status: ScheduledMachineStatus = serde_json::from_value(json!({
+            "phase": "Resting",
+            "shutdown": {
+                "machineUID": "m-1", "startedAt": "2026-03-06T18:00:00Z",
+                "deadline": "2026-03-06T18:05:00Z", "reason": "Rebalanced",
+            },
+            "appliedNodeTaints": [
+                { "key": "a", "effect": "Discourage" },
+                { "key": "b", "effect": "NoSchedule" },
+            ],
+        }))
+        .unwrap();
+        assert_eq!(status.phase, None);
+        let shutdown = status.shutdown.unwrap();
+        assert_eq!(shutdown.reason, ShutdownReason::ScheduleEnded);
+        assert_eq!(shutdown.deadline.to_string(), "2026-03-06T18:05:00Z");
+        let kept: Vec<_> = status.applied_node_taints;
+        assert_eq!(kept.len(), 1);
+        assert_eq!(kept[0].effect, TaintEffect::NoSchedule);
+    }
 }

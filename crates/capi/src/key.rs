@@ -1,6 +1,7 @@
 //! Cluster API's labels, annotations and finalizers.
 
-/// Label: the Cluster that an object belongs to; also on the Secret of its kubeconfig.
+/// Label: the Cluster that an object belongs to; also on the Secret of its kubeconfig. As an
+/// annotation on a Node: the Cluster of the Machine that it is of.
 pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
 /// Label on a CustomResourceDefinition: `clusterctl move` takes its objects along.

@@ -6,6 +6,7 @@ use fivespot_api::name;
 use fivespot_plan::{Action, Call, Cause, Plan, Request, Side, Step, Target};
 use futures::StreamExt as _;
 use futures::stream;
+use jiff::SignedDuration;
 use kube::api::ApiResource;
 use serde_json::Value;
 
@@ -24,6 +25,9 @@ use crate::shell::Shell;
 use crate::specs;
 use crate::tenure::Fenced;
 use crate::workload::{Link, pods_of};
+
+/// How long the answer to switching a schedule off is awaited.
+const SWITCH_OFF: SignedDuration = SignedDuration::from_secs(2);
 
 /// How a list of actions ended.
 pub(crate) enum Applied {
@@ -140,6 +144,7 @@ impl Sender<'_> {
             (&action.request, action.step),
             self.memo,
         );
+        let sent = answered(self.shell, action, sent);
         (action, self.shell.tenure.write(self.key, sent).await)
     }
 
@@ -156,7 +161,10 @@ impl Sender<'_> {
                 tracing::info!(step = ?action.step, "step done");
                 self.observe(action, None);
                 let done = std::slice::from_ref(action);
-                shell.desk(key, |desk| desk.memory.succeeded(done));
+                shell.desk(key, |desk| {
+                    desk.memory.succeeded(done);
+                    desk.memory.repeated(done, self.view.now);
+                });
                 measure(&shell.metrics, action, drain_of(action, self.view));
                 let is_ours = is_scheduled_machine(&action.request.target);
                 let version = text(&answer["metadata"]["resourceVersion"]);
@@ -199,6 +207,26 @@ type Sent = Result<kube::Result<Value>, Fenced>;
 fn give_back(shell: &Shell, key: &Key, action: &Action) {
     if action.step == Step::CreateBootstrap {
         shell.has_not_started(key);
+    }
+}
+
+/// The answer to a request. One that nothing waits for is not awaited for long: a webhook that does
+/// not answer must not keep a reclaimed host from its owner. It is tried again.
+async fn answered(
+    shell: &Shell,
+    action: &Action,
+    sent: impl Future<Output = kube::Result<Value>>,
+) -> kube::Result<Value> {
+    if action.step != Step::DisableSchedule {
+        return sent.await;
+    }
+    tokio::select! {
+        biased;
+        answer = sent => answer,
+        () = shell.clock.sleep(SWITCH_OFF) => {
+            let told = format!("no answer within {SWITCH_OFF:#}");
+            Err(kube::Error::Service(told.into()))
+        }
     }
 }
 

@@ -161,6 +161,14 @@ fn provider_term(cluster: &Key, provider_id: &str) -> String {
     format!("provider {cluster} {provider_id}")
 }
 
+/// Finds the Machines that became the Node of that name, or with that provider's identifier; either
+/// may be empty.
+pub(crate) fn node_terms(cluster: &Key, node: &str, provider_id: &str) -> Vec<String> {
+    let node = (!node.is_empty()).then(|| node_term(cluster, node));
+    let provider = (!provider_id.is_empty()).then(|| provider_term(cluster, provider_id));
+    node.into_iter().chain(provider).collect()
+}
+
 impl Shape {
     /// Whether it is read from a workload cluster.
     pub(crate) fn is_of_workload(&self) -> bool {

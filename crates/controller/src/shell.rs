@@ -486,7 +486,7 @@ impl Shell {
 
     /// The ScheduledMachines of the Machines that can be found by `term`: a Machine is named
     /// like its ScheduledMachine.
-    fn machines(&self, term: &str) -> Vec<Key> {
+    pub(crate) fn machines(&self, term: &str) -> Vec<Key> {
         let tables = self.tables();
         let feeds = tables.feeds.values();
         feeds

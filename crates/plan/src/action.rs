@@ -24,6 +24,9 @@ pub enum Step {
     CreateInfrastructure,
     /// Create the Machine.
     CreateMachine,
+    /// Put the uid of the ScheduledMachine on the label of a Machine that is ours by its owner
+    /// reference and bears another uid there, as after `clusterctl move`.
+    RelabelMachine,
     /// Set timeouts on the Machine, or take our exclude annotations off it.
     UpdateMachine,
     /// Set the annotations that make Cluster API skip its own drain, or its wait for volumes.
@@ -81,6 +84,7 @@ impl Step {
             | Self::CreateBootstrap
             | Self::CreateInfrastructure
             | Self::CreateMachine
+            | Self::RelabelMachine
             | Self::UpdateMachine
             | Self::TaintNode
             | Self::LabelNode

@@ -71,14 +71,14 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
     if is_refused(case) {
         return Drain::NotOurs;
     }
+    if let Some(node) = machine::node(case, machine) {
+        return match &case.seen.workload.pods {
+            Fact::Known(pods) => empty(case, node, pods),
+            Fact::Unknown(Unknown::Forbidden { .. }) => Drain::NotOurs,
+            Fact::Unknown(_) => silent(),
+        };
+    }
     match &case.seen.workload.node {
-        Fact::Known(Some(node)) if machine::is_node_of(machine, node) => {
-            match &case.seen.workload.pods {
-                Fact::Known(pods) => empty(case, node, pods),
-                Fact::Unknown(Unknown::Forbidden { .. }) => Drain::NotOurs,
-                Fact::Unknown(_) => silent(),
-            }
-        }
         Fact::Known(_) | Fact::Unknown(Unknown::Forbidden { .. }) => Drain::NotOurs,
         Fact::Unknown(_) => silent(),
     }

@@ -81,7 +81,8 @@ fn transition(
     let message = after.message.as_deref().unwrap_or_default();
     let is_trouble = phase == Phase::Error
         || is == Reason::RemovalStalled.as_str()
-        || is == Reason::NodeNotReady.as_str();
+        || is == Reason::NodeNotReady.as_str()
+        || is == Reason::InfrastructureMissing.as_str();
     let transition = if before.phase == Some(phase) {
         let is_news = is_trouble && was.as_deref() != Some(&is);
         if !is_news {

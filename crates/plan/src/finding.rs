@@ -2,12 +2,12 @@
 
 use fivespot_api::condition::{self, ConditionStatus, ConditionType, Finding, Reason};
 use fivespot_api::name;
-use fivespot_capi::{Truth, one_line};
+use fivespot_capi::{Meta, Reference, Truth, one_line};
 use fivespot_schedule::Window;
 
 use crate::case::Case;
 use crate::triple::{Part, Slot};
-use crate::{Cause, Fact, Failure, Step, Unknown};
+use crate::{Cause, Fact, Failure, Step, Unknown, machine};
 
 /// The role that is to be extended where a permission is missing.
 const ROLE: &str = fivespot_api::name::CONTROLLER;
@@ -58,24 +58,54 @@ fn cluster_obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
 }
 
 fn name_taken(case: &Case<'_>) -> Option<(Reason, String)> {
-    let is_taken = |part: &Part<'_>| part.is_taken && part.first().is_none();
     let (triple, want) = (case.triple, case.want);
-    let kind = if matches!(triple.machine, Slot::Foreign) {
-        "Machine"
-    } else if is_taken(&triple.bootstrap) {
-        &want.bootstrap.reference.kind
-    } else if is_taken(&triple.infrastructure) {
-        &want.infrastructure.reference.kind
-    } else {
-        return None;
+    let machine = match triple.machine {
+        Slot::Foreign(found) => {
+            let api_version = found.contract.api_version();
+            let place = Reference::new(api_version, "Machine", &found.meta.name);
+            Some((&found.meta, place))
+        }
+        Slot::Absent | Slot::Ours(_) => None,
     };
-    let name = case.subject.child();
-    Some((
-        Reason::NameTaken,
-        format!(
+    let bootstrap = || taker(&triple.bootstrap, &want.bootstrap.reference);
+    let infrastructure = || taker(&triple.infrastructure, &want.infrastructure.reference);
+    let (taker, place) = machine.or_else(bootstrap).or_else(infrastructure)?;
+    let (kind, name) = (&place.kind, case.subject.child());
+    let told = match earlier_owner(case, taker) {
+        Some(earlier) => format!(
+            "a {kind} {name} is there and belongs to an earlier ScheduledMachine {name} (uid \
+             {earlier}); if this one is its restored copy, let it take the {kind} over: kubectl \
+             label -n {} {}.{} {name} {}={} --overwrite",
+            case.subject.namespace,
+            kind.to_lowercase(),
+            place.group,
+            name::SCHEDULED_MACHINE_UID_LABEL,
+            case.subject.uid,
+        ),
+        None => format!(
             "a {kind} {name} is there and belongs to somebody else; rename one of the two"
         ),
-    ))
+    };
+    Some((Reason::NameTaken, told))
+}
+
+/// Somebody else's object where ours would be created, and where that is.
+fn taker<'a>(part: &Part<'a>, home: &Reference) -> Option<(&'a Meta, Reference)> {
+    let taker = part.taker?;
+    part.first().is_none().then(|| (taker, home.clone()))
+}
+
+/// The uid of an earlier ScheduledMachine of our name that an object belongs to, by its labels and by
+/// an owner reference.
+fn earlier_owner(case: &Case<'_>, taker: &Meta) -> Option<String> {
+    let own = case.subject.name.as_str();
+    let is_owned = taker
+        .owners
+        .iter()
+        .any(|owner| owner.kind == name::KIND && owner.name == own);
+    let is_named = name::owner_name(&taker.labels) == Some(own);
+    let uid = name::owner_uid(&taker.labels).filter(|_| is_named && is_owned)?;
+    Some(one_line(uid))
 }
 
 /// Why a fact is not known, as a reason and a sentence.
@@ -249,8 +279,17 @@ pub(crate) fn machine_ready(case: &Case<'_>) -> Option<Finding> {
     Some(Finding::new(kind, status, reason, ready.message.clone()))
 }
 
-/// The workload cluster answers; none where nobody asked.
+/// The workload cluster answers, and the Node may be touched; none where nobody asked.
 pub(crate) fn node_access(case: &Case<'_>) -> Option<Finding> {
+    let machine = case.triple.our_machine();
+    if let Some(why) = machine.and_then(|machine| machine::stranger(case, machine)) {
+        return Some(Finding::new(
+            ConditionType::NodeAccess,
+            false,
+            Reason::NodeNotOurs,
+            format!("{why}: it is not touched"),
+        ));
+    }
     let (reason, message) = case.seen.workload.access.told()?;
     let is_connected = reason == Reason::Connected;
     Some(Finding::new(

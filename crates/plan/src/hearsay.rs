@@ -45,12 +45,18 @@ pub(crate) fn begins(outcome: &Outcome) -> bool {
     outcome.shutdown == Commitment::Keep && steps.eq(all)
 }
 
-/// Whether whatever was on record still is.
+/// Whether whatever was on record still is. A taint that is dropped from the status is not ours any
+/// more: a cache may be behind another operator's write to the Node.
 fn ends_nothing(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> bool {
     fn lasts<T>(before: Option<&T>, after: Option<&T>) -> bool {
         before.is_none() || after.is_some()
     }
-    before.shutdown == after.shutdown
+    let keeps_taints = before.applied_node_taints.iter().all(|taint| {
+        let mut kept = after.applied_node_taints.iter();
+        kept.any(|of| (&of.key, of.effect) == (&taint.key, taint.effect))
+    });
+    keeps_taints
+        && before.shutdown == after.shutdown
         && before.spec_hash == after.spec_hash
         && lasts(before.machine_ref.as_ref(), after.machine_ref.as_ref())
         && lasts(before.bootstrap_ref.as_ref(), after.bootstrap_ref.as_ref())

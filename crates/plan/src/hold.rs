@@ -1,19 +1,19 @@
-//! What waits: after a failure the step that failed, and what depends on it; where starts are
-//! limited, a machine whose turn has not come.
+//! What waits: after a failure the step that failed, and what depends on it; likewise a step that
+//! others undo again and again; where starts are limited, a machine whose turn has not come.
 
 use crate::case::Case;
 use crate::outcome::{Commitment, Outcome, State};
 use crate::{Action, Cause, Failure, Step};
 
 /// Takes out of `outcome` what has to wait, and returns the failure to tell of: the first of a
-/// step that is called for and that something depends on. A failed step that nobody calls for
-/// any more is passed over.
+/// step that is called for and that no condition of its own tells of. A failed step that nobody
+/// calls for any more is passed over.
 pub(crate) fn back<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Failure> {
     let (mut told, mut is_held) = (None, false);
     let mut due = Vec::new();
     for action in std::mem::take(&mut outcome.actions) {
         let failure = case.memory.failure(action.step);
-        if !is_aside(action.step) {
+        if !has_own_condition(action.step) {
             told = told.or(failure);
         }
         match failure.filter(|failure| failure.retry_at > case.now) {
@@ -22,7 +22,14 @@ pub(crate) fn back<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fai
                 is_held |= binds(failure);
             }
             None if is_held && !is_aside(action.step) => {}
-            None => due.push(action),
+            None => match resting(case, action.step) {
+                Some(until) => {
+                    outcome.wakes.push(until);
+                    is_held |=
+                        !is_aside(action.step) && action.step != Step::ExcludeDrain;
+                }
+                None => due.push(action),
+            },
         }
     }
     // One that is not answered for half a minute holds up no other.
@@ -38,6 +45,12 @@ pub(crate) fn back<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fai
         outcome.shutdown = Commitment::Keep;
     }
     told
+}
+
+/// Until when a step waits that others undo again and again.
+fn resting(case: &Case<'_>, step: Step) -> Option<jiff::Timestamp> {
+    let until = case.memory.rests_until(step);
+    until.filter(|until| *until > case.now)
 }
 
 /// Takes the start of the machine out of `outcome` until its turn has come, and says so.
@@ -57,8 +70,8 @@ pub(crate) fn until_its_turn(case: &Case<'_>, outcome: &mut Outcome) {
     outcome.state = State::Coming(told);
 }
 
-/// Whether a step stands beside the machine's life: nothing waits for it, it waits for nothing,
-/// and a condition of its own tells of its failure.
+/// Whether a step stands beside the machine's life: nothing waits for it once it has failed, and
+/// it waits for nothing.
 fn is_aside(step: Step) -> bool {
     match step {
         Step::TaintNode
@@ -66,7 +79,10 @@ fn is_aside(step: Step) -> bool {
         | Step::CreateAgentConfig
         | Step::UpdateAgentConfig
         | Step::DeleteAgentConfig
-        | Step::ClearRequest => true,
+        | Step::ClearRequest
+        | Step::RelabelMachine
+        | Step::DisableSchedule
+        | Step::RecordDisabled => true,
         Step::AddFinalizer
         | Step::CreateBootstrap
         | Step::CreateInfrastructure
@@ -75,8 +91,6 @@ fn is_aside(step: Step) -> bool {
         | Step::ExcludeDrain
         | Step::CordonNode
         | Step::CommitReclaim
-        | Step::DisableSchedule
-        | Step::RecordDisabled
         | Step::EvictPod
         | Step::DeletePod
         | Step::UncordonNode
@@ -85,6 +99,15 @@ fn is_aside(step: Step) -> bool {
         | Step::DeleteInfrastructure
         | Step::RemoveFinalizer => false,
     }
+}
+
+/// Whether a condition of its own tells of the step's failure, so that `Ready` need not.
+fn has_own_condition(step: Step) -> bool {
+    let is_told_by_ready = matches!(
+        step,
+        Step::RelabelMachine | Step::DisableSchedule | Step::RecordDisabled
+    );
+    is_aside(step) && !is_told_by_ready
 }
 
 /// Whether what comes after the failed step waits for it.

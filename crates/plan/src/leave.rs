@@ -11,8 +11,11 @@ use crate::memory::after;
 use crate::outcome::{Commitment, Outcome, State};
 use crate::status::{next_whole_second, whole_seconds};
 use crate::triple::{Role, Slot};
+use crate::write::Purpose;
 use crate::{Cause, Step, machine, provider, reclaim, undrained, write};
 
+/// For how long Cluster API may claim an infrastructure object whose Machine has to go at once.
+const CLAIM: SignedDuration = SignedDuration::from_secs(60);
 /// How long until objects that leave without a Machine are looked at again.
 const RECHECK: SignedDuration = SignedDuration::from_secs(10);
 
@@ -39,22 +42,27 @@ fn leave_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcom
     let deadline = case.deadline(shutdown);
     let is_over = removal.is_at_once() || deadline <= case.now;
     let told = going(case, machine, shutdown);
+    let unclaimed = unclaimed(case, machine);
+    let claimable_until = claimable_until(case, shutdown);
     if machine.meta.is_deleting {
-        return if is_over {
-            let exclusions = write::exclusions(machine, true);
-            let outcome = wait_for_machine(case, machine, (exclusions, told));
-            if removal.is_at_once() {
-                outcome
-            } else {
-                undrained::warn_of_cut(machine, outcome)
-            }
+        let exclusions = if is_over {
+            write::exclusions(machine, true)
         } else {
-            wait_for_machine(case, machine, (MachinePatch::default(), told))
-                .wake(deadline)
+            MachinePatch::default()
+        };
+        let mut waiting = wait_for_machine(case, machine, (exclusions, told));
+        if is_over && !removal.is_at_once() {
+            waiting = undrained::warn_of_cut(machine, waiting);
+        }
+        let waiting = without_claim(case, waiting, (&unclaimed, claimable_until));
+        return if is_over {
+            waiting
+        } else {
+            waiting.wake(deadline)
         };
     }
-    if is_unclaimed(case, machine) {
-        return wait_for_claim(case, machine);
+    if !unclaimed.is_empty() && case.now < claimable_until {
+        return wait_for_claim(case, machine, claimable_until);
     }
     if is_over {
         let exclude = write::patch_machine(machine, &write::exclusions(machine, true));
@@ -109,39 +117,76 @@ fn drain_first(
     }
 }
 
-/// Whether Cluster API has not yet taken the infrastructure object over for the Machine. A Machine
-/// that is deleted by then goes without it, and the object can hang for ever: providers do nothing
-/// for an object that has no Machine. Without a Cluster nobody will take it over; and what has been
-/// ready was taken over, though a deletion in the foreground may have stripped the owners.
-fn is_unclaimed(case: &Case<'_>, machine: &Machine) -> bool {
+/// The objects of the Machine that Cluster API has not made the Machine the owner of, if the
+/// infrastructure object is one of them. A Machine that is deleted by then goes without it, and the
+/// object can hang for ever: providers do nothing for an object that has no Machine. Without a
+/// Cluster nothing is claimed any more; and what has been ready was claimed, though a deletion in
+/// the foreground may have stripped the owner references.
+fn unclaimed<'a>(case: &Case<'a>, machine: &Machine) -> Vec<(Role, &'a Provider)> {
     let is_served = case
         .cluster()
         .is_some_and(|cluster| !cluster.meta.is_deleting)
         && !machine.had_infrastructure
         && machine.node.is_none();
-    let infrastructure = case.triple.infrastructure.first();
-    is_served
-        && infrastructure.is_some_and(|found| {
-            !found.meta.is_deleting
-                && !found
-                    .meta
-                    .owners
-                    .iter()
-                    .any(fivespot_capi::Owner::is_machine)
-        })
+    let has_no_machine = |(_, found): &(Role, &Provider)| {
+        let mut owners = found.meta.owners.iter();
+        !found.meta.is_deleting && !owners.any(fivespot_capi::Owner::is_machine)
+    };
+    let providers = case.triple.providers().into_iter();
+    let all: Vec<_> = providers.filter(has_no_machine).collect();
+    let is_host = |(role, _): &(Role, &Provider)| *role == Role::Infrastructure;
+    if is_served && all.iter().any(is_host) {
+        all
+    } else {
+        Vec::new()
+    }
 }
 
-/// Waits until Cluster API has taken over what is to leave with the Machine.
-fn wait_for_claim(case: &Case<'_>, machine: &Machine) -> Outcome {
+/// Until when Cluster API may claim what is to leave with the Machine.
+fn claimable_until(case: &Case<'_>, shutdown: &Shutdown) -> Timestamp {
+    let deadline = case.deadline(shutdown);
+    match shutdown.reason {
+        ShutdownReason::KillSwitch | ShutdownReason::Reclaim => after(deadline, CLAIM),
+        ShutdownReason::ScheduleEnded
+        | ShutdownReason::Deleted
+        | ShutdownReason::Remediation => deadline,
+    }
+}
+
+/// Waits until Cluster API has claimed what is to leave with the Machine, and no longer than that.
+fn wait_for_claim(case: &Case<'_>, machine: &Machine, until: Timestamp) -> Outcome {
     let name = &machine.meta.name;
+    let told = format!(
+        "waiting for Cluster API to claim the objects of Machine {name}; it is deleted without \
+         that at {}",
+        whole_seconds(until),
+    );
     let state = if case.stalls_at() <= case.now {
-        State::Stalled(format!(
-            "Cluster API has not taken up Machine {name} for 10 minutes; is it running?"
-        ))
+        State::Stalled(format!("{told}; nothing has moved for 10 minutes"))
     } else {
-        State::Going(format!("waiting for Cluster API to take up Machine {name}"))
+        State::Going(told)
     };
-    Outcome::tell(state).wake(case.stalls_at())
+    Outcome::tell(state).wake(until).wake(case.stalls_at())
+}
+
+/// The same for a Machine that is being deleted, with what Cluster API has not claimed in time
+/// deleted directly: nobody else does.
+fn without_claim(
+    case: &Case<'_>,
+    mut waiting: Outcome,
+    (unclaimed, until): (&[(Role, &Provider)], Timestamp),
+) -> Outcome {
+    if unclaimed.is_empty() {
+        return waiting;
+    }
+    if case.now < until {
+        return waiting.wake(until);
+    }
+    let deletions = unclaimed
+        .iter()
+        .map(|(role, found)| write::delete_provider(*role, found));
+    waiting.actions.extend(deletions);
+    waiting
 }
 
 /// Makes the commitment, or makes it stricter. Nothing is taken away before it is stored.
@@ -292,14 +337,15 @@ fn clear_up(case: &Case<'_>) -> Outcome {
     }
 }
 
-/// Whether a Machine may be made only to be deleted: the Cluster is there to stay, the name is
-/// free, and the API server has not refused it.
+/// Whether a Machine may be made only to be deleted: the spec breaks no rule, the Cluster is there
+/// to stay, the name is free, and the API server has not refused it.
 fn may_get_a_machine(case: &Case<'_>) -> bool {
     let is_refused = matches!(
         case.failed_at(Step::CreateMachine),
         Some(Cause::NamespaceTerminating | Cause::Rejected | Cause::NotServed)
     );
-    matches!(case.triple.machine, Slot::Absent)
+    case.want.is_admissible
+        && matches!(case.triple.machine, Slot::Absent)
         && case
             .cluster()
             .is_some_and(|cluster| !cluster.meta.is_deleting)
@@ -324,7 +370,8 @@ fn finish_to_delete(case: &Case<'_>, infrastructure: &Provider) -> Outcome {
         .annotations
         .get(name::SPEC_HASH_ANNOTATION);
     let hash = hash.unwrap_or(&case.want.hash);
-    let create = write::create_machine(case, bootstrap, infrastructure.reference(), hash);
+    let parts = (bootstrap, infrastructure.reference());
+    let create = write::create_machine(case, parts, hash, Purpose::Removal);
     let told = format!(
         "giving {} a Machine to be deleted with",
         titled(infrastructure)

@@ -17,7 +17,7 @@
 //!    A 404 of a deletion, an eviction or a patch is likewise an invitation to look again. An
 //!    eviction that is refused (429) goes to [`Memory::refused`] and does not stop the list.
 //!    Anything else goes to [`Memory::failed`]; plan once more, so that the status tells of it.
-//! 5. If all went well, [`Memory::succeeded`]; write the [`status`](Plan::status), guarded by the
+//! 5. If all went well, [`Memory::succeeded`] and [`Memory::repeated`]; write the [`status`](Plan::status), guarded by the
 //!    resourceVersion that was planned from, then [`Memory::told`], and publish the
 //!    [`events`](Plan::events).
 //! 6. If anything was written, start over at once. Else sleep until [`wake`](Plan::wake) or until
@@ -31,7 +31,7 @@
 //! - [`seen`], [`node`], [`place`], [`memory`]: what goes in; [`action`], [`event`]: what comes out
 //! - `ladder`: which rung decides; `triple`: whose the objects are and what state they are in
 //! - `serve`, `leave`, `reclaim`, `drain`, `machine`, `taint`, `agent`, `write`: one decision each;
-//!   `hold`: what waits after a failure
+//!   `hold`: what waits after a failure; `repeat`: what waits because others undo it
 //! - `ahead`: what is done before a window opens
 //! - `status`, `finding`, `phase`: what is told to people, from the same facts; `provider`: what
 //!   Cluster API and the providers report; `undrained`: what is said of a drain that was cut off
@@ -61,6 +61,7 @@ mod outcome;
 mod phase;
 mod provider;
 mod reclaim;
+mod repeat;
 mod resolve;
 mod serve;
 mod status;
@@ -78,7 +79,7 @@ pub use action::{Action, Call, Request, Side, Step, Target};
 pub use event::{Event, EventType};
 pub use explain::{Explanation, RungReport, explain};
 pub use memory::{Cause, Failure, Memory};
-pub use node::{AgentConfig, Node, Pod, Taint};
+pub use node::{AgentConfig, Node, NodeClaim, Pod, Taint};
 pub use place::Places;
 pub use seen::{Access, Fact, Freshness, Seen, Sighting, Specs, Unknown, Workload};
 
@@ -164,7 +165,9 @@ pub fn plan(
         now,
     };
     let rung = ladder::climb(&case);
-    let outcome = hold_finalizer(&case, decide(&case, rung));
+    let outcome = reclaim::insist(&case, decide(&case, rung));
+    let outcome = hold_finalizer(&case, outcome);
+    let outcome = machine::relabel(&case, outcome);
     let outcome = reclaim::clean(&case, outcome);
     compose(&case, rung, outcome)
 }

@@ -1,9 +1,12 @@
-//! What keeps a Machine in line with today's spec, whether it stays or leaves.
+//! What keeps a Machine in line with today's spec, whether it stays or leaves, and which Node is
+//! its own.
 
-use fivespot_capi::{Machine, MachinePatch, draft};
+use fivespot_api::name;
+use fivespot_capi::{Machine, MachinePatch, draft, one_line};
 
-use crate::Node;
 use crate::case::Case;
+use crate::outcome::{Commitment, Outcome, State};
+use crate::{Action, Node, Step, write};
 
 /// The timeouts that the Machine lacks. They bound Cluster API's own drain, also one that is
 /// under way.
@@ -22,6 +25,49 @@ pub(crate) fn timeouts(case: &Case<'_>, machine: &Machine) -> MachinePatch {
     }
 }
 
+/// Whose a Node is to be.
+pub(crate) struct Identity<'a> {
+    /// Name of the Cluster.
+    pub(crate) cluster: &'a str,
+    /// Namespace of the Machine.
+    pub(crate) namespace: &'a str,
+    /// Name of the Machine.
+    pub(crate) name: &'a str,
+}
+
+/// Why a Node of the right name and provider identifier is not to be touched, if that is so. Both
+/// are taken from the infrastructure object, whose spec is the user's: they alone prove nothing.
+pub(crate) fn claimed_by_others(
+    case: &Case<'_>,
+    of: &Identity<'_>,
+    node: &Node,
+) -> Option<String> {
+    let name = &node.name;
+    let claim = &node.machine;
+    let differs = |said: &Option<String>, own: &str| {
+        said.as_ref().is_some_and(|said| said.as_str() != own)
+    };
+    if differs(&claim.cluster, of.cluster)
+        || differs(&claim.namespace, of.namespace)
+        || differs(&claim.machine, of.name)
+    {
+        let said = |said: &Option<String>| one_line(said.as_deref().unwrap_or("?"));
+        return Some(format!(
+            "Node {name} is annotated as that of Machine {}/{} in Cluster {}",
+            said(&claim.namespace),
+            said(&claim.machine),
+            said(&claim.cluster),
+        ));
+    }
+    if let Some(rival) = &case.seen.workload.rival {
+        return Some(format!(
+            "Machine {rival} of the same Cluster claims Node {name} as well"
+        ));
+    }
+    node.is_control_plane
+        .then(|| format!("Node {name} bears a control-plane role"))
+}
+
 /// Whether the Node is the one that the Machine became: named by it, of the same provider
 /// identifier, and of the same uid where the Machine knows one.
 pub(crate) fn is_node_of(machine: &Machine, node: &Node) -> bool {
@@ -31,8 +77,51 @@ pub(crate) fn is_node_of(machine: &Machine, node: &Node) -> bool {
     is_named && machine.provider_id.is_some() && machine.provider_id == node.provider_id
 }
 
-/// The Node of our Machine, if it was read and is the right one.
+/// Why the Node that was read is not to be touched, if it may be taken for our Machine's.
+pub(crate) fn stranger(case: &Case<'_>, machine: &Machine) -> Option<String> {
+    let node = case.seen.workload.node.known()?.as_ref()?;
+    let identity = Identity {
+        cluster: &machine.cluster_name,
+        namespace: &machine.meta.namespace,
+        name: &machine.meta.name,
+    };
+    is_node_of(machine, node)
+        .then(|| claimed_by_others(case, &identity, node))
+        .flatten()
+}
+
+/// The Node of our Machine, if it was read, is the right one, and may be touched.
 pub(crate) fn node<'a>(case: &Case<'a>, machine: &Machine) -> Option<&'a Node> {
     let node = case.seen.workload.node.known()?.as_ref()?;
-    is_node_of(machine, node).then_some(node)
+    (is_node_of(machine, node) && stranger(case, machine).is_none()).then_some(node)
+}
+
+/// Puts our uid on the label of our Machine before anything else is written: it may be ours by its
+/// owner reference alone, as after `clusterctl move`, and a deletion in the foreground or with
+/// orphans strips that. Where it has failed once it holds up nothing.
+pub(crate) fn relabel(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
+    let uid = case.subject.uid.as_str();
+    let is_touched = !matches!(outcome.state, State::Paused(_) | State::Blind { .. });
+    let machine = case.triple.our_machine().filter(|machine| {
+        is_touched && name::owner_uid(&machine.meta.labels) != Some(uid)
+    });
+    let Some(machine) = machine else {
+        return outcome;
+    };
+    let relabel = write::relabel_machine(machine, case.subject);
+    if case.memory.failure(Step::RelabelMachine).is_none() {
+        return Outcome {
+            actions: vec![relabel],
+            shutdown: Commitment::Keep,
+            record: None,
+            ..outcome
+        };
+    }
+    let is_finalizing = |action: &Action| {
+        matches!(action.step, Step::AddFinalizer | Step::RemoveFinalizer)
+    };
+    if !outcome.actions.iter().any(is_finalizing) {
+        outcome.actions.push(relabel);
+    }
+    outcome
 }

@@ -10,6 +10,7 @@ use std::num::NonZeroU32;
 use fivespot_capi::Meta;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::repeat::Repeats;
 use crate::{Action, Freshness, Seen, Step};
 
 /// How long until an eviction that was refused is tried again, as `kubectl drain` does.
@@ -30,6 +31,7 @@ pub struct Memory {
     generation: Option<i64>,
     refusals: BTreeMap<String, Refusal>,
     failures: BTreeMap<Step, Failure>,
+    repeats: Repeats,
     /// The agent's configuration, and since when it has been there.
     projected: Option<(String, Timestamp)>,
     told_at: Option<Timestamp>,
@@ -106,6 +108,9 @@ impl Memory {
         self.forget_the_future(now);
         let is_edited = self.generation != generation;
         self.generation = generation;
+        if is_edited {
+            self.repeats = Repeats::default();
+        }
         self.failures
             .retain(|_, failure| !is_edited && after(failure.retry_at, STALE) >= now);
         if let Some(pods) = seen.workload.pods.known() {
@@ -117,6 +122,7 @@ impl Memory {
     /// Drops what a clock has noted that was ahead and has been set back since: a retry that is
     /// further ahead than any wait, and instants that have not come yet.
     fn forget_the_future(&mut self, now: Timestamp) {
+        self.repeats.forget_after(now);
         let latest = after(now, LONGEST_BACKOFF);
         self.failures
             .retain(|_, failure| failure.retry_at <= latest);
@@ -168,6 +174,17 @@ impl Memory {
             self.failures.remove(&action.step);
             self.has_made |= action.step == Step::CreateMachine;
         }
+    }
+
+    /// All of `actions` were sent and succeeded, at `now`. A step that succeeds and is needed again
+    /// and again, because somebody undoes it, waits longer each time, until the spec is edited.
+    pub fn repeated(&mut self, actions: &[Action], now: Timestamp) {
+        self.repeats.note(actions, now);
+    }
+
+    /// Until when a step waits that has succeeded again and again; none if it does not.
+    pub(crate) fn rests_until(&self, step: Step) -> Option<Timestamp> {
+        self.repeats.due(step)
     }
 
     /// Whether the Machine that caches show can be none of an earlier time: this process has made

@@ -28,14 +28,42 @@ pub struct Node {
     /// Why the machine is to be given back, if the Node asks for that: one line of at most 256
     /// characters, empty if no reason is given.
     pub reclaim: Option<String>,
-    /// The Machine that Cluster API says the Node is of: namespace and name.
-    pub machine: Option<(String, String)>,
+    /// What Cluster API says whose Node it is.
+    pub machine: NodeClaim,
+    /// Whether it bears the role of a control plane, as a label or as a taint.
+    pub is_control_plane: bool,
     /// Whether anything of such a request is on the Node.
     pub has_reclaim_annotations: bool,
     /// The value of the label by which the agent is put on the Node.
     pub agent_label: Option<String>,
     /// What the agent reports, as it is written on the Node.
     pub agent_report: Option<String>,
+}
+
+/// What Cluster API's annotations on a Node say: whose it is. Each may be absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeClaim {
+    /// Name of the Cluster.
+    pub cluster: Option<String>,
+    /// Namespace of the Cluster and of the Machine.
+    pub namespace: Option<String>,
+    /// Name of the Machine.
+    pub machine: Option<String>,
+}
+
+/// The keys by which Nodes are told to be of a control plane, today's and the one before.
+const CONTROL_PLANE: [&str; 2] = [
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+];
+
+fn is_control_plane(node: &core::Node) -> bool {
+    let labels = node.metadata.labels.as_ref();
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    CONTROL_PLANE.iter().any(|key| {
+        labels.is_some_and(|all| all.contains_key(*key))
+            || taints.is_some_and(|all| all.iter().any(|taint| taint.key == *key))
+    })
 }
 
 /// What is read of the ConfigMap that configures the agent on the Node.
@@ -132,7 +160,12 @@ impl From<&core::Node> for Node {
                 .filter(|value| value == reclaim::REQUESTED)
                 .map(|_| annotation(name::RECLAIM_REASON_ANNOTATION))
                 .map(|reason| one_line(&reason.unwrap_or_default())),
-            machine: annotation(key::CLUSTER_NAMESPACE).zip(annotation(key::MACHINE)),
+            machine: NodeClaim {
+                cluster: annotation(key::CLUSTER_NAME),
+                namespace: annotation(key::CLUSTER_NAMESPACE),
+                machine: annotation(key::MACHINE),
+            },
+            is_control_plane: is_control_plane(node),
             has_reclaim_annotations: name::RECLAIM_REQUEST
                 .iter()
                 .any(|key| annotation(key).is_some()),

@@ -68,6 +68,8 @@ pub(crate) enum State {
     },
     /// There, but its Node is not ready.
     NodeNotReady { node: String },
+    /// There, but an object that the Machine was made from is gone.
+    InfrastructureMissing(String),
     /// On the way out.
     Going(String),
     /// On the way out, and nothing has moved for ten minutes.

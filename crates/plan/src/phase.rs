@@ -7,7 +7,7 @@ use fivespot_capi::Machine;
 use crate::case::Case;
 use crate::ladder::{Removal, Rung};
 use crate::outcome::{Outcome, State};
-use crate::{Failure, Step, finding, hold, serve, undrained};
+use crate::{Failure, Step, finding, hold, reclaim, serve, undrained};
 
 /// The phase, and `Ready` with the sentence that also is the status' message.
 pub(crate) fn summary(
@@ -53,11 +53,12 @@ type Summary = (Phase, bool, Reason, String);
 
 fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
     match state {
-        State::Paused(what) => {
-            let told =
-                format!("the {what} is paused: nothing is touched until it is resumed");
-            (while_paused(case), false, Reason::Paused, told)
-        }
+        State::Paused(what) => (
+            while_paused(case),
+            false,
+            Reason::Paused,
+            paused(case, what),
+        ),
         State::Blind { reason, message } => {
             (Phase::Error, false, reason.clone(), message.clone())
         }
@@ -86,6 +87,12 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
             (Phase::Active, true, Reason::PendingChanges, told)
         }
         State::NodeNotReady { node } => node_not_ready(case, node),
+        State::InfrastructureMissing(message) => (
+            Phase::Active,
+            false,
+            Reason::InfrastructureMissing,
+            message.clone(),
+        ),
         State::Going(message) => {
             let reason = if leaving(rung) == Phase::EmergencyRemove {
                 Reason::EmergencyReclaim
@@ -105,6 +112,32 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
             };
             (phase, false, Reason::RemovalStalled, message.clone())
         }
+    }
+}
+
+/// What is paused, and what waits for it to be resumed.
+fn paused(case: &Case<'_>, what: &str) -> String {
+    let machine = case.triple.our_machine();
+    let waiting = if case.subject.is_deleting {
+        Some("the deletion")
+    } else if case.want.is_killed {
+        Some("the kill switch")
+    } else if machine.is_some_and(|of| reclaim::requested(case, of).is_some()) {
+        Some("the reclaim")
+    } else {
+        None
+    };
+    let name = match what {
+        "Cluster" => case.cluster().map_or("", |found| &found.meta.name),
+        "Machine" => machine.map_or("", |found| &found.meta.name),
+        _ => &case.subject.name,
+    };
+    match waiting {
+        Some(waiting) => format!(
+            "{waiting} waits: the {what} {name} is paused, and nothing is touched until it is \
+             resumed"
+        ),
+        None => format!("the {what} is paused: nothing is touched until it is resumed"),
     }
 }
 
@@ -146,6 +179,18 @@ fn at_rest(case: &Case<'_>, rung: Rung<'_>) -> Summary {
             (Phase::Inactive, true, Reason::Inactive, told)
         }
         Rung::Disabled => {
+            let lost = machine.and_then(|machine| {
+                let lost = serve::lost(case, machine)?;
+                Some(format!(
+                    "the schedule is switched off; {lost} of Machine {} is gone, and nothing is \
+                     touched",
+                    machine.meta.name,
+                ))
+            });
+            if let Some(told) = lost {
+                let reason = Reason::InfrastructureMissing;
+                return (Phase::Disabled, false, reason, told);
+            }
             let told = match machine {
                 Some(machine) => format!(
                     "the schedule is switched off; Machine {} stays as it is",
@@ -208,7 +253,7 @@ fn while_paused(case: &Case<'_>) -> Phase {
         Some(machine) if is_leaving(case, machine) => Phase::ShuttingDown,
         Some(_) if !case.want.is_enabled => Phase::Disabled,
         Some(machine) => match serve::standing(case, machine) {
-            State::InService { .. } => Phase::Active,
+            State::InService { .. } | State::InfrastructureMissing(_) => Phase::Active,
             State::NodeNotReady { .. } if was_in_service(case) => Phase::Active,
             State::Paused(_)
             | State::Blind { .. }
@@ -248,6 +293,7 @@ fn was_in_service(case: &Case<'_>) -> bool {
         Reason::MachineRunning,
         Reason::PendingChanges,
         Reason::NodeNotReady,
+        Reason::InfrastructureMissing,
         Reason::Paused,
         Reason::Disabled,
         Reason::ShuttingDown,
@@ -272,7 +318,8 @@ fn failed(failure: &Failure) -> Summary {
         Step::CreateMachine => {
             (Reason::MachineCreationFailed, "cannot create the Machine")
         }
-        Step::UpdateMachine
+        Step::RelabelMachine
+        | Step::UpdateMachine
         | Step::ExcludeDrain
         | Step::CommitReclaim
         | Step::RecordDisabled => {

@@ -14,9 +14,7 @@ use crate::case::Case;
 use crate::memory::after;
 use crate::outcome::{Commitment, Outcome, State};
 use crate::status::whole_seconds;
-use crate::{
-    Access, Action, Cause, Fact, Node, Step, Unknown, drain, finding, machine, write,
-};
+use crate::{Access, Action, Fact, Node, Step, Unknown, drain, finding, machine, write};
 
 /// For how long after the commitment pods are deleted and waited for.
 const PODS: SignedDuration = SignedDuration::from_secs(10);
@@ -80,8 +78,10 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
     let Some(shutdown) = shutdown.filter(|_| is_written) else {
         return Some(commit(case, machine, is_written));
     };
-    if let Some(outcome) = disable(case, machine) {
-        return Some(outcome);
+    let switching = switch_off(case, machine);
+    if !switching.is_empty() && !has_failed_to_switch_off(case) {
+        let told = "switching the schedule off, because the host is reclaimed";
+        return Some(Outcome::tell(State::Going(told.to_owned())).with(switching));
     }
     let until = after(shutdown.started_at, PODS);
     if machine.meta.is_deleting {
@@ -135,27 +135,81 @@ fn commit(case: &Case<'_>, machine: &Machine, is_written: bool) -> Outcome {
 }
 
 /// Switches the schedule off, once for each commitment: whoever switches it on later means it.
-fn disable(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
+/// That it was done is recorded after it, and not in the same list as a step that may fail again.
+fn switch_off(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     let annotations = &machine.meta.annotations;
-    // Where the schedule must not be touched, the host is given back all the same.
-    let is_refused = matches!(
-        case.failed_at(Step::DisableSchedule),
-        Some(Cause::Forbidden | Cause::Rejected)
-    );
     if case.subject.is_deleting
-        || is_refused
         || annotations.contains_key(name::RECLAIM_DISABLED_ANNOTATION)
     {
-        return None;
+        return Vec::new();
     }
-    let disable = case
-        .want
-        .is_enabled
-        .then(|| write::disable_schedule(case.subject));
-    let record = write::record_disabled(machine);
-    let told = "switching the schedule off, because the host is reclaimed";
-    let actions = disable.into_iter().chain([record]).collect();
-    Some(Outcome::tell(State::Going(told.to_owned())).with(actions))
+    let is_enabled = case.want.is_enabled;
+    let disable = is_enabled.then(|| write::disable_schedule(case.subject));
+    let is_alone = is_enabled && has_failed_to_switch_off(case);
+    let record = (!is_alone).then(|| write::record_disabled(machine));
+    disable.into_iter().chain(record).collect()
+}
+
+/// Whether the schedule could not be switched off, for whatever reason, or that not be recorded.
+fn has_failed_to_switch_off(case: &Case<'_>) -> bool {
+    [Step::DisableSchedule, Step::RecordDisabled]
+        .into_iter()
+        .any(|step| case.memory.failure(step).is_some())
+}
+
+/// Tries again to switch the schedule off where that has failed, after everything else that is to
+/// be done: the host is given back all the same. Once the Machine is gone, no other is made before
+/// it has succeeded, or somebody has edited the spec.
+pub(crate) fn insist(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
+    let is_touched = !matches!(outcome.state, State::Paused(_) | State::Blind { .. });
+    if !is_touched || !has_failed_to_switch_off(case) {
+        return outcome;
+    }
+    let Some(machine) = case.triple.our_machine() else {
+        return insist_without_machine(case, outcome);
+    };
+    let is_reclaimed = case
+        .commitment(machine)
+        .is_some_and(|of| of.reason == ShutdownReason::Reclaim);
+    if is_reclaimed {
+        let last = switch_off(case, machine);
+        let is_new = |action: &Action| {
+            outcome
+                .actions
+                .iter()
+                .all(|other| other.step != action.step)
+        };
+        let last: Vec<_> = last.into_iter().filter(is_new).collect();
+        outcome.actions.extend(last);
+    }
+    outcome
+}
+
+fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
+    let failed = case.memory.failure(Step::DisableSchedule);
+    if failed.is_none() || !case.want.is_enabled || case.subject.is_deleting {
+        return outcome;
+    }
+    if matches!(outcome.state, State::Coming(_)) {
+        let is_start = |step: Step| {
+            matches!(
+                step,
+                Step::CreateBootstrap | Step::CreateInfrastructure | Step::CreateMachine
+            )
+        };
+        outcome.actions.retain(|action| !is_start(action.step));
+        outcome.record = None;
+        outcome.shutdown = Commitment::Keep;
+        outcome.state = State::Blocked {
+            reason: Reason::EmergencyReclaim,
+            message:
+                "the host was reclaimed; no other machine is made before the schedule is \
+                      switched off"
+                    .to_owned(),
+        };
+    }
+    outcome.actions.push(write::disable_schedule(case.subject));
+    outcome
 }
 
 /// Deletes the pods, if there is a way to; none when there is none left to delete.
@@ -208,7 +262,7 @@ pub(crate) fn aftermath<'a>(case: &Case<'a>) -> Option<Aftermath<'a>> {
         match (&case.seen.workload.access, &case.seen.workload.node) {
             (_, Fact::Known(Some(node)))
                 if is_recorded(node, recorded, status.provider_id.as_ref())
-                    && !is_of_another(case, node)
+                    && is_touchable(case, node)
                     && node.has_reclaim_annotations =>
             {
                 Aftermath::Clear(node)
@@ -222,13 +276,16 @@ pub(crate) fn aftermath<'a>(case: &Case<'a>) -> Option<Aftermath<'a>> {
     )
 }
 
-/// Whether Cluster API says that the Node is of another Machine: whoever may write a status can
-/// put any Node on record there.
-fn is_of_another(case: &Case<'_>, node: &Node) -> bool {
+/// Whether the Node of a Machine that is gone may be written to: whoever may write a status can put
+/// any Node on record there.
+fn is_touchable(case: &Case<'_>, node: &Node) -> bool {
     let subject = case.subject;
-    node.machine.as_ref().is_some_and(|(namespace, name)| {
-        *namespace != subject.namespace || name.as_str() != subject.child()
-    })
+    let was = machine::Identity {
+        cluster: &case.want.cluster,
+        namespace: &subject.namespace,
+        name: subject.child(),
+    };
+    machine::claimed_by_others(case, &was, node).is_none()
 }
 
 fn is_recorded(node: &Node, recorded: &NodeRef, provider_id: Option<&String>) -> bool {

@@ -50,6 +50,8 @@ pub(crate) struct Wanted {
     /// What keeps anything from being created: that, else the first rule that the spec breaks
     /// outside of the schedule.
     pub(crate) fault: Option<String>,
+    /// Whether the spec breaks no rule at all and is read. Nothing is ever created otherwise.
+    pub(crate) is_admissible: bool,
 }
 
 /// A provider object to be created.
@@ -111,6 +113,9 @@ impl Wanted {
             fault: too_large
                 .clone()
                 .or_else(|| others.first().map(ToString::to_string)),
+            is_admissible: about_schedule.is_empty()
+                && others.is_empty()
+                && too_large.is_none(),
             too_large,
         }
     }

@@ -168,6 +168,9 @@ pub struct Workload {
     pub access: Access,
     /// The Node of [`Places::node`](crate::Places::node); none is a 404.
     pub node: Fact<Option<Node>>,
+    /// Name of another Machine of the same Cluster that names that Node, or its provider
+    /// identifier, for its own, as far as caches show one.
+    pub rival: Option<String>,
     /// All pods bound to that Node, where [`Places::wants_pods`](crate::Places::wants_pods).
     /// They are listed after the Node was read: only then does a cordoned Node without pods stay
     /// without them.

@@ -10,6 +10,7 @@ use crate::memory::after;
 use crate::outcome::{Commitment, Outcome, Record, State};
 use crate::resolve::Blueprint;
 use crate::triple::{Part, Role, Slot};
+use crate::write::Purpose;
 use crate::{
     Access, Action, agent, finding, leave, machine, provider, reclaim, taint, write,
 };
@@ -22,7 +23,7 @@ pub(crate) fn serve(case: &Case<'_>) -> Outcome {
     match case.triple.machine {
         Slot::Ours(machine) if machine.meta.is_deleting => await_old(case, machine),
         Slot::Ours(machine) => keep(case, machine),
-        Slot::Absent | Slot::Foreign => complete(case),
+        Slot::Absent | Slot::Foreign(_) => complete(case),
     }
 }
 
@@ -60,7 +61,9 @@ fn keep(case: &Case<'_>, machine: &Machine) -> Outcome {
         annotations: write::no_exclusions(machine).annotations,
         ..machine::timeouts(case, machine)
     };
-    let marked = node.filter(|node| node.cordon_marker.is_some());
+    // Whoever may annotate the Node may put a marker there: only one with our uid is ours.
+    let uid = &case.subject.uid;
+    let marked = node.filter(|node| node.cordon_marker.as_ref() == Some(uid));
     // Each write to the Node is guarded by its version: one at a time.
     let on_node = if marked.is_none() {
         on_node(case, machine)
@@ -83,7 +86,9 @@ fn keep(case: &Case<'_>, machine: &Machine) -> Outcome {
     }
     let is_settled = matches!(outcome.state, State::InService { .. });
     let is_silent = matches!(case.seen.workload.access, Access::Unreachable { .. });
-    if machine.node.is_some() && (!is_settled || is_silent) {
+    // Who else claims the Node is known from caches of others' Machines, which wake nobody here.
+    let is_strange = machine::stranger(case, machine).is_some();
+    if machine.node.is_some() && (!is_settled || is_silent || is_strange) {
         outcome.wakes.push(after(case.now, RECHECK));
     }
     outcome
@@ -115,7 +120,7 @@ fn missing(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     }
     let lacks = |part: &Part<'_>, place: &Option<Reference>, blueprint: &Blueprint| {
         let is_here = |place: &Reference| place.is_same_object(&blueprint.reference);
-        let is_ours_to_make = place.as_ref().is_some_and(is_here) && !part.is_taken;
+        let is_ours_to_make = place.as_ref().is_some_and(is_here) && part.taker.is_none();
         is_ours_to_make && part.unknown.is_none() && part.first().is_none()
     };
     let (triple, want) = (case.triple, case.want);
@@ -148,6 +153,12 @@ pub(crate) fn standing(case: &Case<'_>, machine: &Machine) -> State {
             "waiting for Machine {name} to get a Node{report}{node}"
         ));
     };
+    if let Some(lost) = lost(case, machine) {
+        return State::InfrastructureMissing(format!(
+            "{lost} of Machine {} is gone while Node {} serves",
+            machine.meta.name, link.name,
+        ));
+    }
     // The Node itself is asked where it can be: Cluster API's word about it comes later.
     let is_ready = machine::node(case, machine)
         .map(|node| node.is_ready)
@@ -166,6 +177,21 @@ pub(crate) fn standing(case: &Case<'_>, machine: &Machine) -> State {
             node: link.name.clone(),
         }
     }
+}
+
+/// The object that our Machine was made from and that is gone, by kind and name; the
+/// infrastructure object first.
+pub(crate) fn lost(case: &Case<'_>, machine: &Machine) -> Option<String> {
+    let (bootstrap, infrastructure) =
+        (&case.triple.bootstrap, &case.triple.infrastructure);
+    [
+        (infrastructure, &machine.infrastructure),
+        (bootstrap, &machine.bootstrap),
+    ]
+    .into_iter()
+    .filter_map(|(part, place)| Some((part, place.as_ref()?)))
+    .find(|(part, place)| part.is_absent_from(place))
+    .map(|(_, place)| format!("{} {}", place.kind, place.name))
 }
 
 /// Makes what is missing of the triple, in its order.
@@ -232,12 +258,11 @@ fn create(
             .is_none()
             .then(|| write::create_provider(case, Role::Infrastructure)),
     ];
-    let machine = write::create_machine(
-        case,
+    let parts = (
         reference(bootstrap, &case.want.bootstrap),
         reference(infrastructure, &case.want.infrastructure),
-        hash,
     );
+    let machine = write::create_machine(case, parts, hash, Purpose::Service);
     let actions = providers.into_iter().flatten().chain(machine).collect();
     Outcome {
         record: Some(record),
@@ -322,6 +347,7 @@ fn coming(outcome: Outcome) -> Outcome {
         | State::Coming(_)
         | State::InService { .. }
         | State::NodeNotReady { .. }
+        | State::InfrastructureMissing(_)
         | State::Stalled(_) => outcome,
     }
 }

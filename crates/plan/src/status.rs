@@ -10,6 +10,7 @@ use crate::case::Case;
 use crate::ladder::Rung;
 use crate::outcome::{Commitment, Outcome, State};
 use crate::reclaim::Aftermath;
+use crate::taint::Said;
 use crate::triple::Part;
 use crate::{Failure, Step, agent, finding, phase, reclaim, taint};
 
@@ -55,7 +56,7 @@ pub(crate) fn next(
         condition::set(conditions, found, case.subject.generation, case.now);
     }
     if !matches!(outcome.state, State::Paused(_) | State::Blind { .. }) {
-        tell_taints(case, outcome, &mut status);
+        tell_taints(case, (rung, outcome), &mut status);
         tell_agent(case, &mut status);
     }
     status
@@ -78,16 +79,19 @@ fn announce(case: &Case<'_>, status: &mut ScheduledMachineStatus) {
 }
 
 /// What the Node bears of ours. What cannot be told now stays as it was told before.
-fn tell_taints(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatus) {
-    let Some(told) = taint::told(case, &outcome.actions) else {
-        return;
-    };
+fn tell_taints(
+    case: &Case<'_>,
+    (rung, outcome): (Rung<'_>, &Outcome),
+    status: &mut ScheduledMachineStatus,
+) {
+    let told = taint::told(case, rung, &outcome.actions);
     let conditions = &mut status.conditions;
     match told.finding {
-        Some(found) => {
+        Said::Finding(found) => {
             condition::set(conditions, found, case.subject.generation, case.now);
         }
-        None => condition::remove(conditions, ConditionType::NodeTainted),
+        Said::Nothing => condition::remove(conditions, ConditionType::NodeTainted),
+        Said::AsBefore => {}
     }
     if let Some(applied) = told.applied {
         status.applied_node_taints = applied;

@@ -1,82 +1,139 @@
 //! The Node's taints: which of them are ours, and what becomes of them.
 //!
-//! A taint is identified by key and effect. The record on the Node says which taints we have put
-//! there, and with which value; it is written together with the taints in one guarded patch, so
-//! that it never says anything else than what is there. A taint that is not on record is
-//! somebody else's, also where it looks exactly like one that is asked for.
+//! A taint is identified by key and effect. It is ours if two records name it: the annotation on the
+//! Node, which is written together with the taints in one guarded patch, and
+//! `status.appliedNodeTaints`. A kubelet may write annotations of its Node but not its taints, so
+//! that the annotation alone must never remove or change one. What is added or changed is named in
+//! the status first, and what is removed is dropped from it last: the status may name more than the
+//! Node bears, never less. Every other taint is somebody else's, also where it looks exactly like
+//! one that is asked for.
 
 use std::fmt::Write as _;
 
 use fivespot_api::condition::{ConditionStatus, ConditionType, Finding, Reason};
-use fivespot_api::{MOST_TAINTS, NodeTaint, rules};
+use fivespot_api::{MOST_APPLIED_TAINTS, MOST_TAINTS, NodeTaint, rules};
 use fivespot_capi::Machine;
 
 use crate::case::Case;
+use crate::ladder::Rung;
 use crate::{Access, Action, Fact, Node, Step, Taint, machine, write};
 
 /// What becomes of a Node's taints.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     /// All taints afterwards, ours and others', in the order of the Node; new ones last.
     pub(crate) taints: Vec<Taint>,
-    /// Those that are ours afterwards.
+    /// The annotation afterwards: ours, and entries that the status does not confirm.
     pub(crate) record: Vec<NodeTaint>,
+    /// Those that are ours afterwards; at most [`MOST_APPLIED_TAINTS`].
+    pub(crate) ours: Vec<NodeTaint>,
+    /// Those that are ours now.
+    pub(crate) before: Vec<NodeTaint>,
+    /// Those of ours that are added or changed, and that the status has to name first.
+    pub(crate) claims: Vec<NodeTaint>,
     /// Those of ours or of the spec that somebody else holds, and that are left alone.
     pub(crate) conflicts: Vec<NodeTaint>,
 }
 
-/// Compares what is asked for and what is on record with what is there.
+/// Compares what is asked for and what is ours with what is there. `record` is the annotation on
+/// the Node and `applied` what the status names.
 pub(crate) fn change(
     wanted: &[NodeTaint],
-    record: &[NodeTaint],
+    (record, applied): (&[NodeTaint], &[NodeTaint]),
     node: &[Taint],
 ) -> Change {
+    let is_applied = |taint: &&NodeTaint| applied.iter().any(|of| is_same(of, taint));
+    let ours: Vec<_> = record.iter().filter(is_applied).cloned().collect();
     let mut next = Change {
         taints: node.to_vec(),
-        record: Vec::new(),
-        conflicts: Vec::new(),
+        before: ours.clone(),
+        ..Change::default()
     };
-    for want in wanted {
-        let ours = record.iter().find(|ours| is_same(ours, want));
-        let there = next.taints.iter_mut().find(|there| is_at(there, want));
+    for want in wanted.iter().take(MOST_TAINTS) {
+        next.want(want, ours.iter().find(|of| is_same(of, want)));
+    }
+    let dropped = ours
+        .iter()
+        .filter(|of| !wanted.iter().any(|want| is_same(want, of)));
+    for of in dropped.take(MOST_APPLIED_TAINTS - MOST_TAINTS) {
+        next.drop(of);
+    }
+    next.record = next.ours.clone();
+    let unconfirmed = record.iter().filter(|of| !is_applied(of));
+    let unconfirmed =
+        unconfirmed.filter(|of| !next.ours.iter().any(|it| is_same(it, of)));
+    next.record.extend(unconfirmed.cloned());
+    next.record.sort();
+    next.ours.sort();
+    next.claims.sort();
+    next.conflicts.sort();
+    next
+}
+
+impl Change {
+    /// Puts a taint there that is asked for; `ours` is it as it was put there before.
+    fn want(&mut self, want: &NodeTaint, ours: Option<&NodeTaint>) {
+        let there = self.taints.iter_mut().find(|there| is_at(there, want));
         match (there, ours) {
             (None, _) => {
-                next.taints.push(Taint {
+                self.taints.push(Taint {
                     key: want.key.clone(),
                     value: want.value.clone(),
                     effect: want.effect.as_str().to_owned(),
                     time_added: None,
                 });
-                next.record.push(want.clone());
+                self.ours.push(want.clone());
+                self.claims.push(want.clone());
             }
             (Some(there), Some(ours))
                 if there.value == want.value || there.value == ours.value =>
             {
+                if there.value != want.value || ours.value != want.value {
+                    self.claims.push(want.clone());
+                }
                 there.value.clone_from(&want.value);
-                next.record.push(want.clone());
+                self.ours.push(want.clone());
             }
             (Some(_), Some(ours)) => {
-                next.conflicts.push(want.clone());
-                next.record.push(ours.clone());
+                self.conflicts.push(want.clone());
+                self.ours.push(ours.clone());
             }
-            (Some(_), None) => next.conflicts.push(want.clone()),
+            (Some(_), None) => self.conflicts.push(want.clone()),
         }
     }
-    let dropped = record
-        .iter()
-        .filter(|ours| !wanted.iter().any(|want| is_same(want, ours)));
-    for ours in dropped {
-        let there = next.taints.iter().find(|there| is_at(there, ours));
+
+    /// Takes one of ours off that is not asked for any more.
+    fn drop(&mut self, ours: &NodeTaint) {
+        let there = self.taints.iter().find(|there| is_at(there, ours));
         if there.is_some_and(|there| there.value != ours.value) {
-            next.conflicts.push(ours.clone());
-            next.record.push(ours.clone());
+            self.conflicts.push(ours.clone());
+            self.ours.push(ours.clone());
         } else {
-            next.taints.retain(|there| !is_at(there, ours));
+            self.taints.retain(|there| !is_at(there, ours));
         }
     }
-    next.record.sort();
-    next.conflicts.sort();
-    next
+
+    /// Whether the Node is as it should be.
+    fn is_settled(&self, node: &Node) -> bool {
+        self.taints == node.taints && self.ours == self.before
+    }
+
+    /// Whether the status names all that is to be added or changed.
+    fn is_claimed(&self, applied: &[NodeTaint]) -> bool {
+        self.claims.iter().all(|claim| applied.contains(claim))
+    }
+
+    /// What the status is to name while the Node is still as it was: what is ours, and what is to
+    /// be put there.
+    fn claimed(&self) -> Vec<NodeTaint> {
+        let is_claimed =
+            |of: &&NodeTaint| !self.claims.iter().any(|claim| is_same(claim, of));
+        let before = self.before.iter().filter(is_claimed);
+        let mut all: Vec<_> = before.chain(&self.claims).cloned().collect();
+        all.sort();
+        all.truncate(MOST_APPLIED_TAINTS);
+        all
+    }
 }
 
 fn is_same(one: &NodeTaint, other: &NodeTaint) -> bool {
@@ -87,18 +144,22 @@ fn is_at(there: &Taint, taint: &NodeTaint) -> bool {
     there.key == taint.key && there.effect == taint.effect.as_str()
 }
 
-/// What the record on a Node says. One that cannot be read says nothing: whoever broke it has
-/// made our taints theirs. Taints that nobody may ask for were never ours, whoever wrote them, nor
-/// were more than anybody may ask for: the status, which repeats the record, could not be written.
+/// What the annotation on a Node says. One that cannot be read says nothing: whoever broke it has
+/// made our taints theirs. Taints that nobody may ask for were never ours, whoever wrote them.
 pub(crate) fn recorded(node: &Node) -> Vec<NodeTaint> {
     let text = node.applied_taints.as_deref().unwrap_or_default();
     let mut all: Vec<NodeTaint> = serde_json::from_str(text).unwrap_or_default();
     all.retain(rules::is_acceptable_taint);
     all.sort_by(|one, other| (&one.key, one.effect).cmp(&(&other.key, other.effect)));
     all.dedup_by(|one, other| is_same(one, other));
-    all.truncate(MOST_TAINTS);
     all.sort();
     all
+}
+
+/// What is to become of the taints of our Machine's Node.
+fn change_of(case: &Case<'_>, node: &Node, wanted: &[NodeTaint]) -> Change {
+    let applied = &case.subject.status.applied_node_taints;
+    change(wanted, (&recorded(node), applied), &node.taints)
 }
 
 /// What is to be done about the taints of the Node of our Machine; none if they are as they
@@ -106,29 +167,39 @@ pub(crate) fn recorded(node: &Node) -> Vec<NodeTaint> {
 pub(crate) fn action(case: &Case<'_>, machine: &Machine) -> Option<Action> {
     let node = machine::node(case, machine).filter(|node| node.is_ready)?;
     let wanted = case.want.taints.as_ref().ok()?;
-    let before = recorded(node);
-    let next = change(wanted, &before, &node.taints);
-    let is_settled = next.taints == node.taints && next.record == before;
-    (!is_settled).then(|| write::taint(node, &next))
+    let next = change_of(case, node, wanted);
+    let is_due = !next.is_settled(node)
+        && next.is_claimed(&case.subject.status.applied_node_taints);
+    is_due.then(|| write::taint(node, &next))
 }
 
 /// What the status tells of the taints.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Told {
-    /// The condition; none where there is nothing to tell.
-    pub(crate) finding: Option<Finding>,
-    /// The record as it is on the Node; none where that is not known, or about to change in a
-    /// later step.
+    /// What the condition says.
+    pub(crate) finding: Said,
+    /// What the status names as ours; none where that stays.
     pub(crate) applied: Option<Vec<NodeTaint>>,
 }
 
-/// What is told after `actions` have been taken; none where what was told before stays.
-pub(crate) fn told(case: &Case<'_>, actions: &[Action]) -> Option<Told> {
+/// What a condition is to say.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Said {
+    /// What it said before.
+    AsBefore,
+    /// Nothing: it goes.
+    Nothing,
+    /// This.
+    Finding(Finding),
+}
+
+/// What is told after `actions` have been taken.
+pub(crate) fn told(case: &Case<'_>, rung: Rung<'_>, actions: &[Action]) -> Told {
     let wanted = match &case.want.taints {
         Ok(wanted) => wanted,
         Err(fault) => {
             let told = format!("{fault}; no taint is touched");
-            return Some(say(ConditionStatus::False, Reason::InvalidSpec, told));
+            return say(ConditionStatus::False, Reason::InvalidSpec, told);
         }
     };
     let unknown = |message: String| {
@@ -138,57 +209,67 @@ pub(crate) fn told(case: &Case<'_>, actions: &[Action]) -> Option<Told> {
     let machine = case.triple.our_machine();
     let Some((machine, link)) = machine.and_then(|of| Some((of, of.node.as_ref()?)))
     else {
-        return unknown("there is no Node".to_owned()).or_else(|| Some(nothing()));
+        return unknown("there is no Node".to_owned()).unwrap_or_else(nothing);
     };
     let Some(node) = machine::node(case, machine) else {
-        let is_known = case.seen.workload.node.known().is_some();
-        return unknown(why_unseen(case, &link.name)).or_else(|| is_known.then(nothing));
+        let is_gone = matches!(case.seen.workload.node, Fact::Known(None));
+        let told = unknown(why_unseen(case, machine, &link.name));
+        return told.unwrap_or_else(|| if is_gone { nothing() } else { as_before() });
     };
-    told_of(case, (node, wanted), actions)
+    told_of(case, (node, wanted), (rung, actions))
 }
 
 /// What is told of a Node that can be seen.
 fn told_of(
     case: &Case<'_>,
     (node, wanted): (&Node, &[NodeTaint]),
-    actions: &[Action],
-) -> Option<Told> {
-    let before = recorded(node);
-    let next = change(wanted, &before, &node.taints);
+    (rung, actions): (Rung<'_>, &[Action]),
+) -> Told {
+    let next = change_of(case, node, wanted);
     let is_taken = actions.iter().any(|action| action.step == Step::TaintNode);
-    let is_settled = is_taken || next.taints == node.taints && next.record == before;
+    let is_settled = is_taken || next.is_settled(node);
     let failure = case.memory.failure(Step::TaintNode);
     let name = &node.name;
     let finding = if wanted.is_empty() && next.conflicts.is_empty() && is_settled {
-        nothing()
+        Said::Nothing
     } else if !node.is_ready {
         let told = format!("Node {name} is not ready; it is tainted when it is");
-        say(ConditionStatus::False, Reason::NodeNotReady, told)
+        said(ConditionStatus::False, Reason::NodeNotReady, told)
     } else if let (false, Some(failure)) = (is_settled, failure) {
         let told = format!("cannot taint Node {name}: {}", failure.message);
-        say(ConditionStatus::False, Reason::PatchFailed, told)
+        said(ConditionStatus::False, Reason::PatchFailed, told)
     } else if !is_settled {
-        return None;
+        Said::AsBefore
     } else if next.conflicts.is_empty() {
         let told = format!("Node {name} bears {}", count(wanted.len()));
-        say(ConditionStatus::True, Reason::Applied, told)
+        said(ConditionStatus::True, Reason::Applied, told)
     } else {
         let told = conflict(name, &next.conflicts);
-        say(ConditionStatus::False, Reason::TaintOwnershipConflict, told)
+        said(ConditionStatus::False, Reason::TaintOwnershipConflict, told)
     };
-    let mut applied = if is_taken { next.record } else { before };
-    // What others hold of an earlier record comes on top of what is asked for now.
-    applied.truncate(MOST_TAINTS);
-    Some(Told {
+    // The Node of a machine that leaves gets no taint any more.
+    let is_served = matches!(rung, Rung::Serve | Rung::Disabled | Rung::Invalid);
+    let applied = if is_taken {
+        next.ours
+    } else if is_served && node.is_ready {
+        next.claimed()
+    } else {
+        next.before
+    };
+    Told {
+        finding,
         applied: Some(applied),
-        ..finding
-    })
+    }
+}
+
+fn said(status: ConditionStatus, reason: Reason, message: String) -> Said {
+    let kind = ConditionType::NodeTainted;
+    Said::Finding(Finding::new(kind, status, reason, message))
 }
 
 fn say(status: ConditionStatus, reason: Reason, message: String) -> Told {
-    let kind = ConditionType::NodeTainted;
     Told {
-        finding: Some(Finding::new(kind, status, reason, message)),
+        finding: said(status, reason, message),
         applied: None,
     }
 }
@@ -196,12 +277,23 @@ fn say(status: ConditionStatus, reason: Reason, message: String) -> Told {
 /// Nothing is asked for and nothing is there.
 fn nothing() -> Told {
     Told {
-        finding: None,
+        finding: Said::Nothing,
         applied: Some(Vec::new()),
     }
 }
 
-fn why_unseen(case: &Case<'_>, name: &str) -> String {
+/// Nothing is known that would change what was told.
+fn as_before() -> Told {
+    Told {
+        finding: Said::AsBefore,
+        applied: None,
+    }
+}
+
+fn why_unseen(case: &Case<'_>, machine: &Machine, name: &str) -> String {
+    if let Some(why) = machine::stranger(case, machine) {
+        return why;
+    }
     match (&case.seen.workload.access, &case.seen.workload.node) {
         (Access::Connected, Fact::Known(None)) => format!("Node {name} is not there yet"),
         (Access::Connected, Fact::Known(Some(_))) => {

@@ -21,7 +21,7 @@ pub(crate) enum Slot<'a> {
     Absent,
     Ours(&'a Machine),
     /// Somebody else's: never adopted, changed or deleted.
-    Foreign,
+    Foreign(&'a Machine),
 }
 
 /// What was found of the bootstrap or of the infrastructure object.
@@ -31,8 +31,8 @@ pub(crate) struct Part<'a> {
     pub(crate) ours: Vec<&'a Provider>,
     /// Where there is nothing.
     pub(crate) empty: Vec<&'a Reference>,
-    /// Whether somebody else's object stands where ours would be created.
-    pub(crate) is_taken: bool,
+    /// Somebody else's object that stands where ours would be created.
+    pub(crate) taker: Option<&'a Meta>,
     /// Why ours cannot be created: its kind is not served.
     pub(crate) not_served: Option<&'a str>,
     /// A place that could not be looked at.
@@ -57,13 +57,9 @@ impl<'a> Triple<'a> {
         let slot = match machine {
             None => Slot::Absent,
             Some(found) if is_ours(&found.meta, subject) => Slot::Ours(found),
-            Some(_) => Slot::Foreign,
+            Some(found) => Slot::Foreign(found),
         };
-        let judge = Judge {
-            subject,
-            machine,
-            slot,
-        };
+        let judge = Judge { subject, slot };
         Self {
             machine: slot,
             bootstrap: judge.part(&seen.bootstrap, &want.bootstrap.reference),
@@ -76,7 +72,7 @@ impl<'a> Triple<'a> {
     pub(crate) fn our_machine(&self) -> Option<&'a Machine> {
         match self.machine {
             Slot::Ours(machine) => Some(machine),
-            Slot::Absent | Slot::Foreign => None,
+            Slot::Absent | Slot::Foreign(_) => None,
         }
     }
 
@@ -151,7 +147,6 @@ impl<'a> Part<'a> {
 /// Tells ours from others'.
 struct Judge<'s, 'a> {
     subject: &'s Subject,
-    machine: Option<&'a Machine>,
     slot: Slot<'a>,
 }
 
@@ -167,7 +162,8 @@ impl<'a> Judge<'_, 'a> {
             match &sighting.found {
                 Fact::Known(None) => part.empty.push(&sighting.place),
                 Fact::Known(Some(found)) if self.is_ours(found) => part.ours.push(found),
-                Fact::Known(Some(_)) => part.is_taken |= is_home,
+                Fact::Known(Some(found)) if is_home => part.taker = Some(&found.meta),
+                Fact::Known(Some(_)) => {}
                 Fact::Unknown(Unknown::NotServed { message }) => {
                     if is_home {
                         part.not_served = Some(message);
@@ -182,8 +178,8 @@ impl<'a> Judge<'_, 'a> {
     /// Our name label, and a tie to us or to a Machine of ours.
     fn is_ours(&self, found: &Provider) -> bool {
         let meta = &found.meta;
-        match (self.slot, self.machine) {
-            (Slot::Ours(machine), _) => {
+        match self.slot {
+            Slot::Ours(machine) => {
                 is_ours(meta, self.subject)
                     || has_our_name(meta, self.subject)
                         && (meta
@@ -192,13 +188,13 @@ impl<'a> Judge<'_, 'a> {
                             || is_named_by(machine, &found.reference()))
             }
             // What somebody else's live Machine controls is deleted with that Machine, not by us.
-            (Slot::Foreign, Some(machine)) => {
+            Slot::Foreign(machine) => {
                 is_ours(meta, self.subject)
                     && meta
                         .controller()
                         .is_none_or(|owner| owner.uid != machine.meta.uid)
             }
-            (Slot::Absent | Slot::Foreign, _) => is_ours(meta, self.subject),
+            Slot::Absent => is_ours(meta, self.subject),
         }
     }
 }

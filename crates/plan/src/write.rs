@@ -1,6 +1,6 @@
 //! The requests, each with the guard that makes it safe to send twice.
 
-use fivespot_api::name;
+use fivespot_api::{MachineTemplate, name};
 use fivespot_capi::{
     Machine, MachineDraft, MachinePatch, Owner, Provider, Reference, key,
 };
@@ -77,17 +77,30 @@ pub(crate) fn create_provider(case: &Case<'_>, role: Role) -> Action {
     )
 }
 
+/// What a Machine is created for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To serve: it gets what the spec's machineTemplate asks for.
+    Service,
+    /// To be deleted at once, together with the objects that it refers to. It gets nothing of the
+    /// machineTemplate: while the object is deleted, no admission policy looks at its edits.
+    Removal,
+}
+
 /// Creates the Machine for these two objects, in the version that the server offers; none where
 /// it offers none.
 pub(crate) fn create_machine(
     case: &Case<'_>,
-    bootstrap: Reference,
-    infrastructure: Reference,
+    (bootstrap, infrastructure): (Reference, Reference),
     hash: &str,
+    purpose: Purpose,
 ) -> Option<Action> {
     let contract = *case.seen.contract.known()?;
     let (subject, want) = (case.subject, case.want);
-    let template = want.template.clone();
+    let template = match purpose {
+        Purpose::Service => want.template.clone(),
+        Purpose::Removal => MachineTemplate::default(),
+    };
     let mut labels = template.labels;
     labels.extend(name::child_labels(
         &subject.name,
@@ -126,6 +139,15 @@ pub(crate) fn create_machine(
         &subject.namespace,
         call,
     ))
+}
+
+/// Puts our uid on the label of a Machine that is ours by its owner reference.
+pub(crate) fn relabel_machine(machine: &Machine, subject: &Subject) -> Action {
+    let mut patch = MachinePatch::default().json(machine);
+    patch["metadata"]["labels"] = json!({
+        name::SCHEDULED_MACHINE_UID_LABEL: subject.uid,
+    });
+    on_machine(machine, Step::RelabelMachine, Call::Patch(patch))
 }
 
 /// Changes our Machine; none if there is nothing to change.
@@ -191,7 +213,7 @@ pub(crate) fn uncordon(node: &Node) -> Action {
     )
 }
 
-/// Writes the taints and our record of them together: the list is atomic, so that everything in
+/// Writes the taints and the record of them together: the list is atomic, so that everything in
 /// it is written back as it was read, and the version guards against whoever writes meanwhile.
 pub(crate) fn taint(node: &Node, change: &Change) -> Action {
     let taints: Vec<Value> = change.taints.iter().map(taint_json).collect();

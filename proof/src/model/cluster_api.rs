@@ -1,5 +1,6 @@
 //! Cluster API, the provider and the kubelet: one step at a time, or none for ever.
 
+use fivespot_api::rules;
 use fivespot_capi::{Contract, key};
 use serde_json::{Value, json};
 
@@ -58,6 +59,7 @@ impl World {
                 return false;
             };
             match controller(&object) {
+                None if state.refuses_claims => return false,
                 None => {
                     self.adopt(state, kind, &machine["metadata"]["uid"]);
                     return true;
@@ -125,16 +127,18 @@ impl World {
             state.pod = Pod::None;
             return true;
         }
-        // What is named by the Machine goes with it, taken over or not; but a provider does nothing
-        // for an object that no Machine has taken over.
+        // What is named by the Machine goes with it, claimed or not; but a provider does nothing for
+        // an object that no Machine owns.
         for kind in parts(machine).into_iter().rev().flatten() {
             if let Some(object) = self.get(state, kind).filter(is_ours) {
                 if !is_deleting(&object) {
                     self.delete(state, kind);
                 } else if has_controller(&object) {
                     state.put(kind, None);
-                } else {
+                } else if state.refuses_claims {
                     return false;
+                } else {
+                    self.adopt(state, kind, &machine["metadata"]["uid"]);
                 }
                 return true;
             }
@@ -148,7 +152,11 @@ impl World {
     /// The provider ends an infrastructure object that is deleted. One that no Machine ever had
     /// hangs, as long as one could be made for it.
     fn end_infrastructure(&self, state: &mut State, kind: Kind) -> bool {
-        let may_get_one = self.has_cluster(state) && state.at(Kind::Machine).is_none();
+        let is_admissible = state
+            .sm
+            .is_some_and(|id| rules::check(&self.machines.of(id)).is_empty());
+        let may_get_one =
+            is_admissible && self.has_cluster(state) && state.at(Kind::Machine).is_none();
         let is_going = self.get(state, kind).is_some_and(|object| {
             let owners = object["metadata"]["ownerReferences"].as_array();
             let had_machine = owners

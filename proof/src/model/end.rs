@@ -5,15 +5,20 @@
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::PoisonError;
 
-use fivespot_api::{Phase, ScheduledMachine, ShutdownReason, name};
+use fivespot_api::{Phase, ScheduledMachine, ShutdownReason, name, rules};
 use fivespot_capi::key;
+use fivespot_plan as planner;
+use jiff::SignedDuration;
+use serde_json::json;
 
 use super::Step;
-use super::cluster_api::{PROVIDER_ID, parts};
+use super::cluster_api::{PROVIDER_ID, has_controller, parts};
 use super::operator::Fate;
 use super::server::{LONGEST, is_condemned, minutes, shortest};
 use super::state::{INSTANTS, Kind, Left, Reach, SETTLED, State, instant};
-use super::world::{FOREIGN, OUR_TAINT, THEIRS, World, is_deleting, is_ours};
+use super::world::{
+    FOREIGN, OUR_TAINT, TEMPLATE, THEIRS, UID, World, is_deleting, is_our_node, is_ours,
+};
 
 /// How many steps it may take from any state to the end of the last day.
 const BOUND: usize = 600;
@@ -137,21 +142,51 @@ impl World {
         let Some(sm) = state.sm.map(|id| self.machines.of(id)) else {
             return false;
         };
-        let commitment = self.commitment(state).filter(|of| {
-            // Everything else may be cancelled, or is over at once.
-            of.reason == ShutdownReason::ScheduleEnded && !is_open(&sm, state)
-        });
-        let deadline = commitment.and_then(|of| {
-            let asked = of.started_at.checked_add(shortest(&sm)).ok()?;
-            Some(of.deadline.min(asked))
-        });
         let has_joined = !machine["status"]["nodeRef"].is_null();
+        let deadline = self.commitment(state).and_then(|of| {
+            // Cluster API may claim what is to leave; a silent cluster may come back.
+            let at_once = if has_joined && state.reach == Reach::Answers {
+                SignedDuration::ZERO
+            } else {
+                SignedDuration::from_secs(60)
+            };
+            match of.reason {
+                ShutdownReason::KillSwitch if sm.spec.kill_switch => {
+                    of.started_at.checked_add(at_once).ok()
+                }
+                ShutdownReason::Reclaim => of.started_at.checked_add(at_once).ok(),
+                ShutdownReason::ScheduleEnded if !is_open(&sm, state) => {
+                    let asked = of.started_at.checked_add(shortest(&sm)).ok()?;
+                    Some(of.deadline.min(asked))
+                }
+                // Everything else may be cancelled.
+                ShutdownReason::KillSwitch
+                | ShutdownReason::ScheduleEnded
+                | ShutdownReason::Deleted
+                | ShutdownReason::Remediation => None,
+            }
+        });
         // What has failed is tried again a moment later.
-        has_joined
-            && !self.memories.of(state.memory).is_failing()
+        !self.is_held_back(state)
             && !is_deleting(&machine)
             && !self.is_all_paused(&sm, state)
             && deadline.is_some_and(|due| due <= instant(state.now))
+    }
+
+    /// Whether a step has failed that those after it wait for.
+    fn is_held_back(&self, state: &State) -> bool {
+        let memory = self.memories.of(state.memory);
+        let held = [
+            planner::Step::AddFinalizer,
+            planner::Step::UpdateMachine,
+            planner::Step::ExcludeDrain,
+            planner::Step::CordonNode,
+            planner::Step::CommitReclaim,
+            planner::Step::EvictPod,
+            planner::Step::DeletePod,
+            planner::Step::DeleteMachine,
+        ];
+        held.into_iter().any(|step| memory.failure(step).is_some())
     }
 
     /// Whether nothing may be touched.
@@ -192,6 +227,8 @@ impl World {
             true
         } else if has_time && !sm.spec.kill_switch {
             phase == Some(Phase::ShuttingDown)
+        } else if self.is_stuck(state) {
+            true
         } else if is_deleted {
             ours == 0 && !is_held
         } else if sm.spec.kill_switch {
@@ -218,6 +255,17 @@ impl World {
                 && !has_to_leave
                 && self.is_in_order(&sm, state)
         }
+    }
+
+    /// Whether our Machine is being deleted and hangs, because Cluster API could not claim its host.
+    fn is_stuck(&self, state: &State) -> bool {
+        let machine = self.get(state, Kind::Machine).filter(is_ours);
+        let is_going = machine.as_ref().is_some_and(is_deleting);
+        let [_, host] = parts(&machine.unwrap_or_default());
+        let host = host.and_then(|kind| self.get(state, kind));
+        state.refuses_claims
+            && is_going
+            && host.is_some_and(|host| is_deleting(&host) && !has_controller(&host))
     }
 
     /// Whether the status is about the spec that there is, and names nothing that is gone.
@@ -280,7 +328,11 @@ impl World {
             [name::RECLAIM_REQUESTED_ANNOTATION]
             .is_null();
         let is_heard = state.reach == Reach::Answers;
-        !is_condemned(&machine)
+        let uid = &machine["metadata"]["labels"][name::SCHEDULED_MACHINE_UID_LABEL];
+        let is_served = !machine["metadata"]["labels"][TEMPLATE].is_null();
+        *uid == UID
+            && is_served
+            && !is_condemned(&machine)
             && !is_excluded
             && is_in_time
             && (!is_heard || !is_cordoned && is_tainted && !is_asked_for)
@@ -294,14 +346,17 @@ impl World {
         let has_machine = state.at(Kind::Machine).is_some();
         let has_its_node = self
             .get(state, Kind::Node)
-            .is_some_and(|node| node["spec"]["providerID"] == PROVIDER_ID);
+            .is_some_and(|node| is_our_node(&node, &json!(PROVIDER_ID)));
         let has_lost_its_node = has_machine && !has_its_node;
-        let is_refused = state.sm.is_some_and(|id| {
-            let spec = &self.machines.of(id).spec;
-            let asked = minutes(&spec.node_drain_timeout);
-            asked.max(minutes(&spec.graceful_shutdown_timeout)) > LONGEST
-        });
-        !self.takes_machines(state) || is_foreign || has_lost_its_node || is_refused
+        let is_refused = state
+            .sm
+            .is_some_and(|id| !rules::check(&self.machines.of(id)).is_empty());
+        let is_unclaimed = state.refuses_claims && !has_its_node;
+        !self.takes_machines(state)
+            || is_foreign
+            || has_lost_its_node
+            || is_refused
+            || is_unclaimed
     }
 
     fn is_settled(&self, print: u64) -> bool {

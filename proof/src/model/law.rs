@@ -31,10 +31,13 @@ pub(crate) enum Law {
     Marked,
     Condemned,
     Undelayed,
+    Admitted,
+    Moved,
+    Claimed,
 }
 
 impl Law {
-    pub(crate) const ALL: [Self; 28] = [
+    pub(crate) const ALL: [Self; 31] = [
         Self::S1,
         Self::S2,
         Self::S4,
@@ -63,6 +66,9 @@ impl Law {
         Self::Marked,
         Self::Condemned,
         Self::Undelayed,
+        Self::Admitted,
+        Self::Moved,
+        Self::Claimed,
     ];
 
     /// The law in words.
@@ -75,7 +81,7 @@ impl Law {
             }
             Self::S5 => "S5 a Node is uncordoned only if we cordoned it",
             Self::S6 => "S6 pods leave by eviction, or because the owner takes the host",
-            Self::S7 => "S7 the taints of others stay, and ours are on record",
+            Self::S7 => "S7 the taints of others stay, and ours are on both records",
             Self::S8 => "S8 what a Machine needs outlives it, the finalizer outlives all",
             Self::S9 => "S9 finalizers, labels and annotations of others are left alone",
             Self::S10 => "S10 no Machine is deleted over its pods before the deadline",
@@ -103,6 +109,15 @@ impl Law {
             Self::Bounded => "nobody is given more than a day to leave",
             Self::Joined => "a request that a Node has brought along is not obeyed",
             Self::Returned => "a host that is given back is not taken again",
+            Self::Admitted => {
+                "nothing is created from a spec that breaks a rule, and what is made to be deleted bears nothing of the template"
+            }
+            Self::Moved => {
+                "a Machine that was moved bears our uid before anything else is written"
+            }
+            Self::Claimed => {
+                "Cluster API is given time to claim what leaves with a Machine, and no more than that"
+            }
             Self::Condemned => "a replacement that has begun is not taken back",
             Self::Undelayed => {
                 "a permanent failure beside the machine's life delays nothing of it"

@@ -12,7 +12,7 @@ use super::law::Law;
 use super::pool::Id;
 use super::server::Reply;
 use super::state::{CACHED, Kind, Pod, Reach, State, instant};
-use super::world::World;
+use super::world::{EARLIER, NAME, UID, World};
 
 /// What a plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,6 +69,10 @@ pub(crate) struct Flight {
     pub(crate) had_cluster: bool,
     /// Whether the Cluster or the Machine was paused.
     pub(crate) was_paused: bool,
+    /// Whether Cluster API said that the Node was another Machine's.
+    pub(crate) was_others: bool,
+    /// Whether our Machine bore the uid of an earlier ScheduledMachine.
+    pub(crate) was_moved: bool,
     /// Whether the Node was there with a request to give its host back that nobody has taken up.
     pub(crate) had_request: bool,
     /// What is still to be sent.
@@ -233,7 +237,9 @@ impl World {
                 let machine = seen.machine.known().and_then(Option::as_ref);
                 let node = seen.workload.node.known().and_then(Option::as_ref);
                 let is_its = machine.zip(node).is_some_and(|(machine, node)| {
+                    let of = node.machine.machine.as_ref();
                     machine.provider_id == node.provider_id
+                        && of.is_none_or(|of| *of == machine.meta.name)
                 });
                 is_its
                     && question.pod != Pod::None
@@ -283,6 +289,13 @@ impl World {
                 has_committed,
                 had_cluster: cluster.as_ref().is_some_and(|found| {
                     !found.meta.is_deleting && found.is_control_plane_initialized
+                }),
+                was_others: node.is_some_and(|node| {
+                    node.machine.machine.as_ref().is_some_and(|of| of != NAME)
+                }),
+                was_moved: machine.is_some_and(|machine| {
+                    machine.meta.is_owned_by(UID)
+                        && name::owner_uid(&machine.meta.labels) == Some(EARLIER)
                 }),
                 was_paused: is_paused || cluster.is_some_and(|found| found.is_paused),
                 had_request,
@@ -367,6 +380,7 @@ impl World {
         Workload {
             access: Access::Connected,
             node: Fact::Known(node),
+            rival: None,
             pods,
             agent_config: Fact::Known(None),
         }

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::cluster_api::{has_controller, parts};
 use super::state::{Kind, Reach, State, instant};
-use super::world::{FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_deleting, is_ours};
+use super::world::{
+    EARLIER, FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_deleting, is_ours,
+};
 
 /// An edit of the ScheduledMachine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,10 +36,13 @@ pub(crate) enum Edit {
     Pause,
     /// `kubectl delete`.
     Delete,
+    /// `kubectl delete`, and then a label that is Cluster API's: no policy looks at an object that
+    /// is being deleted.
+    DeleteAndLabel,
 }
 
 impl Edit {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::KillSwitch,
         Self::Enabled,
         Self::Hours,
@@ -49,13 +54,14 @@ impl Edit {
         Self::Zone,
         Self::Pause,
         Self::Delete,
+        Self::DeleteAndLabel,
     ];
 }
 
 /// What others do to the objects around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Meddling {
-    /// An administrator cordons the Node.
+    /// An administrator cordons the Node, with a marker that is not ours.
     Cordon,
     /// Somebody deletes the Machine.
     DeleteMachine,
@@ -95,10 +101,19 @@ pub(crate) enum Meddling {
     LoseControlPlane,
     /// The owner of the host asks for it back.
     Reclaim,
+    /// An administrator taints the Node, and its kubelet writes that the taint is ours.
+    ForgedRecord,
+    /// Cluster API's annotation says that the Node is another Machine's.
+    NodeOfAnother,
+    /// `clusterctl move` has made the objects anew, with the uid of an earlier ScheduledMachine on
+    /// their labels.
+    Move,
+    /// A policy refuses that Cluster API claims objects.
+    RefuseClaims,
 }
 
 impl Meddling {
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::Cordon,
         Self::DeleteMachine,
         Self::MachineVanishes,
@@ -119,6 +134,10 @@ impl Meddling {
         Self::PauseMachine,
         Self::LoseControlPlane,
         Self::Reclaim,
+        Self::ForgedRecord,
+        Self::NodeOfAnother,
+        Self::Move,
+        Self::RefuseClaims,
     ];
 }
 
@@ -175,6 +194,12 @@ impl World {
                 Edit::Delete => {
                     sm.metadata.deletion_timestamp.get_or_insert(Time(now));
                 }
+                Edit::DeleteAndLabel => {
+                    sm.metadata.deletion_timestamp.get_or_insert(Time(now));
+                    let label = "cluster.x-k8s.io/control-plane".to_owned();
+                    let labels = &mut sm.spec.machine_template.labels;
+                    labels.insert(label, String::new());
+                }
             }
             if edit != Edit::Pause {
                 let generation = sm.metadata.generation.unwrap_or_default();
@@ -189,7 +214,9 @@ impl World {
         match meddling {
             Meddling::Cordon => self.change(state, Kind::Node, |node| {
                 node["spec"]["unschedulable"] = json!(true);
-                node["metadata"]["annotations"][FOREIGN] = json!("yes");
+                let annotations = &mut node["metadata"]["annotations"];
+                annotations[FOREIGN] = json!("yes");
+                annotations[name::CORDONED_ANNOTATION] = json!(THEIRS);
             }),
             // Before Cluster API has taken its objects over there is nothing that could be done.
             Meddling::DeleteMachine => {
@@ -253,6 +280,21 @@ impl World {
                 node["metadata"]["annotations"][name::RECLAIM_REQUESTED_ANNOTATION] =
                     json!(reclaim::REQUESTED);
             }),
+            Meddling::ForgedRecord => self.forge(state),
+            Meddling::NodeOfAnother => self.change(state, Kind::Node, |node| {
+                node["metadata"]["annotations"][key::MACHINE] = json!("another");
+            }),
+            Meddling::Move => {
+                for kind in Kind::MADE {
+                    self.change(state, kind, |object| {
+                        if is_ours(object) && !is_deleting(object) {
+                            let labels = &mut object["metadata"]["labels"];
+                            labels[name::SCHEDULED_MACHINE_UID_LABEL] = json!(EARLIER);
+                        }
+                    });
+                }
+            }
+            Meddling::RefuseClaims => state.refuses_claims = true,
             Meddling::Annotate => self.change(state, Kind::Machine, |machine| {
                 machine["metadata"]["annotations"][FOREIGN] = json!("yes");
             }),
@@ -321,6 +363,22 @@ impl World {
                 Some(taints) => taints.push(taint),
                 None => node["spec"]["taints"] = json!([taint]),
             }
+        });
+    }
+
+    /// Taints the Node, and writes beside our own record that the taint is ours.
+    fn forge(&self, state: &mut State) {
+        self.taint(state, FOREIGN);
+        self.change(state, Kind::Node, |node| {
+            let record =
+                &mut node["metadata"]["annotations"][name::APPLIED_TAINTS_ANNOTATION];
+            let ours = serde_json::from_str(record.as_str().unwrap_or("[]"));
+            let mut all: Vec<Value> = ours.unwrap_or_default();
+            if all.iter().all(|taint| taint["key"] != FOREIGN) {
+                let key = FOREIGN;
+                all.push(json!({ "key": key, "value": THEIRS, "effect": "NoSchedule" }));
+            }
+            *record = json!(Value::Array(all).to_string());
         });
     }
 

@@ -2,20 +2,21 @@
 
 use fivespot_api::{
     Phase, ScheduledMachine, ScheduledMachineStatus, Shutdown, ShutdownReason, name,
+    rules,
 };
 use fivespot_capi::key;
-use fivespot_plan::{self as planner, Action, Call, Step};
+use fivespot_plan::{self as planner, Action, Call, Side, Step};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use super::cluster_api::PROVIDER_ID;
+use super::cluster_api::{PROVIDER_ID, has_controller, parts};
 use super::law::Law;
 use super::operator::Flight;
 use super::state::{Kind, Pod, State, instant};
 use super::world::{
-    FOREIGN, NAME, OUR_TAINT, THEIRS, UID, World, is_deleting, is_named_ours, is_ours,
-    kind_of,
+    FOREIGN, NAME, OUR_TAINT, TEMPLATE, THEIRS, UID, World, is_deleting, is_named_ours,
+    is_our_node, is_ours, kind_of,
 };
 
 /// The uid of the one pod of a Node.
@@ -212,7 +213,10 @@ impl World {
         if foreign(&object) != foreign(&before) {
             state.broken = Some(Law::S9);
         }
-        if kind == Kind::Node && seizes_taints(&before, &object) {
+        if kind == Kind::Node
+            && (seizes_taints(&before, &object)
+                || self.taints_unnamed(state, (&before, &object)))
+        {
             state.broken = Some(Law::S7);
         }
         if object == before {
@@ -220,6 +224,23 @@ impl World {
         }
         state.put(kind, Some(self.keep(object)));
         Reply::Done
+    }
+
+    /// Whether our taint comes to a Node before the status names it.
+    fn taints_unnamed(&self, state: &State, (before, after): (&Value, &Value)) -> bool {
+        let bears = |node: &Value| {
+            let taints = node["spec"]["taints"].as_array();
+            taints.is_some_and(|all| all.iter().any(|taint| taint["key"] == OUR_TAINT))
+        };
+        let Some(sm) = state.sm.map(|id| self.machines.of(id)) else {
+            return false;
+        };
+        let status = sm.status.as_ref();
+        let is_named = status.is_some_and(|status| {
+            let mut named = status.applied_node_taints.iter();
+            named.any(|taint| taint.key == OUR_TAINT)
+        });
+        !bears(before) && bears(after) && !is_named
     }
 
     /// The law that this write breaks.
@@ -244,8 +265,18 @@ impl World {
         {
             return Some(Law::Reopened);
         }
-        if is_of_another_machine(action, found.as_ref()) {
+        let is_node_side = action.request.side == Side::Workload;
+        if is_of_another_machine(action, found.as_ref())
+            || flight.was_others && is_node_side
+        {
             return Some(Law::S4);
+        }
+        let memory = self.memories.of(state.memory);
+        if flight.was_moved
+            && action.step != Step::RelabelMachine
+            && memory.failure(Step::RelabelMachine).is_none()
+        {
+            return Some(Law::Moved);
         }
         match (&action.request.call, action.step) {
             (Call::Create(object), step) => {
@@ -258,7 +289,10 @@ impl World {
                 if !is_on_record(&from, object) {
                     return Some(Law::Recorded);
                 }
-                self.creates_wrongly(state, step, flight)
+                if !rules::check(&from).is_empty() {
+                    return Some(Law::Admitted);
+                }
+                self.creates_wrongly(state, (step, object), flight)
             }
             (Call::Delete { uid }, _) => {
                 self.deletes_wrongly(state, action, flight, (uid, found.as_ref()))
@@ -292,7 +326,7 @@ impl World {
                     node["metadata"]["annotations"][name::CORDONED_ANNOTATION].clone()
                 });
                 marker
-                    .is_some_and(|marker| marker.is_null())
+                    .is_some_and(|marker| marker != UID)
                     .then_some(Law::S5)
             }
             (Call::Patch(patch), Step::ExcludeDrain) => {
@@ -324,7 +358,12 @@ impl World {
     }
 
     /// Creations: only what is wanted, or the Machine that an unfinished triple is removed with.
-    fn creates_wrongly(&self, state: &State, step: Step, flight: &Flight) -> Option<Law> {
+    fn creates_wrongly(
+        &self,
+        state: &State,
+        (step, object): (Step, &Value),
+        flight: &Flight,
+    ) -> Option<Law> {
         let from = self.machines.of(flight.from);
         let is_completion = step == Step::CreateMachine
             && Kind::INFRASTRUCTURES
@@ -342,6 +381,10 @@ impl World {
         let is_wanted = is_open
             && from.spec.schedule.enabled
             && from.metadata.deletion_timestamp.is_none();
+        let is_to_serve = is_wanted && !from.spec.kill_switch;
+        if !is_to_serve && !object["metadata"]["labels"][TEMPLATE].is_null() {
+            return Some(Law::Admitted);
+        }
         let is_hopeless = !flight.had_cluster && !is_completion;
         (is_hopeless || !is_wanted && !is_completion).then_some(Law::Idle)
     }
@@ -374,7 +417,13 @@ impl World {
             return Some(Law::S1);
         }
         if action.step != Step::DeleteMachine {
-            return our_machine.is_some().then_some(Law::S8);
+            // What Cluster API has not claimed in time nobody else deletes, once the Machine goes.
+            let is_left = !has_controller(found) && !self.is_claimable(state, flight);
+            let needs_it = our_machine.is_some_and(|of| !(is_left && is_deleting(&of)));
+            return needs_it.then_some(Law::S8);
+        }
+        if self.is_claimable(state, flight) && self.is_unclaimed(state, found) {
+            return Some(Law::Claimed);
         }
         let Some(shutdown) = self.commitment(state) else {
             return Some(Law::Commitment);
@@ -388,8 +437,13 @@ impl World {
         let is_switched_off = !found["metadata"]["annotations"]
             [name::RECLAIM_DISABLED_ANNOTATION]
             .is_null();
+        let memory = self.memories.of(state.memory);
+        let has_failed = [Step::DisableSchedule, Step::RecordDisabled]
+            .into_iter()
+            .any(|step| memory.failure(step).is_some());
         if shutdown.reason == ShutdownReason::Reclaim
             && !is_switched_off
+            && !has_failed
             && sm.metadata.deletion_timestamp.is_none()
         {
             return Some(Law::Returned);
@@ -397,9 +451,9 @@ impl World {
         let asked = shutdown.started_at.checked_add(shortest(&sm)).ok()?;
         let deadline = shutdown.deadline.min(asked);
         let has_joined = !found["status"]["nodeRef"].is_null()
-            && self.get(state, Kind::Node).is_some_and(|node| {
-                node["spec"]["providerID"] == found["spec"]["providerID"]
-            });
+            && self
+                .get(state, Kind::Node)
+                .is_some_and(|node| is_our_node(&node, &found["spec"]["providerID"]));
         let is_early = instant(state.now) < deadline && !is_at_once;
         // Without the annotation Cluster API drains, which is as good; but who saw pods has to
         // have tried.
@@ -407,6 +461,32 @@ impl World {
             && !found["metadata"]["annotations"][key::EXCLUDE_NODE_DRAINING].is_null();
         (is_early && has_joined && (is_undrained || flight.has_to_wait))
             .then_some(Law::S10)
+    }
+
+    /// Whether Cluster API had time left, when something was planned, to claim what is to leave.
+    fn is_claimable(&self, state: &State, flight: &Flight) -> bool {
+        let until = self.commitment(state).and_then(|of| {
+            let given = match of.reason {
+                ShutdownReason::KillSwitch | ShutdownReason::Reclaim => {
+                    SignedDuration::from_secs(60)
+                }
+                ShutdownReason::ScheduleEnded
+                | ShutdownReason::Deleted
+                | ShutdownReason::Remediation => shortest(&self.machines.of(flight.from)),
+            };
+            of.started_at.checked_add(given).ok()
+        });
+        until.is_some_and(|until| instant(flight.planned) < until) && flight.had_cluster
+    }
+
+    /// Whether no Machine has the host of this one, which never served.
+    fn is_unclaimed(&self, state: &State, machine: &Value) -> bool {
+        let [_, infrastructure] = parts(machine);
+        let host = infrastructure.and_then(|kind| self.get(state, kind));
+        machine["status"]["nodeRef"].is_null()
+            && host.is_some_and(|host| {
+                is_ours(&host) && !is_deleting(&host) && !has_controller(&host)
+            })
     }
 
     /// Whether the Node's pod is the one of this uid.

@@ -139,6 +139,8 @@ pub(crate) struct State {
     /// Whether a disruption budget refuses evictions.
     pub(crate) is_guarded: bool,
     pub(crate) reach: Reach,
+    /// Whether Cluster API can claim no object, because a policy refuses it.
+    pub(crate) refuses_claims: bool,
     /// How many objects of each kind there have been: their uids.
     pub(crate) born: [u8; KINDS],
     /// The operator's cache of ScheduledMachines, which may be behind.
@@ -169,6 +171,7 @@ pub(crate) struct Core {
     pod: Pod,
     is_guarded: bool,
     reach: Reach,
+    refuses_claims: bool,
     born: [u8; KINDS],
     memory: Id,
     flight: Option<Id>,
@@ -183,6 +186,7 @@ impl State {
             pod: self.pod,
             is_guarded: self.is_guarded,
             reach: self.reach,
+            refuses_claims: self.refuses_claims,
             born: self.born,
             memory: self.memory,
             flight: self.flight,
@@ -196,6 +200,7 @@ impl State {
         self.pod = core.pod;
         self.is_guarded = core.is_guarded;
         self.reach = core.reach;
+        self.refuses_claims = core.refuses_claims;
         self.born = core.born;
         self.memory = core.memory;
         self.flight = core.flight;

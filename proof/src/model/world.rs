@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use fivespot_api::{ScheduledMachine, name};
-use fivespot_capi::Contract;
+use fivespot_capi::{Contract, key};
 use fivespot_plan::{Action, Memory};
 use serde_json::{Value, json};
 
@@ -23,6 +23,12 @@ pub(crate) const FOREIGN: &str = "example.com/keep";
 
 /// The value of a taint that somebody else has put on a Node.
 pub(crate) const THEIRS: &str = "theirs";
+
+/// The uid of an earlier ScheduledMachine of the same name.
+pub(crate) const EARLIER: &str = "sm-0";
+
+/// The label that the ScheduledMachine asks for on its Machine.
+pub(crate) const TEMPLATE: &str = "example.com/team";
 
 /// The taint that the ScheduledMachine asks for.
 pub(crate) const OUR_TAINT: &str = "example.com/pool";
@@ -61,6 +67,7 @@ impl World {
             pod: Pod::None,
             is_guarded: true,
             reach: Reach::Answers,
+            refuses_claims: false,
             born: Default::default(),
             cached_sm: None,
             cached: Default::default(),
@@ -214,6 +221,13 @@ pub(crate) fn is_ours(object: &Value) -> bool {
                 .is_some_and(|all| all.iter().any(|owner| owner["uid"] == UID)))
 }
 
+/// Whether a Node is our Machine's: of its provider's identifier, and by Cluster API's annotation
+/// of no other Machine.
+pub(crate) fn is_our_node(node: &Value, provider_id: &Value) -> bool {
+    let of = &node["metadata"]["annotations"][key::MACHINE];
+    node["spec"]["providerID"] == *provider_id && (of.is_null() || *of == NAME)
+}
+
 /// Whether an object is on its way out.
 pub(crate) fn is_deleting(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
@@ -236,6 +250,7 @@ fn scheduled_machine() -> ScheduledMachine {
         "spec": {
             "schedule": { "daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"] },
             "clusterName": "prod",
+            "machineTemplate": { "labels": { TEMPLATE: "a" } },
             "nodeTaints": [{ "key": OUR_TAINT, "effect": "NoSchedule" }],
             "bootstrapSpec": {
                 "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "K0sWorkerConfig",

@@ -92,8 +92,14 @@ mutants! {
     "started-in-the-past", "counts a machine's time to leave from before it was told to", LEAVE,
         "return commit(case, machine, removal, case.now);"
         => "return commit(case, machine, removal, after(case.now, SignedDuration::from_mins(-3)));";
-    "unclaimed-deleted", "deletes a Machine that Cluster API has not taken up", LEAVE,
-        "if is_unclaimed(case, machine) {" => "if false {";
+    "unclaimed-deleted", "deletes a Machine before Cluster API could claim its objects", LEAVE,
+        "if !unclaimed.is_empty() && case.now < claimable_until {" => "if false {";
+    "claim-awaited-for-ever", "keeps a Machine whose objects Cluster API never claims", LEAVE,
+        "if !unclaimed.is_empty() && case.now < claimable_until {" => "if !unclaimed.is_empty() {";
+    "template-on-removal", "gives a Machine that is made to be deleted what the template asks for", WRITE,
+        "Purpose::Removal => MachineTemplate::default()," => "Purpose::Removal => want.template.clone(),";
+    "created-against-the-rules", "creates a Machine from a spec that breaks a rule, to delete it", LEAVE,
+        "case.want.is_admissible\n        && matches!" => "matches!";
     "infrastructure-without-machine", "deletes an infrastructure object that no Machine had", LEAVE,
         "Some(infrastructure) if may_get_a_machine(case) => {" => "Some(infrastructure) if false => {";
     "leftovers-kept", "counts what is left over as gone", LEAVE,
@@ -147,6 +153,10 @@ mutants! {
     "any-node", "touches a Node of that name that is not the Machine's", MACHINE,
         "is_named && machine.provider_id.is_some() && machine.provider_id == node.provider_id"
         => "is_named";
+    "node-of-another-touched", "touches a Node that Cluster API says is another Machine's", MACHINE,
+        "        || differs(&claim.machine, of.name)\n" => "        || differs(&claim.machine, of.name) && of.name.is_empty()\n";
+    "moved-not-relabelled", "leaves the uid of an earlier object on a Machine that was moved", MACHINE,
+        "if case.memory.failure(Step::RelabelMachine).is_none() {" => "if false {";
     "foreign-adopted", "takes whatever bears the name label for its own", TRIPLE,
         "\n        && !uid.is_empty()\n        && (meta.is_owned_by(uid) || name::owner_uid(&meta.labels) == Some(uid))"
         => "";
@@ -241,8 +251,11 @@ mutants! {
     "cordon-stays", "leaves the Node of a machine that stays closed", SERVE,
         ".chain(marked.map(write::uncordon))" => ".chain(marked.filter(|_| false).map(write::uncordon))";
     "foreign-cordon-lifted", "opens a Node that an administrator closed", SERVE,
-        "let marked = node.filter(|node| node.cordon_marker.is_some());"
-        => "let marked = node.filter(|node| node.is_unschedulable);";
+        "let marked = node.filter(|node| node.cordon_marker.as_ref() == Some(uid));"
+        => "let marked = node.filter(|node| node.is_unschedulable && !uid.is_empty());";
+    "foreign-marker-honoured", "opens a Node whose marker somebody else has written", SERVE,
+        "let marked = node.filter(|node| node.cordon_marker.as_ref() == Some(uid));"
+        => "let marked = node.filter(|node| node.cordon_marker.is_some() && !uid.is_empty());";
     "commitment-stays", "keeps the commitment of a machine that stays", SERVE,
         "let mut outcome = Outcome {\n        shutdown: Commitment::Clear," => "let mut outcome = Outcome {\n        shutdown: Commitment::Keep,";
     "cluster-going-ignored", "creates a machine for a Cluster that is being deleted", FINDING,
@@ -272,25 +285,32 @@ mutants! {
     "reclaim-ignored", "keeps a host that its owner wants back", LADDER,
         "} else if is_reclaimed {" => "} else if false {";
     "reclaim-not-disabled", "takes a host again that was given back", RECLAIM,
-        "if let Some(outcome) = disable(case, machine) {" => "if let (false, Some(outcome)) = (true, disable(case, machine)) {";
+        "if !switching.is_empty() && !has_failed_to_switch_off(case) {" => "if false {";
+    "reclaim-waits-for-schedule", "keeps a host until its schedule could be switched off", RECLAIM,
+        "if !switching.is_empty() && !has_failed_to_switch_off(case) {" => "if !switching.is_empty() {";
     "disabled-only-in-word", "notes that a schedule is switched off and leaves it on", RECLAIM,
-        "let actions = disable.into_iter().chain([record]).collect();"
-        => "let actions = disable.into_iter().filter(|_| false).chain([record]).collect();";
+        "disable.into_iter().chain(record).collect()"
+        => "disable.into_iter().filter(|_| false).chain(record).collect()";
     "reclaim-request-kept", "leaves the request on a Node that joined with it", RECLAIM,
         "is_stale.then(|| write::clear_request(node))" => "(is_stale && false).then(|| write::clear_request(node))";
     "brought-request-obeyed", "gives back a host for a request that its Node has brought along", RECLAIM,
         "has_joined(case, machine, node).then_some(reason)" => "Some(reason)";
     "foreign-taint-seized", "overwrites the taint of somebody else", TAINT,
-        "(Some(_), None) => next.conflicts.push(want.clone())," => "(Some(there), None) => {\n                there.value.clone_from(&want.value);\n                next.record.push(want.clone());\n            }";
+        "(Some(_), None) => self.conflicts.push(want.clone())," => "(Some(there), None) => {\n                there.value.clone_from(&want.value);\n                self.ours.push(want.clone());\n            }";
     "foreign-taint-adopted", "takes the taint of somebody else for its own", TAINT,
-        "(Some(_), None) => next.conflicts.push(want.clone())," => "(Some(_), None) => next.record.push(want.clone()),";
+        "(Some(_), None) => self.conflicts.push(want.clone())," => "(Some(_), None) => self.ours.push(want.clone()),";
+    "record-alone-honoured", "removes a taint because an annotation on the Node says that it is ours", TAINT,
+        "let ours: Vec<_> = record.iter().filter(is_applied).cloned().collect();"
+        => "let ours: Vec<_> = record.iter().filter(|taint| is_applied(taint) || true).cloned().collect();";
+    "tainted-before-status", "puts taints on a Node that the status does not name yet", TAINT,
+        "&& next.is_claimed(&case.subject.status.applied_node_taints);"
+        => "&& (next.is_claimed(&case.subject.status.applied_node_taints) || true);";
     "foreign-taints-dropped", "writes the list of taints without those of others", TAINT,
         "        taints: node.to_vec()," => "        taints: node.iter().filter(|there| wanted.iter().any(|want| is_at(there, want))).cloned().collect(),";
     "taint-not-recorded", "puts taints on a Node that it does not know again", TAINT,
-        "                    time_added: None,\n                });\n                next.record.push(want.clone());"
-        => "                    time_added: None,\n                });";
+        "next.record = next.ours.clone();" => "next.record = next.ours.iter().filter(|_| false).cloned().collect();";
     "taint-value-kept", "leaves the old value on a taint that was edited", TAINT,
         "there.value.clone_from(&want.value);" => "";
     "never-tainted", "leaves a Node without the taints asked for", TAINT,
-        "(!is_settled).then(|| write::taint(node, &next))" => "(!is_settled && false).then(|| write::taint(node, &next))";
+        "is_due.then(|| write::taint(node, &next))" => "(is_due && false).then(|| write::taint(node, &next))";
 }

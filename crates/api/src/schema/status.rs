@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{MAX_LABEL, MAX_NAME, MAX_SHORT, list_map, object, string, taint};
-use crate::scheduled_machine::MOST_TAINTS;
+use crate::scheduled_machine::MOST_APPLIED_TAINTS;
 use crate::status::{LONGEST_UID, Phase, ShutdownReason};
 
 /// Kubernetes' bound on the message of a condition.
@@ -100,8 +100,9 @@ fn spec_hash() -> Value {
 
 fn applied_node_taints() -> Value {
     list_map(
-        "The taints that 5-Spot put on the Node: a copy of the record on the Node itself.",
-        MOST_TAINTS,
+        "The taints that 5-Spot has put, or is about to put, on the Node: it changes and removes only \
+         what is named here and in the record on the Node.",
+        MOST_APPLIED_TAINTS,
         &["key", "effect"],
         taint(),
     )

@@ -66,7 +66,9 @@ fn step_line(taken: &StepTaken) -> String {
         | Step::CreateInfrastructure
         | Step::CreateMachine
         | Step::CreateAgentConfig => ("created", "creating"),
-        Step::UpdateMachine | Step::UpdateAgentConfig => ("updated", "updating"),
+        Step::RelabelMachine | Step::UpdateMachine | Step::UpdateAgentConfig => {
+            ("updated", "updating")
+        }
         Step::ExcludeDrain => ("told Cluster API not to drain", "excluding from drain"),
         Step::CordonNode => ("cordoned", "cordoning"),
         Step::TaintNode => ("set the taints of", "setting the taints of"),

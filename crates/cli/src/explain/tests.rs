@@ -68,6 +68,7 @@ fn look(status: &Value, found: Option<Value>) -> Look {
         Some(_) => Workload {
             access: Access::Connected,
             node: Fact::Known(Some(node)),
+            rival: None,
             pods: Fact::default(),
             agent_config: Fact::default(),
         },

@@ -14,7 +14,7 @@ use crate::Key;
 use crate::failure;
 use crate::kind;
 use crate::port::{Address, Port};
-use crate::shape::Shape;
+use crate::shape::{Shape, node_terms};
 use crate::tally::{MOST_OBJECTS, TooLarge};
 use crate::workload::{self, FIELDS, Link, on_node, pods_of};
 
@@ -39,6 +39,8 @@ pub(super) async fn workload(
     let near = Near {
         source,
         workload: &workload,
+        cluster: &cluster,
+        machine: &places.machine,
         node,
         wants_pods: places.wants_pods,
         wants_agent: places.wants_agent,
@@ -71,6 +73,8 @@ fn only(access: Access) -> Workload {
 struct Near<'a> {
     source: &'a Source<'a>,
     workload: &'a workload::Workload,
+    cluster: &'a Key,
+    machine: &'a str,
     node: &'a str,
     wants_pods: bool,
     wants_agent: bool,
@@ -127,6 +131,7 @@ impl Near<'_> {
         };
         Ok(Workload {
             access: Access::Connected,
+            rival: self.rival(&node),
             node,
             pods,
             agent_config,
@@ -166,6 +171,7 @@ impl Near<'_> {
         };
         Workload {
             access: Access::Connected,
+            rival: self.rival(&node),
             node,
             pods: bound,
             agent_config,
@@ -210,6 +216,19 @@ impl Near<'_> {
     fn looks_for_agent(&self, node: &Fact<Option<Node>>) -> bool {
         let node = node.known().and_then(Option::as_ref);
         node.is_some_and(|node| self.wants_agent || node.agent_label.is_some())
+    }
+
+    /// Another Machine of the Cluster that names the Node, or its provider's identifier, for its own.
+    fn rival(&self, node: &Fact<Option<Node>>) -> Option<String> {
+        let node = node.known()?.as_ref()?;
+        let provider_id = node.provider_id.as_deref().unwrap_or_default();
+        let terms = node_terms(self.cluster, &node.name, provider_id);
+        let found = terms
+            .iter()
+            .flat_map(|term| self.source.shell.machines(term));
+        found
+            .map(|key| key.name.clone())
+            .find(|name| name != self.machine)
     }
 
     fn agent_config(&self) -> Key {

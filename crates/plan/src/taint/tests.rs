@@ -162,7 +162,7 @@ fn only_what_is_on_record_is_changed_or_taken_away() {
         let wanted: Vec<_> = wanted.iter().map(|text| ours(text)).collect();
         let record: Vec<_> = record.iter().map(|text| ours(text)).collect();
         let node: Vec<_> = node.iter().map(|text| there(text)).collect();
-        let next = change(&wanted, &record, &node);
+        let next = change(&wanted, (&record, &record), &node);
         let found = [
             next.taints.iter().map(shown).collect::<Vec<_>>(),
             next.record.iter().map(shown_ours).collect(),
@@ -231,16 +231,18 @@ fn on_node() -> impl Strategy<Value = Vec<Taint>> {
 
 proptest! {
     #[test]
-    fn whatever_is_not_on_record_stays_as_it_is(
-        wanted in taints(), record in taints(), node in on_node(),
+    fn whatever_is_not_in_both_records_stays_as_it_is(
+        wanted in taints(), record in taints(), applied in taints(), node in on_node(),
     ) {
-        let next = change(&wanted, &record, &node);
-        let foreign = |taint: &&Taint| !record.iter().any(|ours| is_at(taint, ours));
+        let next = change(&wanted, (&record, &applied), &node);
+        let both = |ours: &&NodeTaint| applied.iter().any(|of| is_same(of, ours));
+        let foreign =
+            |taint: &&Taint| !record.iter().filter(both).any(|ours| is_at(taint, ours));
         let before: Vec<_> = node.iter().filter(foreign).collect();
         let is_known = |taint: &&Taint| before.contains(taint);
         let after: Vec<_> = next.taints.iter().filter(is_known).collect();
         prop_assert_eq!(before, after);
-        for ours in &next.record {
+        for ours in &next.ours {
             let is_claimed = node.iter().filter(foreign).any(|taint| is_at(taint, ours));
             prop_assert!(!is_claimed, "adopted {ours:?}");
         }
@@ -250,30 +252,49 @@ proptest! {
     fn what_is_asked_for_is_there_and_ours_or_told_as_a_conflict(
         wanted in taints(), record in taints(), node in on_node(),
     ) {
-        let next = change(&wanted, &record, &node);
+        let next = change(&wanted, (&record, &record), &node);
         for want in &wanted {
             let is_there = next.taints.iter().any(|taint| is_at(taint, want) && taint.value == want.value);
-            let is_ours = next.record.contains(want);
+            let is_ours = next.ours.contains(want);
             prop_assert!(is_there && is_ours || next.conflicts.contains(want));
         }
-        for ours in &next.record {
+        for ours in &next.ours {
             prop_assert!(next.taints.iter().any(|taint| is_at(taint, ours)));
         }
     }
 
     #[test]
     fn once_written_nothing_is_left_to_write(
-        wanted in taints(), record in taints(), node in on_node(),
+        wanted in taints(), record in taints(), applied in taints(), node in on_node(),
     ) {
-        let next = change(&wanted, &record, &node);
-        let again = change(&wanted, &next.record, &next.taints);
-        prop_assert_eq!(&again, &next);
+        let next = change(&wanted, (&record, &applied), &node);
+        let again = change(&wanted, (&next.record, &next.ours), &next.taints);
+        prop_assert_eq!(&again.claims, &[]);
+        let settled = Change { before: next.before.clone(), claims: next.claims.clone(), ..again };
+        prop_assert_eq!(&settled, &next);
+    }
+
+    #[test]
+    fn what_is_added_or_changed_is_claimed_before_it_is_on_the_node(
+        wanted in taints(), record in taints(), applied in taints(), node in on_node(),
+    ) {
+        let next = change(&wanted, (&record, &applied), &node);
+        for taint in next.taints.iter().filter(|taint| !node.contains(taint)) {
+            let is_claimed = next.claims.iter().any(|claim| {
+                is_at(taint, claim) && claim.value == taint.value
+            });
+            prop_assert!(is_claimed, "{taint:?}");
+        }
+        for ours in &next.before {
+            let is_kept = next.claimed().iter().any(|of| is_same(of, ours));
+            prop_assert!(is_kept, "the status names {ours:?} until it is off the Node");
+        }
     }
 
     #[test]
     fn an_empty_spec_leaves_nothing_of_ours_behind(record in taints(), node in on_node()) {
-        let next = change(&[], &record, &node);
-        prop_assert_eq!(next.record.len(), next.conflicts.len());
+        let next = change(&[], (&record, &record), &node);
+        prop_assert_eq!(next.ours.len(), next.conflicts.len());
         let is_ours = |taint: &&Taint| record.iter().any(|ours| is_at(taint, ours) && taint.value == ours.value);
         prop_assert_eq!(next.taints.iter().filter(is_ours).count(), 0);
     }

@@ -1,5 +1,6 @@
 //! The shell dies after its n-th write, for every n, and starts anew knowing nothing.
 
+use fivespot_api::{NodeTaint, TaintEffect};
 use fivespot_capi::Contract;
 use fivespot_plan::Memory;
 
@@ -110,6 +111,28 @@ fn a_kill_and_a_return_survive_a_crash_after_every_write() {
         run(world, "2026-03-06T13:00:00Z");
         world.edit(|sm| sm.spec.kill_switch = false);
         run(world, "2026-03-06T14:00:00Z");
+    });
+}
+
+#[test]
+fn taints_that_come_change_and_go_survive_a_crash_after_every_write() {
+    let taint = |value: &str| NodeTaint {
+        key: "team".to_owned(),
+        value: value.to_owned(),
+        effect: TaintEffect::NoSchedule,
+    };
+    for_every_crash(|world, run| {
+        world.edit(|sm| sm.spec.node_taints = vec![taint("a")]);
+        run(world, NOON);
+        world.edit(|sm| sm.spec.node_taints = vec![taint("b")]);
+        run(world, "2026-03-06T13:00:00Z");
+        let taints = &world.get("Node").unwrap()["spec"]["taints"];
+        assert_eq!(taints[0]["value"], "b");
+        world.edit(|sm| sm.spec.node_taints.clear());
+        run(world, "2026-03-06T14:00:00Z");
+        let taints = &world.get("Node").unwrap()["spec"]["taints"];
+        assert_eq!(taints.as_array().map(Vec::len), Some(0));
+        assert!(world.status().applied_node_taints.is_empty());
     });
 }
 

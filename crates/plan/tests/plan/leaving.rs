@@ -280,29 +280,70 @@ fn a_commitment_outlives_what_was_done_for_it() {
     assert_eq!(world.status().phase, Some(Phase::Active));
 }
 
+/// A machine that has just been made, and whose objects Cluster API does not claim.
+fn unclaimed(contract: Contract, memory: &mut Memory) -> World {
+    let mut world = World::new(contract, OPENS);
+    world.is_moving = false;
+    world.settle(memory);
+    world
+}
+
 #[test]
-fn a_machine_stays_until_cluster_api_has_taken_over_what_has_to_leave_with_it() {
+fn under_the_kill_switch_a_machine_waits_a_minute_for_cluster_api_to_claim_its_objects() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
-        let mut world = World::new(contract, OPENS);
-        world.is_moving = false;
-        world.settle(&mut memory);
+        let mut world = unclaimed(contract, &mut memory);
         world.edit(|sm| sm.spec.kill_switch = true);
-        world.run_until(&mut memory, "2026-03-06T09:05:00Z");
+        world.run_until(&mut memory, "2026-03-06T09:00:59Z");
         assert_eq!(world.count("DeleteMachine"), 0, "{:#?}", world.log);
-        let message = world.status().message.unwrap();
-        assert_eq!(message, "waiting for Cluster API to take up Machine worker");
-        world.run_until(&mut memory, "2026-03-06T09:15:00Z");
-        let message = world.status().message.unwrap();
-        assert!(message.contains("is it running?"), "{message}");
-        world.is_moving = true;
-        world.step();
-        world.step();
-        world.step();
-        world.run_until(&mut memory, NOON);
+        assert_eq!(
+            world.status().message.unwrap(),
+            "waiting for Cluster API to claim the objects of Machine worker; it is deleted without \
+             that at 2026-03-06T09:01:00Z"
+        );
+        world.run_until(&mut memory, "2026-03-06T09:02:00Z");
+        assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:01:00Z"));
         assert_eq!(world.kinds(), [""; 0], "{:#?}", world.log);
         assert_eq!(world.status().phase, Some(Phase::Terminated));
     }
+}
+
+#[test]
+fn what_cluster_api_never_claims_is_deleted_directly_once_its_machine_is_going() {
+    let mut memory = Memory::default();
+    let mut world = unclaimed(Contract::V1Beta2, &mut memory);
+    world.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
+        json!([key::MACHINE_FINALIZER]);
+    world.get_mut("RemoteMachine").unwrap()["metadata"]["finalizers"] =
+        json!(["remote-machine"]);
+    world.delete_sm();
+    world.run_until(&mut memory, "2026-03-06T09:04:59Z");
+    assert_eq!(world.count("DeleteMachine"), 0, "{:#?}", world.log);
+    world.run_until(&mut memory, "2026-03-06T09:06:00Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:05:00Z"));
+    assert_eq!(
+        world.first("DeleteInfrastructure"),
+        at("2026-03-06T09:05:00Z")
+    );
+    let host = world.get("RemoteMachine").unwrap();
+    assert!(host["metadata"]["deletionTimestamp"].is_string());
+    assert_eq!(world.get("K0sWorkerConfig"), None);
+    assert_eq!(world.count("DeleteInfrastructure"), 1, "{:#?}", world.log);
+    world.run_until(&mut memory, "2026-03-06T09:20:00Z");
+    assert_eq!(world.status().conditions[0].reason, "RemovalStalled");
+}
+
+#[test]
+fn what_cluster_api_claims_in_time_is_left_to_it() {
+    let mut memory = Memory::default();
+    let mut world = unclaimed(Contract::V1Beta2, &mut memory);
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.run_until(&mut memory, "2026-03-06T09:00:30Z");
+    world.is_moving = true;
+    world.settle(&mut memory);
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:00:30Z"));
+    assert_eq!(world.count("DeleteInfrastructure"), 0);
+    assert_eq!(world.kinds(), [""; 0], "{:#?}", world.log);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod chance;
 mod crash;
 mod law;
 mod leaving;
+mod others;
 mod providers;
 mod reclaiming;
 mod scenario;

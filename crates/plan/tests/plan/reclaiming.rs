@@ -218,7 +218,7 @@ fn a_silent_workload_cluster_and_a_refused_spec_do_not_hold_the_host() {
         message: "no route to host".to_owned(),
     };
     world.failing = Some((Step::DisableSchedule, Cause::Rejected));
-    world.run_until(&mut memory, "2026-03-06T12:00:30Z");
+    world.run_until(&mut memory, "2026-03-06T12:00:29Z");
     assert_eq!(world.first("DeleteMachine"), at("2026-03-06T12:00:10Z"));
     assert!(
         world.count("RecordDisabled") == 0,
@@ -396,5 +396,55 @@ fn a_configuration_that_cannot_be_read_is_told_and_not_taken_for_one_that_is_in_
     assert_eq!(
         said(&world, ConditionType::AgentReady),
         "Unknown NotInstalled: waiting for the agent on Node worker to report"
+    );
+}
+
+#[test]
+fn a_schedule_that_cannot_be_switched_off_holds_up_nothing_and_is_tried_until_it_is() {
+    for cause in [Cause::Unavailable, Cause::Forbidden, Cause::Rejected] {
+        let mut memory = Memory::default();
+        let mut world = in_service(Contract::V1Beta2, &mut memory);
+        world.pods = vec![pod("a")];
+        world.failing = Some((Step::DisableSchedule, cause));
+        request(&mut world);
+        world.settle(&mut memory);
+        assert_eq!(world.first("DeletePod"), at(NOON), "{cause:?}");
+        assert_eq!(world.first("DeleteMachine"), at(NOON), "{cause:?}");
+        assert!(world.kinds().is_empty(), "{cause:?}: {:?}", world.kinds());
+        // The host is not taken again before the schedule is off.
+        world.run_until(&mut memory, "2026-03-06T12:05:00Z");
+        assert!(world.kinds().is_empty(), "{cause:?}: {:#?}", world.log);
+        let message = world.status().message.unwrap();
+        assert!(
+            message.contains("cannot switch the schedule off"),
+            "{message}"
+        );
+        let tries = world.count("DisableSchedule");
+        assert!(tries > 3, "{cause:?}: {tries}");
+        world.failing = None;
+        world.run_until(&mut memory, "2026-03-06T12:10:00Z");
+        assert!(!world.sm().spec.schedule.enabled, "{cause:?}");
+        assert_eq!(world.status().phase, Some(Phase::Disabled), "{cause:?}");
+    }
+}
+
+#[test]
+fn a_schedule_that_is_switched_off_late_is_recorded_while_the_machine_leaves() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.failing = Some((Step::DisableSchedule, Cause::Unavailable));
+    world.is_moving = false;
+    request(&mut world);
+    world.settle(&mut memory);
+    world.failing = None;
+    world.run_until(&mut memory, "2026-03-06T12:01:00Z");
+    assert_eq!(world.count("RecordDisabled"), 1, "{:#?}", world.log);
+    world.edit(|sm| sm.spec.schedule.enabled = true);
+    world.is_moving = true;
+    world.settle(&mut memory);
+    assert_eq!(
+        world.status().phase,
+        Some(Phase::Active),
+        "who switched it on meant it"
     );
 }

@@ -6,7 +6,7 @@ use fivespot_capi::Contract;
 use fivespot_plan::{Access, Cause, Memory, Step};
 use serde_json::{Value, json};
 
-use crate::world::{BEFORE, EVENING, NOON, World, in_service};
+use crate::world::{BEFORE, EVENING, NOON, World, at, in_service};
 
 fn taint(key: &str, value: &str) -> NodeTaint {
     NodeTaint {
@@ -193,4 +193,106 @@ fn a_disabled_machine_keeps_being_tainted_and_a_paused_one_does_not() {
         said(&world).starts_with("True Applied"),
         "as it was told before"
     );
+}
+
+/// Writes the annotation that names these taints as ours, as a kubelet may.
+fn forge(world: &mut World, keys: &[&str]) {
+    let record: Vec<_> = keys.iter().map(|key| taint(key, "")).collect();
+    let node = world.get_mut("Node").unwrap();
+    node["metadata"]["annotations"][name::APPLIED_TAINTS_ANNOTATION] =
+        json!(json!(record).to_string());
+}
+
+#[test]
+fn a_forged_record_on_the_node_removes_no_taint_of_an_administrator() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let theirs = json!([{ "key": "quarantine", "effect": "NoSchedule" }]);
+    world.get_mut("Node").unwrap()["spec"]["taints"] = theirs.clone();
+    forge(&mut world, &["quarantine"]);
+    world.settle(&mut memory);
+    assert_eq!(world.get("Node").unwrap()["spec"]["taints"], theirs);
+    assert_eq!(world.count("TaintNode"), 0);
+    // Nor where the spec asks for it and then does not any more.
+    world.edit(|sm| sm.spec.node_taints = vec![taint("quarantine", "")]);
+    world.settle(&mut memory);
+    assert!(
+        said(&world).starts_with("False TaintOwnershipConflict"),
+        "{}",
+        said(&world)
+    );
+    world.edit(|sm| sm.spec.node_taints.clear());
+    world.settle(&mut memory);
+    assert_eq!(world.get("Node").unwrap()["spec"]["taints"], theirs);
+    // Ours come and go beside it.
+    world.edit(|sm| sm.spec.node_taints = vec![taint("team", "a")]);
+    world.settle(&mut memory);
+    assert_eq!(keys(&world), ["quarantine", "team"]);
+    world.edit(|sm| sm.spec.node_taints.clear());
+    world.settle(&mut memory);
+    assert_eq!(world.get("Node").unwrap()["spec"]["taints"], theirs);
+}
+
+#[test]
+fn the_status_names_a_taint_before_the_node_bears_it_and_until_it_is_off() {
+    let mut memory = Memory::default();
+    let mut world = tainted(&mut memory);
+    for _ in 0..20 {
+        let (_, has_written) = world.pass(&mut memory);
+        let named = world.status().applied_node_taints;
+        for key in keys(&world) {
+            assert!(
+                named.iter().any(|taint| taint.key == key),
+                "{key}: {named:?}"
+            );
+        }
+        if !has_written && world.sm().spec.node_taints.is_empty() {
+            break;
+        }
+        if !has_written {
+            world.edit(|sm| sm.spec.node_taints.clear());
+        }
+    }
+    assert!(keys(&world).is_empty());
+    assert!(world.status().applied_node_taints.is_empty());
+}
+
+#[test]
+fn a_node_that_is_somebody_elses_keeps_its_taints_and_the_status_its_record() {
+    let mut memory = Memory::default();
+    let mut world = tainted(&mut memory);
+    world.settle(&mut memory);
+    world.rival = Some("other".to_owned());
+    world.edit(|sm| sm.spec.node_taints.clear());
+    let next = world.settle(&mut memory);
+    assert_eq!(
+        next.wake,
+        Some(at("2026-03-06T12:00:15Z")),
+        "it is looked at again"
+    );
+    assert_eq!(keys(&world), ["team", "batch"]);
+    assert_eq!(world.status().applied_node_taints.len(), 2);
+    world.rival = None;
+    world.settle(&mut memory);
+    assert!(keys(&world).is_empty());
+    assert!(world.status().applied_node_taints.is_empty());
+}
+
+#[test]
+fn a_taint_that_somebody_removes_again_and_again_is_put_back_less_and_less_often() {
+    let mut memory = Memory::default();
+    let mut world = tainted(&mut memory);
+    world.settle(&mut memory);
+    for _ in 0..600 {
+        world.get_mut("Node").unwrap()["spec"]["taints"] = json!([]);
+        world.settle(&mut memory);
+        world.pause(1);
+    }
+    // 1, 2, 4 ... seconds apart, not one a second.
+    let count = world.count("TaintNode");
+    assert!((8..=16).contains(&count), "{count}");
+    // An edited spec is followed at once.
+    world.edit(|sm| sm.spec.node_taints = vec![taint("team", "b")]);
+    world.settle(&mut memory);
+    assert_eq!(keys(&world), ["team"]);
 }

@@ -41,6 +41,8 @@ pub(crate) struct World {
     pub(crate) access: Access,
     /// Where the shell has left the provider specs.
     pub(crate) specs: Specs,
+    /// Another Machine of the Cluster that claims the Node.
+    pub(crate) rival: Option<String>,
     /// Why the agents' ConfigMaps cannot be read, if they cannot.
     pub(crate) hidden_configs: Option<Unknown>,
     /// A step that fails, and how.
@@ -148,6 +150,7 @@ impl World {
             budget_until: None,
             access: Access::Connected,
             specs: Specs::Included,
+            rival: None,
             hidden_configs: None,
             failing: None,
             log: Vec::new(),
@@ -307,6 +310,7 @@ impl World {
         Workload {
             access: Access::Connected,
             node: Fact::Known(node),
+            rival: self.rival.clone(),
             pods,
             agent_config,
         }
@@ -353,6 +357,7 @@ impl World {
             }
         }
         memory.succeeded(&next.actions);
+        memory.repeated(&next.actions, self.now);
         if let Some(status) = &next.status {
             if self.writes_left == 0 {
                 return (next, has_written);

@@ -9,8 +9,8 @@ use fivespot_capi::{
     Condition, Contract, Machine, Meta, NodeLink, Owner, Provider, Reference, Truth, key,
 };
 use fivespot_plan::{
-    Access, AgentConfig, Cause, Fact, Failure, Freshness, Memory, Node, Pod, Seen,
-    Sighting, Specs, Step, Taint, Unknown, Workload,
+    Access, AgentConfig, Cause, Fact, Failure, Freshness, Memory, Node, NodeClaim, Pod,
+    Seen, Sighting, Specs, Step, Taint, Unknown, Workload,
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -245,7 +245,8 @@ fn workload() -> impl Strategy<Value = Workload> {
             taints,
             applied_taints: record,
             reclaim: is_asked_back.then(|| "process-match: game".to_owned()),
-            machine: None,
+            machine: NodeClaim::default(),
+            is_control_plane: false,
             has_reclaim_annotations: is_asked_back || is_marked,
             agent_label: is_labelled.then(|| "enabled".to_owned()),
             agent_report: None,
@@ -275,6 +276,7 @@ fn workload() -> impl Strategy<Value = Workload> {
         .prop_map(|(access, node, pods, agent_config)| Workload {
             access,
             node,
+            rival: None,
             pods,
             agent_config,
         })
@@ -324,6 +326,20 @@ pub(super) fn seen(freshness: Freshness) -> impl Strategy<Value = Seen> {
         )
 }
 
+/// Taints that the status names, some of which the records name too.
+fn applied() -> Vec<NodeTaint> {
+    let taint = |key: &str, value: &str| NodeTaint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect: TaintEffect::NoSchedule,
+    };
+    let many = (0..100).map(|number| taint(&format!("k{number}"), ""));
+    [taint("a", "1"), taint("b", "2")]
+        .into_iter()
+        .chain(many)
+        .collect()
+}
+
 pub(super) fn status() -> impl Strategy<Value = ScheduledMachineStatus> {
     let offset = -1200_i64..1200;
     let shutdown = (
@@ -346,41 +362,45 @@ pub(super) fn status() -> impl Strategy<Value = ScheduledMachineStatus> {
         machine_ref,
         option::of(offset),
         select(Phase::ALL.to_vec()),
-        any::<bool>(),
+        any::<[bool; 2]>(),
     )
-        .prop_map(|(shutdown, machine_ref, scheduled, phase, is_recorded)| {
-            let place = |api_version: &str, kind: &str, uid: Option<&str>| {
-                fivespot_api::ObjectRef {
-                    api_version: api_version.to_owned(),
-                    kind: kind.to_owned(),
-                    name: NAME.to_owned(),
-                    namespace: Some("default".to_owned()),
-                    uid: uid.map(str::to_owned),
+        .prop_map(
+            |(shutdown, machine_ref, scheduled, phase, [is_recorded, is_tainted])| {
+                let place = |api_version: &str, kind: &str, uid: Option<&str>| {
+                    fivespot_api::ObjectRef {
+                        api_version: api_version.to_owned(),
+                        kind: kind.to_owned(),
+                        name: NAME.to_owned(),
+                        namespace: Some("default".to_owned()),
+                        uid: uid.map(str::to_owned),
+                    }
+                };
+                let bootstrap = place(
+                    "bootstrap.cluster.x-k8s.io/v1beta1",
+                    "K0sWorkerConfig",
+                    None,
+                );
+                ScheduledMachineStatus {
+                    phase: Some(phase),
+                    applied_node_taints: is_tainted.then(applied).unwrap_or_default(),
+                    shutdown,
+                    machine_ref: machine_ref.map(|uid| {
+                        place("cluster.x-k8s.io/v1beta2", "Machine", Some(uid))
+                    }),
+                    last_scheduled_time: scheduled
+                        .map(|offset| at(SOME_NOON) + SignedDuration::from_secs(offset)),
+                    bootstrap_ref: is_recorded.then_some(bootstrap),
+                    provider_id: is_recorded.then(|| "provider://1".to_owned()),
+                    node_ref: is_recorded.then(|| NodeRef {
+                        api_version: "v1".to_owned(),
+                        kind: "Node".to_owned(),
+                        name: NAME.to_owned(),
+                        uid: Some("node-1".to_owned()),
+                    }),
+                    ..ScheduledMachineStatus::default()
                 }
-            };
-            let bootstrap = place(
-                "bootstrap.cluster.x-k8s.io/v1beta1",
-                "K0sWorkerConfig",
-                None,
-            );
-            ScheduledMachineStatus {
-                phase: Some(phase),
-                shutdown,
-                machine_ref: machine_ref
-                    .map(|uid| place("cluster.x-k8s.io/v1beta2", "Machine", Some(uid))),
-                last_scheduled_time: scheduled
-                    .map(|offset| at(SOME_NOON) + SignedDuration::from_secs(offset)),
-                bootstrap_ref: is_recorded.then_some(bootstrap),
-                provider_id: is_recorded.then(|| "provider://1".to_owned()),
-                node_ref: is_recorded.then(|| NodeRef {
-                    api_version: "v1".to_owned(),
-                    kind: "Node".to_owned(),
-                    name: NAME.to_owned(),
-                    uid: Some("node-1".to_owned()),
-                }),
-                ..ScheduledMachineStatus::default()
-            }
-        })
+            },
+        )
 }
 
 pub(super) fn object() -> impl Strategy<Value = ScheduledMachine> {
@@ -401,6 +421,12 @@ pub(super) fn object() -> impl Strategy<Value = ScheduledMachine> {
         effect: TaintEffect::NoSchedule,
     });
     let taints = vec(taints, 0..3);
+    let labels = select(vec![
+        None,
+        Some("team"),
+        Some("cluster.x-k8s.io/control-plane"),
+    ]);
+    let taints = (taints, labels);
     (
         any::<[bool; 5]>(),
         timeouts,
@@ -416,7 +442,7 @@ pub(super) fn object() -> impl Strategy<Value = ScheduledMachine> {
                 zone,
                 hours,
                 status,
-                taints,
+                (taints, label),
             )| {
                 let mut object = scheduled_machine();
                 object.metadata.finalizers =
@@ -434,6 +460,8 @@ pub(super) fn object() -> impl Strategy<Value = ScheduledMachine> {
                     hours.into_iter().map(str::to_owned).collect();
                 object.spec.node_drain_timeout = timeout.into();
                 object.spec.node_taints = taints;
+                let labels = label.into_iter().map(|key| (key.to_owned(), String::new()));
+                object.spec.machine_template.labels = labels.collect();
                 object.spec.kill_if_commands =
                     (is_killed != is_off).then(|| vec!["game".to_owned()]);
                 object.status = status;

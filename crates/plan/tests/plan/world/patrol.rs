@@ -1,7 +1,7 @@
 //! What must never happen, whatever the story.
 
-use fivespot_api::name;
-use fivespot_plan::{Action, Step};
+use fivespot_api::{name, rules};
+use fivespot_plan::{Action, Call, Step};
 use serde_json::Value;
 
 use super::{NAME, World};
@@ -24,9 +24,13 @@ impl World {
                     assert_eq!(label(found), NAME, "deletes only what is ours");
                 }
                 let is_provider = action.step != Step::DeleteMachine;
+                let has_machine = machine.is_some_and(|machine| {
+                    let is_going = !machine["metadata"]["deletionTimestamp"].is_null();
+                    label(machine) == NAME
+                        && !(is_going && found.is_none_or(is_unclaimed))
+                });
                 assert!(
-                    !(is_provider
-                        && machine.is_some_and(|machine| label(machine) == NAME)),
+                    !(is_provider && has_machine),
                     "what a Machine needs outlives it",
                 );
             }
@@ -54,6 +58,7 @@ impl World {
             }
             Step::AddFinalizer
             | Step::CreateMachine
+            | Step::RelabelMachine
             | Step::UpdateMachine
             | Step::UncordonNode
             | Step::TaintNode
@@ -66,6 +71,12 @@ impl World {
             | Step::RecordDisabled
             | Step::ClearRequest => {}
         }
+        if let Call::Create(object) = &action.request.call
+            && object["kind"] != "ConfigMap"
+        {
+            let broken = rules::check(self.sm());
+            assert!(broken.is_empty(), "nothing is created: {broken:?}");
+        }
         if action.step == Step::DeleteMachine {
             assert!(
                 status.shutdown.is_some(),
@@ -73,4 +84,10 @@ impl World {
             );
         }
     }
+}
+
+/// Whether no Machine owns an object.
+fn is_unclaimed(object: &Value) -> bool {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    owners.is_none_or(|all| all.iter().all(|owner| owner["kind"] != "Machine"))
 }
