@@ -3,8 +3,8 @@
 
 use fivespot_api::{name, reclaim};
 use fivespot_testkit::{
-    BEFORE_CLOSING, CLOSING, Cluster, Contract, instant, machine_path, node_path,
-    scheduled_machine,
+    BEFORE_CLOSING, CLOSING, Cluster, Contract, condition, instant, machine_path,
+    node_path, scheduled_machine,
 };
 use serde_json::{Value, json};
 
@@ -15,6 +15,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_forged_status_of_a_machine_in_service_leads_nowhere),
     promise!(a_forged_status_of_a_machine_that_is_gone_leads_nowhere),
     promise!(a_decoy_machine_leads_to_no_node),
+    promise!(a_node_that_two_machines_claim_is_touched_by_neither),
 ];
 
 /// A Node and two objects of a provider that belong to somebody else; the Node asks to be
@@ -141,7 +142,7 @@ async fn a_forged_status_of_a_machine_that_is_gone_leads_nowhere() {
 }
 
 /// A Machine that says that it is the worker's, and runs on the bystander.
-fn decoy(cluster: &Cluster, name: &str) -> Value {
+fn decoy(cluster: &Cluster, name: &str, provider_id: &Value) -> Value {
     let group = "infrastructure.cluster.x-k8s.io";
     let infrastructure = match cluster.contract() {
         Contract::V1Beta1 => json!({
@@ -165,9 +166,50 @@ fn decoy(cluster: &Cluster, name: &str) -> Value {
             "clusterName": "production-cluster",
             "bootstrap": {"dataSecretName": "by-hand"},
             "infrastructureRef": infrastructure,
-            "providerID": "remote-machine://bystander.example:22",
+            "providerID": provider_id,
         },
     })
+}
+
+/// Makes such a Machine, and lets its status name the Node.
+async fn claim(cluster: &Cluster, name: &str, node: &Value) {
+    let machines = cluster.triple("")[2].clone();
+    let decoy = decoy(cluster, name, &node["spec"]["providerID"]);
+    cluster.apply(&decoy).await;
+    let mut node_ref = json!({"name": node["metadata"]["name"]});
+    if cluster.contract() == Contract::V1Beta1 {
+        node_ref["apiVersion"] = json!("v1");
+        node_ref["kind"] = json!("Node");
+        node_ref["uid"] = node["metadata"]["uid"].clone();
+    }
+    let path = format!("{machines}{name}/status");
+    cluster
+        .patch(&path, &json!({"status": {"nodeRef": node_ref}}))
+        .await;
+}
+
+async fn a_node_that_two_machines_claim_is_touched_by_neither() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let node = cluster.get(&node_path("worker")).await.unwrap();
+    claim(&cluster, "worker-machine", &node).await;
+    let taints = json!({"spec": {"nodeTaints": [
+        {"key": "workload", "effect": "NoExecute"},
+    ]}});
+    cluster.patch(&machine_path("worker"), &taints).await;
+    let is_told = |object: &Value| {
+        condition(&object["status"], "NodeAccess")["reason"] == "NodeNotOurs"
+    };
+    let limit = instant("2026-03-06T22:55:00Z");
+    let worker = machine_path("worker");
+    let told = cluster.wait_for(&worker, limit, is_told).await;
+    assert_eq!(told["status"]["phase"], "Active");
+    cluster.pass_to(CLOSING).await;
+    let limit = instant("2026-03-06T23:10:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+    assert_eq!(cluster.operator_told("nodes"), [""; 0]);
+    assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
 }
 
 async fn a_decoy_machine_leads_to_no_node() {
@@ -179,17 +221,7 @@ async fn a_decoy_machine_leads_to_no_node() {
     let active = cluster.bring_up(&worker).await;
     let machines = cluster.triple("")[2].clone();
     for name in ["worker-machine", "bystander-of-worker"] {
-        cluster.apply(&decoy(&cluster, name)).await;
-        let mut node_ref = json!({"name": node["metadata"]["name"]});
-        if cluster.contract() == Contract::V1Beta1 {
-            node_ref["apiVersion"] = json!("v1");
-            node_ref["kind"] = json!("Node");
-            node_ref["uid"] = node["metadata"]["uid"].clone();
-        }
-        let path = format!("{machines}{name}/status");
-        cluster
-            .patch(&path, &json!({"status": {"nodeRef": node_ref}}))
-            .await;
+        claim(&cluster, name, &node).await;
     }
     cluster.settle().await;
     let status = cluster.status("worker").await;

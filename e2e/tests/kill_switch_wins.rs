@@ -4,9 +4,11 @@
 use fivespot_testkit::{
     BEFORE_CLOSING, Cluster, condition, instant, machine_path, scheduled_machine,
 };
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
+use crate::reclaims_the_host::refuse_updates;
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
@@ -14,6 +16,8 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_that_is_leaving_goes_at_once),
     promise!(a_machine_that_cluster_api_is_draining_goes_at_once),
     promise!(a_disabled_machine_and_a_deleted_one_go_at_once_too),
+    promise!(a_machine_whose_host_cluster_api_never_claims_goes_after_a_minute)
+        .on_embedded_alone("a policy keeps Cluster API from owning any host"),
 ];
 
 const EXCLUSIONS: [&str; 2] = [
@@ -48,6 +52,34 @@ async fn goes_without_drain(cluster: &Cluster) -> String {
     };
     cluster.soon(&path, is_going).await;
     path
+}
+
+async fn a_machine_whose_host_cluster_api_never_claims_goes_after_a_minute() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let hosts = ("infrastructure.cluster.x-k8s.io", "remotemachines");
+    let unowned = "!has(object.metadata.ownerReferences) || \
+                   object.metadata.ownerReferences.all(owner, owner.kind != 'Machine')";
+    refuse_updates(&cluster, hosts, unowned).await;
+    let _operator = cluster.operator();
+    cluster.add_cluster().await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    let [_, host, machine] = cluster.triple("worker");
+    let is_there = |_: &Value| true;
+    cluster.soon(&machine, is_there).await;
+    set_kill_switch(&cluster, true).await;
+    let killed = cluster.clock().now();
+    let is_going = |object: &Value| object["metadata"]["deletionTimestamp"].is_string();
+    cluster
+        .pass_until(killed + SignedDuration::from_secs(58))
+        .await;
+    assert!(!is_going(&cluster.get(&machine).await.unwrap()));
+    cluster
+        .pass_until(killed + SignedDuration::from_secs(62))
+        .await;
+    for path in [machine, host] {
+        let left = cluster.get(&path).await;
+        assert!(left.is_none_or(|left| is_going(&left)), "{path}");
+    }
 }
 
 async fn an_active_machine_goes_at_once_and_comes_back_when_the_switch_is_released() {

@@ -3,7 +3,9 @@
 //! takes the old ones away without their finalizers. The machine works on all the while.
 
 use fivespot_api::name;
-use fivespot_testkit::{Cluster, instant, machine_path, node_path, scheduled_machine};
+use fivespot_testkit::{
+    Cluster, Operator, instant, machine_path, node_path, scheduled_machine,
+};
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
@@ -12,6 +14,9 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(what_is_left_behind_is_let_go_untouched),
     promise!(what_has_arrived_is_taken_over_as_it_is),
+    promise!(what_has_arrived_leaves_when_it_is_deleted_in_the_background),
+    promise!(what_has_arrived_leaves_when_it_is_deleted_in_the_foreground),
+    promise!(what_has_arrived_leaves_when_it_is_deleted_with_orphans),
 ];
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
@@ -81,12 +86,18 @@ async fn arrive(cluster: &Cluster, path: &str, seen: &Value, owner: &Value) {
     assert!(made.is_ok(), "{path}: {made:?}");
 }
 
-async fn what_has_arrived_is_taken_over_as_it_is() {
+/// Where an object is after the move.
+fn there(path: &str) -> String {
+    path.replace("/default/", "/team-b/")
+}
+
+/// A cluster in which a worker has arrived, with what was made for it: their uids in the order of
+/// [`Cluster::triple`].
+async fn arrived() -> (Cluster, Operator, Vec<Value>) {
     let cluster = Cluster::start(instant(WITHIN)).await;
     cluster.add_namespace("team-b").await;
-    let _operator = cluster.operator();
+    let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
-    let there = |path: &str| path.replace("/default/", "/team-b/");
     let mut destination = fivespot_testkit::cluster_object(cluster.contract());
     destination["metadata"]["namespace"] = json!("team-b");
     destination["spec"]["paused"] = json!(true);
@@ -107,10 +118,71 @@ async fn what_has_arrived_is_taken_over_as_it_is() {
         .patch(&there(&cluster.cluster_path()), &paused(false))
         .await;
     let is_active = |object: &Value| object["status"]["phase"] == "Active";
-    let active = cluster
-        .soon(&there(&machine_path("worker")), is_active)
-        .await;
+    let worker = there(&machine_path("worker"));
+    cluster.soon(&worker, is_active).await;
+    (cluster, operator, uids)
+}
+
+async fn what_has_arrived_is_taken_over_as_it_is() {
+    let (cluster, _operator, uids) = arrived().await;
+    let active = cluster.get(&there(&machine_path("worker"))).await.unwrap();
     let status = &active["status"];
+    let [.., machine] = cluster.triple("worker").map(|path| there(&path));
+    let machine = cluster.get(&machine).await.unwrap();
+    let label = &machine["metadata"]["labels"][name::SCHEDULED_MACHINE_UID_LABEL];
+    assert_eq!(*label, active["metadata"]["uid"]);
     let refs = ["bootstrapRef", "infrastructureRef", "machineRef"];
     assert_eq!(refs.map(|it| status[it]["uid"].clone()).to_vec(), uids);
+}
+
+/// As after a move: the objects bear the uid that the ScheduledMachine had before, and are its own by
+/// their owner references alone. The garbage collector strips those of what is deleted in the
+/// foreground or with orphans: the machine leaves all the same.
+async fn leaves_with(propagation: &str) {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.patch(&cluster.cluster_path(), &paused(true)).await;
+    let worker = machine_path("worker");
+    let is_paused = |object: &Value| {
+        let ready = fivespot_testkit::condition(&object["status"], "Ready");
+        ready["reason"] == "Paused"
+    };
+    cluster.soon(&worker, is_paused).await;
+    let earlier = "6f1f3c1e-0000-4000-8000-000000000000";
+    let labels = json!({"metadata": {"labels": {
+        name::SCHEDULED_MACHINE_UID_LABEL: earlier,
+    }}});
+    let triple = cluster.triple("worker");
+    for path in &triple {
+        cluster.patch(path, &labels).await;
+    }
+    cluster.settle().await;
+    let label = |object: &Value| {
+        object["metadata"]["labels"][name::SCHEDULED_MACHINE_UID_LABEL].clone()
+    };
+    let machine = cluster.get(&triple[2]).await.unwrap();
+    assert_eq!(label(&machine), earlier, "nothing is touched while paused");
+    cluster.patch(&cluster.cluster_path(), &paused(false)).await;
+    let is_relabelled = |object: &Value| label(object) == active["metadata"]["uid"];
+    cluster.soon(&triple[2], is_relabelled).await;
+    let options = json!({"propagationPolicy": propagation});
+    cluster.delete_with(&worker, &options).await;
+    let limit = instant("2026-03-06T15:30:00Z");
+    cluster.wait_until_gone(&worker, limit).await;
+    for path in &triple {
+        assert_eq!(cluster.get(path).await, None, "{propagation}: {path}");
+    }
+}
+
+async fn what_has_arrived_leaves_when_it_is_deleted_in_the_background() {
+    leaves_with("Background").await;
+}
+
+async fn what_has_arrived_leaves_when_it_is_deleted_in_the_foreground() {
+    leaves_with("Foreground").await;
+}
+
+async fn what_has_arrived_leaves_when_it_is_deleted_with_orphans() {
+    leaves_with("Orphan").await;
 }

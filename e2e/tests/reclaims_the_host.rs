@@ -14,6 +14,8 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_request_ejects_the_machine_and_switches_the_schedule_off),
     promise!(a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state),
+    promise!(though_a_policy_keeps_its_schedule_on)
+        .on_embedded_alone("a policy for every ScheduledMachine would hold others up"),
     promise!(the_agents_label_and_configuration_come_with_the_commands_and_go_with_them),
     promise!(the_configuration_goes_with_its_node),
     promise!(without_the_agents_namespace_the_machine_serves_and_the_lack_is_told)
@@ -52,6 +54,68 @@ async fn request(cluster: &Cluster) {
         name::RECLAIM_REQUESTED_AT_ANNOTATION: "2026-03-06T15:00:00Z",
     }}});
     cluster.patch(&node_path("worker"), &request).await;
+}
+
+/// Refuses updates of `resource` on which `expression` does not hold.
+pub(crate) async fn refuse_updates(
+    cluster: &Cluster,
+    (group, resource): (&str, &str),
+    expression: &str,
+) {
+    let of = |kind: &str, spec: Value| {
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+            "metadata": {"name": "refused-for-a-test"}, "spec": spec,
+        })
+    };
+    let rule = json!({
+        "apiGroups": [group], "apiVersions": ["*"], "resources": [resource],
+        "operations": ["UPDATE"],
+    });
+    let policy = json!({
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": expression, "message": "refused for a test"}],
+    });
+    let binding =
+        json!({"policyName": "refused-for-a-test", "validationActions": ["Deny"]});
+    cluster
+        .apply(&of("ValidatingAdmissionPolicy", policy))
+        .await;
+    let binding = of("ValidatingAdmissionPolicyBinding", binding);
+    cluster.apply(&binding).await;
+    cluster.settle().await;
+}
+
+async fn though_a_policy_keeps_its_schedule_on() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("guarded", "worker").await;
+    let resource = ("5spot.finos.org", "scheduledmachines");
+    let kept_on = "object.spec.schedule.enabled == true";
+    refuse_updates(&cluster, resource, kept_on).await;
+    request(&cluster).await;
+    let [.., machine] = cluster.triple("worker");
+    cluster
+        .wait_until_gone(&machine, instant("2026-03-06T15:01:00Z"))
+        .await;
+    // Its owner keeps the host for as long as the schedule cannot be switched off.
+    cluster.pass_to("2026-03-06T15:04:00Z").await;
+    assert_eq!(cluster.get(&machine).await, None);
+    let status = cluster.status("worker").await;
+    let message = condition(&status, "Ready")["message"].clone();
+    let message = message.as_str().unwrap_or_default().to_owned();
+    assert!(
+        message.contains("cannot switch the schedule off"),
+        "{message}"
+    );
+    let policies = "/apis/admissionregistration.k8s.io/v1";
+    let binding =
+        format!("{policies}/validatingadmissionpolicybindings/refused-for-a-test");
+    cluster.delete(&binding).await;
+    let limit = instant("2026-03-06T15:20:00Z");
+    let object = cluster.wait_for_phase("worker", "Disabled", limit).await;
+    assert_eq!(object["spec"]["schedule"]["enabled"], false);
 }
 
 async fn agent(cluster: &Cluster) -> Value {

@@ -261,6 +261,7 @@ async fn every_hostile_object_is_refused_by_schema_policy_and_operator() {
     }
     assert!(bare.operator_told("machines").is_empty());
     table += &decoy::edited().await;
+    table += &decoy::edited_while_deleted().await;
     table += &decoy::made_by_others().await;
     insta::assert_snapshot!("hostile_objects", table);
 }

@@ -1,5 +1,6 @@
 //! The Node bears the taints that the spec asks for, beside everybody else's.
 
+use fivespot_api::name;
 use fivespot_testkit::{
     Cluster, condition, instant, machine_path, node_path, scheduled_machine,
 };
@@ -13,6 +14,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied),
     promise!(a_taint_that_somebody_removes_comes_back_by_the_nodes_own_event),
     promise!(an_admins_taint_of_the_same_key_is_never_touched),
+    promise!(a_forged_record_on_the_node_removes_no_taint_of_an_administrator),
     promise!(taints_of_the_node_lifecycle_that_change_at_the_same_time_are_never_lost),
 ];
 
@@ -132,6 +134,35 @@ async fn an_admins_taint_of_the_same_key_is_never_touched() {
         |object: &Value| condition(&object["status"], "NodeTainted").is_null();
     cluster.soon(&machine_path("worker"), is_silent).await;
     let node = cluster.get(&node_path("worker")).await.unwrap();
+    assert_eq!(node["spec"]["taints"], json!([theirs]));
+}
+
+async fn a_forged_record_on_the_node_removes_no_taint_of_an_administrator() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let theirs = json!({"key": "example.com/quarantine", "value": "ir-4711",
+                        "effect": "NoSchedule"});
+    let tainted_by_admin = json!({"spec": {"taints": [theirs]}});
+    cluster.patch(&node_path("worker"), &tainted_by_admin).await;
+    // A kubelet may write annotations of its Node, but not its taints.
+    let record = json!([theirs]).to_string();
+    let forged = json!({"metadata": {"annotations": {
+        name::APPLIED_TAINTS_ANNOTATION: record,
+    }}});
+    cluster.patch(&node_path("worker"), &forged).await;
+    cluster.settle().await;
+    assert_eq!(cluster.operator_told("nodes"), [""; 0]);
+    let quarantine = "example.com/quarantine=ir-4711:NoSchedule";
+    ask_for(&cluster, tainted()["spec"]["nodeTaints"].clone()).await;
+    let both = [
+        "workload=batch:NoSchedule",
+        "dedicated=ml:NoExecute",
+        quarantine,
+    ];
+    come_to(&cluster, &both).await;
+    ask_for(&cluster, json!([])).await;
+    let node = come_to(&cluster, &[quarantine]).await;
     assert_eq!(node["spec"]["taints"], json!([theirs]));
 }
 

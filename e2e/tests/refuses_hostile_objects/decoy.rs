@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use fivespot_testkit::{
-    AuditEvent, Cluster, Operator, condition, instant, machine_path, node_path,
+    AuditEvent, Cluster, Operator, Tally, condition, instant, machine_path, node_path,
     scheduled_machine,
 };
 use serde_json::{Value, json};
@@ -118,6 +118,58 @@ pub(super) async fn edited() -> String {
         bare.settle().await;
     }
     assert_eq!(bare.operator_told("machines").len(), 1, "one was created");
+    table
+}
+
+/// A worker whose operator has died when the host was made and the Machine was not.
+async fn half_made() -> Cluster {
+    for writes in 1..12 {
+        let cluster = Cluster::start(instant(WITHIN)).await;
+        cluster.add_cluster().await;
+        cluster.apply(&scheduled_machine("worker")).await;
+        let tally = Tally::up_to(writes);
+        let doomed = cluster.operator_through(tally.clone());
+        tokio::select! {
+            () = cluster.pass_to("2026-03-06T15:05:00Z") => {}
+            () = tally.reached() => {}
+        }
+        drop(doomed);
+        cluster.settle().await;
+        let [_, infrastructure, _] = cluster.triple("worker");
+        if cluster.get(&infrastructure).await.is_some() {
+            return cluster;
+        }
+    }
+    panic!("no host is made");
+}
+
+/// The row of what is edited while it is deleted: no policy looks at it then, and the operator
+/// creates nothing from it.
+pub(super) async fn edited_while_deleted() -> String {
+    let cluster = half_made().await;
+    let [_, infrastructure, machine] = cluster.triple("worker");
+    assert_eq!(cluster.get(&machine).await, None);
+    cluster.delete(&machine_path("worker")).await;
+    let edit = json!({"machineTemplate": {
+        "labels": {"cluster.x-k8s.io/control-plane": ""},
+        "annotations": {"cluster.x-k8s.io/paused": ""},
+    }});
+    let by_all = answer(&cluster, &edit).await;
+    cluster
+        .patch(&machine_path("worker"), &json!({"spec": edit}))
+        .await;
+    let _heir = cluster.operator();
+    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    assert_eq!(cluster.operator_told("machines"), [""; 0]);
+    let host = cluster.get(&infrastructure).await;
+    assert!(host.is_none_or(|host| host["metadata"]["deletionTimestamp"].is_string()));
+    let mut table = String::new();
+    let what = "a control plane by label, while it is deleted";
+    row(
+        &mut table,
+        what,
+        [&by_all, &by_all, "no Machine is created from it"],
+    );
     table
 }
 
