@@ -9,6 +9,7 @@
 mod examples;
 mod provider_fields;
 mod readme;
+mod security;
 
 use std::process::Command;
 use std::sync::Arc;
