@@ -14,6 +14,8 @@ pub(crate) struct Case<'a> {
     pub(crate) now: Timestamp,
     /// What the clock of the operator's host shows.
     pub(crate) shown: Timestamp,
+    /// Whether that clock was ahead a while ago: time may stand still for the operator.
+    pub(crate) is_in_doubt: bool,
     /// The operator that asks for it.
     pub(crate) by: &'a str,
     /// The holder of the Lease, where there are several operators.
@@ -250,6 +252,7 @@ fn waits(case: &Case<'_>) -> Option<bool> {
     if !case.is("delete", "machines") {
         return None;
     }
+    (!case.is_in_doubt).then_some(())?;
     let deadline = instant(&case.before.commitment()?["deadline"])?;
     let annotations = &case.before.machine["metadata"]["annotations"];
     let is_our_drain = !annotations[key::EXCLUDE_NODE_DRAINING].is_null();
@@ -260,13 +263,15 @@ fn waits(case: &Case<'_>) -> Option<bool> {
     let holds_pods =
         case.before.has_its_node() && case.before.pods.iter().any(|pod| is_running(&pod));
     let is_at_once = case.shuts_down_for(&["KillSwitch", "Reclaim"]);
-    Some(is_at_once || !is_our_drain || !holds_pods || deadline <= case.now)
+    let is_over = deadline <= case.now.max(case.shown);
+    Some(is_at_once || !is_our_drain || !holds_pods || is_over)
 }
 
 fn creates_wanted(case: &Case<'_>) -> Option<bool> {
     let resource = case.asked.event.resource.as_str();
     let is_machine = resource == "machines";
-    if !case.is("create", resource) || !is_machine && !is_provider(resource) {
+    let is_about_it = case.is("create", resource) && !case.is_in_doubt;
+    if !is_about_it || !is_machine && !is_provider(resource) {
         return None;
     }
     let infrastructure = &case.before.infrastructure;
@@ -333,11 +338,13 @@ fn respects_pause(case: &Case<'_>) -> Option<bool> {
 }
 
 fn respects_window(case: &Case<'_>) -> Option<bool> {
-    if !case.is("delete", "machines") && !case.is_sub("eviction") {
+    let is_removal = case.is("delete", "machines") || case.is_sub("eviction");
+    if !is_removal || case.is_in_doubt {
         return None;
     }
     let is_going = !case.before.machine["metadata"]["deletionTimestamp"].is_null();
     let is_driven_out = case.before.is_wanted(case.now)
+        && case.before.is_wanted(case.shown)
         && case.shuts_down_for(&["ScheduleEnded"])
         && !is_going;
     Some(!is_driven_out)

@@ -20,6 +20,9 @@ use crate::story::{Story, Trouble, next_edge};
 /// any retry, drain and the pause between two replacements.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(45);
 
+/// How far ahead of a quiet moment an edge is that is met with a wrong clock.
+const LEAD: SignedDuration = SignedDuration::from_mins(20);
+
 /// How long before an edge a machine is still at rest: a little longer than openings are prepared
 /// ahead.
 const PREPARING: SignedDuration = SignedDuration::from_secs(61);
@@ -73,7 +76,9 @@ async fn tell(story: &Story) -> Outcome {
     });
     let client = cluster.server().client();
     let lease = (story.operators > 1).then(|| LEASE.to_owned());
-    let stage = Stage::new(client, places.clone(), faults.collect(), lease);
+    let clock = cluster.clock().clone();
+    let server = (client, clock);
+    let stage = Stage::new(server, places.clone(), faults.collect(), lease);
     let stage = Arc::new(stage);
     let mut theatre = Theatre {
         cluster,
@@ -125,6 +130,8 @@ enum Happening {
     Deed(usize, Deed),
     /// The clock is wrong from now on by so many seconds.
     Clock(i64),
+    /// The operators' host is suspended from now on, or not any more.
+    Suspend(bool),
     /// The operator of that number is cut off from now on, or not any more.
     CutOff(usize, bool),
 }
@@ -141,9 +148,13 @@ fn happenings(story: &Story) -> Vec<(Timestamp, Happening)> {
             Trouble::Deed(at, whose, deed) => {
                 all.push((at, Happening::Deed(whose, deed)));
             }
-            Trouble::Clock(at, behind, minutes) => {
-                all.push((at, Happening::Clock(-i64::from(behind))));
+            Trouble::Clock(at, ahead, minutes) => {
+                all.push((at, Happening::Clock(ahead)));
                 all.push((after(at, minutes), Happening::Clock(0)));
+            }
+            Trouble::Suspend(at, minutes) => {
+                all.push((at, Happening::Suspend(true)));
+                all.push((after(at, minutes), Happening::Suspend(false)));
             }
             Trouble::CutOff(at, whom, minutes) => {
                 all.push((at, Happening::CutOff(whom, true)));
@@ -203,10 +214,22 @@ impl Theatre {
                     }
                 }
                 Happening::Clock(seconds) => {
-                    if seconds != 0 {
-                        self.count("ClockSetBack");
+                    match seconds {
+                        0 => {}
+                        1.. => self.count("ClockSetForward"),
+                        _ => self.count("ClockSetBack"),
+                    }
+                    let ahead = self.stage.host.offset();
+                    if ahead.is_positive() {
+                        self.stage.state().doubtful_until = at + ahead;
                     }
                     self.stage.host.set(SignedDuration::from_secs(seconds));
+                }
+                Happening::Suspend(is_suspended) => {
+                    if is_suspended {
+                        self.count("Suspended");
+                    }
+                    self.suspend(is_suspended);
                 }
                 Happening::CutOff(whom, is_cut_off) => {
                     if is_cut_off {
@@ -229,6 +252,76 @@ impl Theatre {
         }
         for machine in &story.machines {
             make_peace(&self.cluster, &machine.name).await;
+        }
+    }
+
+    /// Suspends the operators' host, or resumes it.
+    fn suspend(&self, is_suspended: bool) {
+        let now = self.cluster.clock().now();
+        if is_suspended {
+            self.stage.host.suspend(now);
+        } else {
+            self.stage.host.resume(now);
+        }
+        for post in &self.posts {
+            if is_suspended {
+                post.gate.shut();
+            } else {
+                post.gate.open();
+            }
+        }
+    }
+
+    /// Holds the next edge of the first machine against the clock of the operators' host, which is
+    /// set over it, sleeps over it, or does neither: half a minute after that clock shows the edge,
+    /// or the host wakes, the operator has noticed.
+    async fn meet_an_edge(&mut self, story: &Story, places: &[Places]) {
+        let now = self.cluster.clock().now();
+        let Some(places) = places.first() else {
+            return;
+        };
+        let object = self.cluster.get(&machine_path(&places.name)).await;
+        let edge = object.and_then(|object| next_edge(&object, now + LEAD));
+        let soon = now + SignedDuration::from_hours(72);
+        let Some(edge) = edge.filter(|edge| *edge < soon) else {
+            return;
+        };
+        let seconds = SignedDuration::from_secs;
+        let what = match story.seed % 3 {
+            0 => {
+                self.pass_until(edge).await;
+                "it comes by itself"
+            }
+            1 => {
+                self.pass_until(edge - LEAD / 2).await;
+                self.stage.host.set(LEAD);
+                "the clock is set forward over it"
+            }
+            _ => {
+                self.pass_until(edge - LEAD / 2).await;
+                self.suspend(true);
+                self.pass_until(edge + LEAD / 2).await;
+                self.suspend(false);
+                "the host is suspended over it"
+            }
+        };
+        // One of several has to get its Lease back first.
+        let late = match (story.seed % 3, story.operators) {
+            (0, _) => seconds(1),
+            (2, 2..) => seconds(180),
+            _ => seconds(31),
+        };
+        let begun = self.cluster.clock().now();
+        self.pass_until(begun + late).await;
+        let seen = Seen::of(&self.cluster.server().client(), places).await;
+        let shown = begun + self.stage.host.offset();
+        let is_noticed =
+            seen.owner["status"]["inSchedule"].as_bool() == Some(seen.is_in_force(shown));
+        self.stage.state().checks += 1;
+        if !is_noticed && !seen.is_paused() && !seen.is_deleting() {
+            let how = format!("{} at {edge}: {what}", places.name);
+            self.stage
+                .breaks("L9 an edge is met half a minute late at most", how);
         }
     }
 
@@ -283,6 +376,7 @@ impl Theatre {
             self.stage.state().checks += 1;
             writes.insert(name.clone(), served);
         }
+        self.meet_an_edge(story, places).await;
     }
 
     /// Lets time pass. An operator that dies on the way is succeeded.

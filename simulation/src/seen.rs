@@ -112,6 +112,11 @@ impl Seen {
         Some(owner.spec.schedule.schedule().ok()?.at(now).is_open())
     }
 
+    /// Whether the schedule is in force and open.
+    pub(crate) fn is_in_force(&self, now: Timestamp) -> bool {
+        self.is_open(now) == Some(true) && self.is_enabled()
+    }
+
     pub(crate) fn is_enabled(&self) -> bool {
         self.owner["spec"]["schedule"]["enabled"] != false
     }

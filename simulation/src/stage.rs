@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_apiserver::Client;
-use fivespot_testkit::{Asked, Delivery, Fate, Gate, Host, Opening, Proxy};
-use jiff::Timestamp;
+use fivespot_testkit::{Asked, Clock, Delivery, Fate, Gate, Host, Opening, Proxy};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::fault::{Fault, Kind, Target};
@@ -18,12 +18,16 @@ use crate::seen::{Places, Seen};
 /// How many requests at one instant make a loop that does not end.
 const HOT: usize = 3_000;
 
+/// How many seconds an answer takes at most before it is given up.
+const LONGEST_ANSWER: i64 = 29;
+
 /// How many turns others get before a request that is slow.
 const TURNS: usize = 60;
 
 /// What goes on between an operator and its server.
 pub(crate) struct Stage {
     client: Client,
+    clock: Clock,
     places: Vec<Places>,
     faults: Vec<Fault>,
     /// The Lease that operators agree by, where there are several.
@@ -51,6 +55,9 @@ pub(crate) struct State {
     reads: usize,
     events: usize,
     pub(crate) is_calm: bool,
+    /// Until when an operator may go by an instant that is ahead: what its clock showed before it
+    /// was put right.
+    pub(crate) doubtful_until: Timestamp,
     /// The instant of the last request, and how many there were at it.
     burst: (Option<Timestamp>, usize),
     /// Watches that were ended, and how they begin again.
@@ -84,13 +91,14 @@ impl Default for Hash {
 
 impl Stage {
     pub(crate) fn new(
-        client: Client,
+        (client, clock): (Client, Clock),
         places: Vec<Places>,
         faults: Vec<Fault>,
         lease: Option<String>,
     ) -> Self {
         Self {
             client,
+            clock,
             places,
             faults,
             lease,
@@ -224,9 +232,14 @@ impl Stage {
         let fate = fault
             .and_then(|fault| fault.kind.fate())
             .unwrap_or(Fate::Pass);
-        if fault.is_some() && fate == Fate::Pass {
+        if let Some(fault) = fault.filter(|_| fate == Fate::Pass) {
             for _ in 0..TURNS {
                 tokio::task::yield_now().await;
+            }
+            // What fills a cache holds the clock until it has come.
+            if asked.event.verb != "list" {
+                let seconds = i64::from(fault.minutes).min(LONGEST_ANSWER);
+                self.clock.sleep(SignedDuration::from_secs(seconds)).await;
             }
         }
         let is_judged = asked.event.is_write() && is_of_machines(asked);
@@ -234,7 +247,7 @@ impl Stage {
             let seen = Seen::of(&self.client, places).await;
             let leader = self.leader().await;
             let before = (seen, leader);
-            self.state().before.insert(places.name.clone(), before);
+            self.state().before.insert(place_of(asked, places), before);
         }
         fate
     }
@@ -256,12 +269,13 @@ impl Stage {
         let after = Seen::of(&self.client, places).await;
         let mut state = self.state();
         *state.served.entry(places.name.clone()).or_default() += 1;
-        let Some((before, leader)) = state.before.remove(&places.name) else {
+        let Some((before, leader)) = state.before.remove(&place_of(asked, places)) else {
             return;
         };
         let case = Case {
             now: event.at,
             shown: event.at + self.host.offset(),
+            is_in_doubt: event.at < state.doubtful_until,
             by,
             leader: leader.as_deref(),
             asked,
@@ -282,6 +296,11 @@ impl Stage {
             }
         }
     }
+}
+
+/// One request of several that may be under way for a machine.
+fn place_of(asked: &Asked, places: &Places) -> String {
+    format!("{} {}", places.name, asked.event.path)
 }
 
 /// What a request is, without names.

@@ -41,7 +41,11 @@ const DAYS: [&str; 9] = [
 ];
 
 /// By how many seconds a clock is set back at most.
-const FURTHEST: u16 = 540;
+const FURTHEST: usize = 540;
+
+/// By how many seconds a clock is set forward: so many that it is believed when it is put right, and
+/// so few that what was put off meanwhile is over by the end.
+const AHEAD: std::ops::Range<usize> = 601..1_800;
 
 /// One machine of a story.
 #[derive(Clone, Debug)]
@@ -57,9 +61,11 @@ pub(crate) enum Trouble {
     Fault(Fault),
     /// What people, Cluster API and pods do at an instant, to the machine of that number.
     Deed(Timestamp, usize, Deed),
-    /// The clock of the operators' host is set at an instant so many seconds behind, and some
-    /// minutes later right.
-    Clock(Timestamp, u16, u8),
+    /// The clock of the operators' host is set at an instant so many seconds ahead (behind, if
+    /// negative), and some minutes later right.
+    Clock(Timestamp, i64, u8),
+    /// The operators' host is suspended at an instant for so many minutes.
+    Suspend(Timestamp, u8),
     /// From an instant on the operator of that number reaches nothing for so many minutes.
     CutOff(Timestamp, usize, u8),
 }
@@ -132,13 +138,19 @@ impl Story {
         for _ in 0..dice.below(2 * days + 1) {
             let at = dice.below(self.machines.len());
             let when = self.when(dice, edges.get(at).map_or(&[], Vec::as_slice));
-            let behind = 1 + dice.below(usize::from(FURTHEST));
-            let minutes = 1 + dice.below(60);
-            self.troubles.push(Trouble::Clock(
-                when,
-                u16::try_from(behind).unwrap_or(FURTHEST),
-                u8::try_from(minutes).unwrap_or(1),
-            ));
+            let minutes = u8::try_from(1 + dice.below(60)).unwrap_or(1);
+            let trouble = match dice.below(3) {
+                0 => {
+                    let ahead = AHEAD.start + dice.below(AHEAD.len());
+                    Trouble::Clock(when, hours(ahead), minutes)
+                }
+                1 => {
+                    let behind = 1 + dice.below(FURTHEST);
+                    Trouble::Clock(when, -hours(behind), minutes)
+                }
+                _ => Trouble::Suspend(when, minutes),
+            };
+            self.troubles.push(trouble);
         }
         if self.operators == 1 {
             return;

@@ -30,7 +30,7 @@ pub use build::{cluster_object, instant, pod, scheduled_machine};
 pub use cluster::Cluster;
 pub use crash::{Crash, Tally};
 pub use fivespot_apiserver::AuditEvent;
-pub use fivespot_clock::Host;
+pub use fivespot_clock::{Clock, Host};
 pub use fivespot_controller::{Coordination, Lease, Terms};
 pub use fivespot_sim::Contract;
 pub use gate::Gate;
