@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,6 +16,8 @@ import (
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apiextensions-apiserver/pkg/crdserverscheme"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresource"
+	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +29,7 @@ import (
 
 // strategy is what the server asks about objects of one version.
 type strategy interface {
+	NamespaceScoped() bool
 	Validate(context.Context, runtime.Object) field.ErrorList
 	ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList
 	WarningsOnCreate(context.Context, runtime.Object) []string
@@ -82,10 +86,10 @@ func (d *definition) write(asked write) written {
 		given.Warnings = main.WarningsOnCreate(ctx, object)
 		old = nil
 	case "UPDATE":
-		given.Errors = texts(main.ValidateUpdate(ctx, object, old))
+		given.Errors = withCommon(object, texts(main.ValidateUpdate(ctx, object, old)), main)
 		given.Warnings = main.WarningsOnUpdate(ctx, object, old)
 	case "STATUS":
-		given.Errors = texts(status.ValidateUpdate(ctx, object, old))
+		given.Errors = withCommon(object, texts(status.ValidateUpdate(ctx, object, old)), status)
 		given.Warnings = status.WarningsOnUpdate(ctx, object, old)
 	default:
 		return written{Undecodable: fmt.Sprintf("no operation %q", asked.Operation)}
@@ -93,6 +97,19 @@ func (d *definition) write(asked write) written {
 	given.Warnings = append(given.Warnings, rules...)
 	given.Cost = version.cost(object, old)
 	return given
+}
+
+// withCommon adds what an update of every kind is refused for before its own strategy is asked,
+// as in validateCommonFields of k8s.io/apiserver/pkg/registry/rest, each error once.
+func withCommon(object *unstructured.Unstructured, errors []string, strategy strategy) []string {
+	common := apimachineryvalidation.ValidateObjectMetaAccessor(object, strategy.NamespaceScoped(),
+		path.ValidatePathSegmentName, field.NewPath("metadata"))
+	for _, text := range texts(common) {
+		if !slices.Contains(errors, text) {
+			errors = append(errors, text)
+		}
+	}
+	return errors
 }
 
 // decode prunes, coerces and defaults an object in the order of the server's decoder.
