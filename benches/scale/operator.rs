@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use benches::Entry;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::process::{Child, Command};
@@ -14,6 +15,15 @@ use crate::world::Failure;
 
 /// Who the operator is in the audit log.
 pub(crate) const USER: &str = "scale-operator";
+
+/// How 5-Spot names itself in an audit log.
+const AGENT: &str = "5spot/";
+
+/// Whether the operator has asked: as the user that it was given, or as another one, which the
+/// kubeconfig of a workload cluster names.
+pub(crate) fn is_operator(entry: &Entry) -> bool {
+    entry.user == USER || entry.agent.starts_with(AGENT)
+}
 
 /// How often the kernel counts a process's time in a second, on every Linux.
 const TICKS: f64 = 100.0;
@@ -51,6 +61,7 @@ impl Description {
             let command = [
                 program.as_str(),
                 "controller",
+                "--allow-loopback-workload-server",
                 "--namespaces",
                 "$NAMESPACE",
                 "--metrics-port",

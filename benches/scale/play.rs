@@ -222,7 +222,7 @@ fn restart(log: &Log, from: u64, begun: Timestamp) -> Result<Restart, Failure> {
     let entries = log.since(from)?;
     let last = entries
         .iter()
-        .filter(|entry| entry.user == crate::operator::USER && entry.verb != "watch")
+        .filter(|entry| crate::operator::is_operator(entry) && entry.verb != "watch")
         .filter_map(|entry| entry.ended)
         .max();
     Ok(Restart {

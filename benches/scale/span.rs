@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
-use crate::operator::USER;
+use crate::operator::is_operator;
 
 /// Requests of the operator, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Span {
     /// The operator's requests among those.
     pub(crate) fn of(entries: &[Entry]) -> Self {
         let mut span = Self::default();
-        for entry in entries.iter().filter(|entry| entry.user == USER) {
+        for entry in entries.iter().filter(|entry| is_operator(entry)) {
             let of = match entry.subresource.as_str() {
                 "" => String::new(),
                 subresource => format!("/{subresource}"),
@@ -104,7 +104,7 @@ impl Serialize for Span {
 pub(crate) fn latenesses(entries: &[Entry], edge: Timestamp) -> Vec<f64> {
     let mut seen = BTreeSet::new();
     let created = entries.iter().filter(|entry| {
-        entry.user == USER
+        is_operator(entry)
             && entry.verb == "create"
             && entry.resource == "machines"
             && entry.is_write()
@@ -133,6 +133,7 @@ fn per_mille(ascending: &[f64], part: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operator::USER;
 
     fn entry(user: &str, verb: &str, resource: &str, code: u16) -> Entry {
         let line = serde_json::json!({
@@ -163,6 +164,15 @@ mod tests {
             span.beyond_idling(),
         );
         assert_eq!(counts, (6, 1, 1, 4));
+    }
+
+    #[test]
+    fn what_the_operator_asks_of_a_workload_cluster_as_another_user_counts_too() {
+        let mut asked = entry("workload-admin", "list", "pods", 200);
+        asked.agent = "5spot/0.1.0".to_owned();
+        let mut other = entry("workload-admin", "list", "pods", 200);
+        other.agent = "kubectl/v1.36.0".to_owned();
+        assert_eq!(Span::of(&[asked, other]).total(), 1);
     }
 
     #[test]

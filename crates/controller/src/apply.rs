@@ -422,8 +422,12 @@ async fn send(
         Call::Delete { uid } => port.delete(&at, uid, None).await?,
         // What an eviction has done shows in the pod's own time; it is asked for again only
         // after a live read.
-        Call::Evict { uid } => return port.evict(&at, uid).await,
+        Call::Evict { uid } => {
+            memo.removes_pods();
+            return port.evict(&at, uid).await;
+        }
         Call::DeletePod { uid, grace } => {
+            memo.removes_pods();
             return port.delete(&at, uid, Some(*grace)).await;
         }
     };

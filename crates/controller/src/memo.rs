@@ -20,6 +20,14 @@ pub(crate) struct Memo(Mutex<State>);
 struct State {
     objects: BTreeMap<(String, Key), Option<Printed>>,
     has_written: bool,
+    pods: Option<Pods>,
+}
+
+/// The pods on a Node that were listed while it was of that version.
+#[derive(Debug)]
+struct Pods {
+    node_version: String,
+    listed: Printed,
 }
 
 impl Memo {
@@ -48,15 +56,42 @@ impl Memo {
         let place = (cache.to_owned(), object.clone());
         let mut state = self.state();
         state.has_written = true;
+        state.pods = None;
         match answer {
             Some(answer) => state.objects.insert(place, Some(Printed::of(answer))),
             None => state.objects.remove(&place),
         };
     }
 
-    /// Everything is to be read again.
+    /// The pods on the Node were listed while it was of that version.
+    pub(crate) fn listed(&self, node_version: &str, pods: &Value) {
+        self.state().pods = Some(Pods {
+            node_version: node_version.to_owned(),
+            listed: Printed::of(pods),
+        });
+    }
+
+    /// The pods on the Node, if they have been listed since our last write and the Node is still of
+    /// the version that it was of then: nobody has opened it to others since.
+    pub(crate) fn pods(&self, node_version: &str) -> Option<Value> {
+        let state = self.state();
+        let pods = state.pods.as_ref();
+        let pods = pods.filter(|pods| pods.node_version == node_version);
+        pods.map(|pods| pods.listed.value())
+    }
+
+    /// Pods are being removed: they are to be listed again.
+    pub(crate) fn removes_pods(&self) {
+        self.state().pods = None;
+    }
+
+    /// Everything is to be read again but what was listed since our last write.
     pub(crate) fn clear(&self) {
-        *self.state() = State::default();
+        let mut state = self.state();
+        *state = State {
+            pods: state.pods.take(),
+            ..State::default()
+        };
     }
 
     /// Whether all of it was read after our last write.

@@ -248,7 +248,7 @@ mod tests {
         let metadata = items.end()?;
         let metadata = match metadata.as_slice() {
             [] => Value::Null,
-            text => serde_json::from_slice(text).unwrap(),
+            text => serde_json::from_slice(text).unwrap_or_default(),
         };
         Ok((found, metadata))
     }

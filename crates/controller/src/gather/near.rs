@@ -139,13 +139,13 @@ impl Near<'_> {
     }
 
     async fn live(&self, port: &Port) -> Workload {
-        let node = match self.node_now(port).await {
-            Ok(node) => understood(Fact::Known(node)),
+        let (version, node) = match self.node_now(port).await {
+            Ok(node) => (version(node.as_ref()), understood(Fact::Known(node))),
             Err(error) => return self.broken(&error),
         };
         let bound = if self.wants_pods {
             // After the Node: only what is listed once it is closed is all there will be.
-            let pods = match self.pods_now(port).await {
+            let pods = match self.pods_at(&version, port).await {
                 Ok(items) => all_pods(items),
                 // The Node itself can be reached.
                 Err(error) if TooLarge::of(&error).is_some() => {
@@ -176,6 +176,17 @@ impl Near<'_> {
             pods: bound,
             agent_config,
         }
+    }
+
+    /// All pods that are bound to the Node, which is of that version.
+    async fn pods_at(&self, version: &str, port: &Port) -> kube::Result<Vec<Value>> {
+        if let Some(Value::Array(pods)) = self.source.memo.pods(version) {
+            return Ok(pods);
+        }
+        let pods = self.pods_now(port).await?;
+        let listed = Value::Array(pods.clone());
+        self.source.memo.listed(version, &listed);
+        Ok(pods)
     }
 
     /// All pods that are bound to the Node.
@@ -297,6 +308,12 @@ impl Near<'_> {
             }),
         }
     }
+}
+
+/// The version of a Node; empty where there is none.
+fn version(node: Option<&Value>) -> String {
+    let version = node.and_then(|node| node["metadata"]["resourceVersion"].as_str());
+    version.unwrap_or_default().to_owned()
 }
 
 fn understood(found: Fact<Option<Value>>) -> Fact<Option<Node>> {

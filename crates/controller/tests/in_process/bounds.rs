@@ -165,3 +165,16 @@ async fn a_kubeconfig_for_this_host_is_refused_unless_the_operator_allows_it() {
         assert_eq!(access["reason"], expected, "{status:#}");
     }
 }
+
+#[tokio::test]
+async fn the_pods_of_a_node_are_listed_before_it_is_closed_and_once_after() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&world, &[]).await;
+    let before = world.requests().len();
+    world.until("2026-03-06T23:06:00Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    let requests = world.requests();
+    let of_leaving = requests[before..].iter();
+    let lists = of_leaving.filter(|line| line.starts_with("list /api/v1/pods"));
+    assert_eq!(lists.count(), 2, "{:#?}", &requests[before..]);
+}
