@@ -15,7 +15,7 @@ use super::Step;
 use super::cluster_api::{PROVIDER_ID, has_controller, parts};
 use super::operator::Fate;
 use super::server::{LONGEST, is_condemned, minutes, shortest};
-use super::state::{INSTANTS, Kind, Left, Reach, SETTLED, State, instant};
+use super::state::{INSTANTS, Kind, Left, Pod, Reach, SETTLED, State, instant};
 use super::world::{
     FOREIGN, OUR_TAINT, TEMPLATE, THEIRS, UID, World, is_deleting, is_our_node, is_ours,
 };
@@ -144,8 +144,9 @@ impl World {
         };
         let has_joined = !machine["status"]["nodeRef"].is_null();
         let deadline = self.commitment(state).and_then(|of| {
-            // Cluster API may claim what is to leave; a silent cluster may come back.
-            let at_once = if has_joined && state.reach == Reach::Answers {
+            // Cluster API may claim what is to leave, a silent cluster come back, and pods end.
+            let is_empty = state.reach == Reach::Answers && state.pod == Pod::None;
+            let at_once = if has_joined && is_empty {
                 SignedDuration::ZERO
             } else {
                 SignedDuration::from_secs(60)
