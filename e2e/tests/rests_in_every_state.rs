@@ -31,13 +31,14 @@ const QUIET: u32 = 3;
 /// How many passes that may take: a real Cluster API tells news of its own meanwhile.
 const PASSES: u32 = 30;
 
-/// Causes pass after pass over the worker until several in a row have written nothing.
+/// Causes pass after pass over the worker until several in a row have written nothing. Of its
+/// annotations only those that the operator may read wake it.
 async fn rests(cluster: &Cluster, operator: &Operator) {
     cluster.settle().await;
     let mut quiet = 0;
     for round in 0..PASSES {
         let (writes, passes) = (cluster.operator_writes().len(), operator.passes());
-        let touch = json!({"metadata": {"annotations": {"example.com/touched": round.to_string()}}});
+        let touch = json!({"metadata": {"annotations": {"5spot.finos.org/touched": round.to_string()}}});
         cluster.patch(&machine_path("worker"), &touch).await;
         cluster
             .eventually(async || operator.passes() > passes)

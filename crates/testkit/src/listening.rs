@@ -22,7 +22,7 @@ impl Drop for Listening {
 }
 
 impl Listening {
-    /// The text of a kubeconfig with every right.
+    /// The text of a kubeconfig with every right, by client certificate.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig
     }
@@ -40,7 +40,7 @@ impl Cluster {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("the port's number");
         let credentials = Credentials::generate().expect("credentials");
-        let kubeconfig = credentials.kubeconfig(address, "test");
+        let kubeconfig = credentials.certificate_kubeconfig(address, "test");
         let server = self.server().clone();
         let task = tokio::spawn(async move {
             // A test that still talks to a listener that failed hears of it.

@@ -165,7 +165,10 @@ fn a_value_of_another_shape_anywhere_is_an_error_and_no_panic() {
         };
         *member = json!([[0]]);
         let read = serde_json::from_value::<ScheduledMachine>(wrong);
-        assert_eq!(read.is_ok(), pointer.contains("/spec/any"), "{pointer}");
+        // An entry that a later release has written is left out.
+        let may_be_anything =
+            pointer.contains("/spec/any") || pointer == "/status/appliedNodeTaints";
+        assert_eq!(read.is_ok(), may_be_anything, "{pointer}");
     }
 }
 
