@@ -32,8 +32,12 @@ async fn an_edge_after_a_weekend_is_met_on_the_second() {
             .await;
     }
     assert_eq!(cluster.clock().now(), edge);
-    let status = cluster.status("worker").await;
-    assert_eq!(status["lastScheduledTime"], "2026-03-09T13:00:00Z");
+    // Status follows when all that is due is made.
+    let is_told =
+        |object: &Value| object["status"]["lastScheduledTime"] == "2026-03-09T13:00:00Z";
+    cluster
+        .wait_for(&machine_path("worker"), edge, is_told)
+        .await;
 }
 
 async fn a_change_after_hours_is_acted_on_with_no_time_passing() {

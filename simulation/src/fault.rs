@@ -60,7 +60,7 @@ impl Kind {
             Self::LostResponse => "response lost",
             Self::CrashBefore => "crash before",
             Self::CrashAfter => "crash after",
-            Self::SlowResponse => "slow answer",
+            Self::SlowResponse => "others first",
             Self::WatchGone => "watch: 410",
             Self::WatchRefused => "watch: 500",
             Self::WatchEnded => "watch: ended early",

@@ -286,15 +286,16 @@ fn leads(case: &Case<'_>) -> Option<bool> {
     case.leader.map(|leader| leader == case.by)
 }
 
-/// The schedule is off, and that is on record, before the Machine of a reclaimed host goes, unless
-/// switching it off has failed: that holds up nothing.
+/// The schedule is off before the Machine of a reclaimed host goes, or that it was is on record,
+/// unless switching it off has failed: that holds up nothing.
 fn disables_first(case: &Case<'_>) -> Option<bool> {
     let machine = &case.before.machine["metadata"]["annotations"];
     let is_reclaim =
         case.is("delete", "machines") && !machine[name::RECLAIM_ANNOTATION].is_null();
     let is_killed = case.before.is_killed() || case.before.is_deleting();
-    (is_reclaim && !is_killed)
-        .then(|| machine[name::RECLAIM_DISABLED_ANNOTATION] == "true" || case.is_kept_on)
+    let is_off = case.before.owner["spec"]["schedule"]["enabled"] == false;
+    let is_recorded = machine[name::RECLAIM_DISABLED_ANNOTATION] == "true";
+    (is_reclaim && !is_killed).then_some(is_off || is_recorded || case.is_kept_on)
 }
 
 fn changes(case: &Case<'_>) -> Option<bool> {

@@ -76,9 +76,7 @@ async fn tell(story: &Story) -> Outcome {
     });
     let client = cluster.server().client();
     let lease = (story.operators > 1).then(|| LEASE.to_owned());
-    let clock = cluster.clock().clone();
-    let server = (client, clock);
-    let stage = Stage::new(server, places.clone(), faults.collect(), lease);
+    let stage = Stage::new(client, places.clone(), faults.collect(), lease);
     let stage = Arc::new(stage);
     let mut theatre = Theatre {
         cluster,

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_apiserver::Client;
-use fivespot_testkit::{Asked, Clock, Delivery, Fate, Gate, Host, Opening, Proxy};
-use jiff::{SignedDuration, Timestamp};
+use fivespot_testkit::{Asked, Delivery, Fate, Gate, Host, Opening, Proxy};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::fault::{Fault, Kind, Target};
@@ -18,16 +18,12 @@ use crate::seen::{Places, Seen};
 /// How many requests at one instant make a loop that does not end.
 const HOT: usize = 3_000;
 
-/// How many seconds an answer takes at most before it is given up.
-const LONGEST_ANSWER: i64 = 29;
-
 /// How many turns others get before a request that is slow.
 const TURNS: usize = 60;
 
 /// What goes on between an operator and its server.
 pub(crate) struct Stage {
     client: Client,
-    clock: Clock,
     places: Vec<Places>,
     faults: Vec<Fault>,
     /// The Lease that operators agree by, where there are several.
@@ -91,14 +87,13 @@ impl Default for Hash {
 
 impl Stage {
     pub(crate) fn new(
-        (client, clock): (Client, Clock),
+        client: Client,
         places: Vec<Places>,
         faults: Vec<Fault>,
         lease: Option<String>,
     ) -> Self {
         Self {
             client,
-            clock,
             places,
             faults,
             lease,
@@ -232,14 +227,9 @@ impl Stage {
         let fate = fault
             .and_then(|fault| fault.kind.fate())
             .unwrap_or(Fate::Pass);
-        if let Some(fault) = fault.filter(|_| fate == Fate::Pass) {
+        if fault.is_some() && fate == Fate::Pass {
             for _ in 0..TURNS {
                 tokio::task::yield_now().await;
-            }
-            // What fills a cache holds the clock until it has come.
-            if asked.event.verb != "list" {
-                let seconds = i64::from(fault.minutes).min(LONGEST_ANSWER);
-                self.clock.sleep(SignedDuration::from_secs(seconds)).await;
             }
         }
         let is_judged = asked.event.is_write() && is_of_machines(asked);

@@ -351,42 +351,6 @@ fn missing(what: &str) -> kube::Error {
     ))
 }
 
-/// Creates a provider object whose spec was left out, with that of the ScheduledMachine as it is
-/// stored now. Few such objects are in memory at a time.
-///
-/// # Errors
-/// Also a conflict: the ScheduledMachine is not any more what was planned from.
-async fn create_large(
-    shell: &Shell,
-    key: &Key,
-    (port, at): (&Port, &Address<'_>),
-    (object, field): (&Value, &str),
-) -> kube::Result<Value> {
-    // Never closed.
-    let _turn = shell.large_creates.acquire().await.ok();
-    let resource = scheduled_machine();
-    let stored = Address {
-        resource: &resource,
-        namespace: Some(&key.namespace),
-        name: &key.name,
-        shape: Some(&Shape::ScheduledMachine),
-    };
-    let hash = object["metadata"]["annotations"][name::SPEC_HASH_ANNOTATION].as_str();
-    let spec = match shell.port.get_parsed(&stored).await? {
-        Some(stored) => specs::text(stored, (field, hash)),
-        None => None,
-    };
-    let spec = spec.ok_or_else(changed)?;
-    port.create_text(at, specs::with(object, &spec)).await
-}
-
-/// What was planned from has changed, as an API server would say it.
-fn changed() -> kube::Error {
-    let status =
-        kube::core::Status::failure("the ScheduledMachine has changed", "Conflict");
-    kube::Error::Api(Box::new(status.with_code(409)))
-}
-
 async fn send(
     shell: &Arc<Shell>,
     key: &Key,
@@ -412,7 +376,7 @@ async fn send(
             let collection = Address { name: "", ..at };
             match specs::field(step).filter(|_| object.get("spec").is_none()) {
                 Some(field) => {
-                    create_large(shell, key, (&port, &collection), (object, field))
+                    specs::create(shell, key, (&port, &collection), (object, field))
                         .await?
                 }
                 None => port.create(&collection, object).await?,
@@ -497,58 +461,4 @@ fn text(value: &Value) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::OnceLock;
-
-    use fivespot_capi::Reference;
-    use fivespot_clock::Clock;
-    use http::{Request as Asked, Response};
-    use jiff::Timestamp;
-    use kube::client::Body;
-    use serde_json::json;
-    use tokio::sync::mpsc::unbounded_channel;
-    use tower::{BoxError, service_fn};
-
-    use super::*;
-    use crate::Options;
-    use crate::feed::Feed;
-
-    #[tokio::test]
-    async fn a_list_that_began_before_the_answer_came_does_not_show_the_write() {
-        let lists: Arc<OnceLock<Arc<Feed>>> = Arc::default();
-        let own = lists.clone();
-        // While the write is under way, everything is listed as it was before.
-        let answer = move |_: Asked<Body>| {
-            if let Some(feed) = own.get() {
-                feed.store.begin(&None);
-                feed.store.end(&None);
-            }
-            let answer = json!({"metadata": {"uid": "u", "resourceVersion": "7"}});
-            let body = Body::from(answer.to_string().into_bytes());
-            async move { Ok::<_, BoxError>(Response::new(body)) }
-        };
-        let client = kube::Client::new(service_fn(answer), "default");
-        let clock = Clock::stopped_at(Timestamp::UNIX_EPOCH);
-        let (tasks, _started) = unbounded_channel();
-        let shell = Arc::new(Shell::new(Options::new(client, clock), tasks));
-        let feed = shell.scheduled_machines.clone();
-        lists.set(feed.clone()).unwrap();
-        let key = Key::new("default", "worker");
-        let request = Request {
-            side: Side::Management,
-            target: Target {
-                object: Reference::new(name::API_VERSION, name::KIND, "worker"),
-                namespace: Some("default".to_owned()),
-            },
-            call: Call::Patch(json!({})),
-        };
-        let memo = Memo::default();
-        let asked = (&request, Step::DisableSchedule);
-        send(&shell, &key, asked, &memo).await.unwrap();
-        let has_seen = |_: &str, object: &Key, written: &Written| {
-            feed.store.has_seen(object, written)
-        };
-        let is_settled = shell.desk(&key, |desk| desk.ledger.is_settled(has_seen));
-        assert!(!is_settled);
-    }
-}
+mod tests;

@@ -126,12 +126,7 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
                 continue;
             }
         };
-        shell.desk(key, |desk| {
-            desk.waiting_since = None;
-            if freshness == Freshness::Live {
-                desk.found_empty = view.seen.is_empty_place().then_some(view.now);
-            }
-        });
+        note_look(shell, key, &view);
         match round(shell, key, &view, &memo).await {
             Round::Ended(outcome) => return outcome,
             Round::GoOn => {}
@@ -145,6 +140,16 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
         freshness = Freshness::Live;
     }
     Outcome::Stale { wake: None }
+}
+
+/// Notes that a look succeeded, and of a live one whether nothing was there.
+fn note_look(shell: &Shell, key: &Key, view: &View) {
+    shell.desk(key, |desk| {
+        desk.waiting_since = None;
+        if view.seen.freshness == Freshness::Live {
+            desk.found_empty = view.seen.is_empty_place().then_some(view.now);
+        }
+    });
 }
 
 /// Looks; none where the machine is to leave for another reason by the time that a slow workload

@@ -122,16 +122,13 @@ impl Shell {
     }
 
     /// Whether `key` may start a machine now; if not, after how long it is to ask again.
-    pub(crate) fn may_start(
-        &self,
-        key: &Key,
-        priority: u8,
-    ) -> Result<(), SignedDuration> {
+    pub(crate) fn may_start(&self, key: &Key, rank: u8) -> Result<(), SignedDuration> {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         // A minute is a minute, however the clock is set.
         let now = self.tenure.clock().now();
-        let asked = starts.ask(key, priority, now);
-        asked.map_err(|turn| turn.duration_since(now))
+        starts
+            .ask(key, rank, now)
+            .map_err(|turn| turn.duration_since(now))
     }
 
     /// `key` was allowed to start a machine, and has not.

@@ -1,13 +1,18 @@
 //! The provider specs of a ScheduledMachine: whatever their authors like, so that no more than
 //! their hash is kept.
 
-use fivespot_api::ScheduledMachineSpec;
 use fivespot_api::spec_hash::SpecHash;
+use fivespot_api::{ScheduledMachineSpec, name};
 use fivespot_plan::{Specs, Step};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
+use crate::Key;
 use crate::keep::TOO_DEEP;
+use crate::kind::scheduled_machine;
+use crate::port::{Address, Port};
+use crate::shape::Shape;
+use crate::shell::Shell;
 
 /// How large each of the two may be, in bytes of compact JSON.
 pub(crate) const LARGEST: usize = 256 << 10;
@@ -122,4 +127,40 @@ pub(crate) fn of(object: &Value) -> Specs {
         },
         (None, None) => Specs::Included,
     }
+}
+
+/// Creates a provider object whose spec was left out, with that of the ScheduledMachine as it is
+/// stored now. Few such objects are in memory at a time.
+///
+/// # Errors
+/// Also a conflict: the ScheduledMachine is not any more what was planned from.
+pub(crate) async fn create(
+    shell: &Shell,
+    key: &Key,
+    (port, at): (&Port, &Address<'_>),
+    (object, field): (&Value, &str),
+) -> kube::Result<Value> {
+    // Never closed.
+    let _turn = shell.large_creates.acquire().await.ok();
+    let resource = scheduled_machine();
+    let stored = Address {
+        resource: &resource,
+        namespace: Some(&key.namespace),
+        name: &key.name,
+        shape: Some(&Shape::ScheduledMachine),
+    };
+    let hash = object["metadata"]["annotations"][name::SPEC_HASH_ANNOTATION].as_str();
+    let spec = match shell.port.get_parsed(&stored).await? {
+        Some(stored) => text(stored, (field, hash)),
+        None => None,
+    };
+    let spec = spec.ok_or_else(changed)?;
+    port.create_text(at, with(object, &spec)).await
+}
+
+/// What was planned from has changed, as an API server would say it.
+fn changed() -> kube::Error {
+    let status =
+        kube::core::Status::failure("the ScheduledMachine has changed", "Conflict");
+    kube::Error::Api(Box::new(status.with_code(409)))
 }

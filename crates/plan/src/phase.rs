@@ -71,21 +71,8 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
         }
         State::InService {
             node,
-            has_pending_changes: false,
-        } => {
-            let told = format!("Node {node} is in service{}", until(case));
-            (Phase::Active, true, Reason::MachineRunning, told)
-        }
-        State::InService {
-            node,
-            has_pending_changes: true,
-        } => {
-            let told = format!(
-                "Node {node} is in service{}; the edited spec takes effect at the next activation",
-                until(case),
-            );
-            (Phase::Active, true, Reason::PendingChanges, told)
-        }
+            has_pending_changes,
+        } => in_service(case, node, *has_pending_changes),
         State::NodeNotReady { node } => node_not_ready(case, node),
         State::InfrastructureMissing(message) => (
             Phase::Active,
@@ -113,6 +100,16 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
             (phase, false, Reason::RemovalStalled, message.clone())
         }
     }
+}
+
+fn in_service(case: &Case<'_>, node: &str, has_pending_changes: bool) -> Summary {
+    let message = format!("Node {node} is in service{}", until(case));
+    if has_pending_changes {
+        let message =
+            format!("{message}; the edited spec takes effect at the next activation");
+        return (Phase::Active, true, Reason::PendingChanges, message);
+    }
+    (Phase::Active, true, Reason::MachineRunning, message)
 }
 
 /// What is paused, and what waits for it to be resumed.

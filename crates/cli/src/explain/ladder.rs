@@ -254,34 +254,8 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     if let Some(seen_at) = report.seen_at {
         writeln!(out, "(with what was seen at {seen_at})")?;
     }
-    writeln!(out, "\nThe first of these that applies decides:")?;
-    let mut is_above = true;
-    for rung in &report.rungs {
-        let mark = match (rung.decides, is_above) {
-            (true, _) => "=>",
-            (false, true) => "no",
-            (false, false) => " .",
-        };
-        writeln!(
-            out,
-            "  {mark}  {} {:<12} {}",
-            rung.number,
-            rung.name,
-            plain::line(&rung.saw)
-        )?;
-        is_above &= !rung.decides;
-    }
-    writeln!(out, "\nSeen:")?;
-    let width = report
-        .seen
-        .iter()
-        .map(|it| it.what.len())
-        .max()
-        .unwrap_or(0);
-    for line in &report.seen {
-        let (what, state) = (plain::line(&line.what), plain::line(&line.state));
-        writeln!(out, "  {what:<width$}  {state}")?;
-    }
+    rungs(out, &report.rungs)?;
+    observed(out, &report.seen)?;
     if let Some(otherwise) = &report.told_otherwise {
         writeln!(out, "\n{}", plain::line(otherwise))?;
     }
@@ -299,4 +273,35 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         ),
         None => writeln!(out, "\nLooked at again when something changes."),
     }
+}
+
+fn rungs(out: &mut dyn Write, rungs: &[Rung]) -> io::Result<()> {
+    writeln!(out, "\nThe first of these that applies decides:")?;
+    let mut is_above = true;
+    for rung in rungs {
+        let mark = match (rung.decides, is_above) {
+            (true, _) => "=>",
+            (false, true) => "no",
+            (false, false) => " .",
+        };
+        writeln!(
+            out,
+            "  {mark}  {} {:<12} {}",
+            rung.number,
+            rung.name,
+            plain::line(&rung.saw)
+        )?;
+        is_above &= !rung.decides;
+    }
+    Ok(())
+}
+
+fn observed(out: &mut dyn Write, seen: &[Line]) -> io::Result<()> {
+    writeln!(out, "\nSeen:")?;
+    let width = seen.iter().map(|it| it.what.len()).max().unwrap_or(0);
+    for line in seen {
+        let (what, state) = (plain::line(&line.what), plain::line(&line.state));
+        writeln!(out, "  {what:<width$}  {state}")?;
+    }
+    Ok(())
 }
