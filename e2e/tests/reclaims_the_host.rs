@@ -222,7 +222,7 @@ async fn a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state() {
         }
         limit += 1;
     }
-    assert!(limit > 8, "{limit} writes");
+    assert!(limit > 7, "{limit} writes");
 }
 
 async fn the_agents_label_and_configuration_come_with_the_commands_and_go_with_them() {
