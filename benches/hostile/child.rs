@@ -1,0 +1,136 @@
+//! The program that is measured, as a child process, and how it is doing.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::process::{Child as Process, Command};
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::Failure;
+
+/// How often it is asked for its health.
+const PROBE: Duration = Duration::from_millis(200);
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long it may take to start.
+const START: Duration = Duration::from_mins(1);
+
+/// A program that runs. Dropping it kills it.
+pub(crate) struct Child {
+    process: Process,
+    health: SocketAddr,
+    worst: Arc<Mutex<Duration>>,
+    probe: AbortHandle,
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.probe.abort();
+    }
+}
+
+/// A loopback address that was free a moment ago.
+pub(crate) fn free_address() -> Result<SocketAddr, Failure> {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    Ok(listener.local_addr()?)
+}
+
+impl Child {
+    /// Starts the program with these arguments besides those of its ports, and returns when it is
+    /// in good health. What it logs goes to a file.
+    pub(crate) async fn start(
+        program: &Path,
+        arguments: &[String],
+        log: &Path,
+    ) -> Result<Self, Failure> {
+        let health = free_address()?;
+        let log = File::create(log)?;
+        let process = Command::new(program)
+            .args(arguments)
+            .args(["--bind-address", "127.0.0.1", "--metrics-port", "0"])
+            .args(["--health-port", &health.port().to_string()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::from(log))
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("{}: {error}", program.display()))?;
+        let begun = Instant::now();
+        while probe(health).await.is_err() {
+            if begun.elapsed() > START {
+                return Err("the program is not in good health after a minute".into());
+            }
+            sleep(PROBE).await;
+        }
+        let worst = Arc::new(Mutex::new(Duration::ZERO));
+        let seen = worst.clone();
+        let task = tokio::spawn(async move {
+            loop {
+                let took = probe(health).await.unwrap_or(PATIENCE);
+                note(&seen, took);
+                sleep(PROBE).await;
+            }
+        });
+        Ok(Self {
+            process,
+            health,
+            worst,
+            probe: task.abort_handle(),
+        })
+    }
+
+    /// Where it tells of its health.
+    pub(crate) fn health(&self) -> SocketAddr {
+        self.health
+    }
+
+    /// The longest wait for its health so far.
+    pub(crate) fn worst_health(&self) -> Duration {
+        *self.worst.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How much memory it has held at most, in bytes; none where it has ended.
+    pub(crate) fn peak(&mut self) -> Option<u64> {
+        if !matches!(self.process.try_wait(), Ok(None)) {
+            return None;
+        }
+        let status = format!("/proc/{}/status", self.process.id()?);
+        let status = std::fs::read_to_string(status).ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+        Some(kibibytes * 1_024)
+    }
+}
+
+fn note(worst: &Mutex<Duration>, took: Duration) {
+    let mut worst = worst.lock().unwrap_or_else(PoisonError::into_inner);
+    *worst = took.max(*worst);
+}
+
+/// Asks for health once, on a connection of its own. Returns how long that took.
+async fn probe(address: SocketAddr) -> Result<Duration, Failure> {
+    let begun = Instant::now();
+    let asked = async {
+        let mut stream = TcpStream::connect(address).await?;
+        let request =
+            "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await?;
+        Ok::<_, std::io::Error>(answer)
+    };
+    let answer = timeout(PATIENCE, asked).await??;
+    if &answer == b"HTTP/1.1 200" {
+        Ok(begun.elapsed())
+    } else {
+        Err("it is not in good health".into())
+    }
+}

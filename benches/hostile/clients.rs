@@ -1,0 +1,212 @@
+//! Clients that want everybody else to wait. Each of them comes again when it is cut off.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fivespot_testkit::scheduled_machine;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::Failure;
+
+/// How long an honest client waits.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What begins every HTTP/2 connection: the preface and empty settings.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+/// Where the webhook is, and how it is trusted.
+#[derive(Clone)]
+pub(crate) struct Webhook {
+    address: SocketAddr,
+    certificate: CertificateDer<'static>,
+}
+
+impl Webhook {
+    /// One that is to listen there. Leaves its certificate and key in the folder.
+    pub(crate) fn prepare(address: SocketAddr, folder: &Path) -> Result<Self, Failure> {
+        let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
+        std::fs::create_dir_all(folder)?;
+        std::fs::write(folder.join("tls.crt"), own.cert.pem())?;
+        std::fs::write(folder.join("tls.key"), own.signing_key.serialize_pem())?;
+        Ok(Self {
+            address,
+            certificate: own.cert.der().clone(),
+        })
+    }
+
+    async fn connect(&self, protocol: &[u8]) -> Result<TlsStream<TcpStream>, Failure> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certificate.clone())?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        let stream = TcpStream::connect(self.address).await?;
+        let name = ServerName::from(std::net::IpAddr::from(Ipv4Addr::LOCALHOST));
+        let connector = TlsConnector::from(Arc::new(config));
+        Ok(connector.connect(name, stream).await?)
+    }
+
+    /// Asks as an API server does. Returns how long the answer took.
+    pub(crate) async fn ask(&self) -> Option<Duration> {
+        let begun = Instant::now();
+        let body = question(json!({"version": "v1.30.0"}));
+        let asked = async {
+            let mut stream = self.connect(b"http/1.1").await?;
+            post(&mut stream, body.as_bytes()).await?;
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer).await?;
+            if &answer != b"HTTP/1.1 200" {
+                return Err("the webhook has refused to answer".into());
+            }
+            Ok::<_, Failure>(())
+        };
+        let answered = timeout(PATIENCE, asked).await.ok()?;
+        answered.ok()?;
+        Some(begun.elapsed())
+    }
+}
+
+/// A question about a machine whose bootstrap object would have this spec.
+fn question(spec: Value) -> String {
+    let mut object = scheduled_machine("asked");
+    object["spec"]["bootstrapSpec"]["spec"] = spec;
+    json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "1", "operation": "CREATE", "name": "asked", "namespace": "default",
+            "kind": {"group": "5spot.finos.org", "version": "v1alpha1",
+                     "kind": "ScheduledMachine"},
+            "resource": {"group": "5spot.finos.org", "version": "v1alpha1",
+                         "resource": "scheduledmachines"},
+            "userInfo": {"username": "tenant"}, "object": object, "oldObject": null,
+        },
+    })
+    .to_string()
+}
+
+fn head(length: usize) -> String {
+    format!(
+        "POST /validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n"
+    )
+}
+
+async fn post(stream: &mut TlsStream<TcpStream>, body: &[u8]) -> io::Result<()> {
+    stream.write_all(head(body.len()).as_bytes()).await?;
+    stream.write_all(body).await?;
+    stream.flush().await
+}
+
+/// So many clients, each of which does `once` again and again.
+fn crowd<F>(number: usize, once: impl Fn() -> F) -> JoinSet<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    (0..number).map(|_| once()).collect()
+}
+
+/// Connections that are never written to.
+pub(crate) fn silent(number: usize, address: SocketAddr) -> JoinSet<()> {
+    crowd(number, move || async move {
+        loop {
+            if let Ok(mut stream) = TcpStream::connect(address).await {
+                // Until it is cut off.
+                let _ = stream.read(&mut [0; 16]).await;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    })
+}
+
+/// HTTP/2 connections that ask nothing and answer pings.
+pub(crate) fn idle(number: usize, webhook: &Webhook) -> JoinSet<()> {
+    crowd(number, || {
+        let webhook = webhook.clone();
+        async move {
+            loop {
+                let _ = idle_once(&webhook).await;
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    })
+}
+
+async fn idle_once(webhook: &Webhook) -> Result<(), Failure> {
+    let mut stream = webhook.connect(b"h2").await?;
+    stream.write_all(PREFACE).await?;
+    stream.flush().await?;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut body = vec![0; usize::try_from(length)?];
+        stream.read_exact(&mut body).await?;
+        let (is_settings, is_ping, is_answer) =
+            (head[3] == 4, head[3] == 6, head[4] & 1 == 1);
+        if is_answer || !(is_settings || is_ping) {
+            continue;
+        }
+        head[4] = 1;
+        if is_settings {
+            (head[1], head[2]) = (0, 0);
+            body.clear();
+        }
+        stream.write_all(&head).await?;
+        stream.write_all(&body).await?;
+        stream.flush().await?;
+    }
+}
+
+/// Questions of which a byte comes every second.
+pub(crate) fn slow(number: usize, webhook: &Webhook) -> JoinSet<()> {
+    crowd(number, || {
+        let webhook = webhook.clone();
+        async move {
+            loop {
+                let _ = slow_once(&webhook).await;
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    })
+}
+
+async fn slow_once(webhook: &Webhook) -> Result<(), Failure> {
+    let mut stream = webhook.connect(b"http/1.1").await?;
+    stream.write_all(head(1 << 20).as_bytes()).await?;
+    loop {
+        stream.write_all(b" ").await?;
+        stream.flush().await?;
+        sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// Questions of 7 MiB that are nothing but small numbers.
+pub(crate) fn dense(number: usize, webhook: &Webhook) -> JoinSet<()> {
+    let body = question(json!({"list": vec![0; 7 << 19]}));
+    crowd(number, || {
+        let (webhook, body) = (webhook.clone(), body.clone());
+        async move {
+            loop {
+                if let Ok(mut stream) = webhook.connect(b"http/1.1").await {
+                    let _ = post(&mut stream, body.as_bytes()).await;
+                    let _ = stream.read(&mut [0; 64]).await;
+                }
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    })
+}

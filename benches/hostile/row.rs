@@ -1,0 +1,193 @@
+//! One threat each.
+
+use std::time::Duration;
+
+use fivespot_clock::Clock;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::child::{Child, free_address};
+use crate::clients::{self, Webhook};
+use crate::management::Management;
+use crate::workload::{Mood, Workload};
+use crate::{Args, Failure, Measured};
+
+/// How long after an edge the machine is waited for.
+const AFTER: Duration = Duration::from_secs(6);
+/// For how long the webhook is asked.
+const ASKED_FOR: Duration = Duration::from_secs(30);
+
+/// What the operator or the webhook is up against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Threat {
+    /// Nothing, for comparison.
+    Nobody,
+    /// 100 objects of 1.04 MB of random text.
+    LargeObjects,
+    /// Six objects of 1.4 MB of `0,`.
+    DenseObjects,
+    /// A workload cluster.
+    Workload(Mood),
+    /// 64 connections to the operator's health port that say nothing.
+    SilentOperator,
+    /// 64 connections to the webhook's health port that say nothing.
+    SilentWebhook,
+    /// 256 HTTP/2 connections to the webhook that ask nothing.
+    Idle,
+    /// 16 questions that do not end.
+    Slow,
+    /// 4 questions of 7 MiB at a time.
+    Dense,
+}
+
+impl Threat {
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Nobody,
+        Self::LargeObjects,
+        Self::DenseObjects,
+        Self::Workload(Mood::Endless),
+        Self::Workload(Mood::Fat),
+        Self::Workload(Mood::Wordy),
+        Self::SilentOperator,
+        Self::SilentWebhook,
+        Self::Idle,
+        Self::Slow,
+        Self::Dense,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Nobody => "operator: nobody",
+            Self::LargeObjects => "operator: 100 objects of 1 MiB",
+            Self::DenseObjects => "operator: 6 dense objects of 1.4 MB",
+            Self::Workload(Mood::Endless) => "operator: pages without end",
+            Self::Workload(Mood::Fat) => "operator: 1,000 Nodes of 250 KB",
+            Self::Workload(Mood::Wordy) => "operator: errors of 20 MiB",
+            Self::SilentOperator => "operator: 64 silent connections",
+            Self::SilentWebhook => "webhook: 64 silent connections",
+            Self::Idle => "webhook: 256 idle HTTP/2 connections",
+            Self::Slow => "webhook: 16 slow bodies",
+            Self::Dense => "webhook: 4 dense questions of 7 MiB at a time",
+        }
+    }
+}
+
+/// Measures one row.
+pub(crate) async fn measure(args: &Args, threat: Threat) -> Result<Measured, Failure> {
+    match threat {
+        Threat::Nobody
+        | Threat::LargeObjects
+        | Threat::DenseObjects
+        | Threat::Workload(_)
+        | Threat::SilentOperator => operator(args, threat).await,
+        Threat::SilentWebhook | Threat::Idle | Threat::Slow | Threat::Dense => {
+            webhook(args, threat).await
+        }
+    }
+}
+
+async fn operator(args: &Args, threat: Threat) -> Result<Measured, Failure> {
+    let kubeconfig = args.folder.join("management.kubeconfig");
+    let management = Management::start(&kubeconfig).await?;
+    match threat {
+        Threat::LargeObjects => {
+            for number in 0..100 {
+                let spec = json!({"text": random_text(number, 1_040_000)});
+                management.add_large(number, spec).await?;
+            }
+        }
+        Threat::DenseObjects => {
+            let dense = json!({"list": vec![0; 700_000]});
+            for number in 0..6 {
+                management.add_large(number, dense.clone()).await?;
+            }
+        }
+        _ => {}
+    }
+    let workload = match threat {
+        Threat::Workload(mood) => Some(Workload::start(mood).await?),
+        _ => None,
+    };
+    if let Some(workload) = &workload {
+        management.add_victim(&workload.kubeconfig).await?;
+    }
+    let edge = management.add_unrelated().await?;
+    let arguments = [
+        "controller",
+        "--allow-loopback-workload-server",
+        "--kubeconfig",
+        &kubeconfig.display().to_string(),
+    ]
+    .map(str::to_owned);
+    let log = args.folder.join("operator.log");
+    let mut child = Child::start(&args.program, &arguments, &log).await?;
+    let _clients = match threat {
+        Threat::SilentOperator => clients::silent(64, child.health()),
+        _ => JoinSet::new(),
+    };
+    if workload.is_some() {
+        management.join_victim().await?;
+    }
+    let left = edge.duration_since(Clock::system().now());
+    sleep(Duration::try_from(left).unwrap_or_default() + AFTER).await;
+    Ok(Measured {
+        name: threat.name().to_owned(),
+        memory: child.peak(),
+        health: child.worst_health(),
+        wait: management.lateness(edge),
+    })
+}
+
+async fn webhook(args: &Args, threat: Threat) -> Result<Measured, Failure> {
+    let (address, folder) = (free_address()?, args.folder.join("certificate"));
+    let webhook = Webhook::prepare(address, &folder)?;
+    let arguments = [
+        "webhook",
+        "--certificate-dir",
+        &folder.display().to_string(),
+        "--port",
+        &address.port().to_string(),
+    ]
+    .map(str::to_owned);
+    let log = args.folder.join("webhook.log");
+    let mut child = Child::start(&args.program, &arguments, &log).await?;
+    let _clients = match threat {
+        Threat::SilentWebhook => clients::silent(64, child.health()),
+        Threat::Idle => clients::idle(256, &webhook),
+        Threat::Slow => clients::slow(16, &webhook),
+        Threat::Dense => clients::dense(4, &webhook),
+        _ => JoinSet::new(),
+    };
+    let end = tokio::time::Instant::now() + ASKED_FOR;
+    let mut wait = Some(Duration::ZERO);
+    while tokio::time::Instant::now() < end {
+        // One that is never answered counts for all.
+        wait = wait
+            .zip(webhook.ask().await)
+            .map(|(one, other)| one.max(other));
+        sleep(Duration::from_millis(250)).await;
+    }
+    Ok(Measured {
+        name: threat.name().to_owned(),
+        memory: child.peak(),
+        health: child.worst_health(),
+        wait,
+    })
+}
+
+/// Text that nothing makes smaller, always the same for a seed.
+fn random_text(seed: u32, length: usize) -> Value {
+    const LETTERS: &[u8] =
+        b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    let mut state = u64::from(seed) + 1;
+    let letters = (0..length).map(|_| {
+        // A linear congruential generator, with the constants of Knuth's MMIX.
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let place = usize::try_from(state >> 58).unwrap_or_default();
+        char::from(LETTERS[place % LETTERS.len()])
+    });
+    letters.collect::<String>().into()
+}
