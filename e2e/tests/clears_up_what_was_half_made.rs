@@ -15,7 +15,11 @@ const HANGS: &str = "Cluster API 1.8 never owns what a Machine is made from if t
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(though_the_window_has_closed).not_kept_with(Contract::V1Beta1, HANGS),
+    promise!(though_the_window_has_closed)
+        .not_kept_with(Contract::V1Beta1, HANGS)
+        .on_embedded_alone(
+            "the deadline passes on the operator's clock before a real Cluster API claims",
+        ),
     promise!(though_the_kill_switch_was_set).not_kept_with(Contract::V1Beta1, HANGS),
     promise!(though_the_scheduled_machine_was_deleted)
         .not_kept_with(Contract::V1Beta1, HANGS),
