@@ -66,6 +66,11 @@ const ROOMS: &[Room] = &[
         is_pure: false,
     },
     Room {
+        name: "runtime",
+        may_use: &["clock"],
+        is_pure: false,
+    },
+    Room {
         name: "controller",
         may_use: &[
             "api",
@@ -73,6 +78,7 @@ const ROOMS: &[Room] = &[
             "capi",
             "admission",
             "clock",
+            "runtime",
             "schedule",
             "https",
         ],

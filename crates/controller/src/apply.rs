@@ -10,21 +10,21 @@ use jiff::SignedDuration;
 use kube::api::ApiResource;
 use serde_json::Value;
 
-use crate::Key;
 use crate::failure;
 use crate::gather::View;
 use crate::interrupt::superseded;
 use crate::kind::{cache_name, config_map, node, pod, scheduled_machine};
-use crate::ledger::{Version, Written};
 use crate::memo::Memo;
 use crate::metrics::Metrics;
 use crate::observe::StepTaken;
-use crate::port::{Address, Port};
 use crate::shape::Shape;
 use crate::shell::Shell;
 use crate::specs;
 use crate::tenure::Fenced;
 use crate::workload::{Link, pods_of};
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::{Version, Written};
+use fivespot_runtime::http::{Address, Port};
 
 /// How long the answer to switching a schedule off is awaited.
 const SWITCH_OFF: SignedDuration = SignedDuration::from_secs(2);

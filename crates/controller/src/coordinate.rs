@@ -21,11 +21,11 @@ use tokio::sync::oneshot;
 
 use crate::failure;
 use crate::feed::Task;
-use crate::lease::{Record, Stored, Terms};
-use crate::port::Address;
 use crate::shell::Shell;
 use crate::watch::rest;
 use crate::{Coordination, Lease};
+use fivespot_runtime::http::Address;
+use fivespot_runtime::lease::{Record, Stored, Terms};
 
 /// How this instance stands with the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use fivespot_api::{Phase, ShutdownReason};
 use fivespot_plan::Memory;
 use jiff::Timestamp;
 
-use crate::ledger::Ledger;
+use fivespot_runtime::cache::Ledger;
 
 /// What is remembered between two passes.
 #[derive(Debug, Default)]

@@ -2,48 +2,15 @@
 
 use fivespot_capi::one_line;
 use fivespot_plan::{Cause, Unknown};
+pub(crate) use fivespot_runtime::http::error::code;
+use fivespot_runtime::http::error::{message, status};
 use kube::core::Status;
 use kube::runtime::watcher;
-
-/// The API server's refusal, where it is one.
-pub(crate) fn status(error: &kube::Error) -> Option<&Status> {
-    match error {
-        kube::Error::Api(status) => Some(status),
-        _ => None,
-    }
-}
-
-/// The HTTP status of a refusal; none where no answer came.
-pub(crate) fn code(error: &kube::Error) -> Option<u16> {
-    status(error).map(|status| status.code)
-}
 
 /// What is kept of an error, and told: the API server's words where it has answered, else the
 /// client's, with their causes. One line of at most 256 characters, whoever has sent it.
 pub(crate) fn words(error: &kube::Error) -> String {
-    match status(error) {
-        Some(status) if !status.message.is_empty() => one_line(&status.message),
-        Some(status) => format!("the API server answered {}", status.code),
-        None => one_line(&match error {
-            // What stands around it says nothing.
-            kube::Error::Service(error) => chain(&**error),
-            error => chain(error),
-        }),
-    }
-}
-
-/// An error and its sources, each once.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !words.contains(&more) {
-            words = format!("{words}: {more}");
-        }
-        source = error.source();
-    }
-    words
+    one_line(&message(error))
 }
 
 /// Why a read has found nothing out.

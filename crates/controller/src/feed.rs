@@ -7,9 +7,9 @@ use fivespot_plan::Unknown;
 use futures::future::AbortHandle;
 use kube::api::ApiResource;
 
-use crate::Key;
-use crate::shape::Shape;
-use crate::store::Store;
+use crate::shape::{Shape, Target};
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::Store;
 
 /// A cache, its health, and whoever waits for its first list.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Feed {
     /// How they are read.
     pub(crate) shape: Shape,
     /// What they looked like last.
-    pub(crate) store: Store,
+    pub(crate) store: Store<Target>,
     state: Mutex<State>,
 }
 

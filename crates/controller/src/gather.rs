@@ -16,16 +16,16 @@ use kube::api::ApiResource;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::Key;
 use crate::failure;
 use crate::kind::cluster_api;
-use crate::latest::not_before;
 use crate::memo::Memo;
 use crate::printed::Printed;
 use crate::shape::Shape;
 use crate::shell::Shell;
 use crate::specs;
 use crate::taken::Taken;
+use fivespot_runtime::Key;
+use fivespot_runtime::queue::not_before;
 pub(crate) use source::Answer;
 use source::Source;
 

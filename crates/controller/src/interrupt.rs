@@ -5,10 +5,10 @@ use std::sync::Arc;
 use fivespot_api::ShutdownReason;
 use fivespot_plan::Freshness;
 
-use crate::Key;
 use crate::gather::{Gathered, gather};
 use crate::memo::Memo;
 use crate::shell::Shell;
+use fivespot_runtime::Key;
 
 /// Ready once something has happened to `key`, whose pass is under way, by which the machine leaves
 /// for another reason than the last plan's, as caches show it: a kill switch, a reclaim, a deletion,

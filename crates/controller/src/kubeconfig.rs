@@ -5,7 +5,6 @@
 //! proxy is used, and the server must prove itself. What is not listed here is refused rather
 //! than ignored.
 
-mod local;
 mod pem;
 
 use std::collections::BTreeMap;
@@ -17,8 +16,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-pub(crate) use local::is_local;
-pub use local::is_local_host;
+pub use fivespot_runtime::http::is_local_host;
 
 /// The largest kubeconfig that is read, in bytes.
 pub const MAX_BYTES: usize = 64 * 1024;

@@ -12,10 +12,10 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use crate::gather::{Gathered, gather};
 use crate::memo::Memo;
-use crate::queue::Outcome;
 use crate::shell::Shell;
 use crate::workload::Link;
 use crate::{Key, Options};
+use fivespot_runtime::queue::Outcome;
 
 /// How long a workload cluster may take to answer.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(10);

@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::lease::{Record, Stored, Terms, micro_time};
 use crate::ring::Ring;
+use fivespot_runtime::lease::{Record, Stored, Terms, micro_time};
 
 /// One shard's view of all of them. Shards are named by their Leases.
 #[derive(Clone, Debug)]

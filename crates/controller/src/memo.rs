@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fivespot_plan::Fact;
 use serde_json::Value;
 
-use crate::Key;
 use crate::printed::Printed;
+use fivespot_runtime::Key;
 
 /// Objects by the name of their cache and their key; none is a 404.
 ///

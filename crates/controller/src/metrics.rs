@@ -13,7 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
-pub(crate) use request::{counted, is_page, is_watch};
+pub(crate) use request::counted;
 
 /// One metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use fivespot_api::Phase;
 use fivespot_plan::Step;
 use jiff::Timestamp;
 
-use crate::Key;
+use fivespot_runtime::Key;
 
 /// A ScheduledMachine's phase changed, and the API server has accepted the status that says so.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use kube::Client;
 use crate::connect::{Connect, Dial};
 use crate::instrument::Instruments;
 use crate::kubeconfig::Allowed;
-use crate::lease::Terms;
 use crate::observe::{Observe, Silent};
+use fivespot_runtime::lease::Terms;
 
 /// How many passes may be under way at a time unless told otherwise: so many that an edge has its
 /// share of a server on which Cluster API is at work as well.

@@ -12,11 +12,11 @@ use k8s_openapi::api::events::v1 as events;
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
-use crate::port::Address;
 use crate::shape::Shape;
+use crate::shape::Target;
 use crate::shell::Shell;
-use crate::store::Target;
 use crate::{Key, failure};
+use fivespot_runtime::http::Address;
 
 /// Of which Machines it has been told, by their uids.
 #[derive(Debug, Default)]

@@ -7,16 +7,16 @@ use fivespot_plan::{Cause, Failure, Freshness, Memory, Plan, Step};
 use jiff::{SignedDuration, Timestamp};
 use tracing::Instrument as _;
 
-use crate::Key;
 use crate::apply::{Applied, apply};
 use crate::gather::{Gathered, Short, View, gather, is_troubled};
 use crate::interrupt::superseded;
 use crate::memo::Memo;
 use crate::orphan;
-use crate::queue::{Outcome, PATIENCE};
 use crate::report::{self, Told};
 use crate::shell::Shell;
 use crate::taken::follow_names;
+use fivespot_runtime::Key;
+use fivespot_runtime::queue::{Outcome, PATIENCE};
 
 /// How often an object is looked at that no watch shows.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);

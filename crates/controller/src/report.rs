@@ -13,14 +13,14 @@ use serde_json::{Map, Value, json};
 
 use crate::gather::View;
 use crate::kind::{cache_name, scheduled_machine};
-use crate::ledger::{Version, Written};
 use crate::memo::Memo;
-use crate::port::Address;
-use crate::queue::Outcome;
 use crate::shape::Shape;
 use crate::shell::Shell;
 use crate::tenure::Fenced;
 use crate::{Key, Transition, failure};
+use fivespot_runtime::cache::{Version, Written};
+use fivespot_runtime::http::Address;
+use fivespot_runtime::queue::Outcome;
 
 /// How writing a status ended.
 pub(crate) enum Told {

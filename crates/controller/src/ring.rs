@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::Key;
+use fivespot_runtime::Key;
 
 /// The shards among which objects are divided, by their identities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

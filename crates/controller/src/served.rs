@@ -8,7 +8,7 @@ use kube::api::ApiResource;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use crate::port::{Port, is_segment};
+use fivespot_runtime::http::{Port, is_segment};
 
 /// What discovery has answered. Asked once, and again after a CustomResourceDefinition of the
 /// group has changed.
@@ -176,7 +176,7 @@ mod tests {
     #[tokio::test]
     async fn a_group_that_is_slow_to_answer_stalls_nobody_who_asks_for_another() {
         let client = kube::Client::new(service_fn(answer), "default");
-        let served = Served::new(Port::new(client));
+        let served = Served::new(Port::new(client, "5spot"));
         let slow = Reference::new("slow.example.com/v1", "Host", "");
         let mut slow = pin!(served.resource(&slow));
         let mut contract = pin!(served.contract());

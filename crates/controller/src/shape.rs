@@ -5,10 +5,21 @@ use fivespot_capi::{machine, provider};
 use kube::api::ApiResource;
 use serde_json::Value;
 
-use crate::Key;
-use crate::keep::Keep;
 use crate::specs;
-use crate::store::{Object, Target};
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::Keep;
+use fivespot_runtime::cache::{self, Projection};
+
+/// The domains of the labels and annotations that are read of any object: ours, Cluster API's with
+/// its subdomains, and Kubernetes' own of Nodes and pods.
+const DOMAINS: [&str; 6] = [
+    "5spot.finos.org",
+    "cluster.x-k8s.io",
+    ".cluster.x-k8s.io",
+    "kubernetes.io",
+    "app.kubernetes.io",
+    "node-role.kubernetes.io",
+];
 
 /// What is read of any object's metadata, besides its labels and annotations.
 const META: Keep = Keep::Only(
@@ -23,7 +34,10 @@ const META: Keep = Keep::Only(
         "finalizers",
         "ownerReferences",
     ],
-    &[("labels", Keep::Marks), ("annotations", Keep::Marks)],
+    &[
+        ("labels", Keep::Marks(&DOMAINS)),
+        ("annotations", Keep::Marks(&DOMAINS)),
+    ],
 );
 
 /// Which kind an object is of; items of a list may leave it out.
@@ -122,6 +136,21 @@ static AGENT_CONFIG: Keep = Keep::Only(
     ],
 );
 
+/// Who is concerned by an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Target {
+    /// One ScheduledMachine.
+    One(Key),
+    /// Every ScheduledMachine that names this Cluster.
+    Cluster(Key),
+    /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: by the
+    /// first term under which a Machine is found.
+    Machine(Vec<String>),
+}
+
+/// One cached object.
+pub(crate) type Object = cache::Object<Target>;
+
 /// How the objects of a watch are to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -177,27 +206,6 @@ impl Shape {
             Self::ScheduledMachine | Self::Cluster | Self::Machine | Self::Provider => {
                 false
             }
-        }
-    }
-
-    /// How much is kept of an object.
-    pub(crate) fn keeps(&self) -> &'static Keep {
-        match self {
-            Self::ScheduledMachine => &SCHEDULED_MACHINE,
-            Self::Cluster => &CLUSTER,
-            Self::Machine => &MACHINE,
-            Self::Provider => &PROVIDER,
-            Self::Node(_) => &NODE,
-            Self::Pod(_) => &POD,
-            Self::AgentConfig(_) => &AGENT_CONFIG,
-        }
-    }
-
-    /// Makes what a pass plans from of an object that was read [as it is kept](Self::keeps): of a
-    /// ScheduledMachine its provider specs stay if they are small, else their hash does.
-    pub(crate) fn settle(&self, object: &mut Value) {
-        if *self == Self::ScheduledMachine {
-            specs::settle(object, specs::INLINE);
         }
     }
 
@@ -275,6 +283,28 @@ impl Shape {
                     node.map(|node| Target::Machine(vec![node_term(cluster, node)]));
                 (wakes.into_iter().collect(), Vec::new())
             }
+        }
+    }
+}
+
+impl Projection for Shape {
+    fn keeps(&self) -> &'static Keep {
+        match self {
+            Self::ScheduledMachine => &SCHEDULED_MACHINE,
+            Self::Cluster => &CLUSTER,
+            Self::Machine => &MACHINE,
+            Self::Provider => &PROVIDER,
+            Self::Node(_) => &NODE,
+            Self::Pod(_) => &POD,
+            Self::AgentConfig(_) => &AGENT_CONFIG,
+        }
+    }
+
+    /// Makes what a pass plans from of an object that was read [as it is kept](Self::keeps): of a
+    /// ScheduledMachine its provider specs stay if they are small, else their hash does.
+    fn settle(&self, object: &mut Value) {
+        if *self == Self::ScheduledMachine {
+            specs::settle(object, specs::INLINE);
         }
     }
 }

@@ -21,20 +21,20 @@ use crate::gather::Answer;
 use crate::kind::{cache_name, scheduled_machine};
 use crate::metrics::{Metrics, counted};
 use crate::orphan;
-use crate::outage::{Outage, noted};
-use crate::port::Port;
-use crate::queue::Backoff;
 use crate::served::Served;
+use crate::shape::Target;
 use crate::shape::{Shape, cluster_term};
-use crate::shared::Shared;
-use crate::start::Starts;
-use crate::store::Target;
 use crate::taken::TakenNames;
 use crate::tenure::{Claim, Tenure};
 use crate::watch::{Course, follow};
-use crate::work::Work;
 use crate::workload::{Workload, pods_of};
 use crate::{Coordination, Key, Namespaces, Options, Standing};
+use fivespot_runtime::cache::Shared;
+use fivespot_runtime::http::Port;
+use fivespot_runtime::http::{Outage, noted};
+use fivespot_runtime::queue::Backoff;
+use fivespot_runtime::queue::Starts;
+use fivespot_runtime::queue::Work;
 
 /// The options, the queue, the caches and what is remembered of each ScheduledMachine.
 pub(crate) struct Shell {
@@ -90,8 +90,8 @@ impl Shell {
         };
         let metrics = options.instruments.counters().clone();
         let client = counted(options.client.clone(), &metrics, "management");
-        let outage = Arc::<Outage>::default();
-        let port = Port::new(noted(client, &outage));
+        let outage = Arc::new(Outage::of("the management cluster"));
+        let port = Port::new(noted(client, &outage), name::FIELD_MANAGER);
         let resource = scheduled_machine();
         let name = cache_name(&resource);
         let feed = Arc::new(Feed::new(name.clone(), resource, Shape::ScheduledMachine));

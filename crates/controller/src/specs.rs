@@ -7,12 +7,12 @@ use fivespot_plan::{Specs, Step};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::Key;
-use crate::keep::TOO_DEEP;
 use crate::kind::scheduled_machine;
-use crate::port::{Address, Port};
 use crate::shape::Shape;
 use crate::shell::Shell;
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::TOO_DEEP;
+use fivespot_runtime::http::{Address, Port};
 
 /// How large each of the two may be, in bytes of compact JSON.
 pub(crate) const LARGEST: usize = 256 << 10;

@@ -8,11 +8,11 @@ use futures::StreamExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::watcher::{self, Event, watcher};
 
-use crate::Key;
 use crate::failure;
 use crate::feed::Task;
 use crate::shell::Shell;
 use crate::watch::rest;
+use fivespot_runtime::Key;
 
 /// How many names are watched at most, each with a connection of its own or a stream of one. Who
 /// comes later is looked after by asking now and then.

@@ -9,8 +9,8 @@ use futures::future::{Either, select};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use crate::Key;
 use crate::membership::Share;
+use fivespot_runtime::Key;
 
 /// What an instance may act on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,16 +6,17 @@ use fivespot_clock::Busy;
 use fivespot_plan::Unknown;
 use serde_json::Value;
 
-use crate::Key;
 use crate::failure;
 use crate::feed::Feed;
-use crate::ledger::Version;
-use crate::port::{Address, Change, Port};
+use crate::shape::Object;
 use crate::shape::Shape;
 use crate::shell::Shell;
-use crate::store::{Object, Part};
-use crate::tally::{MOST_OBJECTS, Tally, TooLarge};
 use crate::workload::Workload;
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::Part;
+use fivespot_runtime::cache::Version;
+use fivespot_runtime::cache::{MOST_OBJECTS, Tally, TooLarge};
+use fivespot_runtime::http::{Address, Change, Port};
 
 /// How many objects a server sends at a time.
 const PAGE: &str = "100";

@@ -20,12 +20,12 @@ use crate::failure;
 use crate::feed::{Feed, Task};
 use crate::kind::{config_map, node, pod};
 use crate::metrics::counted;
-use crate::port::Port;
 use crate::shape::Shape;
 use crate::shell::Shell;
-use crate::tally::{Tally, TooLarge};
 use crate::watch::{Course, follow, rest};
 use crate::{Key, NodeAccess, kubeconfig};
+use fivespot_runtime::cache::{Tally, TooLarge};
+use fivespot_runtime::http::Port;
 
 /// The parameter of a request that chooses objects by their fields.
 pub(crate) const FIELDS: &str = "fieldSelector";
@@ -459,6 +459,11 @@ fn connect(shell: &Shell, kubeconfig: &[u8]) -> Result<Port, String> {
         .map_err(|error| error.to_string())?;
     let client = shell.options.connect.connect(&access);
     client
-        .map(|client| Port::new(counted(client, &shell.metrics, "workload")))
+        .map(|client| {
+            Port::new(
+                counted(client, &shell.metrics, "workload"),
+                name::FIELD_MANAGER,
+            )
+        })
         .map_err(|error| failure::words(&error))
 }

@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 
 use super::{News, Standing, alarm, follow_leases};
 use crate::Lease;
-use crate::lease::{Record, Terms};
 use crate::shell::Shell;
 use crate::tenure::Claim;
+use fivespot_runtime::lease::{Record, Terms};
 
 /// Acts whenever nobody renews the Lease. Where Leases cannot be read, it acts after a while.
 pub(super) async fn watch(

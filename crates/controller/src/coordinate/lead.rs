@@ -9,10 +9,10 @@ use tokio::sync::oneshot;
 
 use super::{Answer, Desk, News, Standing, alarm, follow_leases};
 use crate::Lease;
-use crate::election::{Election, Move};
-use crate::lease::Stored;
 use crate::shell::Shell;
 use crate::tenure::Claim;
+use fivespot_runtime::lease::Stored;
+use fivespot_runtime::lease::{Election, Move};
 
 /// Leads whenever nobody else does.
 pub(super) async fn lead(

@@ -8,11 +8,11 @@ use kube::runtime::watcher;
 use tokio::sync::oneshot;
 
 use super::{Answer, Desk, News, Standing, alarm, follow_leases};
-use crate::lease::{RING_LABEL, Stored};
 use crate::membership::{Membership, Move};
 use crate::shell::Shell;
 use crate::tenure::Claim;
 use crate::{Lease, failure};
+use fivespot_runtime::lease::{RING_LABEL, Stored};
 
 /// Acts on its share of the objects, for as long as it is a member.
 pub(super) async fn share(

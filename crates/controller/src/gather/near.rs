@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::Short;
 use super::source::Source;
-use crate::Key;
 use crate::failure;
 use crate::kind;
-use crate::port::{Address, Port};
 use crate::shape::{Shape, node_terms};
-use crate::tally::{MOST_OBJECTS, TooLarge};
 use crate::workload::{self, FIELDS, Link, on_node, pods_of};
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::{MOST_OBJECTS, TooLarge};
+use fivespot_runtime::http::{Address, Port};
 
 /// What is seen of the Node that `places` names, if it names one. A kill switch does not wait for
 /// what a workload cluster says now.

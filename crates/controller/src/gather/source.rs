@@ -11,15 +11,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Short;
-use crate::Key;
 use crate::failure;
 use crate::feed::{Feed, Health};
-use crate::ledger::{Version, Written};
 use crate::memo::Memo;
-use crate::port::Address;
 use crate::shape::Shape;
-use crate::shared::{Recent, Wanted};
 use crate::shell::Shell;
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::{Recent, Wanted};
+use fivespot_runtime::cache::{Version, Written};
+use fivespot_runtime::http::Address;
 
 /// How old a live look at a Cluster may be for a machine to be made: hardly older than one of its
 /// own is by the time the machine is there.

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Key;
+use fivespot_runtime::Key;
 
 fn start() -> Timestamp {
     "2026-03-06T21:30:00Z".parse().unwrap()

@@ -7,6 +7,8 @@ use kube::Client;
 use kube::client::Body;
 use tower::service_fn;
 
+use fivespot_runtime::http::is_watch;
+
 use super::Metrics;
 
 /// `client`, whose requests are counted as those to `cluster`.
@@ -34,20 +36,6 @@ pub(crate) fn counted(
         }
     });
     Client::new(service, namespace)
-}
-
-/// Whether the answer is a stream that goes on until somebody ends it.
-pub(crate) fn is_watch(uri: &Uri) -> bool {
-    let query = uri.query().unwrap_or_default();
-    query
-        .split('&')
-        .any(|pair| pair == "watch=true" || pair == "watch=1")
-}
-
-/// Whether the answer is a page of a list.
-pub(crate) fn is_page(uri: &Uri) -> bool {
-    let query = uri.query().unwrap_or_default();
-    query.split('&').any(|pair| pair.starts_with("limit="))
 }
 
 /// The verb, as Kubernetes' authorizers call it, and the resource, with its subresource; what

@@ -2,7 +2,7 @@ use kube::core::GroupVersionKind;
 use serde_json::json;
 
 use super::*;
-use crate::store::Store;
+use fivespot_runtime::cache::Store;
 
 fn resource(kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind))

@@ -1,0 +1,15 @@
+//! What the API server last said about objects: stores, what is kept of an object, and which of
+//! our own writes a store has yet to show.
+
+mod budget;
+mod packed;
+mod projection;
+mod shared_read;
+mod store;
+mod writes;
+
+pub use budget::{MOST_OBJECTS, Share, Tally, TooLarge};
+pub use projection::{Keep, LEAN, Projection, TOO_DEEP};
+pub use shared_read::{Recent, Shared, Wanted};
+pub use store::{Object, Part, Store};
+pub use writes::{Ledger, Version, Written};

@@ -1,0 +1,165 @@
+//! Texts that are kept small: what those of one kind have in common is kept once.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use lz4_flex::block::{compress_with_dict, decompress_with_dict};
+
+/// A text longer than this is a sample to nobody: looking through it would cost more than it saves.
+const LONGEST_SAMPLE: usize = 16 * 1024;
+
+/// Texts as they come, each packed by one that came before.
+#[derive(Debug, Default)]
+pub(super) struct Packer {
+    sample: Option<Arc<[u8]>>,
+}
+
+impl Packer {
+    /// Makes `text` smaller, if it can be.
+    ///
+    /// One that says a good deal more than the sample takes its place: an object is listed bare,
+    /// and has a status later. Texts that were packed before keep theirs.
+    pub(super) fn pack(&mut self, text: &mut Packed) {
+        let Packed {
+            length,
+            sample: None,
+            bytes,
+        } = text
+        else {
+            return;
+        };
+        let outgrown = self
+            .sample
+            .as_ref()
+            .map_or(0, |sample| sample.len() / 4 * 5);
+        if *length > outgrown && *length <= LONGEST_SAMPLE {
+            self.sample = Some(Arc::from(&**bytes));
+        }
+        let Some(sample) = &self.sample else { return };
+        let packed = compress_with_dict(bytes, sample);
+        if packed.len() < *length {
+            *bytes = packed.into_boxed_slice();
+            text.sample = Some(sample.clone());
+        }
+    }
+}
+
+/// A text that may have been packed.
+#[derive(Debug)]
+pub(super) struct Packed {
+    /// How long the text is.
+    length: usize,
+    /// What it was packed by; none where it was not.
+    sample: Option<Arc<[u8]>>,
+    bytes: Box<[u8]>,
+}
+
+impl Packed {
+    /// `text` as it is.
+    pub(super) fn plain(text: String) -> Self {
+        Self {
+            length: text.len(),
+            sample: None,
+            bytes: text.into_bytes().into_boxed_slice(),
+        }
+    }
+
+    /// How many bytes the text has.
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The text.
+    pub(super) fn text(&self) -> Cow<'_, [u8]> {
+        let Some(sample) = &self.sample else {
+            return Cow::Borrowed(&self.bytes);
+        };
+        // What was packed here always comes out again.
+        let text = decompress_with_dict(&self.bytes, self.length, sample);
+        Cow::Owned(text.unwrap_or_default())
+    }
+}
+
+impl PartialEq for Packed {
+    fn eq(&self, other: &Self) -> bool {
+        let are_alike = match (&self.sample, &other.sample) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        // The same text, packed by the same sample, is the same bytes.
+        if are_alike {
+            self.length == other.length && self.bytes == other.bytes
+        } else {
+            self.length == other.length && self.text() == other.text()
+        }
+    }
+}
+
+impl Eq for Packed {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn packed(packer: &mut Packer, text: &str) -> Packed {
+        let mut packed = Packed::plain(text.to_owned());
+        packer.pack(&mut packed);
+        packed
+    }
+
+    fn status(name: &str) -> String {
+        let condition =
+            r#"{"type": "Ready", "status": "True", "reason": "MachineRunning"}"#;
+        format!(r#"{{"metadata": {{"name": "{name}"}}, "conditions": [{condition}]}}"#)
+    }
+
+    #[test]
+    fn what_texts_have_in_common_is_kept_once() {
+        let mut packer = Packer::default();
+        packed(&mut packer, &status("a"));
+        let second = packed(&mut packer, &status("b"));
+        assert!(
+            second.bytes.len() * 2 < status("b").len(),
+            "{}",
+            second.bytes.len()
+        );
+        assert_eq!(*second.text(), *status("b").as_bytes());
+    }
+
+    #[test]
+    fn a_text_is_the_same_by_whatever_sample_it_was_packed() {
+        let mut packer = Packer::default();
+        let (bare, before) = ("{}", packed(&mut packer, &status("a")));
+        let after = packed(&mut Packer::default(), &status("a"));
+        assert_eq!(before, after);
+        assert_eq!(
+            packed(&mut packer, &status("a")),
+            Packed::plain(status("a"))
+        );
+        assert_ne!(before, packed(&mut packer, &status("b")));
+        assert_ne!(before, packed(&mut packer, bare));
+    }
+
+    #[test]
+    fn a_long_text_is_no_sample() {
+        let mut packer = Packer::default();
+        let long = "x".repeat(LONGEST_SAMPLE + 1);
+        let kept = packed(&mut packer, &long);
+        assert!(packer.sample.is_none());
+        assert_eq!(*kept.text(), *long.as_bytes());
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_comes_out_as_it_went_in(texts in prop::collection::vec(".{0,200}", 1..8)) {
+            let mut packer = Packer::default();
+            for text in &texts {
+                let packed = packed(&mut packer, text);
+                prop_assert_eq!(&*packed.text(), text.as_bytes());
+            }
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! What one kind of object looked like when the API server last said so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::budget::{Share, Tally, TooLarge};
+use super::packed::{Packed, Packer};
+use super::writes::{Version, Written};
+use crate::Key;
+
+/// One cached object: its JSON, without what nobody here reads.
+///
+/// Kept as text, which is several times smaller than the parsed form, and in a [`Store`] less what
+/// it has in common with others; it is parsed when a pass needs it.
+#[derive(Debug)]
+pub struct Object<T> {
+    /// Uid.
+    pub uid: String,
+    /// The resourceVersion it was last seen in.
+    pub version: Version,
+    /// Everything but the resourceVersion.
+    text: Packed,
+    /// Who is to be woken when it changes.
+    pub wakes: Vec<T>,
+    /// What it can be found by, besides its name.
+    terms: Box<[Arc<str>]>,
+    /// Whether nothing but its name and its version is known.
+    is_name_only: bool,
+    /// What it costs of what may be kept of its cluster.
+    share: Option<Share>,
+}
+
+impl<T> Object<T> {
+    /// Keeps `value`, which has already been cut down.
+    pub fn new(mut value: Value, wakes: Vec<T>, terms: Vec<String>) -> Self {
+        let mut version = String::new();
+        let mut uid = String::new();
+        if let Some(Value::Object(meta)) = value.get_mut("metadata") {
+            if let Some(Value::String(found)) = meta.shift_remove("resourceVersion") {
+                version = found;
+            }
+            if let Some(Value::String(found)) = meta.get("uid") {
+                uid.clone_from(found);
+            }
+        }
+        Self {
+            uid,
+            version: Version::new(version),
+            text: Packed::plain(value.to_string()),
+            wakes,
+            terms: terms.into_iter().map(Arc::from).collect(),
+            is_name_only: false,
+            share: None,
+        }
+    }
+
+    /// Keeps nothing but that there is such an object in this version: nobody reads it.
+    pub fn forget(&mut self) {
+        self.text = Packed::plain("{}".to_owned());
+        self.wakes.clear();
+        self.terms = Box::default();
+        self.is_name_only = true;
+    }
+
+    /// Whether nothing but its name and its version is known: whoever needs more reads it live.
+    pub fn is_name_only(&self) -> bool {
+        self.is_name_only
+    }
+
+    /// Counts it among what is kept of its cluster.
+    ///
+    /// # Errors
+    /// That is too much.
+    pub fn count(&mut self, tally: &Arc<Tally>) -> Result<(), TooLarge> {
+        self.share = Some(tally.add(self.text.length())?);
+        Ok(())
+    }
+
+    /// The object as the API server would show it, less what was cut away.
+    pub fn value(&self) -> Value {
+        // The text was printed from a value, so that it always parses.
+        let text = self.text.text();
+        let mut value: Value = serde_json::from_slice(&text).unwrap_or_default();
+        if let Some(Value::Object(meta)) = value.get_mut("metadata") {
+            let version = self.version.as_str().to_owned();
+            meta.insert("resourceVersion".to_owned(), Value::String(version));
+        }
+        value
+    }
+
+    /// As much of it as `V` is made of, its version left out.
+    ///
+    /// # Errors
+    /// `V` is made of something that it lacks.
+    pub fn read<V: DeserializeOwned>(&self) -> serde_json::Result<V> {
+        serde_json::from_slice(&self.text.text())
+    }
+
+    fn is_same_but_for_its_version(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+/// The objects of one kind, from one watch per namespace (or one for all).
+///
+/// `T` names who is concerned by an object.
+#[derive(Debug)]
+pub struct Store<T>(Mutex<State<T>>);
+
+#[derive(Debug)]
+struct State<T> {
+    objects: BTreeMap<Key, Arc<Object<T>>>,
+    /// What can be found by a term: the terms of one machine find one object each.
+    index: BTreeSet<(Arc<str>, Key)>,
+    parts: BTreeMap<Part, Progress<T>>,
+    packer: Packer,
+}
+
+/// What one watch covers: a namespace, or everything.
+pub type Part = Option<String>;
+
+#[derive(Debug)]
+struct Progress<T> {
+    /// How many lists have begun and how many have ended.
+    begun: u64,
+    ended: u64,
+    /// The newest version in any event.
+    newest: Option<u64>,
+    /// The list that is under way.
+    listing: BTreeMap<Key, Arc<Object<T>>>,
+}
+
+impl<T> Default for Store<T> {
+    fn default() -> Self {
+        Self(Mutex::new(State::default()))
+    }
+}
+
+impl<T> Default for State<T> {
+    fn default() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            index: BTreeSet::new(),
+            parts: BTreeMap::new(),
+            packer: Packer::default(),
+        }
+    }
+}
+
+impl<T> Default for Progress<T> {
+    fn default() -> Self {
+        Self {
+            begun: 0,
+            ended: 0,
+            newest: None,
+            listing: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T: Clone + Ord> Store<T> {
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A list of `part` begins.
+    pub fn begin(&self, part: &Part) {
+        let mut state = self.state();
+        let progress = state.parts.entry(part.clone()).or_default();
+        progress.begun += 1;
+        progress.listing.clear();
+    }
+
+    /// The list names `object`.
+    pub fn list(&self, part: &Part, key: Key, mut object: Object<T>) {
+        let mut state = self.state();
+        state.packer.pack(&mut object.text);
+        let progress = state.parts.entry(part.clone()).or_default();
+        progress.listing.insert(key, Arc::new(object));
+    }
+
+    /// The list is complete and replaces what was known. Returns who is concerned.
+    pub fn end(&self, part: &Part) -> BTreeSet<T> {
+        let mut state = self.state();
+        let progress = state.parts.entry(part.clone()).or_default();
+        progress.ended = progress.begun;
+        let listed = std::mem::take(&mut progress.listing);
+        let gone: Vec<Key> = state
+            .objects
+            .keys()
+            .filter(|key| part.as_ref().is_none_or(|part| *part == key.namespace))
+            .filter(|key| !listed.contains_key(key))
+            .cloned()
+            .collect();
+        let mut concerned = BTreeSet::new();
+        for key in gone {
+            concerned.extend(state.replace(&key, None));
+        }
+        for (key, object) in listed {
+            state.note(part, &object.version);
+            concerned.extend(state.replace(&key, Some(object)));
+        }
+        concerned
+    }
+
+    /// `object` is new or has changed. Returns who is concerned: nobody when nothing changed
+    /// that is kept.
+    pub fn put(&self, part: &Part, key: &Key, mut object: Object<T>) -> BTreeSet<T> {
+        let mut state = self.state();
+        state.packer.pack(&mut object.text);
+        state.note(part, &object.version);
+        state.replace(key, Some(Arc::new(object)))
+    }
+
+    /// The object is gone; `version` is that of the event. Returns who is concerned.
+    pub fn remove(&self, part: &Part, key: &Key, version: &Version) -> BTreeSet<T> {
+        let mut state = self.state();
+        state.note(part, version);
+        state.replace(key, None)
+    }
+
+    /// `object` was read live. It takes the place of one that is known by name only, in the same
+    /// version: of any other a watch tells.
+    pub fn fill(&self, key: &Key, mut object: Object<T>) {
+        let mut state = self.state();
+        let shown = state.objects.get(key);
+        if shown.is_some_and(|shown| {
+            shown.is_name_only
+                && shown.uid == object.uid
+                && shown.version == object.version
+        }) {
+            state.packer.pack(&mut object.text);
+            // Whoever is concerned is who has read it.
+            state.replace(key, Some(Arc::new(object)));
+        }
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.state().objects.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.state().objects.is_empty()
+    }
+
+    /// Forgets everything, as before the first list.
+    pub fn clear(&self) {
+        *self.state() = State::default();
+    }
+
+    /// The object under `key`.
+    pub fn get(&self, key: &Key) -> Option<Arc<Object<T>>> {
+        self.state().objects.get(key).cloned()
+    }
+
+    /// The key of every object, in order.
+    pub fn keys(&self) -> Vec<Key> {
+        self.state().objects.keys().cloned().collect()
+    }
+
+    /// Every object, in the order of their keys.
+    pub fn all(&self) -> Vec<(Key, Arc<Object<T>>)> {
+        let state = self.state();
+        let pairs = state.objects.iter();
+        pairs
+            .map(|(key, object)| (key.clone(), object.clone()))
+            .collect()
+    }
+
+    /// The keys of the objects that can be found by `term`.
+    pub fn found_by(&self, term: &str) -> Vec<Key> {
+        let state = self.state();
+        let found = state.index.range((Arc::from(term), Key::new("", ""))..);
+        found
+            .take_while(|(of, _)| **of == *term)
+            .map(|(_, key)| key.clone())
+            .collect()
+    }
+
+    /// Whether the part that covers `namespace` has been listed at least once.
+    pub fn is_synced(&self, namespace: &str) -> bool {
+        self.state()
+            .progress(namespace)
+            .is_some_and(|progress| progress.ended > 0)
+    }
+
+    /// How many lists have begun in the part that covers `namespace`.
+    pub fn lists_begun(&self, namespace: &str) -> u64 {
+        self.state()
+            .progress(namespace)
+            .map_or(0, |progress| progress.begun)
+    }
+
+    /// Whether the store shows what was `written` to the object under `key`, or something
+    /// later.
+    pub fn has_seen(&self, key: &Key, written: &Written) -> bool {
+        let state = self.state();
+        let Some(progress) = state.progress(&key.namespace) else {
+            return false;
+        };
+        // A list that began after the write shows it.
+        if progress.ended > written.lists_begun {
+            return true;
+        }
+        let object = state.objects.get(key);
+        match &written.left {
+            Some(version) => match (version.number(), progress.newest) {
+                (Some(wanted), Some(newest)) => newest >= wanted,
+                // Versions that cannot be ordered can still be recognised.
+                (_, _) => object.is_some_and(|object| object.version == *version),
+            },
+            None => object.is_none_or(|object| object.uid != written.uid),
+        }
+    }
+}
+
+impl<T: Clone + Ord> State<T> {
+    fn progress(&self, namespace: &str) -> Option<&Progress<T>> {
+        self.parts
+            .get(&None)
+            .or_else(|| self.parts.get(&Some(namespace.to_owned())))
+    }
+
+    fn note(&mut self, part: &Part, version: &Version) {
+        if let Some(number) = version.number() {
+            let progress = self.parts.entry(part.clone()).or_default();
+            progress.newest = progress.newest.max(Some(number));
+        }
+    }
+
+    fn replace(&mut self, key: &Key, new: Option<Arc<Object<T>>>) -> BTreeSet<T> {
+        let old = match &new {
+            Some(object) => self.objects.insert(key.clone(), object.clone()),
+            None => self.objects.remove(key),
+        };
+        for term in old.iter().flat_map(|old| &old.terms) {
+            self.index.remove(&(term.clone(), key.clone()));
+        }
+        for term in new.iter().flat_map(|new| &new.terms) {
+            self.index.insert((term.clone(), key.clone()));
+        }
+        match (&old, &new) {
+            (Some(old), Some(new)) if old.is_same_but_for_its_version(new) => {
+                BTreeSet::new()
+            }
+            (old, new) => {
+                let sides = old.iter().chain(new);
+                sides.flat_map(|side| side.wakes.iter().cloned()).collect()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

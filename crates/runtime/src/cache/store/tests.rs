@@ -1,0 +1,162 @@
+use serde_json::json;
+
+use super::*;
+
+const ALL: Part = None;
+
+/// Who is concerned by an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Target {
+    One(Key),
+}
+
+fn key(name: &str) -> Key {
+    Key::new("default", name)
+}
+
+fn object(name: &str, version: &str, content: &str) -> Object<Target> {
+    let value = json!({
+        "metadata": {"name": name, "uid": format!("uid-{name}"), "resourceVersion": version},
+        "content": content,
+    });
+    Object::new(
+        value,
+        vec![Target::One(key(name))],
+        vec![content.to_owned()],
+    )
+}
+
+fn listed(objects: Vec<Object<Target>>) -> Store<Target> {
+    let store = Store::<Target>::default();
+    relist(&store, objects);
+    store
+}
+
+fn relist(store: &Store<Target>, objects: Vec<Object<Target>>) -> Vec<Target> {
+    store.begin(&ALL);
+    for object in objects {
+        let name = object.value()["metadata"]["name"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        store.list(&ALL, key(&name), object);
+    }
+    store.end(&ALL).into_iter().collect()
+}
+
+fn written(store: &Store<Target>, version: &str) -> Written {
+    Written {
+        uid: "uid-a".to_owned(),
+        left: Some(Version::new(version)),
+        lists_begun: store.lists_begun("default"),
+    }
+}
+
+#[test]
+fn an_object_comes_out_as_it_went_in() {
+    let store = listed(vec![object("a", "5", "x")]);
+    let value = store.get(&key("a")).unwrap().value();
+    assert_eq!(value["metadata"]["resourceVersion"], "5");
+    assert_eq!(value["content"], "x");
+}
+
+#[test]
+fn a_list_wakes_for_what_came_changed_and_went_and_for_nothing_else() {
+    let store = listed(vec![
+        object("a", "1", "x"),
+        object("b", "2", "x"),
+        object("c", "3", "x"),
+    ]);
+    let woken = relist(
+        &store,
+        vec![
+            object("a", "1", "x"),
+            object("b", "9", "y"),
+            object("d", "8", "x"),
+        ],
+    );
+    let names = ["b", "c", "d"].map(|name| Target::One(key(name)));
+    assert_eq!(woken, names);
+    assert!(store.get(&key("c")).is_none());
+}
+
+#[test]
+fn a_list_of_one_namespace_leaves_the_others_alone() {
+    let store = Store::<Target>::default();
+    for namespace in ["n", "m"] {
+        let part = Some(namespace.to_owned());
+        store.begin(&part);
+        store.list(&part, Key::new(namespace, "a"), object("a", "1", "x"));
+        store.end(&part);
+    }
+    let part = Some("n".to_owned());
+    store.begin(&part);
+    store.end(&part);
+    assert!(store.get(&Key::new("n", "a")).is_none());
+    assert!(store.get(&Key::new("m", "a")).is_some());
+    assert!(store.is_synced("m") && !store.is_synced("elsewhere"));
+}
+
+#[test]
+fn a_change_of_nothing_but_the_version_wakes_nobody_and_is_kept() {
+    let store = listed(vec![object("a", "1", "x")]);
+    let woken = store.put(&ALL, &key("a"), object("a", "2", "x"));
+    assert!(woken.is_empty());
+    assert_eq!(store.get(&key("a")).unwrap().version, Version::new("2"));
+}
+
+#[test]
+fn terms_follow_the_object() {
+    let store = listed(vec![object("a", "1", "x"), object("b", "2", "x")]);
+    assert_eq!(store.found_by("x"), [key("a"), key("b")]);
+    store.put(&ALL, &key("a"), object("a", "3", "y"));
+    store.remove(&ALL, &key("b"), &Version::new("4"));
+    assert_eq!(store.found_by("x"), []);
+    assert_eq!(store.found_by("y"), [key("a")]);
+}
+
+#[test]
+fn a_write_is_seen_when_its_version_or_a_later_one_has_come() {
+    let store = listed(vec![object("a", "5", "x")]);
+    let write = written(&store, "7");
+    assert!(!store.has_seen(&key("a"), &write));
+    store.put(&ALL, &key("a"), object("a", "6", "y"));
+    assert!(!store.has_seen(&key("a"), &write));
+    // Events of one watch come in order, whichever object they are about.
+    store.put(&ALL, &key("b"), object("b", "8", "y"));
+    assert!(store.has_seen(&key("a"), &write));
+}
+
+#[test]
+fn a_write_is_seen_by_a_list_that_began_after_it_only() {
+    let store = listed(vec![object("a", "5", "x")]);
+    store.begin(&ALL);
+    let write = written(&store, "7");
+    store.list(&ALL, key("a"), object("a", "5", "x"));
+    store.end(&ALL);
+    assert!(!store.has_seen(&key("a"), &write));
+    relist(&store, Vec::new());
+    assert!(store.has_seen(&key("a"), &write));
+}
+
+#[test]
+fn an_opaque_version_is_seen_when_it_is_recognised() {
+    let store = listed(vec![object("a", "v-five", "x")]);
+    let write = written(&store, "v-seven");
+    assert!(!store.has_seen(&key("a"), &write));
+    store.put(&ALL, &key("a"), object("a", "v-seven", "y"));
+    assert!(store.has_seen(&key("a"), &write));
+}
+
+#[test]
+fn a_removal_is_seen_when_no_object_of_that_uid_is_left() {
+    let store = listed(vec![object("a", "5", "x")]);
+    let gone = Written {
+        uid: "uid-a".to_owned(),
+        left: None,
+        lists_begun: store.lists_begun("default"),
+    };
+    assert!(!store.has_seen(&key("a"), &gone));
+    store.remove(&ALL, &key("a"), &Version::new("6"));
+    assert!(store.has_seen(&key("a"), &gone));
+}

@@ -1,0 +1,341 @@
+//! Taking what a server sends apart while it comes, so that no more than one object of it is held
+//! at a time.
+
+use thiserror::Error;
+
+/// How large one object may be, in bytes: an API server takes 3 MiB at most, and its store less.
+pub const LARGEST_OBJECT: usize = 4 << 20;
+
+/// How much memory is held for the next object, in bytes.
+const MOST_KEPT: usize = 64 << 10;
+
+/// Why what a server sends cannot be taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(super) enum Broken {
+    /// It is no list.
+    #[error("the server's answer is no list")]
+    NoList,
+    /// It ends before its end.
+    #[error("the server's answer is cut off")]
+    CutOff,
+    /// An object in it is too large.
+    #[error("an object in the server's answer has more than {LARGEST_OBJECT} bytes")]
+    ObjectTooLarge,
+}
+
+/// A list, object by object: the items one after another, and in the end its metadata.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    /// How many objects and lists are open.
+    depth: usize,
+    in_string: bool,
+    is_escaped: bool,
+    is_complete: bool,
+    field: Field,
+    /// Whether an item, or the metadata, is open.
+    in_piece: bool,
+    /// The name of a field, or the piece, as far as it has come.
+    gathered: Vec<u8>,
+    metadata: Vec<u8>,
+}
+
+/// The field of the list that is being read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Field {
+    /// Its name comes next.
+    #[default]
+    Name,
+    Items,
+    Metadata,
+    Other,
+}
+
+impl Field {
+    fn named(name: &[u8]) -> Self {
+        match name {
+            b"items" => Self::Items,
+            b"metadata" => Self::Metadata,
+            _ => Self::Other,
+        }
+    }
+
+    /// How many objects and lists are open within a piece of it; none where it has no pieces.
+    fn depth_of_pieces(self) -> Option<usize> {
+        match self {
+            Self::Items => Some(3),
+            Self::Metadata => Some(2),
+            Self::Name | Self::Other => None,
+        }
+    }
+}
+
+impl Items {
+    /// Takes what has come next, and hands over each item that is complete.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, or the first error of `each`.
+    pub(super) fn push<E: From<Broken>>(
+        &mut self,
+        chunk: &[u8],
+        mut each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut begun = 0;
+        let mut at = 0;
+        while at < chunk.len() {
+            if self.in_string {
+                at += self.pass_string(&chunk[at..]);
+                continue;
+            }
+            let byte = chunk[at];
+            match byte {
+                b'"' => self.in_string = true,
+                b'{' | b'[' if self.open(byte)? => begun = at,
+                b'}' | b']' => {
+                    if self.closes_piece() {
+                        self.gather(&chunk[begun..=at])?;
+                        self.hand_over(&mut each)?;
+                    }
+                    self.close()?;
+                }
+                b':' if self.depth == 1 => {
+                    self.field = Field::named(&self.gathered);
+                    self.gathered.clear();
+                }
+                b',' if self.depth == 1 => self.field = Field::Name,
+                _ if self.depth == 0 && !byte.is_ascii_whitespace() => {
+                    return Err(Broken::NoList.into());
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        if self.in_piece {
+            self.gather(&chunk[begun..])?;
+        }
+        Ok(())
+    }
+
+    /// The list's metadata, once all has come; empty where there was none.
+    ///
+    /// # Errors
+    /// The list is not complete.
+    pub(super) fn end(self) -> Result<Vec<u8>, Broken> {
+        self.is_complete
+            .then_some(self.metadata)
+            .ok_or(Broken::CutOff)
+    }
+
+    /// Passes over what is within a string. Returns how many bytes that were.
+    fn pass_string(&mut self, chunk: &[u8]) -> usize {
+        let is_name = self.depth == 1 && self.field == Field::Name;
+        if self.is_escaped {
+            self.is_escaped = false;
+            return 1;
+        }
+        let special = chunk.iter().position(|byte| matches!(byte, b'"' | b'\\'));
+        let within = &chunk[..special.unwrap_or(chunk.len())];
+        // No name that matters is longer.
+        if is_name && self.gathered.len() < 16 {
+            self.gathered.extend(within.iter().take(16));
+        }
+        match special {
+            None => chunk.len(),
+            Some(special) => {
+                self.is_escaped = chunk[special] == b'\\';
+                self.in_string = self.is_escaped;
+                special + 1
+            }
+        }
+    }
+
+    /// Says whether a piece begins here.
+    fn open(&mut self, byte: u8) -> Result<bool, Broken> {
+        if self.is_complete || (self.depth == 0 && byte == b'[') {
+            return Err(Broken::NoList);
+        }
+        self.depth += 1;
+        let is_deep = self.field.depth_of_pieces() == Some(self.depth);
+        let begins = !self.in_piece && is_deep && byte == b'{';
+        self.in_piece |= begins;
+        Ok(begins)
+    }
+
+    fn closes_piece(&self) -> bool {
+        self.in_piece && self.field.depth_of_pieces() == Some(self.depth)
+    }
+
+    fn close(&mut self) -> Result<(), Broken> {
+        self.depth = self.depth.checked_sub(1).ok_or(Broken::NoList)?;
+        self.is_complete = self.depth == 0;
+        Ok(())
+    }
+
+    fn gather(&mut self, more: &[u8]) -> Result<(), Broken> {
+        if self.gathered.len() + more.len() > LARGEST_OBJECT {
+            return Err(Broken::ObjectTooLarge);
+        }
+        self.gathered.extend_from_slice(more);
+        Ok(())
+    }
+
+    fn hand_over<E>(
+        &mut self,
+        each: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.in_piece = false;
+        let piece = std::mem::take(&mut self.gathered);
+        if self.field == Field::Metadata {
+            self.metadata = piece;
+            return Ok(());
+        }
+        each(&piece)?;
+        // The next one may be as small as most are.
+        if piece.capacity() <= MOST_KEPT {
+            self.gathered = piece;
+            self.gathered.clear();
+        }
+        Ok(())
+    }
+}
+
+/// The events of a watch: each is a line.
+#[derive(Debug, Default)]
+pub(super) struct Lines(Vec<u8>);
+
+impl Lines {
+    /// Takes what has come next, and returns the lines that are complete.
+    ///
+    /// # Errors
+    /// A line is larger than an event may be.
+    pub(super) fn push(&mut self, chunk: &[u8]) -> Result<Vec<Vec<u8>>, Broken> {
+        let mut complete = Vec::new();
+        let mut rest = chunk;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            self.gather(&rest[..end])?;
+            complete.push(std::mem::take(&mut self.0));
+            rest = &rest[end + 1..];
+        }
+        self.gather(rest)?;
+        Ok(complete)
+    }
+
+    fn gather(&mut self, more: &[u8]) -> Result<(), Broken> {
+        if self.0.len() + more.len() > LARGEST_OBJECT {
+            return Err(Broken::ObjectTooLarge);
+        }
+        self.0.extend_from_slice(more);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The items and the metadata of a text that comes in pieces of that size.
+    fn taken_apart(text: &[u8], size: usize) -> Result<(Vec<Value>, Value), Broken> {
+        let mut items = Items::default();
+        let mut found = Vec::new();
+        for chunk in text.chunks(size) {
+            items.push(chunk, |item| {
+                found.push(serde_json::from_slice(item).unwrap());
+                Ok::<_, Broken>(())
+            })?;
+        }
+        let metadata = items.end()?;
+        let metadata = match metadata.as_slice() {
+            [] => Value::Null,
+            text => serde_json::from_slice(text).unwrap_or_default(),
+        };
+        Ok((found, metadata))
+    }
+
+    #[test]
+    fn a_list_comes_apart_wherever_it_is_cut() {
+        let items = vec![
+            json!({"metadata": {"name": "a"}, "items": [{"x": 1}]}),
+            json!({"text": "}]\"\\{", "deep": [[{"a": []}]]}),
+            json!({}),
+        ];
+        let metadata = json!({"resourceVersion": "7", "continue": "\"items\":["});
+        for list in [
+            json!({"kind": "L", "metadata": metadata, "items": items}),
+            json!({"items": items, "a": {"items": [{}]}, "metadata": metadata, "b": [{}]}),
+        ] {
+            let (compact, spaced) = (
+                list.to_string(),
+                serde_json::to_string_pretty(&list).unwrap(),
+            );
+            for text in [compact, spaced] {
+                for size in 1..text.len() {
+                    let found = taken_apart(text.as_bytes(), size).unwrap();
+                    assert_eq!(found, (items.clone(), metadata.clone()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_without_items_has_none() {
+        for text in [r#"{"items": null, "metadata": {}}"#, r#"{"metadata": {}}"#] {
+            assert_eq!(taken_apart(text.as_bytes(), 3), Ok((vec![], json!({}))));
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_or_only_half_of_one_is_refused() {
+        for (text, expected) in [
+            ("<html>", Broken::NoList),
+            ("[{}]", Broken::NoList),
+            ("{}}", Broken::NoList),
+            ("{} {}", Broken::NoList),
+            ("", Broken::CutOff),
+            (r#"{"items": [{}"#, Broken::CutOff),
+        ] {
+            assert_eq!(taken_apart(text.as_bytes(), 2), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_too_large_is_not_read_to_its_end() {
+        let begin = br#"{"items": [{"a": ""#;
+        let mut items = Items::default();
+        let mut lines = Lines::default();
+        let ignore = |_: &[u8]| Ok::<_, Broken>(());
+        items.push(begin, ignore).unwrap();
+        let chunk = vec![b'x'; LARGEST_OBJECT - 100];
+        assert_eq!(items.push(&chunk, ignore), Ok(()));
+        assert_eq!(items.push(&chunk, ignore), Err(Broken::ObjectTooLarge));
+        assert_eq!(lines.push(&chunk), Ok(vec![]));
+        assert_eq!(lines.push(&chunk), Err(Broken::ObjectTooLarge));
+    }
+
+    #[test]
+    fn lines_come_apart_wherever_they_are_cut() {
+        let text = b"one\ntwo\n\nthree";
+        for size in 1..text.len() {
+            let mut lines = Lines::default();
+            let chunks = text.chunks(size);
+            let found: Vec<_> = chunks
+                .flat_map(|chunk| lines.push(chunk).unwrap())
+                .collect();
+            assert_eq!(found, [b"one".to_vec(), b"two".to_vec(), vec![]]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_is_sent_breaks_it(text in "[\\[\\]{}\":,\\\\a items]{0,60}", size in 1_usize..9) {
+            let mut items = Items::default();
+            for chunk in text.as_bytes().chunks(size) {
+                if items.push(chunk, |_| Ok::<_, Broken>(())).is_err() {
+                    return Ok(());
+                }
+            }
+            let _ = items.end();
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Requests to one API server: the only place that sends any, watches aside.
+
+mod response;
+mod watch;
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::{Method, Request, Response};
+use kube::Client;
+use kube::api::ApiResource;
+use kube::client::Body;
+use kube::core::Status;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::cache::{Keep, LEAN, Projection};
+pub use watch::{Change, Events, Page};
+
+/// Where an object is, by its kind's URL and its names, and what of it is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Address<'a> {
+    /// The kind.
+    pub resource: &'a ApiResource,
+    /// The namespace; none for a cluster-scoped kind.
+    pub namespace: Option<&'a str>,
+    /// The name; empty for the collection.
+    pub name: &'a str,
+    /// How it is read; none for all of it.
+    pub shape: Option<&'a dyn Projection>,
+}
+
+impl Address<'_> {
+    fn path(&self) -> String {
+        let ApiResource {
+            group,
+            version,
+            plural,
+            ..
+        } = self.resource;
+        let root = match group.as_str() {
+            "" => format!("/api/{version}"),
+            group => format!("/apis/{group}/{version}"),
+        };
+        let namespaced = match self.namespace {
+            Some(namespace) => format!("{root}/namespaces/{namespace}/{plural}"),
+            None => format!("{root}/{plural}"),
+        };
+        match self.name {
+            "" => namespaced,
+            name => format!("{namespaced}/{name}"),
+        }
+    }
+
+    /// What is read of an object, as it was sent.
+    fn parse(&self, text: &[u8]) -> kube::Result<Value> {
+        let read = self.keeps().read(text);
+        read.map_err(|error| response::unreadable(&error))
+    }
+
+    fn keeps(&self) -> &'static Keep {
+        self.shape.map_or(&LEAN, Projection::keeps)
+    }
+}
+
+/// One API server.
+#[derive(Clone)]
+pub struct Port {
+    client: Client,
+    /// Who writes.
+    manager: &'static str,
+    /// Large answers take turns.
+    turns: Arc<Semaphore>,
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Port")
+    }
+}
+
+impl Port {
+    /// The server that `client` talks to. What is written is managed by `manager`.
+    pub fn new(client: Client, manager: &'static str) -> Self {
+        Self {
+            client,
+            manager,
+            turns: Arc::new(Semaphore::new(response::MOST_LARGE)),
+        }
+    }
+
+    /// The client itself, for watches.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The object as it is now (a quorum read); none where there is no such object.
+    ///
+    /// # Errors
+    /// Also a 404 that is not about the object: a path that is not served, in this version or
+    /// at this moment, says nothing about what is stored.
+    pub async fn get(&self, at: &Address<'_>) -> kube::Result<Option<Value>> {
+        let mut found = self.get_parsed(at).await;
+        if let (Ok(Some(object)), Some(shape)) = (&mut found, at.shape) {
+            shape.settle(object);
+        }
+        found
+    }
+
+    /// The same, as it was sent, as far as it is [kept](Projection::keeps).
+    pub async fn get_parsed(&self, at: &Address<'_>) -> kube::Result<Option<Value>> {
+        // Nothing can have such a name, and it must not lead anywhere else.
+        if !is_segment(at.name) {
+            return Ok(None);
+        }
+        let answer = self.parsed(Method::GET, &at.path(), Vec::new(), at).await;
+        match answer {
+            Err(kube::Error::Api(status))
+                if status.code == 404 && !is_about(&status, at.name) =>
+            {
+                Err(kube::Error::Api(status))
+            }
+            answer => found(answer),
+        }
+    }
+
+    /// Any document that the server shows under `path`; none for a 404.
+    pub async fn document(&self, path: &str) -> kube::Result<Option<Value>> {
+        let answer = self.exchange(Method::GET, path, Vec::new()).await;
+        let answer = match answer {
+            Ok(answer) => response::whole(answer, &self.turns).await,
+            Err(error) => Err(error),
+        };
+        found(answer.and_then(|whole| {
+            let read = LEAN.read(&whole.bytes);
+            read.map_err(|error| response::unreadable(&error))
+        }))
+    }
+
+    /// Creates an object. Fields that the server does not know are refused rather than
+    /// dropped: a machine must not come up without what its owner wrote.
+    pub async fn create(&self, at: &Address<'_>, object: &Value) -> kube::Result<Value> {
+        self.create_text(at, bytes(object)).await
+    }
+
+    /// Creates an object that is already text.
+    pub async fn create_text(
+        &self,
+        at: &Address<'_>,
+        object: Vec<u8>,
+    ) -> kube::Result<Value> {
+        let path = format!(
+            "{}?fieldManager={}&fieldValidation=Strict",
+            at.path(),
+            self.manager
+        );
+        self.send(Method::POST, &path, object, at).await
+    }
+
+    /// Applies a JSON merge patch (RFC 7386) to an object, or to its `subresource`.
+    pub async fn patch(
+        &self,
+        at: &Address<'_>,
+        subresource: Option<&str>,
+        patch: &Value,
+    ) -> kube::Result<Value> {
+        let tail = subresource
+            .map(|name| format!("/{name}"))
+            .unwrap_or_default();
+        let path = format!("{}{tail}?fieldManager={}", at.path(), self.manager);
+        self.send(Method::PATCH, &path, bytes(patch), at).await
+    }
+
+    /// Deletes the object of that uid, in the background, a pod with a grace period in seconds
+    /// where one is given. Answers with the object where it
+    /// still has to be finalized, else with a Status.
+    pub async fn delete(
+        &self,
+        at: &Address<'_>,
+        uid: &str,
+        grace: Option<u32>,
+    ) -> kube::Result<Value> {
+        let mut options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+            "preconditions": {"uid": uid},
+        });
+        if let Some(seconds) = grace {
+            options["gracePeriodSeconds"] = json!(seconds);
+        }
+        self.send(Method::DELETE, &at.path(), bytes(&options), at)
+            .await
+    }
+
+    /// Replaces an object, if it still is of the version that `object` names.
+    pub async fn replace(&self, at: &Address<'_>, object: &Value) -> kube::Result<Value> {
+        let path = format!("{}?fieldManager={}", at.path(), self.manager);
+        self.send(Method::PUT, &path, bytes(object), at).await
+    }
+
+    /// Deletes the object of that uid, if it still is of that version.
+    pub async fn delete_version(
+        &self,
+        at: &Address<'_>,
+        (uid, version): (&str, &str),
+    ) -> kube::Result<Value> {
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid, "resourceVersion": version},
+        });
+        self.send(Method::DELETE, &at.path(), bytes(&options), at)
+            .await
+    }
+
+    /// Asks for the eviction of the pod of that uid, with the pod's own grace period.
+    ///
+    /// Written out, because kube's own request misnames the delete options, and an API server
+    /// then overlooks the precondition.
+    pub async fn evict(&self, at: &Address<'_>, uid: &str) -> kube::Result<Value> {
+        let eviction = json!({
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": at.name, "namespace": at.namespace},
+            "deleteOptions": {
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "preconditions": {"uid": uid},
+            },
+        });
+        let path = format!("{}/eviction", at.path());
+        // The answer is a Status, or the eviction itself.
+        let at = Address { shape: None, ..*at };
+        let answer = self
+            .send(Method::POST, &path, bytes(&eviction), &at)
+            .await?;
+        // Of a pod with two disruption budgets Kubernetes answers 201 with a refusal in it.
+        let refusal = Status::deserialize(&answer).ok();
+        match refusal.filter(Status::is_failure) {
+            Some(refusal) => Err(kube::Error::Api(Box::new(refusal))),
+            None => Ok(answer),
+        }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+        at: &Address<'_>,
+    ) -> kube::Result<Value> {
+        let mut object = self.parsed(method, path, body, at).await?;
+        if let Some(shape) = at.shape {
+            shape.settle(&mut object);
+        }
+        Ok(object)
+    }
+
+    async fn parsed(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+        at: &Address<'_>,
+    ) -> kube::Result<Value> {
+        let answer = self.exchange(method, path, body).await?;
+        let whole = response::whole(answer, &self.turns).await?;
+        at.parse(&whole.bytes)
+    }
+
+    /// Sends a request. A refusal is an error.
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> kube::Result<Response<Body>> {
+        let content = if method == Method::PATCH {
+            "application/merge-patch+json"
+        } else {
+            "application/json"
+        };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(http::header::ACCEPT, "application/json");
+        if !body.is_empty() {
+            request = request.header(http::header::CONTENT_TYPE, content);
+        }
+        let request = request
+            .body(Body::from(body))
+            .map_err(kube::Error::HttpError)?;
+        let answer = self.client.send(request).await?;
+        if answer.status().is_client_error() || answer.status().is_server_error() {
+            return Err(response::refusal(answer).await);
+        }
+        Ok(answer)
+    }
+}
+
+/// Whether a text that somebody else has written can stand in a path, as one part of it.
+pub fn is_segment(text: &str) -> bool {
+    let is_plain =
+        |letter: char| letter.is_ascii_alphanumeric() || "-._~:".contains(letter);
+    !matches!(text, "" | "." | "..") && text.chars().all(is_plain)
+}
+
+fn found(answer: kube::Result<Value>) -> kube::Result<Option<Value>> {
+    match answer {
+        Ok(object) => Ok(Some(object)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a refusal names the object; that of an unknown path names none.
+fn is_about(status: &Status, name: &str) -> bool {
+    let details = status.details.as_ref();
+    details.is_some_and(|details| details.name == name)
+}
+
+fn bytes(body: &Value) -> Vec<u8> {
+    body.to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+use std::sync::{Arc, Mutex};
+
+use http::{Response, StatusCode};
+use kube::client::Body;
+use kube::core::GroupVersionKind;
+
+use super::*;
+
+fn resource(group: &str, version: &str, kind: &str) -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+}
+
+/// What a request was: method, path with query, body.
+type Seen = (Method, String, Value);
+
+/// A server that answers everything alike and remembers what it was asked.
+fn server(code: StatusCode, answer: Value) -> (Port, Arc<Mutex<Vec<Seen>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let own = seen.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (seen, answer) = (own.clone(), answer.clone());
+        async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect_bytes().await?;
+            let body = serde_json::from_slice(&body).unwrap_or_default();
+            let asked = (head.method, head.uri.to_string(), body);
+            seen.lock().unwrap().push(asked);
+            let response = Response::builder().status(code);
+            Ok::<_, kube::Error>(
+                response
+                    .body(Body::from(answer.to_string().into_bytes()))
+                    .unwrap(),
+            )
+        }
+    });
+    (Port::new(Client::new(service, "default"), "5spot"), seen)
+}
+
+fn pod() -> ApiResource {
+    resource("", "v1", "Pod")
+}
+
+fn at<'a>(resource: &'a ApiResource, name: &'a str) -> Address<'a> {
+    Address {
+        resource,
+        namespace: Some("default"),
+        name,
+        shape: None,
+    }
+}
+
+#[test]
+fn every_kind_has_its_url() {
+    let machines = resource("cluster.x-k8s.io", "v1beta2", "Machine");
+    let nodes = resource("", "v1", "Node");
+    let all_nodes = Address {
+        resource: &nodes,
+        namespace: None,
+        name: "",
+        shape: None,
+    };
+    assert_eq!(
+        at(&machines, "worker").path(),
+        "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines/worker"
+    );
+    assert_eq!(all_nodes.path(), "/api/v1/nodes");
+}
+
+#[tokio::test]
+async fn an_eviction_that_is_refused_under_the_code_of_a_success_is_refused() {
+    let refusal = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500,
+        "message": "This pod has more than one PodDisruptionBudget",
+    });
+    let (port, _) = server(StatusCode::CREATED, refusal);
+    let answer = port.evict(&at(&pod(), "web"), "uid-1").await;
+    let Err(kube::Error::Api(status)) = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(status.code, 500);
+}
+
+#[tokio::test]
+async fn an_eviction_carries_the_uid_of_the_pod_it_is_meant_for() {
+    let (port, seen) = server(StatusCode::CREATED, json!({"kind": "Status"}));
+    port.evict(&at(&pod(), "web"), "uid-1").await.unwrap();
+    let (method, path, body) = seen.lock().unwrap().remove(0);
+    assert_eq!(method, Method::POST);
+    assert_eq!(path, "/api/v1/namespaces/default/pods/web/eviction");
+    assert_eq!(body["apiVersion"], "policy/v1");
+    assert_eq!(body["deleteOptions"]["preconditions"]["uid"], "uid-1");
+}
+
+#[tokio::test]
+async fn a_deletion_carries_the_uid_of_the_object_it_is_meant_for() {
+    let (port, seen) = server(StatusCode::OK, json!({"kind": "Status"}));
+    port.delete(&at(&pod(), "web"), "uid-1", None)
+        .await
+        .unwrap();
+    let (method, _, body) = seen.lock().unwrap().remove(0);
+    assert_eq!(method, Method::DELETE);
+    assert_eq!(body["preconditions"]["uid"], "uid-1");
+    assert_eq!(body["propagationPolicy"], "Background");
+}
+
+#[tokio::test]
+async fn what_is_created_must_be_understood_whole() {
+    let (port, seen) = server(StatusCode::CREATED, json!({}));
+    let object = json!({"metadata": {"name": "web"}});
+    port.create(&at(&pod(), ""), &object).await.unwrap();
+    let (_, path, body) = seen.lock().unwrap().remove(0);
+    assert!(path.contains("fieldValidation=Strict"), "{path}");
+    assert!(path.contains("fieldManager=5spot"), "{path}");
+    assert_eq!(body, object);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_no_error_and_everything_else_is() {
+    let missing = json!({
+        "kind": "Status", "apiVersion": "v1", "code": 404, "details": {"name": "web"},
+    });
+    let (port, _) = server(StatusCode::NOT_FOUND, missing);
+    assert_eq!(port.get(&at(&pod(), "web")).await.unwrap(), None);
+    let unserved =
+        json!({"kind": "Status", "apiVersion": "v1", "code": 404, "details": {}});
+    let (port, _) = server(StatusCode::NOT_FOUND, unserved);
+    assert!(port.get(&at(&pod(), "web")).await.is_err());
+    let broken = json!({"kind": "Status", "code": 500, "message": "broken"});
+    let (port, _) = server(StatusCode::INTERNAL_SERVER_ERROR, broken);
+    assert!(port.get(&at(&pod(), "web")).await.is_err());
+}
+
+#[tokio::test]
+async fn a_list_asks_for_one_node_only() {
+    let answer = json!({"items": [{"metadata": {"name": "web"}}]});
+    let (port, seen) = server(StatusCode::OK, answer);
+    let mut found = 0;
+    let each = |_| {
+        found += 1;
+        Ok(())
+    };
+    let query = [
+        ("fieldSelector", "spec.nodeName=n1"),
+        ("continue", "a+/=&b"),
+    ];
+    let page = port.page(&at(&pod(), ""), &query, each).await.unwrap();
+    assert_eq!((found, page), (1, Page::default()));
+    let (_, path, _) = seen.lock().unwrap().remove(0);
+    assert!(
+        path.ends_with("?fieldSelector=spec.nodeName%3Dn1&continue=a%2B/%3D%26b"),
+        "{path}"
+    );
+}

@@ -1,0 +1,273 @@
+//! Lists and watches, object by object.
+
+use std::collections::VecDeque;
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+use http::Method;
+use kube::client::Body;
+use kube::core::Status;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+
+use super::{Address, Port, response};
+use crate::cache::{Keep, LEAN};
+use crate::http::chunks::{Broken, Items, Lines};
+
+/// When a server is to end a watch, in seconds.
+const WATCH_SECONDS: u64 = 290;
+
+/// How long after that a watch is given up of which nothing has come.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// Where a page of a list ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The list's version; empty where the server named none.
+    pub version: String,
+    /// What the next page is asked for with; empty after the last.
+    pub next: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMeta {
+    #[serde(default)]
+    resource_version: Option<String>,
+    #[serde(default, rename = "continue")]
+    next: Option<String>,
+}
+
+/// What a watch tells.
+#[derive(Debug)]
+pub enum Change {
+    /// The object is there, new or changed.
+    Put(Value),
+    /// The object is gone; this is its last state.
+    Gone(Value),
+    /// Nothing has happened up to this version.
+    Nothing(String),
+}
+
+/// A line of a watch, of whose object as much is read as is kept of it.
+struct Line(&'static Keep);
+
+impl<'de> DeserializeSeed<'de> for Line {
+    type Value = (String, Value);
+
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<(String, Value), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Line {
+    type Value = (String, Value);
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an event of a watch")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(
+        self,
+        mut fields: A,
+    ) -> Result<(String, Value), A::Error> {
+        let (mut kind, mut object) = (String::new(), Value::Null);
+        while let Some(name) = fields.next_key::<String>()? {
+            match name.as_str() {
+                "type" => kind = fields.next_value()?,
+                // Of an error, all is read: the kind comes first.
+                "object" if kind == "ERROR" => object = fields.next_value_seed(&LEAN)?,
+                "object" => object = fields.next_value_seed(self.0)?,
+                _ => {
+                    fields.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok((kind, object))
+    }
+}
+
+impl Port {
+    /// Lists one page of a collection, chosen by `query`, and hands over each object as it is
+    /// read, so that never more than one is held as text.
+    ///
+    /// # Errors
+    /// The server refuses, the answer breaks off or is no list, or the first error of `each`; no
+    /// more is read then.
+    pub async fn page(
+        &self,
+        at: &Address<'_>,
+        query: &[(&str, &str)],
+        mut each: impl FnMut(Value) -> kube::Result<()>,
+    ) -> kube::Result<Page> {
+        let path = format!("{}{}", at.path(), written(query));
+        let answer = self.exchange(Method::GET, &path, Vec::new()).await?;
+        let mut body = answer.into_body();
+        let mut items = Items::default();
+        while let Some(chunk) = response::next(&mut body).await? {
+            items.push(&chunk, |item| -> Result<(), Stop> {
+                each(at.parse(item)?).map_err(Stop::Error)
+            })?;
+            // Whoever else has something to do is not held up by a long list.
+            tokio::task::yield_now().await;
+        }
+        let meta = items.end().map_err(broken)?;
+        let meta: ListMeta = match meta.as_slice() {
+            [] => ListMeta::default(),
+            text => serde_json::from_slice(text)
+                .map_err(|error| response::unreadable(&error))?,
+        };
+        Ok(Page {
+            version: meta.resource_version.unwrap_or_default(),
+            next: meta.next.unwrap_or_default(),
+        })
+    }
+
+    /// Watches a collection from `version` on, chosen by `query`.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub async fn watch(
+        &self,
+        at: &Address<'_>,
+        query: &[(&str, &str)],
+        version: &str,
+    ) -> kube::Result<Events> {
+        let seconds = WATCH_SECONDS.to_string();
+        let mut query = query.to_vec();
+        query.extend([
+            ("watch", "true"),
+            ("timeoutSeconds", &seconds),
+            ("allowWatchBookmarks", "true"),
+            ("resourceVersion", version),
+        ]);
+        let path = format!("{}{}", at.path(), written(&query));
+        let answer = self.exchange(Method::GET, &path, Vec::new()).await?;
+        Ok(Events {
+            body: answer.into_body(),
+            lines: Lines::default(),
+            complete: VecDeque::new(),
+        })
+    }
+}
+
+/// A watch that is under way.
+#[derive(Debug)]
+pub struct Events {
+    body: Body,
+    lines: Lines,
+    complete: VecDeque<Vec<u8>>,
+}
+
+impl Events {
+    /// What the watch at `at` tells next; none once it has ended, or has been silent for longer
+    /// than it may last.
+    ///
+    /// # Errors
+    /// It breaks off, or tells of an error.
+    pub async fn next(&mut self, at: &Address<'_>) -> kube::Result<Option<Change>> {
+        let limit = Duration::from_secs(WATCH_SECONDS) + MARGIN;
+        loop {
+            if let Some(line) = self.complete.pop_front() {
+                if line.iter().all(u8::is_ascii_whitespace) {
+                    continue;
+                }
+                return change(at, &line).map(Some);
+            }
+            let Ok(chunk) =
+                tokio::time::timeout(limit, response::next(&mut self.body)).await
+            else {
+                return Ok(None);
+            };
+            match chunk {
+                Ok(Some(chunk)) => {
+                    self.complete
+                        .extend(self.lines.push(&chunk).map_err(broken)?);
+                }
+                Ok(None) => return Ok(None),
+                Err(error) if response::is_end(&error) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn change(at: &Address<'_>, line: &[u8]) -> kube::Result<Change> {
+    let mut text = serde_json::Deserializer::from_slice(line);
+    let read = Line(at.keeps()).deserialize(&mut text);
+    let (kind, object) = read.map_err(|error| response::unreadable(&error))?;
+    match kind.as_str() {
+        "ADDED" | "MODIFIED" => Ok(Change::Put(object)),
+        "DELETED" => Ok(Change::Gone(object)),
+        "BOOKMARK" => {
+            let version = object["metadata"]["resourceVersion"].as_str();
+            Ok(Change::Nothing(version.unwrap_or_default().to_owned()))
+        }
+        _ => {
+            let said = response::said(object.to_string().as_bytes());
+            let said = said.unwrap_or_else(|| Status::failure("", "").with_code(500));
+            Err(kube::Error::Api(Box::new(said)))
+        }
+    }
+}
+
+/// Why a page is not read to its end.
+enum Stop {
+    Broken(Broken),
+    Error(kube::Error),
+}
+
+impl From<Broken> for Stop {
+    fn from(why: Broken) -> Self {
+        Self::Broken(why)
+    }
+}
+
+impl From<kube::Error> for Stop {
+    fn from(error: kube::Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Stop> for kube::Error {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Broken(why) => broken(why),
+            Stop::Error(error) => error,
+        }
+    }
+}
+
+fn broken(why: Broken) -> kube::Error {
+    kube::Error::Service(Box::new(why))
+}
+
+/// A query as it stands in a URL.
+fn written(query: &[(&str, &str)]) -> String {
+    let pairs = query
+        .iter()
+        .map(|(name, value)| format!("{name}={}", escaped(value)));
+    match pairs.collect::<Vec<_>>().join("&") {
+        none if none.is_empty() => none,
+        pairs => format!("?{pairs}"),
+    }
+}
+
+/// A value as it may stand in a query: whatever has a meaning there is escaped.
+fn escaped(value: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/!".contains(&byte);
+    let mut text = String::new();
+    for byte in value.bytes() {
+        if plain(byte) {
+            text.push(byte.into());
+        } else {
+            // Writing to a string never fails.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}

@@ -1,0 +1,232 @@
+//! Answers that end in time, and that fit into memory.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body::{Body, Frame};
+use thiserror::Error;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tower::layer::layer_fn;
+use tower::timeout::error::Elapsed;
+use tower::{BoxError, Layer, Service};
+
+use crate::http::{is_page, is_watch};
+
+/// What a server's answers are held to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// How long an answer may take, from the request to the last of it. A watch only has to
+    /// begin within it.
+    pub(super) time: Duration,
+    /// How many bytes an answer may have, and each event of a watch. A page of a list may have any
+    /// number: whoever asks for pages holds one object at a time.
+    pub(super) bytes: usize,
+}
+
+/// Why the rest of an answer is not read.
+#[derive(Debug, Error)]
+enum Beyond {
+    /// It takes too long.
+    #[error("the server did not end its answer within {} s", .0.as_secs_f64())]
+    Time(Duration),
+    /// There is too much of it.
+    #[error("the server's answer has more than {0} bytes")]
+    Bytes(usize),
+}
+
+/// The answer to a request that is being sent, as it is read.
+pub(super) struct Bounded<B> {
+    inner: B,
+    /// When a request's answer has to be complete; a watch ends when the server ends it.
+    end: Option<Pin<Box<Sleep>>>,
+    bounds: Bounds,
+    /// How many bytes have come: of the answer, or since an event of a watch ended.
+    read: usize,
+}
+
+/// Holds the answers of a service to bounds.
+pub(super) fn within<S>(bounds: Bounds) -> impl Layer<S, Service = Within<S>> {
+    layer_fn(move |inner| Within { inner, bounds })
+}
+
+/// A service whose answers are held to bounds.
+#[derive(Clone)]
+pub(super) struct Within<S> {
+    inner: S,
+    bounds: Bounds,
+}
+
+impl<S, T, B> Service<Request<T>> for Within<S>
+where
+    S: Service<Request<T>, Response = Response<B>>,
+    S::Error: Into<BoxError>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Bounded<B>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<T>) -> Self::Future {
+        let bounds = self.bounds;
+        let is_watch = is_watch(request.uri());
+        let end = (!is_watch).then(|| Instant::now() + bounds.time);
+        let bytes = if is_page(request.uri()) {
+            usize::MAX
+        } else {
+            bounds.bytes
+        };
+        let bounds = Bounds { bytes, ..bounds };
+        let begun = timeout(bounds.time, self.inner.call(request));
+        Box::pin(async move {
+            let answer = begun.await.map_err(|_| Elapsed::new())?;
+            let bounded = |inner| Bounded {
+                inner,
+                end: end.map(|end| Box::pin(sleep_until(end))),
+                bounds,
+                read: 0,
+            };
+            Ok(answer.map_err(Into::into)?.map(bounded))
+        })
+    }
+}
+
+impl<B> Bounded<B> {
+    /// Counts what has come, and says whether it is too much.
+    fn is_beyond(&mut self, chunk: &[u8]) -> bool {
+        let is_watch = self.end.is_none();
+        // Each event of a watch is a line.
+        let line = chunk.iter().rposition(|byte| is_watch && *byte == b'\n');
+        self.read = match line {
+            Some(end) => chunk.len() - end - 1,
+            None => self.read.saturating_add(chunk.len()),
+        };
+        self.read > self.bounds.bytes
+    }
+}
+
+impl<B> Body for Bounded<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some(end) = &mut self.end
+            && end.as_mut().poll(context).is_ready()
+        {
+            return Poll::Ready(Some(Err(Beyond::Time(self.bounds.time).into())));
+        }
+        let frame = match Pin::new(&mut self.inner).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => frame,
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error.into()))),
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Pending => return Poll::Pending,
+        };
+        let is_beyond = frame.data_ref().is_some_and(|data| self.is_beyond(data));
+        Poll::Ready(Some(if is_beyond {
+            Err(Beyond::Bytes(self.bounds.bytes).into())
+        } else {
+            Ok(frame)
+        }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures::stream::{self, BoxStream, StreamExt as _};
+    use http_body_util::{BodyExt as _, StreamBody};
+    use tower::service_fn;
+
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds {
+        time: Duration::from_secs(30),
+        bytes: 8,
+    };
+
+    type Chunks = BoxStream<'static, Result<Frame<Bytes>, Infallible>>;
+
+    /// What is read of an answer in these pieces, each an hour after the one before.
+    async fn read(path: &str, pieces: &'static [&'static str]) -> Result<Bytes, String> {
+        let answer = service_fn(move |_: Request<()>| {
+            let pieces = stream::iter(pieces).then(async |piece| {
+                tokio::time::sleep(Duration::from_hours(1)).await;
+                Ok(Frame::data(Bytes::from_static(piece.as_bytes())))
+            });
+            let pieces: Chunks = pieces.boxed();
+            async { Ok::<_, Infallible>(Response::new(StreamBody::new(pieces))) }
+        });
+        let request = Request::get(path).body(()).unwrap();
+        let answer = within(BOUNDS).layer(answer).call(request).await.unwrap();
+        let body = answer.into_body().collect().await;
+        body.map(http_body_util::Collected::to_bytes)
+            .map_err(|error| error.to_string())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_begins_and_does_not_end_in_time_is_given_up() {
+        let read = read("/api/v1/nodes/a", &["{", "}"]).await;
+        let expected = "the server did not end its answer within 30 s";
+        assert_eq!(read, Err(expected.to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_takes_as_long_as_it_takes() {
+        let read = read("/api/v1/nodes?watch=true", &["1234567\n", "1234567\n"]).await;
+        assert_eq!(read, Ok(Bytes::from_static(b"1234567\n1234567\n")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_event_that_is_too_large_ends_a_watch() {
+        let read = read("/api/v1/nodes?watch=true", &["1\n2345", "67890"]).await;
+        let expected = "the server's answer has more than 8 bytes";
+        assert_eq!(read, Err(expected.to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_of_a_list_is_as_large_as_it_is() {
+        let answer = service_fn(async |_: Request<()>| {
+            let body = http_body_util::Full::new(Bytes::from_static(b"123456789"));
+            Ok::<_, Infallible>(Response::new(body))
+        });
+        let request = Request::get("/api/v1/nodes?limit=100").body(()).unwrap();
+        let answer = within(BOUNDS).layer(answer).call(request).await.unwrap();
+        let read = answer.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(read.len(), 9);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_large_is_not_read_to_its_end() {
+        let answer = service_fn(async |_: Request<()>| {
+            let body = http_body_util::Full::new(Bytes::from_static(b"123456789"));
+            Ok::<_, Infallible>(Response::new(body))
+        });
+        let request = Request::get("/api/v1/nodes").body(()).unwrap();
+        let answer = within(BOUNDS).layer(answer).call(request).await.unwrap();
+        let error = answer.into_body().collect().await.unwrap_err().to_string();
+        assert_eq!(error, "the server's answer has more than 8 bytes");
+    }
+}

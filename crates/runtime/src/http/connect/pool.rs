@@ -1,0 +1,261 @@
+//! All requests over one connection, and watches over as few as there may be.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::Request;
+use http_body_util::BodyExt as _;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::{Body, ConfigExt as _};
+use kube::{Client, Config};
+use rustls::pki_types::ServerName;
+use tower::{BoxError, ServiceBuilder, service_fn};
+
+use super::CONNECT_TIMEOUT;
+use super::bounds::{self, Bounds};
+use super::resolve::Resolver;
+use crate::http::is_watch;
+
+/// How often a server that sends nothing is asked whether it is still there, and how long it may
+/// take to say so.
+const PING: Duration = Duration::from_secs(15);
+
+/// How much of an answer that nobody reads yet comes all the same, in bytes: large answers take
+/// turns.
+const STREAM_WINDOW: u32 = 128 << 10;
+
+/// The same of all answers on a connection: so many that those which wait for their turn do not
+/// hold up the one whose turn it is.
+const CONNECTION_WINDOW: u32 = 32 << 20;
+
+/// How many watches share a connection: as many as every server allows that speaks HTTP/2.
+const MOST_WATCHES: usize = 100;
+
+/// A client whose requests share a connection, and whose watches share others.
+///
+/// A connection costs as much memory as twenty machines, and a handshake as much time as making
+/// one: too much for each of the requests that are under way at an edge, and for each of the
+/// watches of pods when thousands of machines leave together. A watch that falls silent is given
+/// up by whoever reads it, however much is heard of others.
+///
+/// Where the server that `config` names does not speak HTTP/2, there are as many connections as
+/// it takes. Answers are held to `bounds`, and names are resolved by `resolver`.
+///
+/// # Errors
+/// The certificate, the key or the token of `config` cannot be used.
+pub(super) fn share(
+    config: &Config,
+    bounds: Bounds,
+    resolver: Resolver,
+) -> Result<Client, kube::Error> {
+    let mut http = HttpConnector::new_with_resolver(resolver);
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    let builder = HttpsConnectorBuilder::new()
+        .with_tls_config(config.rustls_client_config()?)
+        .https_or_http();
+    let builder = match server_name(config)? {
+        Some(name) => {
+            builder.with_server_name_resolver(FixedServerNameResolver::new(name))
+        }
+        None => builder,
+    };
+    let mut connector =
+        TimeoutConnector::new(builder.enable_all_versions().wrap_connector(http));
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_write_timeout(Some(bounds.time));
+    let dial = move || {
+        legacy::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .http2_keep_alive_interval(PING)
+            .http2_keep_alive_timeout(PING)
+            .http2_initial_stream_window_size(STREAM_WINDOW)
+            .http2_initial_connection_window_size(CONNECTION_WINDOW)
+            .build::<_, Body>(connector.clone())
+    };
+    let (requests, watches) = (dial(), Arc::new(Lines::new(dial)));
+    // Ready at any time: sending waits for its turn.
+    let lines = service_fn(move |request: Request<Body>| {
+        let (line, place) = if is_watch(request.uri()) {
+            watches.take()
+        } else {
+            (requests.clone(), Place::default())
+        };
+        async move {
+            let answer = line.request(request).await?;
+            let held = move |frame| held_for(&place, frame);
+            Ok::<_, legacy::Error>(answer.map(|body| body.map_frame(held)))
+        }
+    });
+    let service = ServiceBuilder::new()
+        .layer(bounds::within(bounds))
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .service(lines);
+    Ok(Client::new(service, config.default_namespace.clone()))
+}
+
+/// A place on a line, for as long as somebody holds it.
+type Place = Arc<()>;
+
+/// `frame`. A body whose frames pass through here holds the place until all of it is read.
+fn held_for<T>(_: &Place, frame: T) -> T {
+    frame
+}
+
+/// Lines, each with so many places.
+struct Lines<T, D> {
+    dial: D,
+    open: Mutex<Vec<(T, Place)>>,
+}
+
+impl<T: Clone, D: Fn() -> T> Lines<T, D> {
+    fn new(dial: D) -> Self {
+        let open = Mutex::default();
+        Self { dial, open }
+    }
+
+    /// A line that has a place left, and the place. Lines that nobody uses are let go.
+    fn take(&self) -> (T, Place) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(_, places)| Arc::strong_count(places) > 1);
+        let free = open
+            .iter()
+            .find(|(_, places)| Arc::strong_count(places) <= MOST_WATCHES);
+        if let Some(free) = free {
+            return free.clone();
+        }
+        let added = ((self.dial)(), Place::default());
+        open.push(added.clone());
+        added
+    }
+}
+
+/// What the server's certificate is made out to, where that is not its address.
+fn server_name(config: &Config) -> Result<Option<ServerName<'static>>, kube::Error> {
+    let Some(name) = config.tls_server_name.clone() else {
+        return Ok(None);
+    };
+    let name = ServerName::try_from(name);
+    name.map(Some)
+        .map_err(|error| kube::Error::Service(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use fivespot_https::{Lifetimes, Limits, Server};
+    use http::{Response, Version};
+    use rustls::ServerConfig;
+    use rustls::pki_types::PrivateKeyDer;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// What was asked for, in which protocol, and by whom.
+    type Heard = Arc<Mutex<Vec<(String, Version, String)>>>;
+
+    /// A server that speaks these protocols, a client of it, and what the server has heard.
+    async fn server(protocols: &[&[u8]]) -> (Client, Heard) {
+        let own =
+            rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let certificate = own.cert.der().clone();
+        let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.clone()], key)
+            .unwrap();
+        tls.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = Server {
+            listener,
+            tls: Arc::new(tls),
+            limits: Limits {
+                connections: 8,
+                streams: 8,
+                lifetimes: Lifetimes {
+                    idle: Duration::from_mins(1),
+                    request: None,
+                },
+                farewell: Duration::ZERO,
+            },
+        };
+        let heard = Heard::default();
+        let noted = heard.clone();
+        let respond = move |request: Request<hyper::body::Incoming>| {
+            let agent = request.headers().get("user-agent");
+            let agent = agent.map_or("", |it| it.to_str().unwrap()).to_owned();
+            let said = (request.uri().path().to_owned(), request.version(), agent);
+            noted.lock().unwrap().push(said);
+            async { Response::new(http_body_util::Full::new(bytes::Bytes::from("{}"))) }
+        };
+        tokio::spawn(server.serve(respond, std::future::pending()));
+        let address = format!("https://localhost:{port}").parse().unwrap();
+        let mut config = Config::new(address);
+        config.root_cert = Some(vec![certificate.to_vec()]);
+        let connection = super::super::Connection {
+            agent: AGENT,
+            local_refusal: None,
+        };
+        (super::super::client(config, connection).unwrap(), heard)
+    }
+
+    /// How the client names itself, so that audit logs show who has asked.
+    const AGENT: &str = "test/1";
+
+    async fn get(client: &Client, path: &str) {
+        let request = Request::get(path).body(Vec::new()).unwrap();
+        client.request_text(request).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn requests_and_watches_speak_http_2_where_the_server_does() {
+        let (client, heard) = server(&[b"h2", b"http/1.1"]).await;
+        get(&client, "/request").await;
+        get(&client, "/watch?watch=true").await;
+        let expected = [
+            ("/request".to_owned(), Version::HTTP_2, AGENT.to_owned()),
+            ("/watch".to_owned(), Version::HTTP_2, AGENT.to_owned()),
+        ];
+        assert_eq!(*heard.lock().unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_knows_no_shared_lines_is_talked_to_all_the_same() {
+        let (client, heard) = server(&[b"http/1.1"]).await;
+        get(&client, "/request").await;
+        get(&client, "/watch?watch=true").await;
+        let expected = [
+            ("/request".to_owned(), Version::HTTP_11, AGENT.to_owned()),
+            ("/watch".to_owned(), Version::HTTP_11, AGENT.to_owned()),
+        ];
+        assert_eq!(*heard.lock().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_line_that_is_full_is_followed_by_another_and_one_that_nobody_uses_goes() {
+        let dialled = AtomicUsize::new(0);
+        let lines = Lines::new(|| dialled.fetch_add(1, Ordering::Relaxed));
+        let mut first: Vec<_> = (0..MOST_WATCHES).map(|_| lines.take()).collect();
+        assert!(first.iter().all(|(line, _)| *line == 0));
+        let second = lines.take();
+        assert_eq!(second.0, 1);
+        first.pop();
+        assert_eq!(lines.take().0, 0, "a place has become free");
+        drop(first);
+        assert_eq!(lines.take().0, 1, "the first line has been let go");
+        drop(second);
+        assert_eq!(lines.take().0, 2);
+    }
+}

@@ -1,0 +1,50 @@
+//! What work is queued by.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Namespace and name of an object; the namespace of a cluster-scoped one is empty. Printed as `namespace/name`.
+///
+/// A clone is a pointer: caches, indices and the queue keep some twenty of each.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Arc<Named>);
+
+/// What a [`Key`] is made of.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Named {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Key {
+    /// The key of `name` in `namespace`.
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self(Arc::new(Named {
+            namespace: namespace.into(),
+            name: name.into(),
+        }))
+    }
+}
+
+impl Deref for Key {
+    type Target = Named;
+
+    fn deref(&self) -> &Named {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}

@@ -1,0 +1,18 @@
+//! What a Kubernetes operator runs on, whatever it reconciles.
+//!
+//! - [`queue`]: which object is due when; each at most once, and one reconcile of each at a time.
+//! - [`cache`]: what the API server last said about objects, cut down to what is read of them.
+//! - [`lease`]: who may write, by coordination Leases.
+//! - [`http`]: requests whose answers are bounded in time and in size.
+//!
+//! Everything takes the time from a [`Clock`](fivespot_clock::Clock). Under a virtual clock, time
+//! stands still while a reconcile is due or an event has not been processed, so that a test runs a
+//! day in a second and every run is the same.
+
+pub mod cache;
+pub mod http;
+mod key;
+pub mod lease;
+pub mod queue;
+
+pub use key::{Key, Named};

@@ -1,0 +1,34 @@
+//! How long to wait before the next attempt.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use jiff::SignedDuration;
+
+const FIRST_MILLIS: u64 = 1_000;
+const LONGEST_MILLIS: u64 = 300_000;
+
+/// Waits that double from one second to five minutes, each shortened by up to a fifth so that
+/// what failed together is not tried together. Equal seeds give equal waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    seed: u64,
+}
+
+impl Backoff {
+    /// Waits that follow from `seed`.
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed }
+    }
+
+    /// The wait of `whom` after `failures` in a row, the first being 1.
+    pub fn wait(self, whom: &impl Hash, failures: u32) -> SignedDuration {
+        let doublings = failures.saturating_sub(1).min(16);
+        let full = (FIRST_MILLIS << doublings).min(LONGEST_MILLIS);
+        // `DefaultHasher::new` has fixed keys: the same on every run.
+        let mut hasher = DefaultHasher::new();
+        (self.seed, failures).hash(&mut hasher);
+        whom.hash(&mut hasher);
+        let shortened = full - hasher.finish() % (full / 5 + 1);
+        SignedDuration::from_millis(i64::try_from(shortened).unwrap_or(i64::MAX))
+    }
+}

@@ -1,0 +1,61 @@
+//! The latest instant that anything was decided at.
+
+use std::sync::{Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+
+/// By how much a clock may be set back without anything being decided for an instant that is over:
+/// more than a clock is usually corrected by, and less than anybody would mind waiting for the
+/// next edge.
+const CORRECTION: SignedDuration = SignedDuration::from_mins(10);
+
+/// The latest instant that anything was decided at.
+///
+/// A clock that is set back a little shows instants again that were acted upon. Until it has caught
+/// up, time stands still: otherwise a window that has just opened would close, and open once more.
+/// A clock that is set back by more was wrong before, and is believed.
+#[derive(Debug, Default)]
+pub struct Latest(Mutex<Option<Timestamp>>);
+
+impl Latest {
+    /// The instant to decide at when the clock shows `now`.
+    pub fn at(&self, now: Timestamp) -> Timestamp {
+        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = not_before(now, *latest);
+        *latest = Some(at);
+        at
+    }
+}
+
+/// `now`, or the instant that is on record if a clock that was corrected has yet to catch up with
+/// it.
+pub fn not_before(now: Timestamp, on_record: Option<Timestamp>) -> Timestamp {
+    let ahead = on_record.filter(|then| then.duration_since(now) <= CORRECTION);
+    ahead.map_or(now, |then| then.max(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_stands_still_while_a_clock_that_was_corrected_catches_up() {
+        let latest = Latest::default();
+        let at = |text: &str| -> Timestamp { text.parse().unwrap() };
+        let nine = at("2026-03-06T09:00:00Z");
+        assert_eq!(latest.at(nine), nine);
+        assert_eq!(latest.at(at("2026-03-06T08:58:00Z")), nine);
+        assert_eq!(latest.at(at("2026-03-06T08:59:59Z")), nine);
+        let later = at("2026-03-06T09:00:01Z");
+        assert_eq!(latest.at(later), later);
+    }
+
+    #[test]
+    fn a_clock_that_was_far_ahead_is_believed_when_it_is_set_right() {
+        let latest = Latest::default();
+        let at = |text: &str| -> Timestamp { text.parse().unwrap() };
+        latest.at(at("2026-03-06T09:00:00Z"));
+        let before = at("2026-03-06T08:49:59Z");
+        assert_eq!(latest.at(before), before);
+    }
+}

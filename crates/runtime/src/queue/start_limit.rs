@@ -1,0 +1,202 @@
+//! How many machines may start in a minute, and which first.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
+
+use fivespot_clock::after;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::Key;
+
+/// What the limit is about.
+const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+
+/// How long a machine waits in any case, so that those that are due together are all known
+/// before the first of them starts.
+const GATHERING: SignedDuration = SignedDuration::from_secs(1);
+
+/// How long after its turn a machine is reckoned with that has not asked again.
+const FORGOTTEN: SignedDuration = SignedDuration::from_secs(10);
+
+/// Who has started and who waits.
+#[derive(Clone, Debug)]
+pub struct Starts {
+    per_minute: Option<NonZeroU32>,
+    /// Which machines have started within the last minute, and when, in order.
+    begun: VecDeque<(Timestamp, Key)>,
+    waiting: BTreeMap<Key, Waiting>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    priority: u8,
+    since: Timestamp,
+    /// When it was told to ask again.
+    turn: Timestamp,
+}
+
+impl Starts {
+    /// At most so many in any minute; none is no limit.
+    pub fn at_most(per_minute: Option<NonZeroU32>) -> Self {
+        Self {
+            per_minute,
+            begun: VecDeque::new(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// `key` is to start. Either it may, and that is counted; or it is to ask again at the
+    /// instant that is returned, which is in the future.
+    ///
+    /// Of those that wait the one of the highest priority comes first, of equal ones the one
+    /// that has waited longest.
+    pub fn ask(
+        &mut self,
+        key: &Key,
+        priority: u8,
+        now: Timestamp,
+    ) -> Result<(), Timestamp> {
+        let Some(per_minute) = self.per_minute else {
+            return Ok(());
+        };
+        let limit = usize::try_from(per_minute.get()).unwrap_or(usize::MAX);
+        self.begun.retain(|(begun, _)| after(*begun, MINUTE) > now);
+        self.waiting.retain(|other, waiting| {
+            other == key || after(waiting.turn, FORGOTTEN) > now
+        });
+        let since = self.waiting.get(key).map_or(now, |waiting| waiting.since);
+        let place = self.place(key, (priority, since));
+        let free = limit.saturating_sub(self.begun.len());
+        let gathered = after(since, GATHERING);
+        if place < free && gathered <= now {
+            self.waiting.remove(key);
+            self.begun.push_back((now, key.clone()));
+            return Ok(());
+        }
+        let turn = if place < free {
+            gathered
+        } else {
+            let later = place - free;
+            let minutes = i32::try_from(later / limit).unwrap_or(i32::MAX);
+            let frees = self
+                .begun
+                .get(later % limit)
+                .map_or(now, |(begun, _)| *begun);
+            after(after(frees, MINUTE), MINUTE.saturating_mul(minutes))
+        };
+        let waiting = Waiting {
+            priority,
+            since,
+            turn,
+        };
+        self.waiting.insert(key.clone(), waiting);
+        Err(turn)
+    }
+
+    /// `key` was allowed to start and has not: that does not count.
+    pub fn failed(&mut self, key: &Key) {
+        let last = self.begun.iter().rposition(|(_, other)| other == key);
+        if let Some(last) = last {
+            self.begun.remove(last);
+        }
+    }
+
+    /// How many of those that wait come before `key`.
+    fn place(&self, key: &Key, (priority, since): (u8, Timestamp)) -> usize {
+        let order = |priority: u8| u8::MAX - priority;
+        let own = (order(priority), since, key);
+        let others = self.waiting.iter().filter(|(other, _)| *other != key);
+        others
+            .filter(|(other, of)| (order(of.priority), of.since, *other) < own)
+            .count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn later(millis: i64) -> Timestamp {
+        let start: Timestamp = "2026-03-06T21:30:00Z".parse().unwrap();
+        start + SignedDuration::from_millis(millis)
+    }
+
+    fn key(name: &str) -> Key {
+        Key::new("default", name)
+    }
+
+    #[test]
+    fn without_a_limit_everybody_starts_at_once() {
+        let mut starts = Starts::at_most(None);
+        for number in 0..100 {
+            assert_eq!(starts.ask(&key(&number.to_string()), 0, later(0)), Ok(()));
+        }
+    }
+
+    /// Plays everybody's asking until all have started; who started when, in seconds.
+    fn play(per_minute: u32, machines: &[(&str, u8)]) -> Vec<(String, i64)> {
+        let mut starts = Starts::at_most(NonZeroU32::new(per_minute));
+        let mut due: BTreeMap<Timestamp, Vec<(&str, u8)>> =
+            BTreeMap::from([(later(0), machines.to_vec())]);
+        let mut started = Vec::new();
+        while let Some((now, asking)) = due.pop_first() {
+            for (name, priority) in asking {
+                match starts.ask(&key(name), priority, now) {
+                    Ok(()) => {
+                        let second = now.duration_since(later(0)).as_secs();
+                        started.push((name.to_owned(), second));
+                    }
+                    Err(turn) => {
+                        assert!(turn > now, "{name} is to ask again at once");
+                        due.entry(turn).or_default().push((name, priority));
+                    }
+                }
+            }
+        }
+        started
+    }
+
+    #[test]
+    fn the_highest_priority_starts_first_and_so_many_in_a_minute() {
+        let machines = [("a", 10), ("b", 50), ("c", 255), ("d", 50), ("e", 0)];
+        let started = play(2, &machines);
+        let expected = [("b", 1), ("c", 1), ("a", 61), ("d", 61), ("e", 121)]
+            .map(|(name, second)| (name.to_owned(), second));
+        assert_eq!(started, expected);
+    }
+
+    #[test]
+    fn never_do_more_start_within_a_minute() {
+        let names: Vec<String> = (0..40).map(|number| format!("{number:02}")).collect();
+        let machines: Vec<(&str, u8)> =
+            names.iter().map(|name| (name.as_str(), 50)).collect();
+        let started = play(7, &machines);
+        assert_eq!(started.len(), 40);
+        for (_, second) in &started {
+            let within = started
+                .iter()
+                .filter(|(_, other)| (*second..second + 60).contains(other));
+            assert!(within.count() <= 7);
+        }
+        assert_eq!(started.last().map(|(_, second)| *second), Some(301));
+    }
+
+    #[test]
+    fn a_start_that_fails_takes_no_place_from_others() {
+        let mut starts = Starts::at_most(NonZeroU32::new(1));
+        for (name, priority) in [("broken", 255), ("sound", 1)] {
+            assert!(starts.ask(&key(name), priority, later(0)).is_err());
+        }
+        assert_eq!(starts.ask(&key("broken"), 255, later(1_000)), Ok(()));
+        starts.failed(&key("broken"));
+        assert_eq!(starts.ask(&key("sound"), 1, later(1_000)), Ok(()));
+    }
+
+    #[test]
+    fn one_that_does_not_ask_again_holds_nobody_up_for_long() {
+        let mut starts = Starts::at_most(NonZeroU32::new(1));
+        assert!(starts.ask(&key("high"), 200, later(0)).is_err());
+        assert!(starts.ask(&key("low"), 1, later(0)).is_err());
+        assert_eq!(starts.ask(&key("low"), 1, later(61_000)), Ok(()));
+    }
+}

@@ -1,0 +1,177 @@
+//! The queue on a clock.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fivespot_clock::{Busy, Clock};
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use super::{Backoff, Latest, Outcome, Queue};
+use crate::Key;
+
+/// The one queue that everything which happens ends in.
+///
+/// While a key is due, and until its pass has ended, a virtual clock stands still.
+#[derive(Debug)]
+pub struct Work {
+    clock: Clock,
+    latest: Latest,
+    queue: Mutex<Queue<Busy>>,
+    changed: Notify,
+    /// Passes that want to know when their key is asked for again.
+    listening: Mutex<BTreeMap<Key, Arc<Notify>>>,
+}
+
+impl Work {
+    /// No work yet.
+    pub fn new(clock: Clock, backoff: Backoff) -> Self {
+        Self {
+            clock,
+            latest: Latest::default(),
+            queue: Mutex::new(Queue::new(backoff)),
+            changed: Notify::new(),
+            listening: Mutex::default(),
+        }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue<Busy>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The instant that a pass goes by.
+    pub fn now(&self) -> Timestamp {
+        self.latest.at(self.clock.now())
+    }
+
+    /// Something happened to `key`.
+    pub fn wake(&self, key: &Key) {
+        let busy = self.clock.busy();
+        self.queue().wake(key, self.clock.now(), busy);
+        self.called(key);
+    }
+
+    /// There is news of an object that `key` has made.
+    pub fn hear(&self, key: &Key) {
+        let busy = self.clock.busy();
+        self.queue().hear(key, self.clock.now(), busy);
+        self.called(key);
+    }
+
+    fn called(&self, key: &Key) {
+        self.changed.notify_one();
+        if let Some(listener) = self.listening().get(key) {
+            listener.notify_waiters();
+        }
+    }
+
+    fn listening(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Notify>>> {
+        self.listening
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `key`, whose pass is under way, has been asked for more often than `known`
+    /// times since that began, and says how often.
+    pub async fn called_again(&self, key: &Key, known: u64) -> u64 {
+        let listener = self.listening().entry(key.clone()).or_default().clone();
+        loop {
+            let called = listener.notified();
+            let calls = self.queue().calls(key);
+            if calls > known {
+                return calls;
+            }
+            called.await;
+        }
+    }
+
+    /// The pass of `key`, which is under way, makes a machine.
+    pub fn makes(&self, key: &Key) {
+        self.queue().makes(key);
+    }
+
+    /// Waits for the next key that is due. Its pass is under way until
+    /// [`finish`](Self::finish), and the guard is to be held that long.
+    ///
+    /// Meant for one caller; loses nothing when dropped.
+    pub async fn next(&self) -> (Key, Busy) {
+        loop {
+            let (taken, due) = {
+                let mut queue = self.queue();
+                (queue.take(self.clock.now()), queue.next_due())
+            };
+            if let Some((key, guard)) = taken {
+                return (key, guard.unwrap_or_else(|| self.clock.busy()));
+            }
+            let asleep = async {
+                match due {
+                    Some(due) => self.clock.sleep_until_or_set_back(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                // In this order, so that equal runs are equal.
+                biased;
+                () = asleep => {}
+                () = self.changed.notified() => {}
+            }
+        }
+    }
+
+    /// How many keys are due and wait for their pass to begin.
+    pub fn due(&self) -> usize {
+        self.queue().due(self.clock.now())
+    }
+
+    /// Of keys that are due together, those of lower rank come first.
+    pub fn rank(&self, key: &Key, rank: u8) {
+        self.queue().rank(key, rank);
+    }
+
+    /// Ends the pass of `key`; returns how many passes in a row have failed.
+    pub fn finish(&self, key: &Key, outcome: Outcome) -> u32 {
+        self.listening().remove(key);
+        let failures = self.queue().finish(key, outcome, self.clock.now());
+        self.changed.notify_one();
+        failures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    fn start() -> Timestamp {
+        "2026-03-06T21:30:00Z".parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_pass_begins_exactly_when_it_is_due_and_time_stands_still_meanwhile() {
+        let clock = Clock::stopped_at(start());
+        let edge = start() + SignedDuration::from_mins(90);
+        let work = Arc::new(Work::new(clock.clone(), Backoff::seeded(0)));
+        let key = Key::new("default", "a");
+        work.wake(&key);
+        let (own, passes) = (work.clone(), clock.clone());
+        let worker = tokio::spawn(async move {
+            let mut begun = Vec::new();
+            while begun.len() < 2 {
+                let (key, busy) = own.next().await;
+                begun.push(passes.now());
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+                assert_eq!(begun.last(), Some(&passes.now()));
+                own.finish(&key, Outcome::Done { wake: Some(edge) });
+                drop(busy);
+            }
+            begun
+        });
+        clock.advance_to(edge + SignedDuration::from_hours(1)).await;
+        assert_eq!(worker.await.unwrap(), [start(), edge]);
+    }
+}
