@@ -8,11 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fivespot_admission::crd::Crd;
 use serde_json::Value;
 
-use crate::builtin::convert_event;
 use crate::empty;
 use crate::meta;
 use crate::openapi::shape::Shape;
-use crate::resource::{GroupResource, Resource, version_of};
+use crate::resource::{Resource, version_of};
 use crate::state::State;
 use crate::status::{Reason, Status};
 use crate::store::Object;
@@ -117,12 +116,13 @@ impl Conversion {
         if object["apiVersion"] == api_version {
             return Ok(object);
         }
-        if resource.storage == GroupResource::new("", "events") {
-            let mut event = convert_event(object, api_version);
+        let kind = resource.builtin.as_ref();
+        if let Some(mut other) = kind.and_then(|it| it.convert(&object, api_version)) {
             let (group, version) =
                 api_version.rsplit_once('/').unwrap_or(("", api_version));
-            empty::settle(Shape::of_kind(group, version, "Event"), &mut event);
-            return Ok(event);
+            let shape = Shape::of_kind(group, version, &resource.kind);
+            empty::settle(shape, &mut other);
+            return Ok(other);
         }
         if let Some(question) = self.question(resource, &object, api_version) {
             let from = object["apiVersion"].as_str().unwrap_or_default().to_owned();

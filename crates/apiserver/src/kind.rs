@@ -1,293 +1,288 @@
-//! What single built-in kinds want done to their objects on the way in.
+//! The kinds that are served without a CustomResourceDefinition: one kind, one file.
 //!
-//! The rules are those of the kinds' strategies in Kubernetes (pkg/registry/*/strategy.go)
-//! as far as the kinds are served here.
+//! A kind is a [`BuiltinKind`]: what is served under which names, and what is particular about its
+//! objects. [`builtin_kinds`] lists all of them. Discovery, OpenAPI, tables, selectors, defaulting
+//! and validation ask that list alone, and `cargo xtask gen` makes the schemas and the protobuf
+//! table of it. How to add one: docs/contributing/built-in-kind.md.
 
-mod budget;
-mod event;
-pub(crate) mod finalizer;
+mod cluster_role;
+mod cluster_role_binding;
+mod column;
+mod config_map;
+mod custom_resource_definition;
+mod data;
+mod deployment;
+pub(crate) mod event;
+mod lease;
+mod local_subject_access_review;
+mod match_rules;
+mod mutating_webhook_configuration;
+mod namespace;
+mod network_policy;
 mod node;
 mod pod;
-mod rule;
-mod webhook;
+mod pod_disruption_budget;
+mod rbac;
+mod role;
+mod role_binding;
+mod secret;
+mod self_subject_access_review;
+mod self_subject_review;
+mod self_subject_rules_review;
+mod service;
+mod service_account;
+mod stateful_set;
+mod subject_access_review;
+mod token_review;
+mod validating_admission_policy;
+mod validating_admission_policy_binding;
+mod validating_webhook_configuration;
+mod webhook_configuration;
+mod workload;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use fivespot_admission::FieldError;
-use fivespot_admission::crd::Crd;
-use fivespot_admission::policy::{Binding, Policy};
+use std::fmt;
+use std::sync::Arc;
+
+pub use fivespot_admission::object_meta::NameRule;
+use fivespot_admission::{FieldError, KubeVersion};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::definition::naming;
 use crate::meta;
+use crate::openapi;
+use crate::openapi::definitions;
 use crate::resource::Resource;
-use crate::state::State;
 
-/// The kinds that have rules of their own.
+/// A kind that is served without a CustomResourceDefinition, as its strategy in Kubernetes
+/// (pkg/registry/*/strategy.go) and its printer have it.
+///
+/// Only [`resource`](Self::resource) has to be given; what else is not overridden is as with a
+/// kind about which there is nothing particular. [`Options::kinds`](crate::Options::kinds) takes
+/// kinds of one's own.
+pub trait BuiltinKind: fmt::Debug + Send + Sync {
+    /// Names, scope, verbs, subresources and columns. Without a schema it gets the one that is
+    /// generated for its group, version and kind, if there is one.
+    fn resource(&self) -> Resource;
+
+    /// Fields besides `metadata.name` and `metadata.namespace` that a `fieldSelector` may name.
+    fn field_selectors(&self) -> &'static [FieldSelector] {
+        &[]
+    }
+
+    /// What a name has to look like.
+    fn name_rule(&self) -> NameRule {
+        NameRule::DnsSubdomain
+    }
+
+    /// When finalizers have to be qualified by a domain.
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Any
+    }
+
+    /// Fills in what an object leaves out.
+    fn default(&self, object: &mut Value) {
+        let _ = object;
+    }
+
+    /// What a new object begins with, whatever the client sent.
+    fn prepare_create(&self, object: &mut Value) {
+        let _ = object;
+    }
+
+    /// Restores what an update cannot change. A status that is a subresource is restored already.
+    fn prepare_update(&self, object: &mut Value, old: &Value) {
+        let _ = (object, old);
+    }
+
+    /// The rules that a write breaks, beyond those of every object's metadata.
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        let _ = write;
+        Vec::new()
+    }
+
+    /// What a client is warned of who writes the object.
+    fn warnings(&self, object: &Value) -> Vec<String> {
+        let _ = object;
+        Vec::new()
+    }
+
+    /// The cells of a table row, one for each column of the resource, with the name in front
+    /// unless a column is called `Name`. Without any the columns' JSON paths are read.
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let _ = (object, now);
+        Vec::new()
+    }
+
+    /// The conditions of a table row; null for none.
+    fn row_conditions(&self, object: &Value) -> Value {
+        let _ = object;
+        Value::Null
+    }
+
+    /// For how many seconds a deleted object stays, of which `requested` were asked for.
+    fn grace_period_seconds(&self, object: &Value, requested: Option<i64>) -> i64 {
+        let _ = (object, requested);
+        0
+    }
+
+    /// The object in another of the shapes that share its storage; `None` for a kind that has
+    /// one shape.
+    fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
+        let _ = (object, api_version);
+        None
+    }
+}
+
+/// An object that is to be written, to be validated.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// As it is to be stored, in the version of the request.
+    pub object: &'a Value,
+    /// The object before; `None` for a new one.
+    pub old: Option<&'a Value>,
+    /// The release whose rules hold.
+    pub kube: KubeVersion,
+}
+
+impl Write<'_> {
+    /// Whether an update changes neither spec nor data, so that what was accepted once is not
+    /// refused now.
+    pub fn keeps_spec(&self) -> bool {
+        self.old.is_some_and(|old| {
+            old["spec"] == self.object["spec"] && old["data"] == self.object["data"]
+        })
+    }
+}
+
+/// A field that a `fieldSelector` may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Namespace,
-    Node,
-    Pod,
-    Secret,
-    Budget,
-    Definition,
-    RoleBinding,
-    Policy,
-    Binding,
-    Webhooks,
-    Other,
+pub struct FieldSelector {
+    /// As the selector names it, such as `spec.nodeName`.
+    pub name: &'static str,
+    /// Where it is in the object as it is stored.
+    pub path: &'static str,
+    /// What a selector compares with where the object does not have it.
+    pub absent: &'static str,
 }
 
-impl Kind {
-    fn of(resource: &Resource) -> Self {
-        let kept = &resource.storage;
-        match (kept.group.as_str(), kept.resource.as_str()) {
-            ("", "namespaces") => Self::Namespace,
-            ("", "nodes") => Self::Node,
-            ("", "pods") => Self::Pod,
-            ("", "secrets") => Self::Secret,
-            ("policy", "poddisruptionbudgets") => Self::Budget,
-            ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
-                Self::RoleBinding
-            }
-            ("apiextensions.k8s.io", "customresourcedefinitions") => Self::Definition,
-            ("admissionregistration.k8s.io", "validatingadmissionpolicies") => {
-                Self::Policy
-            }
-            ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
-                Self::Binding
-            }
-            (
-                "admissionregistration.k8s.io",
-                "validatingwebhookconfigurations" | "mutatingwebhookconfigurations",
-            ) => Self::Webhooks,
-            _ => Self::Other,
+impl FieldSelector {
+    /// A field that is selected by its path, and by an empty text where it is absent.
+    pub const fn new(path: &'static str) -> Self {
+        Self {
+            name: path,
+            path,
+            absent: "",
         }
+    }
+
+    /// The same field under another name.
+    #[must_use]
+    pub const fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
+    /// The same field, equal to `text` where it is absent.
+    #[must_use]
+    pub const fn absent_as(mut self, text: &'static str) -> Self {
+        self.absent = text;
+        self
     }
 }
 
-/// Fills in what the kind has defaults for.
-pub(crate) fn default(resource: &Resource, object: &mut Value) {
-    match Kind::of(resource) {
-        Kind::Secret => default_secret(object),
-        Kind::Pod => pod::default(object),
-        Kind::Node => node::default(object),
-        Kind::Webhooks => webhook::default(object),
-        Kind::Definition => default_definition(object),
-        Kind::RoleBinding => default_subjects(object),
-        Kind::Policy => {
-            let spec = meta::field(meta::fields(object), "spec");
-            spec.entry("failurePolicy").or_insert_with(|| "Fail".into());
-            if let Some(found) = spec.get_mut("matchConstraints") {
-                default_match(meta::fields(found));
-            }
-        }
-        Kind::Binding => {
-            if let Some(found) = object["spec"].get_mut("matchResources") {
-                default_match(meta::fields(found));
-            }
-        }
-        Kind::Namespace => name_by_label(object),
-        Kind::Budget | Kind::Other => {}
+/// When a finalizer has to be one of Kubernetes' own or to have a domain
+/// (pkg/apis/core/validation).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FinalizerRule {
+    /// Never: every qualified name will do.
+    #[default]
+    Any,
+    /// When the object is created.
+    OnCreate,
+    /// With every write.
+    Always,
+}
+
+impl FinalizerRule {
+    /// The finalizers of an object that do not say whose they are.
+    pub(crate) fn errors(self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+        let applies = match self {
+            Self::Any => false,
+            Self::OnCreate => old.is_none(),
+            Self::Always => true,
+        };
+        let unqualified = meta::finalizers(object)
+            .enumerate()
+            .filter(|(_, it)| applies && !it.contains('/') && !STANDARD.contains(it));
+        let why = "name is neither a standard finalizer name nor is it fully qualified";
+        unqualified
+            .map(|(index, it)| {
+                let path = format!("metadata.finalizers[{index}]");
+                FieldError::invalid(path, it.into(), why)
+            })
+            .collect()
     }
 }
 
-fn default_match(rules: &mut serde_json::Map<String, Value>) {
-    rules
-        .entry("matchPolicy")
-        .or_insert_with(|| "Equivalent".into());
-    for key in ["namespaceSelector", "objectSelector"] {
-        rules.entry(key).or_insert_with(|| json!({}));
-    }
-    let lists = ["resourceRules", "excludeResourceRules"];
-    for list in lists {
-        let rules = rules.get_mut(list).and_then(Value::as_array_mut);
-        for rule in rules.into_iter().flatten() {
-            meta::fields(rule)
-                .entry("scope")
-                .or_insert_with(|| "*".into());
-        }
-    }
+/// Every built-in kind.
+///
+/// What is not listed here, not given as [`Options::kinds`](crate::Options::kinds) and not
+/// registered by a CustomResourceDefinition is not served.
+pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
+    vec![
+        Arc::new(config_map::ConfigMap),
+        Arc::new(event::Core),
+        Arc::new(namespace::Namespace),
+        Arc::new(node::Node),
+        Arc::new(pod::Pod),
+        Arc::new(secret::Secret),
+        Arc::new(service::Service),
+        Arc::new(service_account::ServiceAccount),
+        Arc::new(mutating_webhook_configuration::MutatingWebhookConfiguration),
+        Arc::new(validating_admission_policy::ValidatingAdmissionPolicy),
+        Arc::new(validating_admission_policy_binding::ValidatingAdmissionPolicyBinding),
+        Arc::new(validating_webhook_configuration::ValidatingWebhookConfiguration),
+        Arc::new(custom_resource_definition::CustomResourceDefinition),
+        Arc::new(deployment::Deployment),
+        Arc::new(stateful_set::StatefulSet),
+        Arc::new(self_subject_review::SelfSubjectReview),
+        Arc::new(token_review::TokenReview),
+        Arc::new(local_subject_access_review::LocalSubjectAccessReview),
+        Arc::new(self_subject_access_review::SelfSubjectAccessReview),
+        Arc::new(self_subject_rules_review::SelfSubjectRulesReview),
+        Arc::new(subject_access_review::SubjectAccessReview),
+        Arc::new(lease::Lease),
+        Arc::new(event::Events),
+        Arc::new(network_policy::NetworkPolicy),
+        Arc::new(pod_disruption_budget::PodDisruptionBudget),
+        Arc::new(cluster_role::ClusterRole),
+        Arc::new(cluster_role_binding::ClusterRoleBinding),
+        Arc::new(role::Role),
+        Arc::new(role_binding::RoleBinding),
+    ]
 }
 
-/// Every namespace can be selected by its name.
-fn name_by_label(object: &mut Value) {
-    let name = meta::name(object).to_owned();
-    let labels = meta::field(meta::edit(object), "labels");
-    labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
+/// What is served for every built-in kind.
+pub(crate) fn resources() -> Vec<Resource> {
+    builtin_kinds().into_iter().map(served).collect()
 }
 
-fn default_subjects(object: &mut Value) {
-    const GROUP: &str = "rbac.authorization.k8s.io";
-    if let Some(role) = object.get_mut("roleRef").and_then(Value::as_object_mut) {
-        let group = role.entry("apiGroup").or_insert_with(|| "".into());
-        if group == "" {
-            *group = GROUP.into();
+/// What is served for a kind: its resource with the kind's behaviour and schema.
+pub(crate) fn served(kind: Arc<dyn BuiltinKind>) -> Resource {
+    let mut resource = kind.resource();
+    resource.schema = match resource.schema.take() {
+        Some(own) => {
+            let mut own = Arc::unwrap_or_clone(own);
+            openapi::add_object_fields(&mut own);
+            Some(Arc::new(own))
         }
-    }
-    let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
-    for subject in subjects.into_iter().flatten() {
-        if matches!(subject["kind"].as_str(), Some("User" | "Group"))
-            && let Some(fields) = subject.as_object_mut()
-        {
-            fields.entry("apiGroup").or_insert_with(|| GROUP.into());
-        }
-    }
-}
-
-fn default_secret(object: &mut Value) {
-    let fields = meta::fields(object);
-    if let Some(Value::Object(texts)) = fields.shift_remove("stringData") {
-        let data = meta::field(fields, "data");
-        for (key, text) in texts {
-            let encoded = STANDARD.encode(text.as_str().unwrap_or_default());
-            data.insert(key, encoded.into());
-        }
-    }
-    fields.entry("type").or_insert_with(|| "Opaque".into());
-}
-
-fn default_definition(object: &mut Value) {
-    let spec = meta::field(meta::fields(object), "spec");
-    spec.entry("conversion")
-        .or_insert_with(|| json!({"strategy": "None"}));
-    let names = meta::field(spec, "names");
-    if let Some(kind) = names.get("kind").and_then(Value::as_str).map(str::to_owned) {
-        names
-            .entry("singular")
-            .or_insert_with(|| kind.to_lowercase().into());
-        names
-            .entry("listKind")
-            .or_insert_with(|| format!("{kind}List").into());
-    }
-}
-
-/// What a new object of the kind begins with, whatever the client sent.
-pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
-    let fields = meta::fields(object);
-    match Kind::of(resource) {
-        Kind::Namespace => {
-            meta::field(fields, "spec")
-                .insert("finalizers".to_owned(), json!(["kubernetes"]));
-            fields.insert("status".to_owned(), json!({"phase": "Active"}));
-        }
-        Kind::Pod => {
-            let quality = pod::quality(object);
-            let status = json!({"phase": "Pending", "qosClass": quality});
-            meta::fields(object).insert("status".to_owned(), status);
-        }
-        Kind::Budget => {
-            let status = json!({
-                "disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0,
-                "expectedPods": 0,
-            });
-            fields.insert("status".to_owned(), status);
-        }
-        Kind::Definition => {
-            let status = naming::fresh(object);
-            meta::fields(object).insert("status".to_owned(), status);
-        }
-        Kind::Policy => {
-            fields.insert("status".to_owned(), json!({}));
-        }
-        Kind::Other if resource.custom && resource.has_status() => {
-            fields.shift_remove("status");
-        }
-        Kind::Node
-        | Kind::Secret
-        | Kind::Binding
-        | Kind::RoleBinding
-        | Kind::Webhooks
-        | Kind::Other => {}
-    }
-}
-
-/// What an update of the kind cannot touch.
-pub(crate) fn prepare_update(resource: &Resource, object: &mut Value, old: &Value) {
-    if Kind::of(resource) == Kind::Namespace {
-        keep_finalizers(object, old);
-    }
-}
-
-fn keep_finalizers(object: &mut Value, old: &Value) {
-    let spec = meta::field(meta::fields(object), "spec");
-    match old["spec"].get("finalizers") {
-        Some(had) => {
-            spec.insert("finalizers".to_owned(), had.clone());
-        }
-        None => {
-            spec.shift_remove("finalizers");
-        }
-    }
-}
-
-/// A write to a namespace's `finalize` changes the finalizers of its spec alone.
-pub(crate) fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
-    let finalizers = object["spec"]["finalizers"].clone();
-    *object = old.clone();
-    let spec = meta::field(meta::fields(object), "spec");
-    spec.insert("finalizers".to_owned(), finalizers);
-}
-
-/// The rules that an object of the kind breaks.
-pub(crate) fn errors(
-    state: &State,
-    resource: &Resource,
-    object: &Value,
-    old: Option<&Value>,
-) -> Vec<FieldError> {
-    let broken = rule::errors(resource, object, old);
-    if !broken.is_empty() {
-        return broken;
-    }
-    // What has not changed since it was accepted is not refused again.
-    if old
-        .is_some_and(|old| old["spec"] == object["spec"] && old["data"] == object["data"])
-    {
-        return Vec::new();
-    }
-    match Kind::of(resource) {
-        Kind::Definition => refusal(match old {
-            None => Crd::compile(object, state.kube),
-            Some(old) => Crd::replace(object, old, state.kube),
-        }),
-        Kind::Policy => refusal(Policy::compile(object, state.kube)),
-        Kind::Binding => refusal(Binding::compile(object)),
-        Kind::Budget => budget::errors(object),
-        Kind::Pod => pod::errors(object, old),
-        Kind::Namespace
-        | Kind::Node
-        | Kind::Secret
-        | Kind::RoleBinding
-        | Kind::Webhooks
-        | Kind::Other => Vec::new(),
-    }
-}
-
-/// What a client is warned of who writes an object of the kind.
-pub(crate) fn warning(resource: &Resource, object: &Value) -> Option<String> {
-    (Kind::of(resource) == Kind::Webhooks).then(|| {
-        // Until the admission chain calls them; see docs/decisions/0080.
-        format!(
-            "{} {:?} is stored and its webhooks are not called: requests are admitted as if \
-             there were none",
-            resource.kind,
-            meta::name(object)
-        )
-    })
-}
-
-fn refusal<T>(compiled: Result<T, Vec<FieldError>>) -> Vec<FieldError> {
-    compiled.err().unwrap_or_default()
-}
-
-/// Whether the kind is a question that is answered and not stored.
-pub(crate) fn is_question(resource: &Resource) -> bool {
-    matches!(
-        resource.group.as_str(),
-        "authorization.k8s.io" | "authentication.k8s.io"
-    )
+        None => definitions::name_of(&resource.group, &resource.version, &resource.kind)
+            .map(|it| json!({"$ref": format!("{}{it}", definitions::PREFIX)}))
+            .map(Arc::new),
+    };
+    resource.builtin = Some(kind);
+    resource
 }
 
 fn items<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (usize, &'a Value)> {
@@ -297,3 +292,6 @@ fn items<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (usize, &'a
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object[field].as_str().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

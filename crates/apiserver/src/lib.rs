@@ -33,7 +33,6 @@ mod audit;
 mod authorization;
 mod body;
 mod budget;
-pub mod builtin;
 mod call;
 mod chain;
 mod chore;
@@ -95,6 +94,10 @@ pub use credentials::{ClientCertificate, Credentials};
 pub use fivespot_admission::KubeVersion;
 pub use hub::EventKind;
 pub use identity::{KeyError, TokenKey};
+pub use kind::event::convert_event;
+pub use kind::{
+    BuiltinKind, FieldSelector, FinalizerRule, NameRule, Write, builtin_kinds,
+};
 pub use registry::Registry;
 pub use resource::{Column, GroupResource, Resource, Scale, Subresource, Verb};
 pub use server::{Options, Server};

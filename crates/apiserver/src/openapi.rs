@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::registry::Registry;
 
+pub(crate) use document::add_object_fields;
 pub(crate) use strictness::deletion_type_error;
 pub use strictness::{type_error, unknown_fields};
 

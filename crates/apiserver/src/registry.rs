@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::kind;
 use crate::resource::Resource;
 
 /// All served resources.
@@ -31,6 +32,11 @@ impl Registry {
             registry.insert(resource);
         }
         registry
+    }
+
+    /// Serves every built-in kind.
+    pub fn builtin() -> Self {
+        Self::new(kind::resources())
     }
 
     /// Serves `resource` too, in place of one of the same group, version and plural.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::kind::BuiltinKind;
+
 /// One served resource in one version, built-in or from a CustomResourceDefinition.
 ///
 /// Plain data: everything that discovery, OpenAPI, tables, patches and the verbs need to
@@ -52,6 +54,8 @@ pub struct Resource {
     pub create_on_update: bool,
     /// Whether this comes from a CustomResourceDefinition.
     pub custom: bool,
+    /// What is particular about the objects of a built-in kind; `None` for any other.
+    pub builtin: Option<Arc<dyn BuiltinKind>>,
     /// What is said to everybody who uses this version, if it is deprecated.
     pub deprecation: Option<String>,
 }
@@ -98,8 +102,96 @@ impl Resource {
             unconditional_update: true,
             create_on_update: false,
             custom: false,
+            builtin: None,
             deprecation: None,
         }
+    }
+
+    /// With objects that are in no namespace.
+    #[must_use]
+    pub fn in_the_cluster(mut self) -> Self {
+        self.namespaced = false;
+        self
+    }
+
+    /// With these abbreviations.
+    #[must_use]
+    pub fn with_short_names(mut self, names: &[&str]) -> Self {
+        self.short_names = names.iter().map(|&it| it.to_owned()).collect();
+        self
+    }
+
+    /// In one more group of kinds that command lines expand.
+    #[must_use]
+    pub fn with_category(mut self, name: &str) -> Self {
+        self.categories.push(name.to_owned());
+        self
+    }
+
+    /// With no other verbs than these.
+    #[must_use]
+    pub fn with_verbs(mut self, verbs: &[Verb]) -> Self {
+        self.verbs = verbs.to_vec();
+        self
+    }
+
+    /// Without one of the verbs.
+    #[must_use]
+    pub fn without_verb(mut self, verb: Verb) -> Self {
+        self.verbs.retain(|it| *it != verb);
+        self
+    }
+
+    /// With these subresources, in the order in which discovery lists them.
+    #[must_use]
+    pub fn with_subresources(mut self, all: &[Subresource]) -> Self {
+        self.subresources = all.to_vec();
+        self
+    }
+
+    /// With these columns after Name.
+    #[must_use]
+    pub fn with_columns(mut self, columns: Vec<Column>) -> Self {
+        self.columns = columns;
+        self
+    }
+
+    /// With an OpenAPI v3 schema of one object. Of apiVersion, kind and metadata it need not say
+    /// anything.
+    #[must_use]
+    pub fn with_schema(mut self, schema: Value) -> Self {
+        self.schema = Some(Arc::new(schema));
+        self
+    }
+
+    /// With a generation that counts no changes.
+    #[must_use]
+    pub fn without_generation(mut self) -> Self {
+        self.generation = false;
+        self
+    }
+
+    /// Created by an update of one that is not there (`AllowCreateOnUpdate` of a strategy).
+    #[must_use]
+    pub fn created_on_update(mut self) -> Self {
+        self.create_on_update = true;
+        self
+    }
+
+    /// Replaced only by who says at which version it was read (a strategy without
+    /// `AllowUnconditionalUpdate`).
+    #[must_use]
+    pub fn replaced_at_a_version(mut self) -> Self {
+        self.unconditional_update = false;
+        self
+    }
+
+    /// Stored as another resource, whose kind converts between the two shapes.
+    #[must_use]
+    pub fn stored_with(mut self, group: &str, plural: &str, api_version: &str) -> Self {
+        self.storage = GroupResource::new(group, plural);
+        api_version.clone_into(&mut self.stored_as);
+        self
     }
 
     /// `plural.group`, the plural alone in the core group: how error texts name it.
@@ -117,6 +209,27 @@ impl Resource {
         self.subresources
             .iter()
             .any(|it| matches!(it, Subresource::Status))
+    }
+
+    /// Where the field that a `fieldSelector` names is in the object as it is stored, and what
+    /// it counts as where it is absent; `None` for a field that cannot be selected by.
+    pub(crate) fn selected_field<'a>(
+        &self,
+        name: &'a str,
+    ) -> Option<(&'a str, &'static str)> {
+        if name == "metadata.name" || (name == "metadata.namespace" && self.namespaced) {
+            return Some((name, ""));
+        }
+        if let Some(kind) = &self.builtin {
+            let mut known = kind.field_selectors().iter();
+            return known
+                .find(|it| it.name == name)
+                .map(|it| (it.path, it.absent));
+        }
+        let mut declared = self.selectable.iter();
+        declared
+            .any(|it| it.strip_prefix('.') == Some(name))
+            .then_some((name, ""))
     }
 
     /// Whether `verb` is served.
@@ -299,4 +412,41 @@ pub struct Column {
     pub priority: i32,
     /// Where the cell is read from, such as `.status.phase`.
     pub json_path: String,
+}
+
+/// The description that Kubernetes gives to columns of `metadata.creationTimestamp`.
+const CREATION: &str = "CreationTimestamp is a timestamp representing the server time when \
+     this object was created. It is not guaranteed to be set in happens-before order \
+     across separate operations. Clients may not set this value. It is represented in \
+     RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. \
+     More info: https://git.k8s.io/community/contributors/devel/sig-architecture/\
+     api-conventions.md#metadata";
+
+impl Column {
+    /// A column that is always shown.
+    pub fn new(name: &str, kind: &str, description: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            description: description.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// The same, shown in the wide view alone.
+    #[must_use]
+    pub fn wide(mut self) -> Self {
+        self.priority = 1;
+        self
+    }
+
+    /// How long ago the object was created.
+    pub fn age() -> Self {
+        Self::new("Age", "string", CREATION)
+    }
+
+    /// When the object was created.
+    pub fn created_at() -> Self {
+        Self::new("Created At", "date", CREATION)
+    }
 }

@@ -11,9 +11,18 @@ use crate::call::Call;
 use crate::identity;
 use crate::intake;
 use crate::meta;
+use crate::resource::Resource;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::Status;
+
+/// Whether the kind is a question that is answered and not stored.
+pub(crate) fn is_review(resource: &Resource) -> bool {
+    matches!(
+        resource.group.as_str(),
+        "authorization.k8s.io" | "authentication.k8s.io"
+    )
+}
 
 /// Answers a question about rights or identities with itself and a status.
 ///

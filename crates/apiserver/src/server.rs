@@ -11,7 +11,6 @@ use crate::alias::GroupAlias;
 use crate::answer::Answer;
 use crate::audit::{Audit, AuditEvent};
 use crate::authorization::{self, bootstrap};
-use crate::builtin;
 use crate::call::Call;
 use crate::chain::Chain;
 use crate::chore;
@@ -131,7 +130,7 @@ impl Server {
             seed: options.seed,
             history: options.history,
             chain,
-            registry: Registry::new(builtin::resources()),
+            registry: Registry::builtin(),
             aliases: options.aliases,
             token_key,
             authority: options.authority.map(Arc::from),

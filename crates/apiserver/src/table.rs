@@ -1,15 +1,11 @@
 //! Objects as rows: what `kubectl get` shows (`meta.k8s.io/v1` `Table`).
 
 mod age;
-mod builtin;
-mod installed;
 mod json_path;
-mod pod;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::builtin::creation_description;
 use crate::meta;
 use crate::resource::{Column, Resource};
 use json_path::JsonPath;
@@ -64,11 +60,9 @@ impl<'a> TablePrinter<'a> {
     /// Ages are counted up to `now`.
     pub fn new(resource: &'a Resource, include: IncludeObject, now: Timestamp) -> Self {
         let age = [Column {
-            name: "Age".to_owned(),
             kind: "date".to_owned(),
-            description: creation_description().to_owned(),
             json_path: ".metadata.creationTimestamp".to_owned(),
-            ..Column::default()
+            ..Column::age()
         }];
         let mut printer = Self {
             resource,
@@ -129,9 +123,10 @@ impl<'a> TablePrinter<'a> {
     fn headings(&self) -> Vec<Value> {
         let name = json!({"name": "Name", "type": "string", "format": "name",
             "description": NAME, "priority": 0});
-        let events = self.resource.kind == "Event" && !self.resource.custom;
+        let builtin = self.resource.builtin.is_some();
+        let names_itself = builtin && self.columns().iter().any(|it| it.name == "Name");
         let declared = self.columns().iter().map(|it| {
-            let format = if events && it.name == "Name" {
+            let format = if names_itself && it.name == "Name" {
                 "name"
             } else {
                 &it.format
@@ -148,12 +143,14 @@ impl<'a> TablePrinter<'a> {
                 "description": description, "priority": it.priority})
         });
         // Kubernetes puts the name of an event last, for the wide view.
-        let first = (!events).then_some(name);
+        let first = (!names_itself).then_some(name);
         first.into_iter().chain(declared).collect()
     }
 
     fn row(&self, object: &Value) -> Value {
-        let mut cells = builtin::cells(self.resource, object, self.now);
+        let kind = self.resource.builtin.as_ref();
+        let cells = kind.map(|it| it.cells(object, self.now));
+        let mut cells = cells.unwrap_or_default();
         if cells.is_empty() {
             cells.push(meta::name(object).into());
             let columns = self.columns().iter().zip(&self.paths);
@@ -163,7 +160,7 @@ impl<'a> TablePrinter<'a> {
             }));
         }
         let mut row = json!({ "cells": cells });
-        let conditions = builtin::conditions(self.resource, object);
+        let conditions = kind.map(|it| it.row_conditions(object)).unwrap_or_default();
         if !conditions.is_null() {
             row["conditions"] = conditions;
         }

@@ -4,7 +4,7 @@ use jiff::ToSpan;
 use serde_json::json;
 
 use super::*;
-use crate::builtin;
+use crate::kind;
 
 mod laws;
 mod record;
@@ -366,7 +366,7 @@ fn a_configuration_must_be_of_the_kind_and_bring_no_record() {
 
 #[test]
 fn taints_of_a_node_are_owned_as_one() {
-    let all = builtin::resources();
+    let all = kind::resources();
     let nodes = all.iter().find(|it| it.kind == "Node").unwrap();
     let now = "2026-03-06T21:30:00Z".parse().unwrap();
     let node = |key: &str| {

@@ -1,9 +1,8 @@
 use super::*;
-use crate::builtin;
 use crate::resource::Scale;
 
 fn registry() -> Registry {
-    let mut registry = Registry::new(builtin::resources());
+    let mut registry = Registry::builtin();
     for version in ["v1alpha1", "v1"] {
         let mut widget = Resource::new("example.com", version, "Widget", "widgets");
         widget.subresources = vec![Subresource::Scale(Scale::default())];

@@ -1,145 +1,106 @@
-//! Events (pkg/apis/core/validation/events.go).
+//! Events in their two shapes, `v1` and `events.k8s.io/v1`, which share one storage.
 
-use fivespot_admission::{FieldError, name};
+mod columns;
+mod conversion;
+mod validation;
+
+use fivespot_admission::FieldError;
+use jiff::Timestamp;
 use serde_json::Value;
 
-use super::text;
-use crate::meta;
+use super::{BuiltinKind, FieldSelector, FinalizerRule, Write};
 use crate::resource::Resource;
 
-/// Most characters of single fields of an event that says when it happened.
-const MOST: usize = 128;
-/// Most characters of its message.
-const MOST_OF_MESSAGE: usize = 1024;
+pub use conversion::convert as convert_event;
 
-/// What is wrong with an event. Those of `events.k8s.io` are looked at more closely.
-pub(super) fn errors(
-    resource: &Resource,
-    object: &Value,
-    old: Option<&Value>,
-) -> Vec<FieldError> {
-    let core = resource.group.is_empty();
-    let mut errors = if object["eventTime"].is_string() {
-        timed(core, object)
-    } else {
-        untimed(core, object)
-    };
-    if !core {
-        match old {
-            None => strict(object, &mut errors),
-            Some(old) => unchanged(object, old, &mut errors),
-        }
-    }
-    errors
+/// `events` of `v1`.
+#[derive(Debug)]
+pub(super) struct Core;
+
+/// `events` of `events.k8s.io/v1`, stored as those of `v1`.
+#[derive(Debug)]
+pub(super) struct Events;
+
+fn resource(group: &str) -> Resource {
+    Resource::new(group, "v1", "Event", "events")
+        .with_short_names(&["ev"])
+        .without_generation()
+        .created_on_update()
+        .with_columns(columns::columns())
 }
 
-fn object_of(core: bool, event: &Value) -> &Value {
-    if core {
-        &event["involvedObject"]
-    } else {
-        &event["regarding"]
-    }
-}
+/// What both are selected by: the names of both shapes.
+const SELECTORS: &[FieldSelector] = &[
+    FieldSelector::new("involvedObject.kind"),
+    FieldSelector::new("involvedObject.namespace"),
+    FieldSelector::new("involvedObject.name"),
+    FieldSelector::new("involvedObject.uid"),
+    FieldSelector::new("involvedObject.apiVersion"),
+    FieldSelector::new("involvedObject.resourceVersion"),
+    FieldSelector::new("involvedObject.fieldPath"),
+    FieldSelector::new("involvedObject.kind").named("regarding.kind"),
+    FieldSelector::new("involvedObject.namespace").named("regarding.namespace"),
+    FieldSelector::new("involvedObject.name").named("regarding.name"),
+    FieldSelector::new("involvedObject.uid").named("regarding.uid"),
+    FieldSelector::new("involvedObject.apiVersion").named("regarding.apiVersion"),
+    FieldSelector::new("involvedObject.resourceVersion")
+        .named("regarding.resourceVersion"),
+    FieldSelector::new("involvedObject.fieldPath").named("regarding.fieldPath"),
+    FieldSelector::new("reason"),
+    FieldSelector::new("reportingComponent"),
+    FieldSelector::new("reportingComponent").named("reportingController"),
+    FieldSelector::new("source.component").named("source"),
+    FieldSelector::new("type"),
+];
 
-fn elsewhere(core: bool, event: &Value) -> FieldError {
-    let namespace = text(object_of(core, event), "namespace").into();
-    let why = "does not match event.namespace";
-    FieldError::invalid("involvedObject.namespace", namespace, why)
-}
+impl BuiltinKind for Core {
+    fn resource(&self) -> Resource {
+        resource("")
+    }
 
-fn untimed(core: bool, event: &Value) -> Vec<FieldError> {
-    let namespace = text(object_of(core, event), "namespace");
-    let own = meta::namespace(event);
-    if namespace == own || (namespace.is_empty() && own == "default") {
-        return Vec::new();
+    fn field_selectors(&self) -> &'static [FieldSelector] {
+        SELECTORS
     }
-    vec![elsewhere(core, event)]
-}
 
-fn timed(core: bool, event: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let everywhere = matches!(meta::namespace(event), "default" | "kube-system");
-    if text(object_of(core, event), "namespace").is_empty() && !everywhere {
-        errors.push(elsewhere(core, event));
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::OnCreate
     }
-    let controller = if core {
-        "reportingComponent"
-    } else {
-        "reportingController"
-    };
-    let said = text(event, controller);
-    if said.is_empty() {
-        errors.push(FieldError::required(controller, ""));
-    }
-    let wrong = name::label_key(said).into_iter();
-    errors.extend(wrong.map(|it| FieldError::invalid(controller, said.into(), it)));
-    for field in ["reportingInstance", "action", "reason"] {
-        let said = text(event, field);
-        if said.is_empty() {
-            errors.push(FieldError::required(field, ""));
-        }
-        errors.extend(too_long(said, field, MOST));
-    }
-    let message = text(event, if core { "message" } else { "note" });
-    errors.extend(too_long(message, "message", MOST_OF_MESSAGE));
-    errors
-}
 
-fn too_long(said: &str, field: &str, most: usize) -> Option<FieldError> {
-    let why = format!("can have at most {most} characters");
-    (said.len() > most).then(|| FieldError::invalid(field, "".into(), why))
-}
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        validation::core_errors(write.object)
+    }
 
-/// What the newer kind of event has to say, and what it has left behind.
-fn strict(event: &Value, errors: &mut Vec<FieldError>) {
-    if !event["eventTime"].is_string() {
-        errors.push(FieldError::required("eventTime", ""));
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        columns::cells(object, now)
     }
-    let kind = text(event, "type");
-    if !matches!(kind, "Normal" | "Warning") {
-        let why = format!("has invalid value: {kind}");
-        errors.push(FieldError::invalid("type", "".into(), why));
-    }
-    let left_behind = [
-        ("deprecatedFirstTimestamp", "firstTimestamp"),
-        ("deprecatedLastTimestamp", "lastTimestamp"),
-        ("deprecatedCount", "count"),
-        ("deprecatedSource", "source"),
-    ];
-    for (field, named) in left_behind {
-        let unset = match &event[field] {
-            Value::Null => true,
-            Value::Object(parts) => parts.is_empty(),
-            _ => false,
-        };
-        if !unset {
-            let why = "needs to be unset";
-            errors.push(FieldError::invalid(named, "".into(), why));
-        }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
+        Some(convert_event(object.clone(), api_version))
     }
 }
 
-/// Of the newer kind only the series may change.
-fn unchanged(event: &Value, old: &Value, errors: &mut Vec<FieldError>) {
-    let fields = [
-        ("regarding", "involvedObject"),
-        ("reason", "reason"),
-        ("note", "message"),
-        ("deprecatedSource", "source"),
-        ("deprecatedFirstTimestamp", "firstTimestamp"),
-        ("deprecatedLastTimestamp", "lastTimestamp"),
-        ("deprecatedCount", "count"),
-        ("type", "type"),
-        ("eventTime", "eventTime"),
-        ("action", "action"),
-        ("related", "related"),
-        ("reportingController", "reportingController"),
-        ("reportingInstance", "reportingInstance"),
-    ];
-    for (field, named) in fields {
-        if event[field] != old[field] {
-            let why = "field is immutable";
-            errors.push(FieldError::invalid(named, event[field].clone(), why));
-        }
+impl BuiltinKind for Events {
+    fn resource(&self) -> Resource {
+        resource("events.k8s.io").stored_with("", "events", "v1")
+    }
+
+    fn field_selectors(&self) -> &'static [FieldSelector] {
+        SELECTORS
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::OnCreate
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        validation::events_errors(write.object, write.old)
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        columns::cells(object, now)
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
+        Some(convert_event(object.clone(), api_version))
     }
 }

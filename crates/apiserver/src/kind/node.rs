@@ -1,16 +1,141 @@
-//! Nodes: what is filled in, and what is checked.
+//! Nodes.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use fivespot_admission::{FieldError, name};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{items, text};
+use super::{BuiltinKind, FieldSelector, FinalizerRule, Write, column, items, text};
 use crate::meta;
+use crate::resource::{Column, Resource, Subresource};
+
+/// `nodes` of `v1`.
+#[derive(Debug)]
+pub(super) struct Node;
+
+const OS_IMAGE: &str = "OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux \
+     7 (wheezy)).";
+const KERNEL: &str =
+    "Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64).";
+const RUNTIME: &str = "ContainerRuntime Version reported by the node through runtime remote API \
+     (e.g. containerd://1.4.2).";
+const INTERNAL_IP: &str = "List of addresses reachable to the node. Queried from cloud provider, if \
+         available. More info: \
+         https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This \
+         field is declared as mergeable, but the merge key is not sufficiently unique, \
+         which can cause data corruption when it is merged. Callers should instead use a \
+         full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers \
+         should assume that addresses can change during the lifetime of a Node. However, \
+         there are some exceptions where this may not be possible, such as Pods that \
+         inherit a Node's address in its own status or consumers of the downward API \
+         (status.hostIP).";
+
+impl BuiltinKind for Node {
+    fn resource(&self) -> Resource {
+        let text =
+            |name: &str, description: &str| Column::new(name, "string", description);
+        Resource::new("", "v1", "Node", "nodes")
+            .in_the_cluster()
+            .with_short_names(&["no"])
+            .without_generation()
+            .with_subresources(&[Subresource::Status])
+            .with_columns(vec![
+                text("Status", "The status of the node"),
+                text("Roles", "The roles of the node"),
+                Column::age(),
+                text("Version", "Kubelet Version reported by the node."),
+                text("Internal-IP", INTERNAL_IP).wide(),
+                text("External-IP", INTERNAL_IP).wide(),
+                text("OS-Image", OS_IMAGE).wide(),
+                text("Kernel-Version", KERNEL).wide(),
+                text("Container-Runtime", RUNTIME).wide(),
+            ])
+    }
+
+    fn field_selectors(&self) -> &'static [FieldSelector] {
+        const { &[FieldSelector::new("spec.unschedulable").absent_as("false")] }
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::OnCreate
+    }
+
+    fn default(&self, object: &mut Value) {
+        default(object);
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        errors(write.object, write.old)
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let info = &object["status"]["nodeInfo"];
+        let shown = |key: &str| match info[key].as_str() {
+            Some("") | None => "<unknown>".into(),
+            Some(text) => Value::from(text),
+        };
+        let address = |kind: &str| {
+            let found = column::list(&object["status"]["addresses"])
+                .iter()
+                .find(|it| it["type"] == kind);
+            found.map_or_else(|| "<none>".into(), |it| column::string(&it["address"]))
+        };
+        vec![
+            column::name(object),
+            node_status(object).into(),
+            node_roles(object).into(),
+            column::age(object, now),
+            column::string(&info["kubeletVersion"]),
+            address("InternalIP"),
+            address("ExternalIP"),
+            shown("osImage"),
+            shown("kernelVersion"),
+            shown("containerRuntimeVersion"),
+        ]
+    }
+}
+
+fn node_status(object: &Value) -> String {
+    let ready = column::list(&object["status"]["conditions"])
+        .iter()
+        .find(|it| it["type"] == "Ready");
+    let mut status = match ready.map(|it| it["status"] == "True") {
+        Some(true) => "Ready",
+        Some(false) => "NotReady",
+        None => "Unknown",
+    }
+    .to_owned();
+    if object["spec"]["unschedulable"] == true {
+        status.push_str(",SchedulingDisabled");
+    }
+    status
+}
+
+fn node_roles(object: &Value) -> String {
+    let mut roles: Vec<&str> = Vec::new();
+    if let Some(labels) = object["metadata"]["labels"].as_object() {
+        for (key, value) in labels {
+            match key.strip_prefix("node-role.kubernetes.io/") {
+                Some(role) if !role.is_empty() => roles.push(role),
+                _ if key == "kubernetes.io/role" => roles.extend(value.as_str()),
+                _ => {}
+            }
+        }
+    }
+    roles.retain(|it| !it.is_empty());
+    roles.sort_unstable();
+    roles.dedup();
+    if roles.is_empty() {
+        "<none>".to_owned()
+    } else {
+        roles.join(",")
+    }
+}
 
 /// The network of a node is the first of its networks.
-pub(super) fn default(object: &mut Value) {
+fn default(object: &mut Value) {
     let spec = meta::field(meta::fields(object), "spec");
     let first = spec.get("podCIDRs").and_then(|all| all.get(0)).cloned();
     match (spec.get("podCIDR").cloned(), first) {
@@ -25,7 +150,7 @@ pub(super) fn default(object: &mut Value) {
 }
 
 /// What is wrong with a node (pkg/apis/core/validation).
-pub(super) fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = taint_errors(&object["spec"]);
     for (index, network) in items(&object["spec"], "podCIDRs") {
         let said = network.as_str().unwrap_or_default();

@@ -114,7 +114,7 @@ fn embed(schema: &mut Value) {
     }
 }
 
-fn add_object_fields(schema: &mut Value) {
+pub(crate) fn add_object_fields(schema: &mut Value) {
     let Value::Object(fields) = schema else {
         return;
     };

@@ -14,10 +14,10 @@ use crate::resource::Resource;
 /// `spec.containers[0].imagee`.
 ///
 /// ```
-/// use fivespot_apiserver::{Registry, builtin, openapi::unknown_fields};
+/// use fivespot_apiserver::{Registry, openapi::unknown_fields};
 /// use serde_json::json;
 ///
-/// let registry = Registry::new(builtin::resources());
+/// let registry = Registry::builtin();
 /// let nodes = registry.find("", "v1", "nodes").unwrap();
 /// let node = json!({"apiVersion": "v1", "kind": "Node", "spec": {"cordoned": true}});
 /// assert_eq!(unknown_fields(nodes, &node), ["spec.cordoned"]);
@@ -60,10 +60,10 @@ fn collect_unknown(shape: Shape<'_>, value: &Value, path: &str, found: &mut Vec<
 /// kind gives it, in the words of Go's JSON decoder; `None` where all types are right.
 ///
 /// ```
-/// use fivespot_apiserver::{Registry, builtin, openapi::type_error};
+/// use fivespot_apiserver::{Registry, openapi::type_error};
 /// use serde_json::json;
 ///
-/// let registry = Registry::new(builtin::resources());
+/// let registry = Registry::builtin();
 /// let maps = registry.find("", "v1", "configmaps").unwrap();
 /// assert_eq!(
 ///     type_error(maps, &json!({"data": {"port": 80}})).unwrap(),

@@ -1,11 +1,11 @@
 use serde_json::json;
 
 use super::*;
-use crate::builtin;
+use crate::kind;
 use crate::resource::{Resource, Subresource};
 
 fn registry() -> Registry {
-    let mut registry = Registry::new(builtin::resources());
+    let mut registry = Registry::builtin();
     let mut widget = Resource::new("example.com", "v1", "Widget", "widgets");
     widget.custom = true;
     widget.subresources = vec![Subresource::Status];
@@ -147,7 +147,7 @@ fn a_custom_schema_gains_what_every_object_has() {
 }
 
 fn resource(kind: &str) -> Resource {
-    let all = builtin::resources();
+    let all = kind::resources();
     all.into_iter().find(|it| it.kind == kind).unwrap()
 }
 

@@ -1,10 +1,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::builtin;
+use crate::kind;
 
 fn resource(kind: &str) -> Resource {
-    let all = builtin::resources();
+    let all = kind::resources();
     all.into_iter().find(|it| it.kind == kind).unwrap()
 }
 

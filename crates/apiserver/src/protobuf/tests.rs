@@ -107,7 +107,7 @@ proptest! {
 
 #[test]
 fn every_kind_that_is_served_is_read() {
-    for resource in crate::builtin::resources() {
+    for resource in crate::kind::resources() {
         let own = (resource.api_version(), resource.kind.clone());
         let below = resource
             .subresources

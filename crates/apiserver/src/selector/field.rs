@@ -11,8 +11,10 @@ pub(crate) struct Fields(Vec<Requirement>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
-    /// Path in the object as it is kept.
+    /// Path in the object as it is stored.
     path: Vec<String>,
+    /// What the field counts as where it is absent.
+    absent: &'static str,
     equal: bool,
     value: String,
 }
@@ -37,7 +39,7 @@ impl Fields {
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.0
             .iter()
-            .all(|it| (read(object, &it.path) == it.value) == it.equal)
+            .all(|it| (read(object, it) == it.value) == it.equal)
     }
 
     /// The value that the field at `path` has to have, if the selector demands one.
@@ -62,9 +64,11 @@ impl Requirement {
                 format!("invalid selector: '{part}'; can't understand '{part}'");
             return Err(Status::bad_request(message));
         };
-        let path = kept_path(resource, field)
+        let (path, absent) = resource
+            .selected_field(field)
             .ok_or_else(|| Status::bad_request(unknown(resource, field)))?;
         Ok(Self {
+            absent,
             path: path.split('.').map(str::to_owned).collect(),
             equal,
             value: value
@@ -78,9 +82,8 @@ impl Requirement {
 /// What Kubernetes says of a field that the kind cannot be selected by; kinds that have no
 /// list of their own share one.
 fn unknown(resource: &Resource, field: &str) -> String {
-    let kept = &resource.storage;
-    let own = ["pods", "nodes", "namespaces", "secrets", "events"];
-    if resource.custom || (kept.group.is_empty() && own.contains(&&*kept.resource)) {
+    let kind = resource.builtin.as_ref();
+    if kind.is_none_or(|it| !it.field_selectors().is_empty()) {
         return format!("field label not supported: {field}");
     }
     format!(
@@ -89,79 +92,16 @@ fn unknown(resource: &Resource, field: &str) -> String {
     )
 }
 
-/// Where the field that a selector names is in the object as it is kept.
-fn kept_path(resource: &Resource, field: &str) -> Option<String> {
-    const EVENT: [&str; 10] = [
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
-        "reason",
-        "reportingComponent",
-        "type",
-    ];
-    const POD: [&str; 8] = [
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork",
-        "status.phase",
-        "status.podIP",
-        "status.nominatedNodeName",
-    ];
-    let known = |all: &[&str]| all.contains(&field).then(|| field.to_owned());
-    if field == "metadata.name" || (field == "metadata.namespace" && resource.namespaced)
-    {
-        return Some(field.to_owned());
-    }
-    if resource.custom {
-        let path = format!(".{field}");
-        return resource
-            .selectable
-            .contains(&path)
-            .then(|| field.to_owned());
-    }
-    match (
-        resource.storage.group.as_str(),
-        resource.storage.resource.as_str(),
-    ) {
-        ("", "pods") => known(&POD),
-        ("", "nodes") => known(&["spec.unschedulable"]),
-        ("", "namespaces") => known(&["status.phase"]),
-        ("", "secrets") => known(&["type"]),
-        ("", "events") => {
-            let old = field.replacen("regarding.", "involvedObject.", 1);
-            let old = if old == "reportingController" {
-                "reportingComponent"
-            } else {
-                &old
-            };
-            if old == "source" {
-                return Some("source.component".to_owned());
-            }
-            EVENT.contains(&old).then(|| old.to_owned())
-        }
-        _ => None,
-    }
-}
-
-/// The text of a field; empty when absent, as Kubernetes compares it.
-fn read(object: &Value, path: &[String]) -> String {
+/// The text of a field, as Kubernetes compares it.
+fn read(object: &Value, requirement: &Requirement) -> String {
     let mut at = object;
-    for key in path {
+    for key in &requirement.path {
         at = &at[key.as_str()];
     }
     match at {
         Value::String(text) => text.clone(),
         Value::Bool(_) | Value::Number(_) => at.to_string(),
-        Value::Null if path.last().is_some_and(|it| it == "unschedulable") => {
-            "false".to_owned()
-        }
-        Value::Null | Value::Array(_) | Value::Object(_) => String::new(),
+        Value::Null | Value::Array(_) | Value::Object(_) => requirement.absent.to_owned(),
     }
 }
 
@@ -170,12 +110,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Registry;
 
     #[test]
     fn pods_are_selected_by_their_node() {
-        let pods = Resource::new("", "v1", "Pod", "pods");
+        let registry = Registry::builtin();
+        let pods = registry.find("", "v1", "pods").unwrap();
         let selector =
-            Fields::parse("spec.nodeName=n1,status.phase!=Failed", &pods).unwrap();
+            Fields::parse("spec.nodeName=n1,status.phase!=Failed", pods).unwrap();
         assert!(selector.matches(&json!({"spec": {"nodeName": "n1"}})));
         assert!(!selector.matches(&json!({"spec": {"nodeName": "n2"}})));
         let failed = json!({"spec": {"nodeName": "n1"}, "status": {"phase": "Failed"}});
@@ -186,11 +128,12 @@ mod tests {
 
     #[test]
     fn events_are_selected_by_either_name_of_their_object() {
-        let events = Resource::new("", "v1", "Event", "events");
+        let registry = Registry::builtin();
+        let events = registry.find("", "v1", "events").unwrap();
         let event = json!({"involvedObject": {"name": "x"}});
         for text in ["involvedObject.name=x", "regarding.name=x"] {
             assert!(
-                Fields::parse(text, &events).unwrap().matches(&event),
+                Fields::parse(text, events).unwrap().matches(&event),
                 "{text}"
             );
         }

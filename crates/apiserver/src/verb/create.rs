@@ -10,7 +10,6 @@ use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::definition;
 use crate::intake;
-use crate::kind;
 use crate::meta;
 use crate::resource::Resource;
 use crate::review;
@@ -25,7 +24,7 @@ pub(super) fn create(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
-    if kind::is_question(resource) {
+    if review::is_review(resource) {
         return review::reply(state, call, target);
     }
     let shelf = state.shelf(resource);
@@ -62,7 +61,9 @@ pub(super) fn finish(
     name(state, resource, &mut draft.object)?;
     let mut target = target.clone();
     meta::name(&draft.object).clone_into(&mut target.name);
-    kind::default(resource, &mut draft.object);
+    if let Some(kind) = &resource.builtin {
+        kind.default(&mut draft.object);
+    }
     prepare(state, resource, &mut draft.object);
     meta::drop_empty(&mut draft.object);
     if !draft.managed {
@@ -160,5 +161,11 @@ fn prepare(state: &mut State, resource: &Resource, object: &mut Value) {
     if resource.generation || resource.custom {
         meta::set(object, "generation", 1);
     }
-    kind::prepare_create(resource, object);
+    match &resource.builtin {
+        Some(kind) => kind.prepare_create(object),
+        None if resource.custom && resource.has_status() => {
+            meta::fields(object).shift_remove("status");
+        }
+        None => {}
+    }
 }

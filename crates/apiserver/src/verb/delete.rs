@@ -171,7 +171,9 @@ fn mark(
     object: &mut Value,
     options: &Options,
 ) {
-    let grace = grace_seconds(resource, object, options);
+    let grace = resource.builtin.as_ref().map_or(0, |kind| {
+        kind.grace_period_seconds(object, options.grace_seconds)
+    });
     let was_deleting = meta::is_deleting(object);
     let had = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
     if was_deleting && had.is_none_or(|had| had <= grace) {
@@ -198,26 +200,6 @@ fn mark(
     if is_namespace {
         object["status"] = json!({"phase": "Terminating"});
     }
-}
-
-/// Only pods that run somewhere get a grace period: the one asked for, or their own.
-fn grace_seconds(resource: &Resource, object: &Value, options: &Options) -> i64 {
-    if !is_pod(resource) {
-        return 0;
-    }
-    let bound = object["spec"]["nodeName"]
-        .as_str()
-        .is_some_and(|it| !it.is_empty());
-    let phase = object["status"]["phase"].as_str().unwrap_or_default();
-    if !bound || matches!(phase, "Succeeded" | "Failed") {
-        return 0;
-    }
-    let own = object["spec"]["terminationGracePeriodSeconds"]
-        .as_i64()
-        .unwrap_or(30);
-    // A negative period means one second (pkg/registry/core/pod/strategy.go).
-    let wished = options.grace_seconds.unwrap_or(own);
-    if wished < 0 { 1 } else { wished }
 }
 
 /// The finalizers by which the collector knows what is to become of dependents. Without

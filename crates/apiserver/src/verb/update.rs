@@ -10,7 +10,6 @@ use crate::answer::Answer;
 use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::intake;
-use crate::kind;
 use crate::meta;
 use crate::resource::Resource;
 use crate::route::Target;
@@ -83,7 +82,9 @@ pub(super) fn finish(
         return Err(invalid(resource, &target.name, &errors));
     }
     check_preconditions(resource, &draft, &old)?;
-    kind::default(resource, &mut draft.object);
+    if let Some(kind) = &resource.builtin {
+        kind.default(&mut draft.object);
+    }
     prepare(target, &mut draft.object, &old);
     meta::drop_empty(&mut draft.object);
     if !draft.managed {
@@ -205,14 +206,24 @@ fn prepare(target: &Target, object: &mut Value, old: &Value) {
     }
     match target.subresource.as_str() {
         "status" => keep_all_but_status(resource, object, old),
-        "finalize" => kind::keep_all_but_finalizers(object, old),
+        "finalize" => keep_all_but_finalizers(object, old),
         _ => {
             if resource.has_status() {
                 meta::copy_field(old, object, "status");
             }
-            kind::prepare_update(resource, object, old);
+            if let Some(kind) = &resource.builtin {
+                kind.prepare_update(object, old);
+            }
         }
     }
+}
+
+/// A write to a namespace's `finalize` changes the finalizers of its spec alone.
+fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
+    let finalizers = object["spec"]["finalizers"].clone();
+    *object = old.clone();
+    let spec = meta::field(meta::fields(object), "spec");
+    spec.insert("finalizers".to_owned(), finalizers);
 }
 
 /// A status write changes the status alone; of built-in kinds, as in Kubernetes, also

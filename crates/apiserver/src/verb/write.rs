@@ -15,10 +15,10 @@ use crate::authorization::{self, parameters};
 use crate::call::Call;
 use crate::conversion::{self, Conversion};
 use crate::intake;
-use crate::kind;
+use crate::kind::Write;
 use crate::meta;
 use crate::nesting;
-use crate::resource::{GroupResource, Resource};
+use crate::resource::Resource;
 use crate::route::Target;
 use crate::size;
 use crate::state::State;
@@ -102,7 +102,13 @@ impl Draft {
         } else {
             let old = self.old.as_deref();
             let found = self.metadata_errors(resource);
-            let of_kind = kind::errors(state, resource, &self.object, old);
+            let write = Write {
+                object: &self.object,
+                old,
+                kube: state.kube,
+            };
+            let kind = resource.builtin.as_ref();
+            let of_kind = kind.map(|it| it.validate(&write)).unwrap_or_default();
             let further = of_kind.into_iter().filter(|it| !found.contains(it));
             errors = found.iter().cloned().chain(further).collect();
         }
@@ -112,8 +118,9 @@ impl Draft {
             errors.extend(found);
         }
         if errors.is_empty() {
-            let warning = kind::warning(resource, &self.object);
-            self.warnings.extend(warning);
+            if let Some(kind) = &resource.builtin {
+                self.warnings.extend(kind.warnings(&self.object));
+            }
             return Ok(());
         }
         let name = meta::name(&self.object);
@@ -166,15 +173,18 @@ impl Draft {
         };
         let metadata = self.object.get("metadata");
         let old = self.old.as_deref();
+        let kind = resource.builtin.as_ref();
+        let name_rule = kind.map_or(NameRule::DnsSubdomain, |it| it.name_rule());
         let mut errors = match old {
-            None => object_meta::create(metadata, name_rule(resource), scope),
+            None => object_meta::create(metadata, name_rule, scope),
             Some(old) => {
                 // Of an update the strategy of the kind looks at it once more.
                 let found = object_meta::update(metadata, old.get("metadata"), scope);
                 [found.clone(), found].concat()
             }
         };
-        errors.extend(kind::finalizer::errors(resource, &self.object, old));
+        let rule = kind.map(|it| it.finalizer_rule()).unwrap_or_default();
+        errors.extend(rule.errors(&self.object, old));
         errors
     }
 
@@ -255,13 +265,4 @@ impl Draft {
 pub(crate) fn invalid(resource: &Resource, name: &str, errors: &[FieldError]) -> Status {
     let causes = errors.iter().map(|it| Cause::from(it.cause()));
     Status::invalid(resource, name, causes.collect())
-}
-
-fn name_rule(resource: &Resource) -> NameRule {
-    let kept: &GroupResource = &resource.storage;
-    match (kept.group.as_str(), kept.resource.as_str()) {
-        ("", "namespaces") => NameRule::DnsLabel,
-        ("rbac.authorization.k8s.io", _) => NameRule::PathSegment,
-        _ => NameRule::DnsSubdomain,
-    }
 }

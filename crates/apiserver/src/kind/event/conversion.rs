@@ -19,7 +19,7 @@ const PAIRS: [(&str, &str); 7] = [
 /// already comes back as it is.
 ///
 /// ```
-/// use fivespot_apiserver::builtin::convert_event;
+/// use fivespot_apiserver::convert_event;
 /// use serde_json::json;
 ///
 /// let event = json!({"apiVersion": "v1", "kind": "Event", "message": "hello"});

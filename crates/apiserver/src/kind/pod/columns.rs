@@ -1,9 +1,37 @@
-//! The cells of a pod (`printPod` in Kubernetes' pkg/printers/internalversion).
+//! How pods are shown (`printPod` in Kubernetes' pkg/printers/internalversion).
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::builtin::{age, list};
+use crate::kind::column::{self, list};
+use crate::resource::Column;
+use crate::table::human_duration;
+
+/// The columns.
+pub(super) fn columns() -> Vec<Column> {
+    let text = |name: &str, description: &str| Column::new(name, "string", description);
+    vec![
+        text("Ready", "The aggregate readiness state of this pod for accepting traffic."),
+        text("Status", "The aggregate status of the containers in this pod."),
+        text("Restarts", "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."),
+        Column::age(),
+        text("IP", "podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.").wide(),
+        text("Node", "NodeName indicates in which node this pod is scheduled. If empty, this pod is a candidate for scheduling by the scheduler defined in schedulerName. Once this field is set, the kubelet for this node becomes responsible for the lifecycle of this pod. This field should not be used to express a desire for the pod to be scheduled on a specific node. https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#nodename").wide(),
+        text("Nominated Node", "nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods. This field does not guarantee that the pod will be scheduled on this node. Scheduler may decide to place the pod elsewhere if other nodes become available sooner. Scheduler may also decide to give the resources on this node to a higher priority pod that is created after preemption. As a result, this field may be different than PodSpec.nodeName when the pod is scheduled.").wide(),
+        text("Readiness Gates", "If specified, all readiness gates will be evaluated for pod readiness. A pod is ready when all its containers are ready AND all conditions specified in the readiness gates have status equal to \"True\" More info: https://git.k8s.io/enhancements/keps/sig-network/580-pod-readiness-gates").wide(),
+    ]
+}
+
+/// The conditions of a row: a pod that has ended is completed.
+pub(super) fn row_conditions(pod: &Value) -> Value {
+    let message = match pod["status"]["phase"].as_str() {
+        Some("Succeeded") => "The pod has completed successfully.",
+        Some("Failed") => "The pod failed.",
+        _ => return Value::Null,
+    };
+    json!([{"type": "Completed", "status": "True", "message": message,
+        "reason": pod["status"]["phase"]}])
+}
 
 /// The cells of `pod`.
 pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
@@ -14,11 +42,11 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     };
     let ready = format!("{}/{}", containers.ready, containers.total);
     vec![
-        pod["metadata"]["name"].clone(),
+        column::name(pod),
         ready.into(),
         containers.reason.into(),
         restarts(containers.restarts, containers.last_restart, now).into(),
-        age(&pod["metadata"]["creationTimestamp"], now).into(),
+        column::age(pod, now),
         or_none(&pod["status"]["podIP"]),
         or_none(&pod["spec"]["nodeName"]),
         or_none(&pod["status"]["nominatedNodeName"]),
@@ -141,7 +169,7 @@ fn ended(terminated: &Value) -> String {
 fn restarts(times: i64, last: Option<Timestamp>, now: Timestamp) -> String {
     match last {
         Some(last) if times > 0 => {
-            format!("{times} ({} ago)", super::human_duration(last, now))
+            format!("{times} ({} ago)", human_duration(last, now))
         }
         _ => times.to_string(),
     }

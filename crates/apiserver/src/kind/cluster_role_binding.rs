@@ -1,0 +1,41 @@
+//! ClusterRoleBindings.
+
+use fivespot_admission::FieldError;
+use fivespot_admission::object_meta::NameRule;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::rbac::{self, Reach};
+use super::{BuiltinKind, FinalizerRule, Write};
+use crate::resource::Resource;
+
+/// `clusterrolebindings` of `rbac.authorization.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct ClusterRoleBinding;
+
+impl BuiltinKind for ClusterRoleBinding {
+    fn resource(&self) -> Resource {
+        rbac::binding_resource("ClusterRoleBinding", "clusterrolebindings")
+            .in_the_cluster()
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::PathSegment
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Always
+    }
+
+    fn default(&self, object: &mut Value) {
+        rbac::default_binding(object);
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        rbac::binding_errors(write, Reach::Cluster)
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        rbac::binding_cells(object, now)
+    }
+}

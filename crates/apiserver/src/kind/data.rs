@@ -1,0 +1,67 @@
+//! What config maps and secrets have in common: keys that are file names, limits, immutability
+//! (pkg/apis/core/validation).
+
+use fivespot_admission::FieldError;
+use serde_json::Value;
+
+/// The entries of a map.
+pub(super) fn entries<'a>(
+    object: &'a Value,
+    field: &str,
+) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    object[field].as_object().into_iter().flatten()
+}
+
+/// Keys that are no file names, and changes of what is immutable.
+pub(super) fn errors(
+    object: &Value,
+    old: Option<&Value>,
+    fields: &[&str],
+) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for field in fields {
+        for (key, _) in entries(object, field) {
+            let path = format!("{field}[{key}]");
+            if let Some(wrong) = config_key(key) {
+                errors.push(FieldError::invalid(path, key.as_str().into(), wrong));
+            } else if *field == "data" && object["binaryData"].get(key).is_some() {
+                let why = "duplicate of key present in binaryData";
+                errors.push(FieldError::invalid(path, key.as_str().into(), why));
+            }
+        }
+    }
+    let Some(old) = old.filter(|old| old["immutable"] == true) else {
+        return errors;
+    };
+    let why = "field is immutable when `immutable` is set";
+    if object["immutable"] != true {
+        errors.push(FieldError::forbidden("immutable", why));
+    }
+    let changed = fields.iter().filter(|it| object[**it] != old[**it]);
+    errors.extend(changed.map(|it| FieldError::forbidden(*it, why)));
+    errors
+}
+
+fn config_key(key: &str) -> Option<&'static str> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let well_formed = !key.is_empty() && key.chars().all(allowed);
+    (!well_formed).then_some(
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. \
+         'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
+         '[-._a-zA-Z0-9]+')",
+    )
+}
+
+/// Most bytes that the data of a config map or of a secret may have (`MaxSecretSize`).
+const MOST_DATA: usize = 1024 * 1024;
+
+/// The error of data that are too large.
+pub(super) fn size_error(path: &str, size: usize) -> Option<FieldError> {
+    (size > MOST_DATA).then(|| FieldError::too_long(path, MOST_DATA as u64))
+}
+
+/// How many bytes a text of base 64 stands for.
+pub(super) fn decoded_size(text: &Value) -> usize {
+    let text = text.as_str().unwrap_or_default().bytes();
+    text.filter(|it| !b"=\r\n".contains(it)).count() * 3 / 4
+}

@@ -1,0 +1,146 @@
+//! Events (pkg/apis/core/validation/events.go).
+
+use fivespot_admission::{FieldError, name};
+use serde_json::Value;
+
+use crate::kind::text;
+use crate::meta;
+
+/// Most characters of single fields of an event that says when it happened.
+const MOST: usize = 128;
+/// Most characters of its message.
+const MOST_OF_MESSAGE: usize = 1024;
+
+/// What is wrong with an event of `v1`.
+pub(super) fn core_errors(object: &Value) -> Vec<FieldError> {
+    either(true, object)
+}
+
+/// What is wrong with an event of `events.k8s.io`, which is looked at more closely.
+pub(super) fn events_errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = either(false, object);
+    match old {
+        None => strict(object, &mut errors),
+        Some(old) => unchanged(object, old, &mut errors),
+    }
+    errors
+}
+
+fn either(core: bool, object: &Value) -> Vec<FieldError> {
+    if object["eventTime"].is_string() {
+        timed(core, object)
+    } else {
+        untimed(core, object)
+    }
+}
+
+fn object_of(core: bool, event: &Value) -> &Value {
+    if core {
+        &event["involvedObject"]
+    } else {
+        &event["regarding"]
+    }
+}
+
+fn elsewhere(core: bool, event: &Value) -> FieldError {
+    let namespace = text(object_of(core, event), "namespace").into();
+    let why = "does not match event.namespace";
+    FieldError::invalid("involvedObject.namespace", namespace, why)
+}
+
+fn untimed(core: bool, event: &Value) -> Vec<FieldError> {
+    let namespace = text(object_of(core, event), "namespace");
+    let own = meta::namespace(event);
+    if namespace == own || (namespace.is_empty() && own == "default") {
+        return Vec::new();
+    }
+    vec![elsewhere(core, event)]
+}
+
+fn timed(core: bool, event: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let everywhere = matches!(meta::namespace(event), "default" | "kube-system");
+    if text(object_of(core, event), "namespace").is_empty() && !everywhere {
+        errors.push(elsewhere(core, event));
+    }
+    let controller = if core {
+        "reportingComponent"
+    } else {
+        "reportingController"
+    };
+    let said = text(event, controller);
+    if said.is_empty() {
+        errors.push(FieldError::required(controller, ""));
+    }
+    let wrong = name::label_key(said).into_iter();
+    errors.extend(wrong.map(|it| FieldError::invalid(controller, said.into(), it)));
+    for field in ["reportingInstance", "action", "reason"] {
+        let said = text(event, field);
+        if said.is_empty() {
+            errors.push(FieldError::required(field, ""));
+        }
+        errors.extend(too_long(said, field, MOST));
+    }
+    let message = text(event, if core { "message" } else { "note" });
+    errors.extend(too_long(message, "message", MOST_OF_MESSAGE));
+    errors
+}
+
+fn too_long(said: &str, field: &str, most: usize) -> Option<FieldError> {
+    let why = format!("can have at most {most} characters");
+    (said.len() > most).then(|| FieldError::invalid(field, "".into(), why))
+}
+
+/// What the newer kind of event has to say, and what it has left behind.
+fn strict(event: &Value, errors: &mut Vec<FieldError>) {
+    if !event["eventTime"].is_string() {
+        errors.push(FieldError::required("eventTime", ""));
+    }
+    let kind = text(event, "type");
+    if !matches!(kind, "Normal" | "Warning") {
+        let why = format!("has invalid value: {kind}");
+        errors.push(FieldError::invalid("type", "".into(), why));
+    }
+    let left_behind = [
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+        ("deprecatedCount", "count"),
+        ("deprecatedSource", "source"),
+    ];
+    for (field, named) in left_behind {
+        let unset = match &event[field] {
+            Value::Null => true,
+            Value::Object(parts) => parts.is_empty(),
+            _ => false,
+        };
+        if !unset {
+            let why = "needs to be unset";
+            errors.push(FieldError::invalid(named, "".into(), why));
+        }
+    }
+}
+
+/// Of the newer kind only the series may change.
+fn unchanged(event: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    let fields = [
+        ("regarding", "involvedObject"),
+        ("reason", "reason"),
+        ("note", "message"),
+        ("deprecatedSource", "source"),
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+        ("deprecatedCount", "count"),
+        ("type", "type"),
+        ("eventTime", "eventTime"),
+        ("action", "action"),
+        ("related", "related"),
+        ("reportingController", "reportingController"),
+        ("reportingInstance", "reportingInstance"),
+    ];
+    for (field, named) in fields {
+        if event[field] != old[field] {
+            let why = "field is immutable";
+            errors.push(FieldError::invalid(named, event[field].clone(), why));
+        }
+    }
+}

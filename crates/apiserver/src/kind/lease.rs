@@ -1,0 +1,51 @@
+//! Leases.
+
+use fivespot_admission::FieldError;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{BuiltinKind, Write, column};
+use crate::resource::{Column, Resource};
+
+/// `leases` of `coordination.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct Lease;
+
+const HOLDER: &str = "holderIdentity contains the identity of the holder of a current lease. If \
+     Coordinated Leader Election is used, the holder identity must be equal to the elected \
+     LeaseCandidate.metadata.name field.";
+
+impl BuiltinKind for Lease {
+    fn resource(&self) -> Resource {
+        Resource::new("coordination.k8s.io", "v1", "Lease", "leases")
+            .without_generation()
+            .created_on_update()
+            .replaced_at_a_version()
+            .with_columns(vec![Column::new("Holder", "string", HOLDER), Column::age()])
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let spec = &write.object["spec"];
+        let duration = &spec["leaseDurationSeconds"];
+        if duration.as_i64().is_some_and(|it| it <= 0) {
+            let (path, why) = ("spec.leaseDurationSeconds", "must be greater than 0");
+            errors.push(FieldError::invalid(path, duration.clone(), why));
+        }
+        let transitions = &spec["leaseTransitions"];
+        if transitions.as_i64().is_some_and(|it| it < 0) {
+            let why = "must be greater than or equal to 0";
+            let path = "spec.leaseTransitions";
+            errors.push(FieldError::invalid(path, transitions.clone(), why));
+        }
+        errors
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        vec![
+            column::name(object),
+            column::string(&object["spec"]["holderIdentity"]),
+            column::age(object, now),
+        ]
+    }
+}

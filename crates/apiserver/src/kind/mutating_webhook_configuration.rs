@@ -1,0 +1,38 @@
+//! MutatingWebhookConfigurations.
+
+use fivespot_admission::FieldError;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::webhook_configuration as common;
+use super::{BuiltinKind, Write};
+use crate::resource::Resource;
+
+/// `mutatingwebhookconfigurations` of `admissionregistration.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct MutatingWebhookConfiguration;
+
+impl BuiltinKind for MutatingWebhookConfiguration {
+    fn resource(&self) -> Resource {
+        common::resource(
+            "MutatingWebhookConfiguration",
+            "mutatingwebhookconfigurations",
+        )
+    }
+
+    fn default(&self, object: &mut Value) {
+        common::default(object);
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        common::errors(write.object)
+    }
+
+    fn warnings(&self, object: &Value) -> Vec<String> {
+        vec![common::warning(object)]
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        common::cells(object, now)
+    }
+}

@@ -1,0 +1,75 @@
+//! Namespaces. How they end is the namespace controller's.
+
+use fivespot_admission::object_meta::NameRule;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{BuiltinKind, FieldSelector, FinalizerRule, column};
+use crate::meta;
+use crate::resource::{Column, Resource, Subresource, Verb};
+
+/// `namespaces` of `v1`.
+#[derive(Debug)]
+pub(super) struct Namespace;
+
+impl BuiltinKind for Namespace {
+    fn resource(&self) -> Resource {
+        Resource::new("", "v1", "Namespace", "namespaces")
+            .in_the_cluster()
+            .with_short_names(&["ns"])
+            .without_verb(Verb::DeleteCollection)
+            .without_generation()
+            .with_subresources(&[Subresource::Finalize, Subresource::Status])
+            .with_columns(vec![
+                Column::new("Status", "string", "The status of the namespace"),
+                Column::age(),
+            ])
+    }
+
+    fn field_selectors(&self) -> &'static [FieldSelector] {
+        const { &[FieldSelector::new("status.phase")] }
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::DnsLabel
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::OnCreate
+    }
+
+    /// Every namespace can be selected by its name.
+    fn default(&self, object: &mut Value) {
+        let name = meta::name(object).to_owned();
+        let labels = meta::field(meta::edit(object), "labels");
+        labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
+    }
+
+    fn prepare_create(&self, object: &mut Value) {
+        let fields = meta::fields(object);
+        meta::field(fields, "spec")
+            .insert("finalizers".to_owned(), json!(["kubernetes"]));
+        fields.insert("status".to_owned(), json!({"phase": "Active"}));
+    }
+
+    /// The finalizers of the spec are changed through `finalize` alone.
+    fn prepare_update(&self, object: &mut Value, old: &Value) {
+        let spec = meta::field(meta::fields(object), "spec");
+        match old["spec"].get("finalizers") {
+            Some(had) => {
+                spec.insert("finalizers".to_owned(), had.clone());
+            }
+            None => {
+                spec.shift_remove("finalizers");
+            }
+        }
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        vec![
+            column::name(object),
+            column::string(&object["status"]["phase"]),
+            column::age(object, now),
+        ]
+    }
+}

@@ -1,0 +1,58 @@
+//! How a pod is ranked when a node runs out of memory.
+
+use serde_json::Value;
+
+use crate::kind::items;
+
+/// The `qosClass` of a new pod.
+pub(super) fn class(object: &Value) -> &'static str {
+    let spec = &object["spec"];
+    let all = || {
+        let lists = ["initContainers", "containers"];
+        lists.into_iter().flat_map(|list| items(spec, list))
+    };
+    let counted = |of: &Value| {
+        let named = of.as_object().into_iter().flatten();
+        named
+            .filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory"))
+            .count()
+    };
+    let asks = |it: &Value| {
+        counted(&it["resources"]["requests"]) + counted(&it["resources"]["limits"]) > 0
+    };
+    let is_guaranteed = |it: &Value| {
+        let (limits, requests) =
+            (&it["resources"]["limits"], &it["resources"]["requests"]);
+        counted(limits) == 2
+            && ["cpu", "memory"]
+                .iter()
+                .all(|it| limits[it] == requests[it])
+    };
+    if !all().any(|(_, it)| asks(it)) {
+        "BestEffort"
+    } else if all().all(|(_, it)| is_guaranteed(it)) {
+        "Guaranteed"
+    } else {
+        "Burstable"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pod_is_ranked_by_what_its_containers_ask_for() {
+        let ranked = |resources: Value| {
+            let container = json!({"name": "c", "resources": resources});
+            class(&json!({"spec": {"containers": [container]}}))
+        };
+        let all = json!({"cpu": "1", "memory": "1Gi"});
+        assert_eq!(ranked(json!({})), "BestEffort");
+        assert_eq!(ranked(json!({"requests": {"cpu": "1"}})), "Burstable");
+        let guaranteed = json!({"limits": all, "requests": all});
+        assert_eq!(ranked(guaranteed), "Guaranteed");
+    }
+}

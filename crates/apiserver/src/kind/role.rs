@@ -1,0 +1,36 @@
+//! Roles.
+
+use fivespot_admission::FieldError;
+use fivespot_admission::object_meta::NameRule;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::rbac::{self, Reach};
+use super::{BuiltinKind, FinalizerRule, Write};
+use crate::resource::Resource;
+
+/// `roles` of `rbac.authorization.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct Role;
+
+impl BuiltinKind for Role {
+    fn resource(&self) -> Resource {
+        rbac::role_resource("Role", "roles")
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::PathSegment
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Always
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        rbac::role_errors(write.object, Reach::Namespace)
+    }
+
+    fn cells(&self, object: &Value, _now: Timestamp) -> Vec<Value> {
+        rbac::role_cells(object)
+    }
+}

@@ -1,0 +1,134 @@
+//! Secrets.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use fivespot_admission::FieldError;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{BuiltinKind, FieldSelector, FinalizerRule, Write, column, data, text};
+use crate::intake;
+use crate::meta;
+use crate::resource::{Column, Resource};
+use crate::syntax;
+
+/// `secrets` of `v1`.
+#[derive(Debug)]
+pub(super) struct Secret;
+
+const TYPE: &str = "Used to facilitate programmatic handling of secret data. More info: \
+     https://kubernetes.io/docs/concepts/configuration/secret/#secret-types";
+const DATA: &str = "Data contains the secret data. Each key must consist of alphanumeric \
+     characters, '-', '_' or '.'. The serialized form of the secret data is a base64 encoded \
+     string, representing the arbitrary (possibly non-string) data value here. Described in \
+     https://tools.ietf.org/html/rfc4648#section-4";
+
+impl BuiltinKind for Secret {
+    fn resource(&self) -> Resource {
+        Resource::new("", "v1", "Secret", "secrets")
+            .without_generation()
+            .with_columns(vec![
+                Column::new("Type", "string", TYPE),
+                Column::new("Data", "string", DATA),
+                Column::age(),
+            ])
+    }
+
+    fn field_selectors(&self) -> &'static [FieldSelector] {
+        const { &[FieldSelector::new("type")] }
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Always
+    }
+
+    fn default(&self, object: &mut Value) {
+        let fields = meta::fields(object);
+        if let Some(Value::Object(texts)) = fields.shift_remove("stringData") {
+            let data = meta::field(fields, "data");
+            for (key, text) in texts {
+                let encoded = STANDARD.encode(text.as_str().unwrap_or_default());
+                data.insert(key, encoded.into());
+            }
+        }
+        fields.entry("type").or_insert_with(|| "Opaque".into());
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        let object = write.object;
+        let mut errors = Vec::new();
+        if write.old.is_some_and(|old| old["type"] != object["type"]) {
+            let why = "field is immutable";
+            errors.push(FieldError::invalid("type", object["type"].clone(), why));
+        }
+        errors.extend(data::errors(object, write.old, &["data"]));
+        let sizes = data::entries(object, "data").map(|(_, it)| data::decoded_size(it));
+        errors.extend(data::size_error("data", sizes.sum()));
+        errors.extend(missing_keys(object));
+        errors.extend(docker_config(object));
+        errors.extend(missing_account(object));
+        errors
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        vec![
+            column::name(object),
+            column::string(&object["type"]),
+            column::count(&object["data"]).into(),
+            column::age(object, now),
+        ]
+    }
+}
+
+/// The keys that a secret of its type has to have.
+fn missing_keys(object: &Value) -> Vec<FieldError> {
+    let has = |key: &str| object["data"].get(key).is_some();
+    let needed: &[&str] = match text(object, "type") {
+        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
+        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
+        "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
+            &["username", "password"]
+        }
+        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/dockercfg" => &[".dockercfg"],
+        _ => &[],
+    };
+    let missing = needed.iter().filter(|key| !has(key));
+    missing
+        .map(|key| FieldError::required(format!("data[{key}]"), ""))
+        .collect()
+}
+
+/// A token's secret says which service account it is for.
+fn missing_account(object: &Value) -> Option<FieldError> {
+    let key = "kubernetes.io/service-account.name";
+    let missing = text(object, "type") == "kubernetes.io/service-account-token"
+        && text(&object["metadata"]["annotations"], key).is_empty();
+    missing.then(|| FieldError::required(format!("metadata.annotations[{key}]"), ""))
+}
+
+/// Where a registry's credentials are no JSON; the credentials themselves are not shown.
+fn docker_config(object: &Value) -> Option<FieldError> {
+    let key = match text(object, "type") {
+        "kubernetes.io/dockerconfigjson" => ".dockerconfigjson",
+        "kubernetes.io/dockercfg" => ".dockercfg",
+        _ => return None,
+    };
+    let config = STANDARD.decode(object["data"].get(key)?.as_str()?).ok()?;
+    let why = match serde_json::from_slice::<Value>(&config) {
+        Ok(Value::Object(_) | Value::Null) => return None,
+        Ok(other) => {
+            let kind = intake::go_kind(&other);
+            format!(
+                "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+            )
+        }
+        Err(error) => syntax::error(&config).unwrap_or_else(|| error.to_string()),
+    };
+    let path = format!("data[{key}]");
+    Some(FieldError::invalid(
+        path,
+        "<secret contents redacted>".into(),
+        why,
+    ))
+}

@@ -1,0 +1,22 @@
+//! The review of who the user who asks is: answered, and not stored.
+
+use super::BuiltinKind;
+use crate::resource::{Resource, Verb};
+
+/// `selfsubjectreviews` of `authentication.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct SelfSubjectReview;
+
+impl BuiltinKind for SelfSubjectReview {
+    fn resource(&self) -> Resource {
+        Resource::new(
+            "authentication.k8s.io",
+            "v1",
+            "SelfSubjectReview",
+            "selfsubjectreviews",
+        )
+        .in_the_cluster()
+        .with_verbs(&[Verb::Create])
+        .without_generation()
+    }
+}

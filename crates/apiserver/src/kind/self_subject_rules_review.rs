@@ -1,0 +1,22 @@
+//! The review of what the user who asks may do in a namespace: answered, and not stored.
+
+use super::BuiltinKind;
+use crate::resource::{Resource, Verb};
+
+/// `selfsubjectrulesreviews` of `authorization.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct SelfSubjectRulesReview;
+
+impl BuiltinKind for SelfSubjectRulesReview {
+    fn resource(&self) -> Resource {
+        Resource::new(
+            "authorization.k8s.io",
+            "v1",
+            "SelfSubjectRulesReview",
+            "selfsubjectrulesreviews",
+        )
+        .in_the_cluster()
+        .with_verbs(&[Verb::Create])
+        .without_generation()
+    }
+}

@@ -1,0 +1,29 @@
+//! Service accounts. Their tokens are those of `identity`.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{BuiltinKind, FinalizerRule, column};
+use crate::resource::{Column, Resource, Subresource};
+
+/// `serviceaccounts` of `v1`.
+#[derive(Debug)]
+pub(super) struct ServiceAccount;
+
+impl BuiltinKind for ServiceAccount {
+    fn resource(&self) -> Resource {
+        Resource::new("", "v1", "ServiceAccount", "serviceaccounts")
+            .with_short_names(&["sa"])
+            .without_generation()
+            .with_subresources(&[Subresource::Token])
+            .with_columns(vec![Column::age()])
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::OnCreate
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        vec![column::name(object), column::age(object, now)]
+    }
+}

@@ -1,0 +1,22 @@
+//! The review of whether somebody may do something: answered, and not stored.
+
+use super::BuiltinKind;
+use crate::resource::{Resource, Verb};
+
+/// `subjectaccessreviews` of `authorization.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct SubjectAccessReview;
+
+impl BuiltinKind for SubjectAccessReview {
+    fn resource(&self) -> Resource {
+        Resource::new(
+            "authorization.k8s.io",
+            "v1",
+            "SubjectAccessReview",
+            "subjectaccessreviews",
+        )
+        .in_the_cluster()
+        .with_verbs(&[Verb::Create])
+        .without_generation()
+    }
+}

@@ -1,0 +1,1 @@
+//! Every built-in kind, walked through everything that has to know it.

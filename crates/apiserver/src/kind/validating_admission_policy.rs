@@ -1,0 +1,67 @@
+//! ValidatingAdmissionPolicies. The plugin of that name decides by them.
+
+use fivespot_admission::FieldError;
+use fivespot_admission::policy::Policy;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{BuiltinKind, Write, column, match_rules};
+use crate::meta;
+use crate::resource::{Column, Resource, Subresource};
+
+/// `validatingadmissionpolicies` of `admissionregistration.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct ValidatingAdmissionPolicy;
+
+impl BuiltinKind for ValidatingAdmissionPolicy {
+    fn resource(&self) -> Resource {
+        let (kind, plural) = ("ValidatingAdmissionPolicy", "validatingadmissionpolicies");
+        Resource::new("admissionregistration.k8s.io", "v1", kind, plural)
+            .in_the_cluster()
+            .with_category("api-extensions")
+            .replaced_at_a_version()
+            .with_subresources(&[Subresource::Status])
+            .with_columns(vec![
+                Column::new("Validations", "integer", ""),
+                Column::new("ParamKind", "string", ""),
+                Column::age(),
+            ])
+    }
+
+    fn default(&self, object: &mut Value) {
+        let spec = meta::field(meta::fields(object), "spec");
+        spec.entry("failurePolicy").or_insert_with(|| "Fail".into());
+        if let Some(found) = spec.get_mut("matchConstraints") {
+            match_rules::default(meta::fields(found));
+        }
+    }
+
+    fn prepare_create(&self, object: &mut Value) {
+        meta::fields(object).insert("status".to_owned(), json!({}));
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        if write.keeps_spec() {
+            return Vec::new();
+        }
+        let compiled = Policy::compile(write.object, write.kube);
+        compiled.err().unwrap_or_default()
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let spec = &object["spec"];
+        vec![
+            column::name(object),
+            column::count(&spec["validations"]).into(),
+            param_kind(&spec["paramKind"]),
+            column::age(object, now),
+        ]
+    }
+}
+
+fn param_kind(value: &Value) -> Value {
+    match (value["apiVersion"].as_str(), value["kind"].as_str()) {
+        (Some(version), Some(kind)) => format!("{version}/{kind}").into(),
+        _ => "<unset>".into(),
+    }
+}

@@ -1,0 +1,65 @@
+//! Bindings of ValidatingAdmissionPolicies.
+
+use fivespot_admission::FieldError;
+use fivespot_admission::policy::Binding;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{BuiltinKind, Write, column, match_rules};
+use crate::meta;
+use crate::resource::{Column, Resource};
+
+/// `validatingadmissionpolicybindings` of `admissionregistration.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct ValidatingAdmissionPolicyBinding;
+
+impl BuiltinKind for ValidatingAdmissionPolicyBinding {
+    fn resource(&self) -> Resource {
+        let kind = "ValidatingAdmissionPolicyBinding";
+        let plural = "validatingadmissionpolicybindings";
+        Resource::new("admissionregistration.k8s.io", "v1", kind, plural)
+            .in_the_cluster()
+            .with_category("api-extensions")
+            .replaced_at_a_version()
+            .with_columns(vec![
+                Column::new("PolicyName", "string", ""),
+                Column::new("ParamRef", "string", ""),
+                Column::age(),
+            ])
+    }
+
+    fn default(&self, object: &mut Value) {
+        if let Some(found) = object["spec"].get_mut("matchResources") {
+            match_rules::default(meta::fields(found));
+        }
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        if write.keeps_spec() {
+            return Vec::new();
+        }
+        Binding::compile(write.object).err().unwrap_or_default()
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let spec = &object["spec"];
+        vec![
+            column::name(object),
+            column::string(&spec["policyName"]),
+            param_ref(&spec["paramRef"]),
+            column::age(object, now),
+        ]
+    }
+}
+
+fn param_ref(value: &Value) -> Value {
+    if !value.is_object() {
+        return "<unset>".into();
+    }
+    match (value["namespace"].as_str(), value["name"].as_str()) {
+        (Some(namespace), Some(name)) => format!("{namespace}/{name}").into(),
+        // Whether the params are namespaced is not known here.
+        (None, Some(name)) => format!("*/{name}").into(),
+        (_, None) => value["selector"].to_string().into(),
+    }
+}
