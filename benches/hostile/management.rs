@@ -71,6 +71,10 @@ impl Management {
             created,
             task: task.abort_handle(),
         };
+        // The operator's Lease is in its own namespace.
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "5spot-system"}});
+        own.create("/api/v1/namespaces", namespace).await?;
         own.create(DEFINITIONS, fivespot_api::crd::render(36))
             .await?;
         for definition in fivespot_sim::definitions(Contract::V1Beta2) {
