@@ -15,15 +15,13 @@ const HANGS: &str = "Cluster API 1.8 never owns what a Machine is made from if t
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(though_the_window_has_closed)
-        .not_kept_with(Contract::V1Beta1, HANGS)
-        .on_embedded_alone(
-            "the deadline passes on the operator's clock before a real Cluster API claims",
-        ),
+    promise!(though_the_window_has_closed).not_kept_with(Contract::V1Beta1, HANGS),
     promise!(though_the_kill_switch_was_set).not_kept_with(Contract::V1Beta1, HANGS),
     promise!(though_the_scheduled_machine_was_deleted)
         .not_kept_with(Contract::V1Beta1, HANGS),
     promise!(though_the_cluster_is_gone),
+    promise!(though_cluster_api_claims_it_late)
+        .on_embedded_alone("follows an annotation of the simulator"),
 ];
 
 /// What happens between two operators.
@@ -165,4 +163,32 @@ async fn though_the_scheduled_machine_was_deleted() {
 
 async fn though_the_cluster_is_gone() {
     at_every_write(Meanwhile::LosesItsCluster).await;
+}
+
+/// A provider needs the Machine and its bootstrap data to let go of its host: what is deleted directly
+/// must not take them away from a Cluster API that claims after all.
+async fn though_cluster_api_claims_it_late() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    cluster.add_cluster().await;
+    let late = json!({"metadata": {"annotations": {
+        "sim.5spot.finos.org/claims-after": "10m",
+    }}});
+    cluster.patch(&cluster.cluster_path(), &late).await;
+    let _operator = cluster.operator();
+    cluster.apply(&scheduled_machine("worker")).await;
+    cluster.pass_to("2026-03-06T15:01:00Z").await;
+    Meanwhile::IsKilled.happen(&cluster).await;
+    cluster.pass_to("2026-03-06T15:02:30Z").await;
+    let [bootstrap, infrastructure, machine] = cluster.triple("worker");
+    for (path, is_deleted) in [
+        (&bootstrap, false),
+        (&infrastructure, true),
+        (&machine, true),
+    ] {
+        let object = cluster.get(path).await.unwrap_or_default();
+        let at = &object["metadata"]["deletionTimestamp"];
+        assert_eq!(at.is_string(), is_deleted, "{object:#}");
+    }
+    let limit = instant("2026-03-06T15:12:00Z");
+    cluster.wait_for_phase("worker", "Terminated", limit).await;
 }

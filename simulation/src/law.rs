@@ -205,14 +205,16 @@ fn keeps_order(case: &Case<'_>) -> Option<bool> {
     let resource = case.asked.event.resource.as_str();
     if case.is("delete", resource) && is_provider(resource) {
         let machine = &case.before.machine;
-        // What Cluster API has not claimed in time nobody else deletes, once the Machine goes.
+        // What Cluster API has not claimed in time nobody else deletes, once the Machine goes; the
+        // bootstrap object last, as Cluster API does.
         let is_going = !machine["metadata"]["deletionTimestamp"].is_null();
         let is_left = case
             .target()
             .is_some_and(|(before, _)| !has_machine(before));
-        return Some(
-            machine.is_null() || !case.before.is_ours(machine) || is_going && is_left,
-        );
+        let host = &case.before.infrastructure;
+        let is_last = resource == "remotemachines" || !case.before.is_ours(host);
+        let is_used = !machine.is_null() && case.before.is_ours(machine);
+        return Some(!is_used || is_going && is_left && is_last);
     }
     let holds = |owner: &Value| {
         let held = owner["metadata"]["finalizers"].as_array();

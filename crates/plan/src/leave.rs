@@ -14,7 +14,8 @@ use crate::triple::{Role, Slot};
 use crate::write::Purpose;
 use crate::{Cause, Step, machine, provider, reclaim, undrained, write};
 
-/// For how long Cluster API may claim an infrastructure object whose Machine has to go at once.
+/// For how long Cluster API may at least claim the objects of a Machine that has to go, be it at
+/// once: it looks at a Machine about once a second, and takes longer after a restart of its own.
 const CLAIM: SignedDuration = SignedDuration::from_secs(60);
 /// How long until objects that leave without a Machine are looked at again.
 const RECHECK: SignedDuration = SignedDuration::from_secs(10);
@@ -117,40 +118,48 @@ fn drain_first(
     }
 }
 
-/// The objects of the Machine that Cluster API has not made the Machine the owner of, if the
-/// infrastructure object is one of them. A Machine that is deleted by then goes without it, and the
-/// object can hang for ever: providers do nothing for an object that has no Machine. Without a
-/// Cluster nothing is claimed any more; and what has been ready was claimed, though a deletion in
-/// the foreground may have stripped the owner references.
+/// The objects of the Machine that are deleted next and that Cluster API has not made the Machine
+/// the owner of: the infrastructure object, and once that is gone the bootstrap object, as Cluster
+/// API deletes them. A provider may need the bootstrap data to let go of its host, so that the
+/// bootstrap object must not go first: Cluster API may still claim both.
+///
+/// A Machine that is deleted before the claim can go without its infrastructure object, which then
+/// can hang for ever: providers do nothing for an object that has no Machine. Without a Cluster
+/// nothing is claimed any more; and what has been ready was claimed, though a deletion in the
+/// foreground may have stripped the owner references.
 fn unclaimed<'a>(case: &Case<'a>, machine: &Machine) -> Vec<(Role, &'a Provider)> {
     let is_served = case
         .cluster()
         .is_some_and(|cluster| !cluster.meta.is_deleting)
         && !machine.had_infrastructure
         && machine.node.is_none();
-    let has_no_machine = |(_, found): &(Role, &Provider)| {
+    if !is_served {
+        return Vec::new();
+    }
+    let is_unclaimed = |(_, found): &(Role, &Provider)| {
         let mut owners = found.meta.owners.iter();
         !found.meta.is_deleting && !owners.any(fivespot_capi::Owner::is_machine)
     };
-    let providers = case.triple.providers().into_iter();
-    let all: Vec<_> = providers.filter(has_no_machine).collect();
-    let is_host = |(role, _): &(Role, &Provider)| *role == Role::Infrastructure;
-    if is_served && all.iter().any(is_host) {
-        all
+    let infrastructure = &case.triple.infrastructure;
+    let next = if infrastructure.first().is_some() {
+        Role::Infrastructure
+    } else if machine.meta.is_deleting && infrastructure.is_gone() {
+        Role::Bootstrap
     } else {
-        Vec::new()
-    }
+        return Vec::new();
+    };
+    let providers = case.triple.providers().into_iter();
+    providers
+        .filter(|(role, _)| *role == next)
+        .filter(is_unclaimed)
+        .collect()
 }
 
-/// Until when Cluster API may claim what is to leave with the Machine.
+/// Until when Cluster API may claim what is to leave with the Machine: until the deadline, and for a
+/// minute where that is sooner.
 fn claimable_until(case: &Case<'_>, shutdown: &Shutdown) -> Timestamp {
     let deadline = case.deadline(shutdown);
-    match shutdown.reason {
-        ShutdownReason::KillSwitch | ShutdownReason::Reclaim => after(deadline, CLAIM),
-        ShutdownReason::ScheduleEnded
-        | ShutdownReason::Deleted
-        | ShutdownReason::Remediation => deadline,
-    }
+    deadline.max(after(shutdown.started_at, CLAIM))
 }
 
 /// Waits until Cluster API has claimed what is to leave with the Machine, and no longer than that.
@@ -283,10 +292,14 @@ fn announcement(name: &str, (reason, by): (ShutdownReason, Timestamp)) -> String
     }
 }
 
-/// Waits for a Machine that somebody deleted although it is wanted.
+/// Waits for a Machine that somebody deleted although it is wanted. There is no commitment to count
+/// from, so that the minute for Cluster API's claim is counted in memory.
 pub(crate) fn wait_for_old(case: &Case<'_>, machine: &Machine) -> Outcome {
     let told = being_removed(case, machine);
-    wait_for_machine(case, machine, (MachinePatch::default(), told))
+    let waiting = wait_for_machine(case, machine, (MachinePatch::default(), told));
+    let since = case.memory.deleting_since().unwrap_or(case.now);
+    let unclaimed = unclaimed(case, machine);
+    without_claim(case, waiting, (&unclaimed, after(since, CLAIM)))
 }
 
 /// Waits for a Machine that Cluster API is deleting; `exclusions` are what it may skip, and `told`

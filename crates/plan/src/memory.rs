@@ -28,6 +28,8 @@ pub struct Memory {
     /// Of the uids and versions of what was there.
     fingerprint: u64,
     changed_at: Option<Timestamp>,
+    /// The uid of the Machine that is being deleted, and since when.
+    deleting: Option<(String, Timestamp)>,
     generation: Option<i64>,
     refusals: BTreeMap<String, Refusal>,
     failures: BTreeMap<Step, Failure>,
@@ -102,6 +104,7 @@ impl Memory {
             self.changed_at = Some(now);
         }
         self.observe_agent(seen, now);
+        self.observe_deletion(seen, now);
         if seen.freshness == Freshness::Live && seen.machine.known() == Some(&None) {
             self.has_made = false;
         }
@@ -131,8 +134,23 @@ impl Memory {
         self.turn = self.turn.filter(|turn| turn.asked <= now);
         self.told_at = self.told_at.filter(|told| *told <= now);
         self.changed_at = self.changed_at.map(|changed| changed.min(now));
+        if let Some((_, since)) = &mut self.deleting {
+            *since = now.min(*since);
+        }
         if let Some((_, since)) = &mut self.projected {
             *since = now.min(*since);
+        }
+    }
+
+    /// Notes since when the Machine is being deleted.
+    fn observe_deletion(&mut self, seen: &Seen, now: Timestamp) {
+        let Some(machine) = seen.machine.known() else {
+            return;
+        };
+        let deleting = machine.as_ref().filter(|found| found.meta.is_deleting);
+        let uid = deleting.map(|found| found.meta.uid.as_str());
+        if uid != self.deleting.as_ref().map(|(uid, _)| uid.as_str()) {
+            self.deleting = uid.map(|uid| (uid.to_owned(), now));
         }
     }
 
@@ -241,6 +259,11 @@ impl Memory {
     /// Since when the agent has had its present configuration, as far as this process saw.
     pub(crate) fn projected_since(&self) -> Option<Timestamp> {
         self.projected.as_ref().map(|(_, since)| *since)
+    }
+
+    /// Since when the Machine is being deleted, as far as this process saw; none if it is not.
+    pub(crate) fn deleting_since(&self) -> Option<Timestamp> {
+        self.deleting.as_ref().map(|(_, since)| *since)
     }
 
     /// Since when the three objects have not changed, as far as this process saw.

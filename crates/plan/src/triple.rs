@@ -137,6 +137,11 @@ impl<'a> Part<'a> {
         self.ours.first().copied()
     }
 
+    /// Whether nothing of ours is left, and that is sure.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.ours.is_empty() && self.unknown.is_none() && self.not_served.is_none()
+    }
+
     /// Whether it is sure that nothing stands where a Machine refers to. That the kind is not
     /// served says nothing about it: it may be again in a moment.
     pub(crate) fn is_absent_from(&self, place: &Reference) -> bool {

@@ -13,7 +13,7 @@
 //!
 //! | object | what happens to it |
 //! |---|---|
-//! | `Cluster` | is initialised at once (annotation `sim.5spot.finos.org/control-plane: never`: never); its kubeconfig Secret appears |
+//! | `Cluster` | is initialised at once (annotation `sim.5spot.finos.org/control-plane: never`: never); its kubeconfig Secret appears; annotation `sim.5spot.finos.org/claims-after: 10m`: its Machines get their finalizer, and are looked at no sooner than that |
 //! | `K0sWorkerConfig` | one second after creation its data Secret exists |
 //! | `RemoteMachine` | four seconds after creation it is provisioned; its host resets in three; how it fails is told below |
 //! | `Machine` | Pending, Provisioning, Provisioned, Running; drained and removed in Cluster API's order |

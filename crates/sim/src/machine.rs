@@ -27,6 +27,9 @@ const SET_LABELS: [&str; 3] = [
     "cluster.x-k8s.io/control-plane-name",
 ];
 
+/// How long after its creation a Machine of the Cluster is claimed for, and looked at at all.
+const CLAIMS_AFTER: &str = "sim.5spot.finos.org/claims-after";
+
 /// From the host being provisioned to its Node appearing.
 const JOINING: SignedDuration = SignedDuration::from_secs(3);
 
@@ -60,6 +63,9 @@ pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
         let body = json!({"metadata": {"finalizers": with(machine, MACHINE_FINALIZER)}});
         return Step::patch(served.machines(), machine, body);
     }
+    if let Some(due) = claims_from(cluster, machine).filter(|due| *due > now) {
+        return Step::at(due);
+    }
     let paused =
         is_true(cluster, "/spec/paused") || annotation(machine, PAUSED).is_some();
     if let Some(step) = say_paused(served, machine, paused, now) {
@@ -92,6 +98,13 @@ pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
         return Step::patch_status(served.machines(), machine, status);
     }
     Step::idle()
+}
+
+/// From when on the Machines of a Cluster are looked at, where the Cluster says how long that takes.
+fn claims_from(cluster: &Value, machine: &Value) -> Option<Timestamp> {
+    let late: SignedDuration = annotation(cluster, CLAIMS_AFTER)?.parse().ok()?;
+    let created = instant(machine, "/metadata/creationTimestamp")?;
+    created.checked_add(late).ok()
 }
 
 /// The `Paused` condition of the newer contract; the older one has none.
@@ -166,7 +179,8 @@ fn own_providers(machine: &Value, seen: &Seen<'_>) -> Result<Option<Step>, Forei
         match controller(object) {
             Some(owner) if owner["uid"] == uid(machine) => {}
             Some(_) => return Err(Foreign),
-            None if is_deleting(object) => {}
+            // Also an object, or of a Machine, that is being deleted: a provider does nothing for an
+            // object that no Machine owns.
             None => {
                 let mut all = owners(object).to_vec();
                 all.retain(|owner| owner["uid"] != uid(machine));

@@ -466,13 +466,14 @@ impl World {
     /// Whether Cluster API had time left, when something was planned, to claim what is to leave.
     fn is_claimable(&self, state: &State, flight: &Flight) -> bool {
         let until = self.commitment(state).and_then(|of| {
+            let minute = SignedDuration::from_secs(60);
             let given = match of.reason {
-                ShutdownReason::KillSwitch | ShutdownReason::Reclaim => {
-                    SignedDuration::from_secs(60)
-                }
+                ShutdownReason::KillSwitch | ShutdownReason::Reclaim => minute,
                 ShutdownReason::ScheduleEnded
                 | ShutdownReason::Deleted
-                | ShutdownReason::Remediation => shortest(&self.machines.of(flight.from)),
+                | ShutdownReason::Remediation => {
+                    shortest(&self.machines.of(flight.from)).max(minute)
+                }
             };
             of.started_at.checked_add(given).ok()
         });

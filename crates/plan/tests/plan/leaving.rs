@@ -327,10 +327,55 @@ fn what_cluster_api_never_claims_is_deleted_directly_once_its_machine_is_going()
     );
     let host = world.get("RemoteMachine").unwrap();
     assert!(host["metadata"]["deletionTimestamp"].is_string());
-    assert_eq!(world.get("K0sWorkerConfig"), None);
     assert_eq!(world.count("DeleteInfrastructure"), 1, "{:#?}", world.log);
     world.run_until(&mut memory, "2026-03-06T09:20:00Z");
     assert_eq!(world.status().conditions[0].reason, "RemovalStalled");
+    // The provider may need the bootstrap data yet.
+    assert_eq!(world.count("DeleteBootstrap"), 0, "{:#?}", world.log);
+    world.get_mut("RemoteMachine").unwrap()["metadata"]["finalizers"] = json!([]);
+    let host = ("RemoteMachine".to_owned(), "worker".to_owned());
+    world.delete(&host, None);
+    world.settle(&mut memory);
+    assert_eq!(world.kinds(), ["Machine"], "{:#?}", world.log);
+}
+
+#[test]
+fn a_leaving_without_any_time_waits_a_minute_for_the_claim_too() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = unclaimed(contract, &mut memory);
+        world.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".to_owned());
+        world.delete_sm();
+        world.run_until(&mut memory, "2026-03-06T09:00:59Z");
+        assert_eq!(world.count("DeleteMachine"), 0, "{:#?}", world.log);
+        world.run_until(&mut memory, "2026-03-06T09:01:00Z");
+        assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:01:00Z"));
+    }
+}
+
+#[test]
+fn what_a_machine_deleted_by_hand_leaves_unclaimed_is_deleted_directly_after_a_minute() {
+    let mut memory = Memory::default();
+    let mut world = unclaimed(Contract::V1Beta2, &mut memory);
+    world.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
+        json!([key::MACHINE_FINALIZER]);
+    world.pause(60);
+    let machine = ("Machine".to_owned(), "worker".to_owned());
+    world.delete(&machine, None);
+    world.run_until(&mut memory, "2026-03-06T09:01:59Z");
+    assert_eq!(world.count("DeleteInfrastructure"), 0, "{:#?}", world.log);
+    world.run_until(&mut memory, "2026-03-06T09:03:00Z");
+    assert_eq!(
+        world.first("DeleteInfrastructure"),
+        at("2026-03-06T09:02:00Z")
+    );
+    assert_eq!(world.kinds(), ["Machine"], "{:#?}", world.log);
+    // Cluster API, which has nothing more to delete, lets go of it.
+    world.get_mut("Machine").unwrap()["metadata"]["finalizers"] = json!([]);
+    world.delete(&machine, None);
+    world.is_moving = true;
+    world.run_until(&mut memory, "2026-03-06T09:10:00Z");
+    assert_eq!(world.status().phase, Some(Phase::Active));
 }
 
 #[test]

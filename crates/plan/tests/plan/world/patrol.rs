@@ -33,6 +33,15 @@ impl World {
                     !(is_provider && has_machine),
                     "what a Machine needs outlives it",
                 );
+                let is_bootstrap = action.step == Step::DeleteBootstrap;
+                let is_used = machine.is_some_and(|machine| label(machine) == NAME);
+                let has_host = self
+                    .get("RemoteMachine")
+                    .is_some_and(|host| label(host) == NAME);
+                assert!(
+                    !(is_bootstrap && is_used && has_host),
+                    "a provider may need the bootstrap data to let go of its host",
+                );
             }
             Step::CordonNode | Step::EvictPod | Step::DeletePod | Step::ExcludeDrain => {
                 assert!(
