@@ -3,7 +3,8 @@
 // that these policies see.
 //
 // It reads one question a line and writes one answer a line, both JSON (see question.go).
-// Nothing is kept from one question to the next.
+// Nothing is kept from one question to the next. A question that takes too long is answered
+// with unanswered, and ends the program: what computes in vain cannot be stopped otherwise.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
@@ -34,7 +36,11 @@ func main() {
 	}
 }
 
-// serve answers every line of in until it ends.
+// timeLimit is what a question may take. There are quantities of a dozen characters that the
+// libraries write out with a thousand million digits.
+const timeLimit = 20 * time.Second
+
+// serve answers every line of in until it ends, or a question takes too long.
 func serve(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<20), maxLine)
@@ -42,14 +48,32 @@ func serve(in io.Reader, out io.Writer) error {
 	encoder := json.NewEncoder(writer)
 	encoder.SetEscapeHTML(false)
 	for lines.Scan() {
-		if err := encoder.Encode(answerLine(lines.Bytes())); err != nil {
+		given := answerInTime(lines.Bytes())
+		if err := encoder.Encode(given); err != nil {
 			return fmt.Errorf("writing an answer: %w", err)
 		}
 		if err := writer.Flush(); err != nil {
 			return fmt.Errorf("writing an answer: %w", err)
 		}
+		if given.Unanswered != "" {
+			return nil
+		}
 	}
 	return lines.Err()
+}
+
+// answerInTime answers one line, or says that it would take too long.
+func answerInTime(line []byte) answer {
+	given := make(chan answer, 1)
+	go func() { given <- answerLine(line) }()
+	late := time.NewTimer(timeLimit)
+	defer late.Stop()
+	select {
+	case answer := <-given:
+		return answer
+	case <-late.C:
+		return answer{Unanswered: fmt.Sprintf("not within %v", timeLimit)}
+	}
 }
 
 // answerLine answers one line; a panic of the libraries is an answer too.

@@ -100,6 +100,8 @@ type permission struct {
 type answer struct {
 	// Malformed says why the line was no question.
 	Malformed string `json:"malformed,omitempty"`
+	// Unanswered says why there is no answer. It is the last one then.
+	Unanswered string `json:"unanswered,omitempty"`
 	// Panic is the stack of a panic in the libraries.
 	Panic string `json:"panic,omitempty"`
 	// Definition says what registering it came to.

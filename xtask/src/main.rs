@@ -29,9 +29,10 @@ usage: cargo xtask <task>
   size           compare files and functions with the house's limits
   conformance --data DIR
                  run the conformance cases in DIR, and keep and print the results
-  differential [--cases N] [--seed S] [--jobs J] [--show K] [--case I] [--record]
+  differential [--cases N] [--from I] [--seed S] [--jobs J] [--show K] [--case I] [--record]
                  put generated cases to Kubernetes' own libraries and to our engine, and
-                 compare (needs Go), printing K of those that differ; with --case, print that one
+                 compare (needs Go), printing K of those that differ; with --from, those from
+                 number I on; with --case, print that one
   differential --among FILE
                  the same with the cases alone that a run has told on standard error; with
                  --record, only what explains them is kept

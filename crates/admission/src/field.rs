@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::quote::{Quoted, Shown};
+use crate::quote::{Json, Quoted, Shown};
 
 /// What is wrong with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -222,6 +222,21 @@ impl FieldError {
     #[must_use]
     pub fn without_value(mut self) -> Self {
         self.value = None;
+        self
+    }
+
+    /// The same error of a value whose type has a name of its own in Kubernetes, as words of
+    /// an enumeration have: such a one is printed as JSON, with other escapes than plain text.
+    #[must_use]
+    pub(crate) fn of_named_type(mut self) -> Self {
+        if let Some(value) = self.value.take() {
+            let shown = Json(&value).to_string();
+            self.detail = if self.detail.is_empty() {
+                shown
+            } else {
+                format!("{shown}: {}", self.detail)
+            };
+        }
         self
     }
 

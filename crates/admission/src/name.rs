@@ -106,6 +106,11 @@ pub(crate) fn path_segment(text: &str) -> Vec<String> {
     if text == "." || text == ".." {
         return vec![format!("may not be '{text}'")];
     }
+    path_segment_prefix(text)
+}
+
+/// The same of text that something follows.
+pub(crate) fn path_segment_prefix(text: &str) -> Vec<String> {
     ["/", "%"]
         .into_iter()
         .filter(|part| text.contains(part))

@@ -28,11 +28,12 @@ impl NameRule {
         }
     }
 
-    /// A prefix may end with a hyphen, because something follows.
+    /// Something follows a prefix: it may end with a hyphen, and dots alone are as good as any.
     fn wrong_prefix(self, prefix: &str) -> Vec<String> {
         match prefix.strip_suffix('-') {
-            Some(kept) if self != Self::PathSegment => self.wrong(&format!("{kept}a")),
-            _ => self.wrong(prefix),
+            _ if self == Self::PathSegment => name::path_segment_prefix(prefix),
+            Some(kept) => self.wrong(&format!("{kept}a")),
+            None => self.wrong(prefix),
         }
     }
 }
@@ -64,8 +65,27 @@ pub fn create(metadata: Option<&Value>, rule: NameRule, scope: Scope) -> Vec<Fie
     check.errors
 }
 
-/// Checks `metadata` of an object about to replace one that has `old`.
+/// Checks `metadata` of an object about to replace one that has `old`, as an API server does
+/// for objects of every kind (`BeforeUpdate` of k8s.io/apiserver/pkg/registry/rest).
 pub fn update(
+    metadata: Option<&Value>,
+    old: Option<&Value>,
+    scope: Scope,
+) -> Vec<FieldError> {
+    let mut check = match Check::new(metadata) {
+        Ok(check) => check,
+        Err(errors) => return errors,
+    };
+    check.name(NameRule::PathSegment);
+    check.namespace(scope);
+    let mut errors = check.errors;
+    errors.extend(update_of_kind(metadata, old, scope));
+    errors
+}
+
+/// The part of [`update`] that an API server asks once more for the kind itself
+/// (`ValidateObjectMetaUpdate`), so that its errors are there twice.
+pub fn update_of_kind(
     metadata: Option<&Value>,
     old: Option<&Value>,
     scope: Scope,
@@ -497,6 +517,39 @@ mod tests {
         metadata.uid: Invalid value: "2": field is immutable
         metadata.deletionTimestamp: Invalid value: null: field is immutable
         "#
+        );
+    }
+
+    #[test]
+    fn an_update_needs_names_that_can_be_in_a_path() {
+        let metadata = json!({"name": "a/b", "generateName": "c%", "namespace": "D"});
+        let errors = update(Some(&metadata), Some(&metadata), Scope::Namespaced);
+        let paths: Vec<_> = errors.iter().map(|it| it.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                "metadata.generateName",
+                "metadata.name",
+                "metadata.namespace"
+            ]
+        );
+        let errors = update(None, None, Scope::Cluster);
+        assert_eq!(
+            texts(&errors),
+            "metadata.name: Required value: name or generateName is required"
+        );
+    }
+
+    #[test]
+    fn dots_alone_are_a_prefix_of_a_path_segment_and_not_a_whole_one() {
+        let prefix = json!({"generateName": "..", "name": "..a"});
+        let errors = create(Some(&prefix), NameRule::PathSegment, Scope::Cluster);
+        assert_eq!(errors, []);
+        let name = json!({"name": ".."});
+        let errors = create(Some(&name), NameRule::PathSegment, Scope::Cluster);
+        assert_eq!(
+            texts(&errors),
+            "metadata.name: Invalid value: \"..\": may not be '..'"
         );
     }
 

@@ -121,7 +121,8 @@ impl Requirement {
             other => {
                 let path = path.field("operator");
                 let detail = "not a valid selector operator";
-                errors.push(FieldError::invalid(path, other.into(), detail));
+                let error = FieldError::invalid(path, other.into(), detail);
+                errors.push(error.of_named_type());
                 None
             }
         };

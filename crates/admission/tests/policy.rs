@@ -481,6 +481,45 @@ fn a_malformed_policy_is_refused_with_the_place_of_each_fault() {
 }
 
 #[test]
+fn words_of_enumerations_are_printed_as_json() {
+    let word = "x<\u{0}";
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": [word],
+        "resources": ["pods"], "scope": word});
+    let errors = Policy::compile(
+        &policy(json!({
+            "failurePolicy": word,
+            "matchConstraints": {"matchPolicy": word, "resourceRules": [rule],
+                "objectSelector": {"matchExpressions": [{"key": "a", "operator": word}]}},
+            "validations": [{"expression": "true", "reason": word}],
+        })),
+        KubeVersion::default(),
+    )
+    .map(|_| ())
+    .unwrap_err();
+    assert_eq!(errors.len(), 6, "{}", texts(&errors));
+    for error in &errors {
+        assert!(
+            error.to_string().contains(r#"value: "x\u003c\u0000": "#),
+            "{error}"
+        );
+    }
+    let errors = Binding::compile(&binding(json!({
+        "validationActions": ["Deny", word, word],
+        "paramRef": {"name": "a", "parameterNotFoundAction": word},
+    })))
+    .map(|_| ())
+    .unwrap_err();
+    let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts.last().map(String::as_str),
+        Some(r#"spec.validationActions[2]: Duplicate value: "x\u003c\u0000""#)
+    );
+    for text in texts {
+        assert!(text.contains(r#""x\u003c\u0000""#), "{text}");
+    }
+}
+
+#[test]
 fn a_stored_policy_that_does_not_compile_refuses_by_itself() {
     let object = json!({});
     let user = User::default();

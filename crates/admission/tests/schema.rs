@@ -120,6 +120,35 @@ fn number_formats_were_not_checked_before_1_36() {
 }
 
 #[test]
+fn a_negative_fraction_is_a_multiple_of_nothing_however_small_it_is() {
+    let schema = compile(json!({"type": "object", "properties": {
+        "half": {"type": "integer", "multipleOf": 2.5},
+        "whole": {"type": "integer"},
+    }}));
+    let spec = json!({"half": -2_147_483_648_i64});
+    let wanted = "<nil>: Invalid value: \"\": MultipleOf value must be of type integer (default \
+        format) in spec.half\nspec.half: Invalid value: -2.147483648e+09: spec.half in body \
+        should be a multiple of 2.5";
+    assert_eq!(refuse(&schema, spec), wanted);
+    let refused = refuse(&schema, json!({"whole": -5.000_000_000_1}));
+    assert!(
+        refused.contains("spec.whole: Invalid value: \"number\""),
+        "{refused}"
+    );
+    let nearly = refuse(&schema, json!({"whole": 5.000_000_000_1}));
+    assert!(!nearly.contains("Invalid value: \"number\""), "{nearly}");
+}
+
+#[test]
+fn nothing_is_short_enough_for_a_negative_length() {
+    let schema = compile(json!({"type": "string", "maxLength": -1}));
+    assert_eq!(
+        refuse(&schema, json!("")),
+        "spec: Too long: value is too long"
+    );
+}
+
+#[test]
 fn lists_of_sets_and_maps_hold_each_entry_once() {
     let schema = compile(json!({
         "type": "object",

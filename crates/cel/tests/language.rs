@@ -790,6 +790,32 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
         ("'%e'.format([double('Infinity')]) == '     ∞'", Ok(true)),
         ("'%.3e'.format([double('-Infinity')]) == ' -∞'", Ok(true)),
         ("'%f'.format([double('-Infinity')]) == '-∞'", Ok(true)),
+        // A duration is a float of seconds where it is printed.
+        (
+            "string(duration('9223372036854775807ns')) == '9223372036.854776s'",
+            Ok(true),
+        ),
+        ("'%s'.format([duration('-1ms')]) == '-0.001s'", Ok(true)),
+        ("string(duration('-90m')) == '-5400s'", Ok(true)),
+        (
+            "duration('9223372036s') + duration('1s') == duration('0')",
+            Err("integer overflow"),
+        ),
+        (
+            "duration('-9223372036s') - duration('1s') == duration('0')",
+            Err("integer overflow"),
+        ),
+        (
+            "timestamp('1970-01-01T00:00:00Z').getHours('Lo\\x00l') == 0",
+            Err("invalid argument"),
+        ),
+        // A clause is a byte, not a character.
+        (
+            "['%\u{663}'][0].format(['a']) == ''",
+            Err(
+                "could not parse formatting clause: unrecognized formatting clause \"Ù\"",
+            ),
+        ),
         (
             "isQuantity('n') && isQuantity('+') && isQuantity('.')",
             Ok(true),

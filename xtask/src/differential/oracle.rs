@@ -22,32 +22,60 @@ pub(super) fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
 
 /// A running oracle; ends when it is dropped.
 pub(super) struct Oracle {
-    process: Child,
-    questions: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    program: PathBuf,
+    process: Process,
 }
 
 impl Oracle {
     pub(super) fn start(program: &Path) -> Result<Self, Box<dyn Error>> {
-        let mut process = Command::new(program)
+        Ok(Self {
+            program: program.to_owned(),
+            process: Process::start(program)?,
+        })
+    }
+
+    /// Asks one question. An answer with `unanswered` is the last one of its process, and
+    /// another is started.
+    ///
+    /// # Errors
+    /// The oracle has ended, or did not understand.
+    pub(super) fn ask(&mut self, question: &Value) -> Result<Value, Box<dyn Error>> {
+        let answer = self.process.ask(question)?;
+        if is_unanswered(&answer) {
+            self.process = Process::start(&self.program)?;
+        }
+        Ok(answer)
+    }
+}
+
+/// Whether the libraries took too long, so that there is nothing to compare with.
+pub(super) fn is_unanswered(answer: &Value) -> bool {
+    !answer["unanswered"].is_null()
+}
+
+struct Process {
+    child: Child,
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn start(program: &Path) -> Result<Self, Box<dyn Error>> {
+        let mut child = Command::new(program)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| format!("starting {}: {error}", program.display()))?;
-        let questions = process.stdin.take();
-        let answers = process.stdout.take().ok_or("the oracle has no output")?;
+        let questions = child.stdin.take();
+        let answers = child.stdout.take().ok_or("the oracle has no output")?;
         Ok(Self {
-            process,
+            child,
             questions,
             answers: BufReader::new(answers),
         })
     }
 
-    /// Asks one question.
-    ///
-    /// # Errors
-    /// The oracle has ended, or did not understand.
-    pub(super) fn ask(&mut self, question: &Value) -> Result<Value, Box<dyn Error>> {
+    fn ask(&mut self, question: &Value) -> Result<Value, Box<dyn Error>> {
         let questions = self.questions.as_mut().ok_or("the oracle has ended")?;
         writeln!(questions, "{question}")?;
         questions.flush()?;
@@ -62,10 +90,10 @@ impl Oracle {
     }
 }
 
-impl Drop for Oracle {
+impl Drop for Process {
     fn drop(&mut self) {
         // It ends with its input.
         self.questions = None;
-        let _ = self.process.wait();
+        let _ = self.child.wait();
     }
 }

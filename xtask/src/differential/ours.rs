@@ -1,6 +1,10 @@
 //! What our engine answers to a question, in the form of the oracle's answers.
 
+use std::error::Error;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use fivespot_admission::crd::Crd;
 use fivespot_admission::policy::{Binding, Decision, Policies, Policy};
@@ -9,8 +13,26 @@ use serde_json::{Map, Value, json};
 
 use super::world::{Asked, TestWorld};
 
+/// What a question may take here, where no work may be unbounded.
+const TIME_LIMIT: Duration = Duration::from_mins(1);
+
 /// Answers a question.
-pub(super) fn answer(question: &Value) -> Value {
+///
+/// # Errors
+/// The engine takes too long, which is a fault of its own, or panics.
+pub(super) fn answer_in_time(question: &Value) -> Result<Value, Box<dyn Error>> {
+    let question = question.clone();
+    let (given, taken) = mpsc::channel();
+    thread::spawn(move || given.send(answer(&question)));
+    taken.recv_timeout(TIME_LIMIT).map_err(|why| match why {
+        RecvTimeoutError::Timeout => {
+            format!("the engine has not answered within {TIME_LIMIT:?}").into()
+        }
+        RecvTimeoutError::Disconnected => "the engine panicked".into(),
+    })
+}
+
+fn answer(question: &Value) -> Value {
     let version = KubeVersion::default();
     let mut answer = Map::new();
     let mut put = |name: &str, value: Value| {

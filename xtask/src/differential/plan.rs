@@ -8,6 +8,8 @@ use std::thread;
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(super) cases: u64,
+    /// The number of the first case.
+    pub(super) first: u64,
     pub(super) seed: u64,
     pub(super) only: Option<u64>,
     /// A file with the cases to look at again, as a run tells them on standard error.
@@ -32,6 +34,7 @@ impl Plan {
         let jobs = thread::available_parallelism().map_or(1, usize::from);
         let mut plan = Self {
             cases: 1000,
+            first: 0,
             seed: 1,
             only: None,
             among: None,
@@ -69,6 +72,7 @@ impl Plan {
                 .map_err(|_| format!("{flag} needs a number, not '{number}'"))?;
             match *flag {
                 "--cases" => plan.cases = number,
+                "--from" => plan.first = number,
                 "--seed" => plan.seed = number,
                 "--show" => plan.show = usize::try_from(number)?,
                 "--case" => plan.only = Some(number),

@@ -65,7 +65,7 @@ fn judge_lines(
         };
         let comparison = match &asked["kubernetes"] {
             Value::Null => ask(question).map_err(|error| format!("{id}: {error}"))?,
-            recorded => compare(recorded, &ours::answer(question)),
+            recorded => compare(recorded, &ours::answer_in_time(question)?),
         };
         for difference in &comparison.differences {
             writeln!(

@@ -11,11 +11,14 @@ use crate::Faults;
 pub(super) struct Tally {
     compared: BTreeMap<Aspect, usize>,
     differing: BTreeMap<Aspect, usize>,
+    /// Cases that Kubernetes' libraries took too long for.
+    unanswered: usize,
 }
 
 impl Tally {
     /// Counts what one case came to.
     pub(super) fn add(&mut self, comparison: &Comparison) {
+        self.unanswered += usize::from(comparison.unanswered);
         for (aspect, count) in &comparison.compared {
             *self.compared.entry(*aspect).or_default() += count;
         }
@@ -27,6 +30,10 @@ impl Tally {
     /// Every aspect with the answers that were compared and those that differ.
     pub(super) fn rows(&self) -> [(Aspect, usize, usize); Aspect::ALL.len()] {
         Aspect::ALL.map(|aspect| (aspect, self.all(aspect), self.differing(aspect)))
+    }
+
+    pub(super) const fn unanswered(&self) -> usize {
+        self.unanswered
     }
 
     fn all(&self, aspect: Aspect) -> usize {
@@ -57,6 +64,13 @@ impl fmt::Display for Tally {
         writeln!(f, "|---|---:|---:|")?;
         for (aspect, all, differing) in self.rows() {
             writeln!(f, "| {} | {all} | {differing} |", aspect.name())?;
+        }
+        if self.unanswered > 0 {
+            let count = self.unanswered;
+            writeln!(
+                f,
+                "\nnot answered in time by Kubernetes' libraries: {count}"
+            )?;
         }
         Ok(())
     }

@@ -26,7 +26,8 @@ pub(super) fn errors(
     let strategy = text(conversion, "strategy");
     if preserves && strategy != "None" {
         let detail = "must be None if spec.preserveUnknownFields is true";
-        errors.push(FieldError::invalid(at, strategy.into(), detail));
+        let error = FieldError::invalid(at, strategy.into(), detail);
+        errors.push(error.of_named_type());
     }
     match strategy {
         "None" | "Webhook" => {}

@@ -46,7 +46,8 @@ pub(super) fn words(source: &RuleSource, path: &Path<'_>, errors: &mut Vec<Field
         && !REASONS.contains(&reason)
     {
         let path = path.field("reason");
-        errors.push(FieldError::not_supported(path, given(reason), REASONS));
+        let error = FieldError::not_supported(path, given(reason), REASONS);
+        errors.push(error.of_named_type());
     }
     let at = path.field("fieldPath");
     let field = &source.field_path;

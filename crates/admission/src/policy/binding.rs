@@ -184,11 +184,11 @@ impl ParamRef {
         match action {
             "Allow" | "Deny" => {}
             "" => errors.push(FieldError::required(at, "")),
-            other => errors.push(FieldError::not_supported(
-                at,
-                other.into(),
-                ["Deny", "Allow"],
-            )),
+            other => {
+                let known = ["Deny", "Allow"];
+                let error = FieldError::not_supported(at, other.into(), known);
+                errors.push(error.of_named_type());
+            }
         }
         Self {
             name: name.to_owned(),
@@ -206,10 +206,12 @@ fn actions(spec: Fields<'_>, errors: &mut Vec<FieldError>) -> Vec<String> {
         let path = path.index(at);
         if !ACTIONS.contains(&action.as_str()) {
             let action = action.as_str().into();
-            errors.push(FieldError::not_supported(path, action, ACTIONS));
+            let error = FieldError::not_supported(path, action, ACTIONS);
+            errors.push(error.of_named_type());
         }
         if actions.iter().take(at).any(|earlier| earlier == action) {
-            errors.push(FieldError::duplicate(path, action.as_str().into()));
+            let error = FieldError::duplicate(path, action.as_str().into());
+            errors.push(error.of_named_type());
         }
     }
     let has = |wanted: &str| actions.iter().any(|action| action == wanted);

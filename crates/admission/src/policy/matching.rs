@@ -44,11 +44,10 @@ impl Matching {
             (selector("namespaceSelector"), selector("objectSelector"));
         let policy = fields.text("matchPolicy", errors);
         if !["", "Exact", "Equivalent"].contains(&policy) {
-            errors.push(FieldError::not_supported(
-                fields.path.field("matchPolicy"),
-                policy.into(),
-                ["Equivalent", "Exact"],
-            ));
+            let path = fields.path.field("matchPolicy");
+            let known = ["Equivalent", "Exact"];
+            let error = FieldError::not_supported(path, policy.into(), known);
+            errors.push(error.of_named_type());
         }
         Self {
             namespaces,
@@ -191,7 +190,8 @@ impl ResourceRule {
                 let sorted = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
                 if field == "operations" && !sorted.contains(&item.as_str()) {
                     let item = item.as_str().into();
-                    errors.push(FieldError::not_supported(path, item, sorted));
+                    let error = FieldError::not_supported(path, item, sorted);
+                    errors.push(error.of_named_type());
                 } else if field == "apiVersions" && item.is_empty() {
                     errors.push(FieldError::required(path, ""));
                 }
@@ -201,7 +201,8 @@ impl ResourceRule {
         if !["", "*", "Cluster", "Namespaced"].contains(&self.scope.as_str()) {
             let known = ["*", "Cluster", "Namespaced"];
             let scope = self.scope.as_str().into();
-            errors.push(FieldError::not_supported(path.field("scope"), scope, known));
+            let error = FieldError::not_supported(path.field("scope"), scope, known);
+            errors.push(error.of_named_type());
         }
     }
 

@@ -62,8 +62,8 @@ impl Reader<'_, '_> {
         if !["", "Fail", "Ignore"].contains(&given) {
             let path = self.spec.path.field("failurePolicy");
             let known = ["Fail", "Ignore"];
-            self.errors
-                .push(FieldError::not_supported(path, given.into(), known));
+            let error = FieldError::not_supported(path, given.into(), known);
+            self.errors.push(error.of_named_type());
         }
         given == "Ignore"
     }
@@ -312,8 +312,8 @@ impl Reader<'_, '_> {
         let reason = fields.text("reason", self.errors);
         if !reason.is_empty() && !REASONS.contains(&reason) {
             let path = fields.path.field("reason");
-            self.errors
-                .push(FieldError::not_supported(path, reason.into(), REASONS));
+            let error = FieldError::not_supported(path, reason.into(), REASONS);
+            self.errors.push(error.of_named_type());
         }
         match reason {
             "" => "Invalid".to_owned(),

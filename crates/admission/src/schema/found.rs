@@ -140,8 +140,10 @@ impl<'a> Spot<'a> {
 
     pub(super) fn too_long(self, most: i64) -> Found {
         let detail = format!("should be at most {most} chars long");
-        let most = u64::try_from(most).unwrap_or(0);
-        self.found(&detail, |path, _| FieldError::too_long(path, most))
+        self.found(&detail, |path, _| match u64::try_from(most) {
+            Ok(most) => FieldError::too_long(path, most),
+            Err(_) => FieldError::too_long(path, 0).because("value is too long"),
+        })
     }
 
     pub(super) fn too_many(self, found: i64, most: i64, what: &str) -> Found {

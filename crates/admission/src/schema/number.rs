@@ -35,6 +35,10 @@ fn is_json_integer(float: f64) -> bool {
     if float.fract() == 0.0 {
         return true;
     }
+    // Go rounds by way of an unsigned integer, which a negative number is nowhere near.
+    if float < 0.0 {
+        return false;
+    }
     let nearest = float.trunc();
     let distance = (float - nearest).abs();
     distance / (float.abs() + nearest.abs()) < 1e-9

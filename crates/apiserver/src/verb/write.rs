@@ -178,9 +178,10 @@ impl Draft {
         let mut errors = match old {
             None => object_meta::create(metadata, name_rule, scope),
             Some(old) => {
-                // Of an update the strategy of the kind looks at it once more.
-                let found = object_meta::update(metadata, old.get("metadata"), scope);
-                [found.clone(), found].concat()
+                let old = old.get("metadata");
+                let mut errors = object_meta::update(metadata, old, scope);
+                errors.extend(object_meta::update_of_kind(metadata, old, scope));
+                errors
             }
         };
         let rule = kind.map(|it| it.finalizer_rule()).unwrap_or_default();

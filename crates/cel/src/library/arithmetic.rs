@@ -132,7 +132,7 @@ fn uint<'v>(value: Option<u64>) -> Result<Value<'v>, RunError> {
 fn duration<'v>(value: Option<crate::time::Duration>) -> Result<Value<'v>, RunError> {
     value
         .map(Value::Duration)
-        .ok_or_else(|| RunError::text("duration overflow"))
+        .ok_or_else(|| RunError::text("integer overflow"))
 }
 
 fn timestamp<'v>(value: Option<crate::time::Timestamp>) -> Result<Value<'v>, RunError> {
@@ -180,13 +180,11 @@ fn subtract<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         [Value::Duration(left), Value::Duration(right)] => {
             duration(left.checked_sub(*right))
         }
-        [Value::Timestamp(left), Value::Duration(right)] => {
-            timestamp(left.checked_sub(*right))
-        }
-        [Value::Timestamp(left), Value::Timestamp(right)] => left
-            .since(*right)
-            .map(Value::Duration)
-            .ok_or_else(|| RunError::text("integer overflow")),
+        [Value::Timestamp(left), Value::Duration(right)] => match right.checked_neg() {
+            Some(span) => timestamp(left.checked_add(span)),
+            None => duration(None),
+        },
+        [Value::Timestamp(left), Value::Timestamp(right)] => duration(left.since(*right)),
         _ => no_such_overload(),
     }
 }

@@ -87,8 +87,12 @@ pub(crate) fn refused(verb: char, type_name: &str) -> RunError {
         'o' => "octal clause can only be used on integers",
         'x' | 'X' => "only integers, byte buffers, and strings can be formatted as hex",
         other => {
+            // Go looks at a byte, and prints it as the character of that number.
+            let mut bytes = [0; 4];
+            other.encode_utf8(&mut bytes);
             return RunError::text(format!(
-                "could not parse formatting clause: unrecognized formatting clause \"{other}\""
+                "could not parse formatting clause: unrecognized formatting clause \"{}\"",
+                char::from(bytes[0])
             ));
         }
     };

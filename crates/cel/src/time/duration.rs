@@ -152,17 +152,16 @@ fn scaled(number: &str, scale: i64) -> Option<i128> {
     Some(nanos)
 }
 
-/// As `string(duration)` writes it: seconds, `90s`, `1.5s`.
+/// As `string(duration)` writes it, `90s` or `1.5s`: a float of seconds, which has no room for
+/// all nanoseconds of many years.
 impl fmt::Display for Duration {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "Go's `Duration.Seconds` converts so"
+    )]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.nanos < 0 { "-" } else { "" };
-        let nanos = self.nanos.unsigned_abs();
-        let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-        write!(f, "{sign}{seconds}")?;
-        if rest > 0 {
-            let digits = format!("{rest:09}");
-            write!(f, ".{}", digits.trim_end_matches('0'))?;
-        }
-        f.write_str("s")
+        let whole = (self.nanos / NANOS_PER_SECOND) as f64;
+        let rest = (self.nanos % NANOS_PER_SECOND) as f64;
+        write!(f, "{}s", whole + rest / 1e9)
     }
 }

@@ -161,12 +161,6 @@ impl Timestamp {
         Some(Self::of_nanos(sum)?.in_offset(self.offset))
     }
 
-    /// The instant that much earlier, if it is in range.
-    pub fn checked_sub(self, duration: Duration) -> Option<Self> {
-        let difference = self.total_nanos() - i128::from(duration.nanos());
-        Some(Self::of_nanos(difference)?.in_offset(self.offset))
-    }
-
     /// The time from `earlier` to this instant, if a duration can hold it.
     pub fn since(self, earlier: Self) -> Option<Duration> {
         let nanos = self.total_nanos() - earlier.total_nanos();
@@ -224,6 +218,10 @@ impl Timestamp {
         }
         if zone.contains("..") || zone.starts_with(['/', '\\']) {
             return Err("time: invalid location name".to_owned());
+        }
+        // No file can be named so.
+        if zone.contains('\0') {
+            return Err("invalid argument".to_owned());
         }
         // In Go's names capital letters count.
         let found = TimeZone::get(zone).ok();
