@@ -16,22 +16,20 @@ pub(crate) const PATH: &str = "docs/scale.md";
 const RESULTS: &str = "benches/results";
 
 const HEAD: &str = "\
-# What many machines cost
+# Performance with many machines
 
-Measured by `benches/scale`, on one machine that runs the API server, Cluster API, the operator and
-the measurement side by side. The operator is shipped as profile `dist` builds it, which takes
-less than `release`. The numbers are those that the runs have kept in `benches/results`;
-`cargo xtask gen` writes the page from them.
+`benches/scale` measures these numbers on one computer that runs the API server, Cluster API, the
+operator and the benchmark together. The operator is built with the profile `dist`, in which it is
+shipped; it needs fewer resources than with `release`. The runs store their numbers in
+`benches/results`, and `cargo xtask gen` writes this page from them.
 
-The floor is what a bare client takes that does nothing but create the three objects of so many
-machines, 32 machines at a time, against the same server. The other times are from the edge, the
-instant at which all windows open, until the objects of half of the machines, of 99 in 100 and of
-all are there.
+The baseline (column `floor`) is the time of a plain client that only creates the three objects of as
+many machines, 32 machines at a time, on the same server. The other times start when all windows open
+at the same instant, and end when the objects of half of the machines, of 99 percent and of all exist.
 
-Each row is a run of its own, on a cluster that was begun for it. Cluster API reacts to each
-Machine while others are still being made, and takes most of the server's time for that, now more
-and now less: of equal runs one takes twice as long as the other, the floor as well. So a row tells
-how large its numbers are, and no more than that about the ratio of two of them.
+Each row is a separate run on a new cluster. Cluster API reconciles while creation is in progress, and
+uses most of the server's time. So identical runs, including the baseline, vary by up to a factor of
+two, and a row shows the order of magnitude of its numbers, not an exact ratio of two of them.
 
 On a real cluster:
 
@@ -42,14 +40,14 @@ $ cargo run --release -p benches --bin scale -- --machines 1000 --opening-alone 
     --record benches/results/kubernetes-1000.json
 ```
 
-Without `--opening-alone` a whole cycle is measured, which takes Cluster API long with many
-machines.
+Without `--opening-alone` the benchmark measures a whole cycle, which takes Cluster API a long time
+with many machines.
 
-The rows without Cluster API are of the embedded server alone: nothing reacts to what is created,
-so that they tell whether the operator takes longer for each machine where there are more. There
-the floor is next to nothing, and most of the time is the operator's own: it reads everything once
-more before it creates, and puts the look on record. Of 1,000 and of 5,000 machines the middle one
-of three runs is kept.
+The rows without Cluster API are from the embedded server alone, where no other controller reacts to
+the created objects. They show whether the operator's time per machine grows with the number of
+machines. There the baseline is very short, and most of the time is the operator's own: it reads the
+objects again before it creates, and records them in the status. For 1,000 and 5,000 machines the
+median of three runs is kept.
 
 ```console
 $ 5spot dev --no-controller --no-simulator --audit-log audit.json --kubeconfig dev.yaml --apply empty/
@@ -70,7 +68,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let results = results(&root.join(RESULTS))?;
     let mut page = HEAD.to_owned();
     page.push_str(
-        "\n## From the edge to all objects\n\n\
+        "\n## From the opening of the windows to all objects\n\n\
          | server | machines | floor | half | 99 in 100 | all | times the floor | per machine |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|\n",
     );
@@ -104,11 +102,10 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
 fn process(results: &[Value]) -> String {
     let mut page = String::from(
         "\n## The process\n\n\
-         Resident memory when all machines were known, when the objects of all had been made, and \
-         the most of it by then; the time of a core until then, and for each machine from the one \
-         to the other.\n\n\
-         | server | machines | profile | all known | all made | per machine | at most | of a core | \
-         for each |\n\
+         Resident memory when all machines were in the caches, when all objects had been created, \
+         and its peak until then; the CPU time until then, and per machine between the two.\n\n\
+         | server | machines | profile | all cached | all created | per machine | peak | CPU time | \
+         per machine |\n\
          |---|---:|---|---:|---:|---:|---:|---:|---:|\n",
     );
     for of in results {
@@ -182,15 +179,15 @@ fn thousands(machines: f64) -> String {
 /// What whole cycles come to.
 fn whole(cycles: &[&Value]) -> String {
     let mut text = "\n## A whole cycle\n\n\
-         Writes per machine are those from the opening to the end of the closing, Events and Leases\n\
-         aside; in parentheses those that merely repeat what Cluster API and the workload cluster\n\
-         report. A machine that Cluster API has not taken down when its time to leave is over takes\n\
-         two more: Cluster API is told to wait for no volume, and the status that the time is over.\n\
-         Requests while idle are those that are neither watches nor renewals of Leases. The floor is\n\
-         measured once more before the other edge: the server has more in store by then.\n\
-         Resident memory is that when all served, when all were gone, and the most of it by then.\n\
-         What a run was broken off before is left out.\n\n\
-         | server | machines | time to leave | writes | while idle | another edge after it | floor then | restart | answered 429 | deletion of all | all served | all gone | at most |\n\
+         Writes per machine are counted from the opening of the window to the end of the shutdown, without\n\
+         Events and Leases; those that only copy what Cluster API and the workload cluster report are in\n\
+         parentheses. A machine that Cluster API has not removed when its grace period ends needs two more:\n\
+         an annotation that makes Cluster API skip the volume detachment, and the status that the deadline\n\
+         has passed. Requests while idle exclude watches and renewals of Leases. The baseline is measured\n\
+         again before the second opening, because the server then stores more objects. Resident memory is\n\
+         shown when all machines were in service, when all were deleted, and at its peak until then. A run\n\
+         that was aborted early has empty cells.\n\n\
+         | server | machines | grace period | writes | while idle | second opening | floor then | restart | answered 429 | deletion of all | all in service | all deleted | peak |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     for of in cycles {
