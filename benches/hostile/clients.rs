@@ -60,10 +60,14 @@ impl Webhook {
         Ok(connector.connect(name, stream).await?)
     }
 
-    /// Asks as an API server does. Returns how long the answer took.
+    /// Sends a small review as an API server does. Returns how long the response took.
     pub(crate) async fn ask(&self) -> Option<Duration> {
+        self.review(&question(json!({"version": "v1.30.0"}))).await
+    }
+
+    /// Sends a review. Returns how long the response took, or none where it is not 200.
+    async fn review(&self, body: &str) -> Option<Duration> {
         let begun = Instant::now();
-        let body = question(json!({"version": "v1.30.0"}));
         let asked = async {
             let mut stream = self.connect(b"http/1.1").await?;
             post(&mut stream, body.as_bytes()).await?;
@@ -194,10 +198,17 @@ async fn slow_once(webhook: &Webhook) -> Result<(), Failure> {
     }
 }
 
-/// Questions of 7 MiB that are nothing but small numbers.
-pub(crate) fn dense(number: usize, webhook: &Webhook) -> JoinSet<()> {
-    let body = question(json!({"list": vec![0; 7 << 19]}));
-    crowd(number, || {
+/// Reviews of 6.5 MiB, just below what the webhook reads, that are nothing but small numbers.
+/// Fails where the webhook does not evaluate them.
+pub(crate) async fn dense(
+    number: usize,
+    webhook: &Webhook,
+) -> Result<JoinSet<()>, Failure> {
+    let body = question(json!({"list": vec![0; 13 << 18]}));
+    if webhook.review(&body).await.is_none() {
+        return Err("the webhook has not evaluated a dense review".into());
+    }
+    Ok(crowd(number, || {
         let (webhook, body) = (webhook.clone(), body.clone());
         async move {
             loop {
@@ -208,5 +219,5 @@ pub(crate) fn dense(number: usize, webhook: &Webhook) -> JoinSet<()> {
                 sleep(Duration::from_millis(100)).await;
             }
         }
-    })
+    }))
 }

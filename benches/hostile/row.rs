@@ -37,7 +37,7 @@ pub(crate) enum Threat {
     Idle,
     /// 16 questions that do not end.
     Slow,
-    /// 4 questions of 7 MiB at a time.
+    /// 4 dense reviews of 6.5 MiB at a time.
     Dense,
 }
 
@@ -68,7 +68,7 @@ impl Threat {
             Self::SilentWebhook => "webhook: 64 silent connections",
             Self::Idle => "webhook: 256 idle HTTP/2 connections",
             Self::Slow => "webhook: 16 slow bodies",
-            Self::Dense => "webhook: 4 dense questions of 7 MiB at a time",
+            Self::Dense => "webhook: 4 dense reviews of 6.5 MiB at a time",
         }
     }
 }
@@ -156,7 +156,7 @@ async fn webhook(args: &Args, threat: Threat) -> Result<Measured, Failure> {
         Threat::SilentWebhook => clients::silent(64, child.health()),
         Threat::Idle => clients::idle(256, &webhook),
         Threat::Slow => clients::slow(16, &webhook),
-        Threat::Dense => clients::dense(4, &webhook),
+        Threat::Dense => clients::dense(4, &webhook).await?,
         _ => JoinSet::new(),
     };
     let end = tokio::time::Instant::now() + ASKED_FOR;
