@@ -227,7 +227,7 @@ impl CustomResource {
             errors.extend(self.scale_errors(object, true));
         }
         errors.extend(self.schema.check_lists(object, Some(old)));
-        self.finish(object, Some(old), errors)
+        self.finish_update(object, old, errors)
     }
 
     /// Checks an object whose status is about to replace that of `old`: only the status
@@ -240,7 +240,7 @@ impl CustomResource {
             errors.extend(self.scale_errors(object, false));
         }
         errors.extend(self.schema.check_unique(object, Some(old)));
-        self.finish(object, Some(old), errors)
+        self.finish_update(object, old, errors)
     }
 
     fn wrong_kind(&self, object: &Value) -> Vec<FieldError> {
@@ -274,6 +274,21 @@ impl CustomResource {
         }
         errors.extend(scale.status_errors(object));
         errors
+    }
+
+    /// As [`Self::finish`], with what is wrong of every update. Rules run all the same: whoever
+    /// asks for that asks it apart from them.
+    fn finish_update(
+        &self,
+        object: &Value,
+        old: &Value,
+        errors: Vec<FieldError>,
+    ) -> Verdict {
+        let metadata = member(object, "metadata");
+        let names = object_meta::update_names(metadata, self.scope);
+        let mut verdict = self.finish(object, Some(old), errors);
+        verdict.errors.splice(0..0, names);
+        verdict
     }
 
     /// Runs the rules, unless errors block them, and warns about finalizers.

@@ -65,27 +65,21 @@ pub fn create(metadata: Option<&Value>, rule: NameRule, scope: Scope) -> Vec<Fie
     check.errors
 }
 
-/// Checks `metadata` of an object about to replace one that has `old`, as an API server does
-/// for objects of every kind (`BeforeUpdate` of k8s.io/apiserver/pkg/registry/rest).
-pub fn update(
-    metadata: Option<&Value>,
-    old: Option<&Value>,
-    scope: Scope,
-) -> Vec<FieldError> {
+/// Checks names and namespace in the `metadata` of an object about to replace another: an API
+/// server asks that of every update before it asks the strategy of the kind, which looks at
+/// what [`update`] looks at (`BeforeUpdate` of k8s.io/apiserver/pkg/registry/rest).
+pub fn update_names(metadata: Option<&Value>, scope: Scope) -> Vec<FieldError> {
     let mut check = match Check::new(metadata) {
         Ok(check) => check,
         Err(errors) => return errors,
     };
     check.name(NameRule::PathSegment);
     check.namespace(scope);
-    let mut errors = check.errors;
-    errors.extend(update_of_kind(metadata, old, scope));
-    errors
+    check.errors
 }
 
-/// The part of [`update`] that an API server asks once more for the kind itself
-/// (`ValidateObjectMetaUpdate`), so that its errors are there twice.
-pub fn update_of_kind(
+/// Checks the rest of the `metadata` of an object about to replace one that has `old`.
+pub fn update(
     metadata: Option<&Value>,
     old: Option<&Value>,
     scope: Scope,
@@ -523,7 +517,7 @@ mod tests {
     #[test]
     fn an_update_needs_names_that_can_be_in_a_path() {
         let metadata = json!({"name": "a/b", "generateName": "c%", "namespace": "D"});
-        let errors = update(Some(&metadata), Some(&metadata), Scope::Namespaced);
+        let errors = update_names(Some(&metadata), Scope::Namespaced);
         let paths: Vec<_> = errors.iter().map(|it| it.path.as_str()).collect();
         assert_eq!(
             paths,
@@ -533,7 +527,7 @@ mod tests {
                 "metadata.namespace"
             ]
         );
-        let errors = update(None, None, Scope::Cluster);
+        let errors = update_names(None, Scope::Cluster);
         assert_eq!(
             texts(&errors),
             "metadata.name: Required value: name or generateName is required"

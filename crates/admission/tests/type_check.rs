@@ -25,7 +25,7 @@ fn warnings(validations: Value, rule: Value) -> Vec<(String, String)> {
         },
     });
     assert!(Policy::compile(&policy, version).is_ok());
-    let warnings = Policy::type_check(&policy, &[&definition], version);
+    let warnings = Policy::type_check(&policy, &[&definition], &[], version);
     let shown = warnings.iter().map(|it| (it.field(), it.warning.clone()));
     shown.collect()
 }

@@ -22,6 +22,7 @@ use crate::expiry;
 use crate::identity::secret;
 use crate::meta;
 use crate::namespace;
+use crate::openapi;
 use crate::start;
 use crate::state::State;
 use crate::store::{Change, Key, Shelf};
@@ -150,7 +151,12 @@ fn look_at_policy(state: &mut State, key: &Key) {
     }
     let mut policy = Value::clone(policy);
     let definitions: Vec<&Crd> = state.definitions.values().map(|it| &**it).collect();
-    let warnings = Policy::type_check(&policy, &definitions, state.kube);
+    let all: Vec<_> = state.registry.all().cloned().collect();
+    let known: Vec<_> = all
+        .iter()
+        .filter_map(|it| openapi::known_kind(it))
+        .collect();
+    let warnings = Policy::type_check(&policy, &definitions, &known, state.kube);
     let warnings = warnings
         .iter()
         .map(|it| json!({"fieldRef": it.field(), "warning": it.warning}));

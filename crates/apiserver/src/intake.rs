@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::crd::Crd;
+use fivespot_admission::crd::{Crd, CustomResource};
 use serde_json::Value;
 
 use crate::call::{Call, Payload};
@@ -208,6 +208,7 @@ pub(crate) fn not_an_object(body: &Value) -> Status {
 /// # Errors
 /// 400 in Kubernetes' words.
 pub(crate) fn check_kind(
+    state: &State,
     call: &Call,
     resource: &Resource,
     object: &mut Value,
@@ -219,7 +220,7 @@ pub(crate) fn check_kind(
             let why = format!("Object 'Kind' is missing in '{object}'");
             return Err(Unreadable { why }.of_kind(&resource.kind, call));
         }
-        check_version(resource, object)?;
+        check_version(state, resource, object)?;
         say_kind(resource, object);
         return Ok(());
     }
@@ -241,8 +242,12 @@ pub(crate) fn check_kind(
 /// Checks the version of a custom object.
 ///
 /// # Errors
-/// 400 for another; it warns of the fields that a version without schema does not have.
-pub(crate) fn check_version(resource: &Resource, object: &Value) -> Result<(), Status> {
+/// 400 for another; it warns of the fields that this other version does not have.
+pub(crate) fn check_version(
+    state: &State,
+    resource: &Resource,
+    object: &Value,
+) -> Result<(), Status> {
     let version = object["apiVersion"].as_str().unwrap_or_default();
     let expected = resource.api_version();
     if version.is_empty() || version == expected {
@@ -252,18 +257,31 @@ pub(crate) fn check_version(resource: &Resource, object: &Value) -> Result<(), S
         "the API version in the data ({version}) does not match the expected API version \
          ({expected})"
     ));
-    let group = version.rsplit_once('/').map(|(group, _)| group);
-    let known = ["apiVersion", "kind", "metadata"];
     // Objects of another group are not looked into.
-    let object = object
-        .as_object()
-        .filter(|_| group == Some(&resource.group));
-    let fields = object.into_iter().flatten();
-    let unknown = fields.filter(|(name, _)| !known.contains(&name.as_str()));
-    refused.warnings = unknown
-        .map(|(name, _)| format!("unknown field \"{name}\""))
-        .collect();
+    if let Some((group, version)) = version.rsplit_once('/')
+        && group == resource.group
+    {
+        let definition = definition(state, resource);
+        let known = definition.as_ref().and_then(|it| it.version(version));
+        let unknown = unknown_fields(known, object);
+        let warnings = unknown.iter().map(|it| format!("unknown field \"{it}\""));
+        refused.warnings = warnings.collect();
+    }
     Err(refused)
+}
+
+/// The fields of a custom object that the version in which it is written does not have. One
+/// that the definition does not have has none.
+fn unknown_fields(version: Option<&CustomResource>, object: &Value) -> Vec<String> {
+    if let Some(version) = version {
+        return version.decode(&mut object.clone());
+    }
+    let common = ["apiVersion", "kind", "metadata"];
+    let names = object.as_object().into_iter().flatten();
+    let names = names.map(|(name, _)| name.clone());
+    names
+        .filter(|name| !common.contains(&name.as_str()))
+        .collect()
 }
 
 /// Reads an object of a built-in kind as Go does: its kind, then the types of its fields.

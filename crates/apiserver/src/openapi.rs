@@ -11,14 +11,29 @@ mod strictness;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use fivespot_admission::policy::KnownKind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::registry::Registry;
+use crate::resource::Resource;
 
 pub(crate) use document::add_object_fields;
 pub(crate) use strictness::deletion_type_error;
 pub use strictness::{type_error, unknown_fields};
+
+/// A kind that is built in, for the type checks of policies; none for a custom one.
+pub(crate) fn known_kind(resource: &Resource) -> Option<KnownKind<'_>> {
+    let schema = resource.schema.as_deref().filter(|_| !resource.custom)?;
+    Some(KnownKind {
+        group: &resource.group,
+        version: &resource.version,
+        kind: &resource.kind,
+        resource: &resource.plural,
+        schema,
+        find: definitions::find,
+    })
+}
 
 /// The OpenAPI v3 documents of a registry, one for each group and version.
 ///

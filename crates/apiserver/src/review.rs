@@ -36,7 +36,7 @@ pub(crate) fn reply(
     let resource = &target.resource;
     let body = intake::object(call, &resource.kind)?;
     let mut review = body.value;
-    intake::check_kind(call, resource, &mut review)?;
+    intake::check_kind(state, call, resource, &mut review)?;
     if resource.namespaced && meta::namespace(&review).is_empty() {
         meta::set(&mut review, "namespace", target.namespace.as_str());
     }

@@ -100,7 +100,7 @@ fn type_checks(question: &Value, crd: &Crd) -> Value {
     let policies = list(&question["policies"]).iter();
     let registered = policies.filter(|it| Policy::compile(it, version).is_ok());
     let warnings = registered.map(|policy| -> Value {
-        let warnings = Policy::type_check(policy, &[crd], version);
+        let warnings = Policy::type_check(policy, &[crd], &[], version);
         let shown = warnings
             .iter()
             .map(|it| json!({"field": it.field(), "warning": it.warning}));

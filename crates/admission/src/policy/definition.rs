@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use super::expression::Compiled;
 use super::fields::Fields;
+use super::known_kind::KnownKind;
 use super::matching::Matching;
 use super::registration::Reader;
-use super::type_check::{self, ExpressionWarning};
+use super::type_check::{self, ExpressionWarning, Schemas};
 use super::world::ParamKind;
 use crate::crd::Crd;
 use crate::field::Path;
@@ -81,17 +82,18 @@ impl Policy {
     }
 
     /// What the server would write into `status.typeChecking` of a policy: which expressions do
-    /// not fit those of `definitions` that it matches by name. Empty where all fit, and where
-    /// none is matched.
+    /// not fit those of `definitions` and of the kinds `known` besides that it matches by name.
+    /// Empty where all fit, and where none is matched.
     ///
     /// A warning refuses nothing; an expression that does not fit fails, or is never true, for
     /// the objects of that kind.
     pub fn type_check(
         policy: &Value,
         definitions: &[&Crd],
+        known: &[KnownKind<'_>],
         version: KubeVersion,
     ) -> Vec<ExpressionWarning> {
-        type_check::check(policy, definitions, version)
+        type_check::check(policy, Schemas { definitions, known }, version)
     }
 
     /// Its name.

@@ -5,6 +5,7 @@ use fivespot_cel::{CompileErrors, Dialect, ObjectType, Program, Type};
 use serde_json::Value;
 
 use super::expression::Environments;
+use super::known_kind::KnownKind;
 use crate::crd::Crd;
 use crate::field::Path;
 use crate::{FieldError, KubeVersion};
@@ -47,19 +48,26 @@ struct Matched<'a> {
     ty: Type,
 }
 
+/// The kinds whose schemas are known.
+#[derive(Clone, Copy)]
+pub(super) struct Schemas<'a> {
+    pub(super) definitions: &'a [&'a Crd],
+    pub(super) known: &'a [KnownKind<'a>],
+}
+
 /// Checks the validations of `policy`, and their message expressions, against the kinds among
-/// `definitions` that it matches by name; wildcards match nothing here. What is wrong with the
+/// `schemas` that it matches by name; wildcards match nothing here. What is wrong with the
 /// policy itself is for [`Policy::compile`](super::Policy::compile) to say.
 pub(super) fn check(
     policy: &Value,
-    definitions: &[&Crd],
+    schemas: Schemas<'_>,
     version: KubeVersion,
 ) -> Vec<ExpressionWarning> {
     let spec = &policy["spec"];
-    let kinds = kinds(&spec["matchConstraints"], definitions);
+    let kinds = schemas.matched(&spec["matchConstraints"]);
     let dialect = version.dialect_of_stored();
     let params = spec.get("paramKind").filter(|it| !it.is_null());
-    let params = params.map(|kind| params_type(kind, definitions));
+    let params = params.map(|kind| schemas.params(kind));
     let environments: Vec<Environments> = kinds
         .iter()
         .map(|kind| environment(spec, (&kind.ty, params.as_ref()), dialect))
@@ -117,50 +125,92 @@ fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// The kinds that resource rules name, in the order of their names.
-fn kinds<'a>(constraints: &Value, definitions: &[&'a Crd]) -> Vec<Matched<'a>> {
-    let mut found: Vec<Matched<'a>> = Vec::new();
-    for rule in items(&constraints["resourceRules"]) {
-        let names = |field: &str| -> Vec<&str> {
-            items(&rule[field]).filter_map(Value::as_str).collect()
-        };
-        let (groups, versions) = (names("apiGroups"), names("apiVersions"));
-        if groups.iter().chain(&versions).any(|it| it.contains('*')) {
-            continue;
+impl<'a> Schemas<'a> {
+    /// The kinds that resource rules name, in the order of their names.
+    fn matched(self, constraints: &Value) -> Vec<Matched<'a>> {
+        let mut found: Vec<Matched<'a>> = Vec::new();
+        for rule in items(&constraints["resourceRules"]) {
+            let names = |field: &str| -> Vec<&str> {
+                items(&rule[field]).filter_map(Value::as_str).collect()
+            };
+            let (groups, versions) = (names("apiGroups"), names("apiVersions"));
+            if groups.iter().chain(&versions).any(|it| it.contains('*')) {
+                continue;
+            }
+            let named = Named {
+                groups: &groups,
+                versions: &versions,
+                resources: &names("resources"),
+            };
+            self.named(&named, &mut found);
         }
-        let resources = names("resources");
-        for definition in definitions {
-            let is_named = groups.contains(&definition.group())
-                && resources.contains(&definition.plural());
-            let served = definition
-                .versions()
-                .iter()
-                .filter(|it| is_named && it.is_served() && versions.contains(&it.name()));
-            for version in served {
-                let title = (definition.group(), version.name(), definition.kind());
-                if let (Some((ty, _)), true) = (
-                    version.declared(),
-                    !found.iter().any(|it| it.title == title),
-                ) {
+        found.sort_by_key(|it| it.title);
+        found.truncate(MOST_KINDS);
+        found
+    }
+
+    /// Adds the kinds that one rule names, each once.
+    fn named(self, named: &Named<'_>, found: &mut Vec<Matched<'a>>) {
+        for definition in self.definitions {
+            let (group, plural) = (definition.group(), definition.plural());
+            let versions = definition.versions().iter();
+            for version in versions
+                .filter(|it| it.is_served() && named.has(group, it.name(), plural))
+            {
+                let title = (group, version.name(), definition.kind());
+                if let (Some((ty, _)), true) = (version.declared(), is_new(found, title))
+                {
                     let ty = with_metadata(&ty);
                     found.push(Matched { title, ty });
                 }
             }
         }
+        for kind in self.known {
+            let title = (kind.group, kind.version, kind.kind);
+            if named.has(kind.group, kind.version, kind.resource)
+                && is_new(found, title)
+                && let Some(ty) = kind.ty()
+            {
+                found.push(Matched { title, ty });
+            }
+        }
     }
-    found.sort_by_key(|it| it.title);
-    found.truncate(MOST_KINDS);
-    found
+
+    /// The type of the parameters; any where no schema says.
+    fn params(self, kind: &Value) -> Type {
+        let text = |field: &str| kind[field].as_str().unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let mut all = self.definitions.iter();
+        let found = all.find(|it| (it.group(), it.kind()) == (group, kind));
+        let declared = found.and_then(|it| it.served(version)?.declared());
+        if let Some((ty, _)) = declared {
+            return with_metadata(&ty);
+        }
+        let named = (group, version, kind);
+        let mut known = self.known.iter();
+        let found = known.find(|it| (it.group, it.version, it.kind) == named);
+        found.and_then(KnownKind::ty).unwrap_or(Type::Dyn)
+    }
 }
 
-/// The type of the parameters; any where no definition says.
-fn params_type(kind: &Value, definitions: &[&Crd]) -> Type {
-    let text = |field: &str| kind[field].as_str().unwrap_or_default();
-    let (group, version) = text("apiVersion").split_once('/').unwrap_or_default();
-    let mut all = definitions.iter();
-    let found = all.find(|it| (it.group(), it.kind()) == (group, text("kind")));
-    let declared = found.and_then(|it| it.served(version)?.declared());
-    declared.map_or(Type::Dyn, |(ty, _)| with_metadata(&ty))
+/// What one resource rule names.
+struct Named<'r> {
+    groups: &'r [&'r str],
+    versions: &'r [&'r str],
+    resources: &'r [&'r str],
+}
+
+impl Named<'_> {
+    fn has(&self, group: &str, version: &str, resource: &str) -> bool {
+        self.groups.contains(&group)
+            && self.versions.contains(&version)
+            && self.resources.contains(&resource)
+    }
+}
+
+fn is_new(found: &[Matched<'_>], title: (&str, &str, &str)) -> bool {
+    !found.iter().any(|it| it.title == title)
 }
 
 /// A policy sees all of `metadata`, of which a rule of a definition sees two fields.

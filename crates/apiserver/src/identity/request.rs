@@ -31,7 +31,7 @@ pub(crate) fn issue(
 ) -> Result<Answer, Status> {
     let resource = token_request();
     let mut body = intake::object(call, &resource.kind)?.value;
-    intake::check_kind(call, &resource, &mut body)?;
+    intake::check_kind(state, call, &resource, &mut body)?;
     let asked = (call, target, Operation::Create);
     let chain = state.chain.clone();
     chain.mutate(state, &asked, None)?;

@@ -35,7 +35,7 @@ pub(super) fn create(
     }
     let body = intake::object(call, &resource.kind)?;
     let mut object = body.value;
-    intake::check_kind(call, resource, &mut object)?;
+    intake::check_kind(state, call, resource, &mut object)?;
     let found = intake::settle(state, resource, &mut object, body.repeated);
     let refuse = |why: String| intake::unhandled(resource, &why);
     let warnings = intake::judge(call.query.field_validation, found, refuse)?;

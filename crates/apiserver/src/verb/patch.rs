@@ -32,7 +32,7 @@ pub(super) fn patch(
     let mut object = patch::patched(kind, resource, &old, &body.value)?;
     let refuse = |why: &str| patch::refused(kind, resource, (&old, &body.value), why);
     if resource.custom {
-        intake::check_version(resource, &object)?;
+        intake::check_version(state, resource, &object)?;
     } else if let Some(why) = patch::type_error(kind, resource, &mut object) {
         return Err(refuse(&why));
     }

@@ -179,8 +179,11 @@ impl Draft {
             None => object_meta::create(metadata, name_rule, scope),
             Some(old) => {
                 let old = old.get("metadata");
-                let mut errors = object_meta::update(metadata, old, scope);
-                errors.extend(object_meta::update_of_kind(metadata, old, scope));
+                let mut errors = object_meta::update_names(metadata, scope);
+                // The strategy of the kind looks at the rest once more.
+                let rest = object_meta::update(metadata, old, scope);
+                errors.extend(rest.clone());
+                errors.extend(rest);
                 errors
             }
         };

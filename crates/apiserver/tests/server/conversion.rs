@@ -127,6 +127,28 @@ async fn a_policy_on_events_of_the_newer_group_sees_their_newer_fields() {
         .unwrap();
 }
 
+/// What a client is warned of when an object of one version is sent where another is served.
+async fn warned_of(server: &Server, version: &str) -> Vec<String> {
+    let object = thing(version, json!({"a": "x", "b": "y"}));
+    let response = send(server, request("POST", V2, &object)).await;
+    let warnings = response.headers().get_all("warning").into_iter();
+    let warnings = warnings.map(|it| it.to_str().unwrap().to_owned()).collect();
+    let (code, body) = read(response).await;
+    assert_eq!(code, 400);
+    let mismatch = "does not match the expected API version";
+    assert!(body.contains(mismatch), "{body}");
+    warnings
+}
+
+#[tokio::test]
+async fn an_object_of_another_version_is_held_against_that_version() {
+    let (server, _client) = things(two_versions()).await;
+    let known = warned_of(&server, "v1").await;
+    assert_eq!(known, ["299 - \"unknown field \\\"spec.b\\\"\""]);
+    let unknown = warned_of(&server, "v9").await;
+    assert_eq!(unknown, ["299 - \"unknown field \\\"spec\\\"\""]);
+}
+
 fn by_webhook(client_config: Value) -> Value {
     let mut definition = two_versions();
     definition["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {

@@ -63,6 +63,22 @@ async fn an_unknown_plugin_is_refused_with_the_known_ones() {
     );
 }
 
+/// A real server ends with the same (k8s.io/apiserver/pkg/server/options/admission.go).
+#[tokio::test]
+async fn a_plugin_that_is_both_enabled_and_disabled_is_refused() {
+    let plugins = || vec!["Priority".to_owned()];
+    let refused = Server::new(Options {
+        enable_plugins: plugins(),
+        disable_plugins: plugins(),
+        ..options()
+    })
+    .unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "admission plugin 'Priority' is both enabled and disabled"
+    );
+}
+
 #[tokio::test]
 async fn a_deleted_namespace_takes_its_contents_along() {
     let server = server();

@@ -238,6 +238,33 @@ async fn a_policy_asks_the_roles_what_the_user_may_do() {
 }
 
 #[tokio::test]
+async fn a_policy_is_told_what_does_not_fit_the_built_in_kinds_that_it_matches() {
+    let server = server();
+    let client = server.client();
+    let mut misfit = policy("object.spec.nope == 1 && params.data.limit == 2");
+    let rules = &mut misfit["spec"]["matchConstraints"]["resourceRules"][0];
+    rules["resources"] = json!(["pods"]);
+    misfit["spec"]["paramKind"] = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+    let fit = json!({"expression":
+        "object.spec.containers.all(it, it.image.startsWith('a')) && \
+         object.metadata.labels['a'] == 'b' && int(object.spec.priority) > 1 && \
+         object.spec.containers[0].ports[0].containerPort < 80 && \
+         object.status.startTime < timestamp('2030-01-01T00:00:00Z')"});
+    let validations = misfit["spec"]["validations"].as_array_mut().unwrap();
+    validations.push(fit);
+    client.create(POLICIES, misfit).await.unwrap();
+    server.clock().quiet().await;
+    let stored = client.get(&format!("{POLICIES}/blue-only")).await.unwrap();
+    let warnings = &stored["status"]["typeChecking"]["expressionWarnings"];
+    assert_eq!(warnings.as_array().unwrap().len(), 1, "{warnings}");
+    let warning = warnings[0]["warning"].as_str().unwrap();
+    let start = "/v1, Kind=Pod: ERROR: <input>:1:12: undefined field 'nope'";
+    assert!(warning.starts_with(start), "{warning}");
+    let params = "found no matching overload for '_==_' applied to '(string, int)'";
+    assert!(warning.contains(params), "{warning}");
+}
+
+#[tokio::test]
 async fn a_policy_is_told_what_does_not_fit_the_definitions_that_it_matches() {
     let server = server();
     let client = server.client();

@@ -21,7 +21,7 @@ pub(super) fn refused(sources: &Sources, engine: &Engine) -> Vec<Answer> {
     let policies = builtin.iter().chain(&sources.policies);
     let answers = policies.filter_map(|document| {
         let policy = &document.object;
-        let warnings = Policy::type_check(policy, &definitions, sources.version);
+        let warnings = Policy::type_check(policy, &definitions, &[], sources.version);
         if warnings.is_empty() || policy["kind"] != "ValidatingAdmissionPolicy" {
             return None;
         }
