@@ -20,6 +20,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(though_the_scheduled_machine_was_deleted)
         .not_kept_with(Contract::V1Beta1, HANGS),
     promise!(though_the_cluster_is_gone),
+    promise!(or_completes_it_for_the_cluster_that_it_was_begun_for),
     promise!(though_cluster_api_claims_it_late)
         .on_embedded_alone("follows an annotation of the simulator"),
 ];
@@ -163,6 +164,28 @@ async fn though_the_scheduled_machine_was_deleted() {
 
 async fn though_the_cluster_is_gone() {
     at_every_write(Meanwhile::LosesItsCluster).await;
+}
+
+/// The Cluster may still be edited then: nothing on record has a uid.
+async fn or_completes_it_for_the_cluster_that_it_was_begun_for() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    cluster.add_cluster().await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    // Finalizer, record, bootstrap and infrastructure object.
+    let tally = Tally::up_to(4);
+    let doomed = cluster.operator_through(tally.clone());
+    tally.reached().await;
+    drop(doomed);
+    let [_, infrastructure, machine] = cluster.triple("worker");
+    assert!(cluster.get(&infrastructure).await.is_some());
+    assert_eq!(cluster.get(&machine).await, None);
+    let other = json!({"spec": {"clusterName": "another-cluster"}});
+    cluster.patch(&machine_path("worker"), &other).await;
+    let _heir = cluster.operator();
+    let limit = instant("2026-03-06T15:10:00Z");
+    cluster.wait_for_phase("worker", "Active", limit).await;
+    let made = cluster.get(&machine).await.unwrap_or_default();
+    assert_eq!(made["spec"]["clusterName"], "production-cluster");
 }
 
 /// A provider needs the Machine and its bootstrap data to let go of its host: what is deleted directly

@@ -121,21 +121,30 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Gathered, Short> {
     drop(value);
     let contract = contract(source).await;
     let machine = machine(source, &contract).await?;
-    let places = Places::of(&object, machine.known().and_then(Option::as_ref));
-    let (cluster, bootstrap, infrastructure, workload) = futures::join!(
+    let known = machine.known().and_then(Option::as_ref);
+    let places = Places::of(&object, known);
+    let (named, bootstrap, infrastructure, workload) = futures::join!(
         cluster(source, &contract, &places.cluster),
         sightings(source, &places.bootstrap),
         sightings(source, &places.infrastructure),
         near::workload(source, &object, &places),
     );
     let (bootstrap, infrastructure) = (bootstrap?, infrastructure?);
+    // What exists without its Machine belongs to the Cluster on its own label.
+    let found = infrastructure.iter().chain(&bootstrap);
+    let cluster = match Places::cluster_on_label(&object, known, found) {
+        Some(other) if other != places.cluster => {
+            cluster(source, &contract, other).await?
+        }
+        Some(_) | None => named?,
+    };
     let sightings = bootstrap.iter().chain(&infrastructure);
     let taken = taken(source, (&contract, &machine), sightings).await;
     let seen = Seen {
         freshness: source.freshness,
         specs,
         contract,
-        cluster: cluster?,
+        cluster,
         machine,
         bootstrap,
         infrastructure,

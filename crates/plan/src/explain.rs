@@ -7,7 +7,6 @@ use jiff::Timestamp;
 
 use crate::case::Case;
 use crate::ladder::{self, Rung};
-use crate::resolve::Wanted;
 use crate::subject::Subject;
 use crate::triple::Triple;
 use crate::{Memory, Plan, Seen, Unknown, plan};
@@ -55,7 +54,7 @@ pub fn explain(
     memory: &Memory,
     now: Timestamp,
 ) -> Explanation {
-    let (subject, want) = (Subject::of(object), Wanted::of(object, &seen.specs));
+    let (subject, want) = (Subject::of(object), crate::wanted(object, seen));
     let machine = seen.machine.known().and_then(Option::as_ref);
     let case = Case {
         subject: &subject,

@@ -149,7 +149,7 @@ pub fn plan(
     memory: &Memory,
     now: Timestamp,
 ) -> Plan {
-    let (subject, want) = (Subject::of(object), Wanted::of(object, &seen.specs));
+    let (subject, want) = (Subject::of(object), wanted(object, seen));
     // Whoever took our finalizer off a deleted object wants to keep what is there.
     if subject.is_deleting && !subject.has_finalizer() {
         return Plan::default();
@@ -170,6 +170,18 @@ pub fn plan(
     let outcome = machine::relabel(&case, outcome);
     let outcome = reclaim::clean(&case, outcome);
     compose(&case, rung, outcome)
+}
+
+/// What is asked for. What exists without its Machine is completed for the Cluster on its own label.
+fn wanted(object: &ScheduledMachine, seen: &Seen) -> Wanted {
+    let mut want = Wanted::of(object, &seen.specs);
+    let machine = seen.machine.known().and_then(Option::as_ref);
+    let found = seen.infrastructure.iter().chain(&seen.bootstrap);
+    if let Some(cluster) = Places::cluster_on_label(object, machine, found) {
+        want.is_cluster_named = want.cluster == cluster;
+        cluster.clone_into(&mut want.cluster);
+    }
+    want
 }
 
 /// What the rung that applies comes to.

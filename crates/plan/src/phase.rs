@@ -1,6 +1,6 @@
 //! The phase and the condition `Ready`: one sentence about everything.
 
-use fivespot_api::condition::{self, ConditionType, Finding, Reason};
+use fivespot_api::condition::{self, ConditionStatus, ConditionType, Finding, Reason};
 use fivespot_api::{Phase, ShutdownReason};
 use fivespot_capi::Machine;
 
@@ -26,11 +26,29 @@ pub(crate) fn summary(
         }
         None => standing(case, rung, state),
     };
+    let (is_ready, reason, message) = match invalid(case, failure) {
+        Some(found) if is_ready => {
+            (false, found.reason, format!("{message}; {}", found.message))
+        }
+        Some(_) | None => (is_ready, reason, message),
+    };
     let message = with_note(case, rung, (outcome, message));
     (
         phase,
         Finding::new(ConditionType::Ready, is_ready, reason, message),
     )
+}
+
+/// What of the spec is invalid, if anything is: the schedule first. Nothing is Ready then, whether a
+/// machine is wanted or not.
+fn invalid(case: &Case<'_>, failure: Option<&Failure>) -> Option<Finding> {
+    let conditions = [
+        finding::schedule_valid(case),
+        finding::references(case, failure),
+    ];
+    conditions
+        .into_iter()
+        .find(|found| found.status == ConditionStatus::False)
 }
 
 /// The message, with what is to be known of how the machine left until the next activation.

@@ -4,8 +4,9 @@ use fivespot_api::{
     InlineObject, ObjectRef, ScheduledMachine, ScheduledMachineStatus, ShutdownReason,
     name,
 };
-use fivespot_capi::{Machine, Reference};
+use fivespot_capi::{Machine, Reference, key};
 
+use crate::Sighting;
 use crate::triple::is_made_by;
 
 /// Where to look before planning. All but the Node are in the ScheduledMachine's namespace.
@@ -34,6 +35,27 @@ pub struct Places {
 }
 
 impl Places {
+    /// The Cluster that objects without a Machine are completed for: the one on the label of the
+    /// first of them that is ours, whatever the spec says by now. None where a Machine of ours names
+    /// its Cluster, or where nothing was found.
+    pub fn cluster_on_label<'a>(
+        object: &ScheduledMachine,
+        machine: Option<&Machine>,
+        found: impl IntoIterator<Item = &'a Sighting>,
+    ) -> Option<&'a str> {
+        let own_name = object.metadata.name.as_deref().unwrap_or_default();
+        let uid = object.metadata.uid.as_deref().unwrap_or_default();
+        if machine.is_some_and(|found| is_made_by(&found.meta, own_name, uid)) {
+            return None;
+        }
+        let found = found
+            .into_iter()
+            .filter_map(|of| of.found.known()?.as_ref());
+        let mut ours = found.filter(|of| is_made_by(&of.meta, own_name, uid));
+        let label = ours.find_map(|of| of.meta.labels.get(key::CLUSTER_NAME))?;
+        Some(label)
+    }
+
     /// The places for a ScheduledMachine, given its Machine if there is one.
     pub fn of(object: &ScheduledMachine, machine: Option<&Machine>) -> Self {
         let own_name = object.metadata.name.as_deref().unwrap_or_default();

@@ -30,6 +30,8 @@ pub(crate) struct Wanted {
     pub(crate) is_killed: bool,
     /// Name of the Cluster to join.
     pub(crate) cluster: String,
+    /// Whether the spec names that Cluster, so that its changes are watched.
+    pub(crate) is_cluster_named: bool,
     pub(crate) bootstrap: Blueprint,
     pub(crate) infrastructure: Blueprint,
     /// What the Machine gets besides what is ours.
@@ -89,6 +91,7 @@ impl Wanted {
             is_enabled: spec.schedule.enabled,
             is_killed: spec.kill_switch,
             cluster: spec.cluster_name.clone(),
+            is_cluster_named: true,
             bootstrap: Blueprint::of(&spec.bootstrap_spec, child, specs),
             infrastructure: Blueprint::of(&spec.infrastructure_spec, child, specs),
             template: spec.machine_template.clone(),

@@ -220,8 +220,9 @@ fn complete(case: &Case<'_>) -> Outcome {
             reason: reason.clone(),
             message,
         });
-        // Kinds that appear are noticed by asking; everything else is watched.
-        return if reason == Reason::KindNotServed {
+        // Kinds that appear are noticed by asking, and so is a Cluster that the spec does not name;
+        // everything else is watched.
+        return if reason == Reason::KindNotServed || !case.want.is_cluster_named {
             outcome.wake(retry)
         } else {
             outcome

@@ -5,6 +5,7 @@ use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{NodeTaint, Phase, TaintEffect, name};
 use fivespot_capi::{Contract, key};
 use fivespot_plan::{Call, Cause, Memory, Step};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::world::{CONTRACTS, EVENING, NAME, NOON, OPENS, World, at, in_service, pod};
@@ -85,6 +86,37 @@ fn a_machine_made_only_to_be_deleted_bears_nothing_of_the_template() {
             assert!(world.kinds().is_empty(), "{:?}", world.kinds());
         }
     }
+}
+
+#[test]
+fn what_was_begun_is_completed_for_the_cluster_on_its_own_label() {
+    for contract in CONTRACTS {
+        for change in [|_: &mut World| {}, |world: &mut World| world.delete_sm()] {
+            let mut memory = Memory::default();
+            let mut world = unfinished(contract, &mut memory);
+            // An edit that got past admission; there is no such Cluster.
+            world.edit(|sm| sm.spec.cluster_name = "other".to_owned());
+            change(&mut world);
+            let made = created(&mut world, &mut memory);
+            assert_eq!(made["spec"]["clusterName"], "prod");
+            assert_eq!(made["metadata"]["labels"][key::CLUSTER_NAME], "prod");
+        }
+    }
+}
+
+#[test]
+fn a_cluster_that_the_spec_does_not_name_any_more_is_asked_about_again() {
+    let mut memory = Memory::default();
+    let mut world = unfinished(Contract::V1Beta2, &mut memory);
+    world.edit(|sm| sm.spec.cluster_name = "other".to_owned());
+    world.get_mut("Cluster").unwrap()["status"] = json!({});
+    let told = world.settle(&mut memory);
+    assert_eq!(
+        said(&world, ConditionType::ReferencesValid),
+        "False ClusterNotReady: Cluster prod cannot take machines yet: its infrastructure is not ready"
+    );
+    let soon = world.now + SignedDuration::from_mins(1);
+    assert!(told.wake.is_some_and(|wake| wake <= soon), "{told:?}");
 }
 
 #[test]

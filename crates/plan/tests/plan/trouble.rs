@@ -67,6 +67,56 @@ fn nothing_is_made_for_a_cluster_that_cannot_take_it() {
     assert_eq!(world.status().phase, Some(Phase::Active));
 }
 
+/// Phase, and `Ready` with its reason and message.
+fn ready(world: &World) -> String {
+    let status = world.status();
+    let ready = &status.conditions[0];
+    let phase = status.phase.unwrap();
+    format!(
+        "{phase} {} {} {}",
+        ready.status, ready.reason, ready.message
+    )
+}
+
+#[test]
+fn nothing_is_ready_while_a_reference_or_the_schedule_is_invalid() {
+    let mut told = Vec::new();
+    for change in [
+        |world: &mut World| {
+            world.objects.clear();
+        },
+        |world: &mut World| {
+            world.objects.clear();
+            world.edit(|sm| sm.spec.schedule.enabled = false);
+        },
+        |world: &mut World| {
+            world.edit(|sm| {
+                sm.spec.schedule.timezone = "Mars/Olympus".to_owned();
+                sm.spec.kill_switch = true;
+            });
+        },
+    ] {
+        let mut world = World::new(Contract::V1Beta2, BEFORE);
+        change(&mut world);
+        world.settle(&mut Memory::default());
+        told.push(ready(&world));
+    }
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.get_mut("Cluster").unwrap()["status"] = json!({});
+    world.settle(&mut memory);
+    told.push(ready(&world));
+    insta::assert_snapshot!(told.join("\n"), @r"
+    Inactive False ClusterNotFound no machine is wanted until 2026-03-06T09:00:00Z; there is no Cluster prod in this namespace
+    Disabled False ClusterNotFound the schedule is switched off; there is no Cluster prod in this namespace
+    Terminated False UnknownTimeZone nothing runs while the kill switch is set; set spec.killSwitch to false to return to service; spec.schedule: time zone: 'Mars/Olympus' is not in the tz database; use an IANA name such as 'Europe/Zurich'
+    Active False ClusterNotReady Node worker is in service until 2026-03-06T18:00:00Z; Cluster prod cannot take machines yet: its infrastructure is not ready
+    ");
+    world.put(crate::world::cluster(Contract::V1Beta2));
+    world.settle(&mut memory);
+    assert_eq!(world.status().conditions[0].reason, "MachineRunning");
+}
+
 #[test]
 fn a_node_that_loses_its_readiness_stays_active_and_says_so() {
     let mut memory = Memory::default();

@@ -251,16 +251,19 @@ impl World {
                 })
                 .collect()
         };
+        let (bootstrap, infrastructure): (Vec<Sighting>, Vec<Sighting>) =
+            (look(&places.bootstrap), look(&places.infrastructure));
+        let found = infrastructure.iter().chain(&bootstrap);
+        let cluster = Places::cluster_on_label(sm, machine.as_ref(), found);
+        let cluster = cluster.unwrap_or(&places.cluster).to_owned();
+        let cluster = self.objects.get(&("Cluster".to_owned(), cluster));
         Seen {
             freshness: Freshness::Live,
             specs: self.specs.clone(),
             contract: Fact::Known(self.contract),
-            cluster: Fact::Known(
-                self.get("Cluster")
-                    .map(|object| Cluster::read(object).unwrap()),
-            ),
-            bootstrap: look(&places.bootstrap),
-            infrastructure: look(&places.infrastructure),
+            cluster: Fact::Known(cluster.map(|object| Cluster::read(object).unwrap())),
+            bootstrap,
+            infrastructure,
             workload: self.workload(&places),
             machine: Fact::Known(machine),
             releases_stuck: self.releases_stuck,
