@@ -1,63 +1,76 @@
-// Prints how the built-in kinds that the embedded API server serves are written in
+// Prints how the built-in kinds that standard input names are written in
 // protobuf: one line a message, with the number, the name in JSON and the type of each
 // field, read by reflection from the tags of Kubernetes' own types.
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"reflect"
 	"sort"
 	"strings"
 
-	admission "k8s.io/api/admissionregistration/v1"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
 	authentication "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
 	autoscaling "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batch "k8s.io/api/batch/v1"
+	certificates "k8s.io/api/certificates/v1"
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
+	discovery "k8s.io/api/discovery/v1"
 	events "k8s.io/api/events/v1"
 	networking "k8s.io/api/networking/v1"
+	node "k8s.io/api/node/v1"
 	policy "k8s.io/api/policy/v1"
 	rbac "k8s.io/api/rbac/v1"
+	scheduling "k8s.io/api/scheduling/v1"
+	storage "k8s.io/api/storage/v1"
 	definitions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// What is served, by apiVersion; a star stands for any.
+// The groups whose kinds can be served.
+var groups = []func(*runtime.Scheme) error{
+	admissionregistration.AddToScheme, apps.AddToScheme, authentication.AddToScheme,
+	authorization.AddToScheme, autoscaling.AddToScheme, autoscalingv2.AddToScheme,
+	batch.AddToScheme, certificates.AddToScheme, coordination.AddToScheme, core.AddToScheme,
+	definitions.AddToScheme, discovery.AddToScheme, events.AddToScheme,
+	networking.AddToScheme, node.AddToScheme, policy.AddToScheme, rbac.AddToScheme,
+	scheduling.AddToScheme, storage.AddToScheme,
+}
+
+// What is read whatever kinds are built in, by apiVersion; a star stands for any.
 var kinds = map[string][]any{
-	"v1": {
-		core.Namespace{}, core.Node{}, core.Pod{}, core.Binding{}, core.ConfigMap{},
-		core.Secret{}, core.Event{}, core.ServiceAccount{}, core.Service{},
-	},
-	"apps/v1":                {apps.Deployment{}, apps.StatefulSet{}},
-	"networking.k8s.io/v1":   {networking.NetworkPolicy{}},
-	"*":                      {meta.DeleteOptions{}},
-	"events.k8s.io/v1":       {events.Event{}},
-	"coordination.k8s.io/v1": {coordination.Lease{}},
-	"autoscaling/v1":         {autoscaling.Scale{}},
-	"policy/v1":              {policy.PodDisruptionBudget{}, policy.Eviction{}},
-	"rbac.authorization.k8s.io/v1": {
-		rbac.Role{}, rbac.RoleBinding{}, rbac.ClusterRole{}, rbac.ClusterRoleBinding{},
-	},
-	"apiextensions.k8s.io/v1": {definitions.CustomResourceDefinition{}},
-	"admissionregistration.k8s.io/v1": {
-		admission.ValidatingAdmissionPolicy{}, admission.ValidatingAdmissionPolicyBinding{},
-		admission.ValidatingWebhookConfiguration{},
-		admission.MutatingWebhookConfiguration{},
-	},
-	"authorization.k8s.io/v1": {
-		authorization.SelfSubjectAccessReview{}, authorization.SubjectAccessReview{},
-		authorization.LocalSubjectAccessReview{}, authorization.SelfSubjectRulesReview{},
-	},
-	"authentication.k8s.io/v1": {
-		authentication.TokenReview{}, authentication.SelfSubjectReview{},
-		authentication.TokenRequest{},
-	},
+	"*":              {meta.DeleteOptions{}},
+	"autoscaling/v1": {autoscaling.Scale{}},
+}
+
+// Adds the kinds that are served: apiVersion and kind, a line each, on standard input.
+func readKinds() {
+	scheme := runtime.NewScheme()
+	for _, add := range groups {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		version, kind, _ := strings.Cut(lines.Text(), " ")
+		object, err := scheme.New(schema.FromAPIVersionAndKind(version, kind))
+		if err != nil {
+			panic(err)
+		}
+		t := reflect.TypeOf(object).Elem()
+		kinds[version] = append(kinds[version], reflect.Zero(t).Interface())
+	}
 }
 
 // Types whose JSON is not that of their fields.
@@ -77,6 +90,7 @@ var special = map[reflect.Type]string{
 type table map[string]string
 
 func main() {
+	readKinds()
 	if len(os.Args) > 1 && os.Args[1] == "empty" {
 		printEmpty()
 		return

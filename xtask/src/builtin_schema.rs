@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 /// Where the schemas are kept, below the root.
 pub(crate) const PATH: &str = "crates/apiserver/schema/builtin.json";
 
-/// The schemas as they should be.
+/// The schemas of the kinds in a list, as they should be.
 ///
 /// # Errors
 /// The generator cannot be built, or fails.
-pub(crate) fn generate(root: &Path) -> Result<String, Box<dyn Error>> {
+pub(crate) fn generate(root: &Path, kinds: &Path) -> Result<String, Box<dyn Error>> {
     let package = root.join("xtask").join("builtin-schema");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -21,6 +21,7 @@ pub(crate) fn generate(root: &Path) -> Result<String, Box<dyn Error>> {
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(root.join("target").join("builtin-schema"))
+        .env("BUILTIN_KINDS", kinds)
         .stderr(Stdio::inherit())
         .output()?;
     if !output.status.success() {

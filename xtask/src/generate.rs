@@ -10,7 +10,9 @@ use fivespot_api::manifest::{GeneratedFile, Group};
 use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
-use crate::{Faults, builtin_schema, conformance, how_we_test, protobuf, scale};
+use crate::{
+    Faults, builtin_kind, builtin_schema, conformance, how_we_test, protobuf, scale,
+};
 
 /// Writes every generated file that is not as it should be.
 pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
@@ -58,12 +60,13 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
     let mut written = Group::Docs.files(crd::SHIPPED_MINOR)?;
     written.push(file::permission_page());
     all.extend(written.into_iter().map(|page| (PathBuf::from(pages), page)));
+    let kinds = builtin_kind::list(root)?;
     let schemas = GeneratedFile {
         path: builtin_schema::PATH.to_owned(),
-        text: builtin_schema::generate(root)?,
+        text: builtin_schema::generate(root, &kinds)?,
     };
     all.push((PathBuf::new(), schemas));
-    for (path, text) in protobuf::generate(root)? {
+    for (path, text) in protobuf::generate(root, &kinds)? {
         let path = path.to_owned();
         all.push((PathBuf::new(), GeneratedFile { path, text }));
     }

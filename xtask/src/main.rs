@@ -1,5 +1,6 @@
 //! The project's one task runner: `cargo xtask <task>`.
 
+mod builtin_kind;
 mod builtin_schema;
 mod cluster;
 mod conformance;

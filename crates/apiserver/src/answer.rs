@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fivespot_admission::policy::Decision;
 use serde_json::{Map, Value, json};
 
+use crate::plugin::Notes;
 use crate::resource::Resource;
 use crate::status::Status;
 use crate::store::Object;
@@ -109,10 +109,10 @@ impl Answer {
         Self::new(code, Content::Plain(status))
     }
 
-    /// The answer with what the policies that let the request pass had to say.
-    pub(crate) fn admitted(mut self, said: Decision) -> Self {
-        self.warnings.extend(said.warnings);
-        self.annotations.extend(said.audit_annotations);
+    /// The answer with what the plugins that let the request pass had to say.
+    pub(crate) fn admitted(mut self, notes: Notes) -> Self {
+        self.warnings.extend(notes.warnings);
+        self.annotations.extend(notes.annotations);
         self
     }
 }

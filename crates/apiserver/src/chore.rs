@@ -186,7 +186,7 @@ fn may_be_admitted(state: &State, change: &Change) -> bool {
     let key = &change.key;
     deciding.contains(&change.shelf)
         || shelves.rights.contains(&change.shelf)
-        || state.chain.reads_parameters_of(&change.told["kind"])
+        || state.policies.reads_parameters_of(&change.told["kind"])
         || refused.contains(&Chore::Collect(change.shelf, key.clone()))
         || refused.contains(&Chore::Token(key.clone()))
         || refused.contains(&Chore::Namespace(key.namespace.to_string()))
@@ -199,7 +199,7 @@ pub(crate) fn after(state: &mut State, change: &Arc<Change>) {
     if change.shelf == shelves.definitions {
         definition::changed(state, change);
     } else if change.shelf == shelves.policies || change.shelf == shelves.bindings {
-        if let Err(errors) = state.chain.policy_changed(change, state.kube) {
+        if let Err(errors) = state.policies.update(change, state.kube) {
             start::note_invalid(state, &change.told, &errors);
         }
         if change.shelf == shelves.policies && change.after.is_some() {

@@ -16,7 +16,7 @@
 //! that a simulation on one thread runs the same way every time.
 //!
 //! The way of a request: `service` or `client` make a call, `route` finds what it is
-//! about, `verb` does it: `intake` reads and settles the object, `chain` admits it,
+//! about, `verb` does it: `intake` reads and settles the object, `plugin` admits it,
 //! `state` stores it, `hub` tells watchers and `chore` notes what has to follow;
 //! `form` writes the answer.
 //!
@@ -34,7 +34,6 @@ mod authorization;
 mod body;
 mod budget;
 mod call;
-mod chain;
 mod chore;
 mod client;
 mod collect;
@@ -61,6 +60,7 @@ mod nesting;
 pub mod openapi;
 mod options;
 pub mod patch;
+mod plugin;
 mod protobuf;
 mod prune;
 mod query;
@@ -92,17 +92,25 @@ pub use body::Body;
 pub use client::{Client, Delete, Items, Patch, Selector, Watch, WatchEvent};
 pub use credentials::{ClientCertificate, Credentials};
 pub use fivespot_admission::KubeVersion;
+pub use fivespot_admission::policy::Operation;
 pub use hub::EventKind;
 pub use identity::{KeyError, TokenKey};
 pub use kind::event::convert_event;
 pub use kind::{
     BuiltinKind, FieldSelector, FinalizerRule, NameRule, Write, builtin_kinds,
 };
+pub use plugin::{Attributes, Plugin, builtin_plugins};
 pub use registry::Registry;
 pub use resource::{Column, GroupResource, Resource, Scale, Subresource, Verb};
 pub use server::{Options, Server};
 pub use service::InProcess;
 pub use start::StartError;
+pub use state::State as Cluster;
 pub use status::{Cause, Details, Reason, Status};
 pub use storage::{Storage, StorageError, write_private};
 pub use user::User;
+
+/// The example of the README, kept compiling.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

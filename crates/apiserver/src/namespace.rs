@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use crate::chore::Chore;
 use crate::controller::Controller;
 use crate::meta;
-use crate::resource::GroupResource;
-use crate::route::Target;
 use crate::state::State;
-use crate::status::{Cause, Reason, Status};
+use crate::status::Status;
 use crate::store::{Key, Range, Shelf};
 
 /// Those that are there from the start; all but the last cannot be deleted.
@@ -44,54 +41,6 @@ pub(crate) fn ensure(state: &mut State, name: &str) {
 pub(crate) fn is_ending(state: &State, name: &str) -> bool {
     let found = state.get(state.shelves.namespaces, &Key::new("", name));
     !name.is_empty() && found.is_some_and(|it| meta::is_deleting(it))
-}
-
-/// Refuses new objects in namespaces that are missing or ending, and the deletion of those
-/// that every cluster has (plugin NamespaceLifecycle).
-///
-/// # Errors
-/// 404 or 403 in Kubernetes' words.
-pub(crate) fn admit(
-    state: &State,
-    target: &Target,
-    operation: Operation,
-) -> Result<(), Status> {
-    let resource = &target.resource;
-    if resource.storage == GroupResource::new("", "namespaces") {
-        let kept = ["default", "kube-system", "kube-public"];
-        if operation == Operation::Delete && kept.contains(&target.name.as_str()) {
-            let why = "this namespace may not be deleted";
-            return Err(Status::forbidden(resource, &target.name, why));
-        }
-        return Ok(());
-    }
-    if operation != Operation::Create || target.namespace.is_empty() {
-        return Ok(());
-    }
-    let name = &target.namespace;
-    let Some(namespace) = state.get(state.shelves.namespaces, &Key::new("", name)) else {
-        let message = format!("namespaces \"{name}\" not found");
-        return Err(Status::new(404, Reason::NotFound, message).with_details(
-            crate::status::Details {
-                name: name.clone(),
-                kind: "namespaces".to_owned(),
-                ..crate::status::Details::default()
-            },
-        ));
-    };
-    if meta::is_deleting(namespace) {
-        let why = format!(
-            "unable to create new content in namespace {name} because it is being terminated"
-        );
-        let mut refused = Status::forbidden(resource, &target.name, &why);
-        let message = format!("namespace {name} is being terminated");
-        let cause = Cause::new("NamespaceTerminating", "metadata.namespace", message);
-        if let Some(details) = &mut refused.details {
-            details.causes = vec![cause];
-        }
-        return Err(refused);
-    }
-    Ok(())
 }
 
 /// Deletes what is left in an ending namespace; lets the namespace go when nothing is. What

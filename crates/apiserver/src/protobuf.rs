@@ -3,6 +3,8 @@
 //! Which field has which number, name and type stands in a table that is generated from
 //! Kubernetes' own types; this module knows no kinds.
 
+#[cfg(test)]
+mod encode;
 mod form;
 mod wire;
 
@@ -13,6 +15,9 @@ use serde_json::{Map, Value, json};
 
 use form::{Field, Shape, TABLE};
 use wire::{Raw, Reader};
+
+#[cfg(test)]
+pub(crate) use encode::encode;
 
 /// The media type of these bodies.
 pub(crate) const MEDIA: &str = "application/vnd.kubernetes.protobuf";

@@ -1,10 +1,12 @@
 //! The server: its state, its clock, and the ways to ask it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_admission::KubeVersion;
 use fivespot_clock::Clock;
 use http::HeaderMap;
+use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::alias::GroupAlias;
@@ -12,7 +14,6 @@ use crate::answer::Answer;
 use crate::audit::{Audit, AuditEvent};
 use crate::authorization::{self, bootstrap};
 use crate::call::Call;
-use crate::chain::Chain;
 use crate::chore;
 use crate::client::Client;
 use crate::conversion::{self, Asked};
@@ -20,8 +21,11 @@ use crate::document::Library;
 use crate::identity::{self, TokenKey};
 use crate::impersonation;
 use crate::journal;
+use crate::kind::{self, BuiltinKind};
 use crate::namespace;
+use crate::plugin::{Chain, Plugin, Switches};
 use crate::registry::Registry;
+use crate::resource::Resource;
 use crate::route::{self, Route};
 use crate::service::InProcess;
 use crate::start::StartError;
@@ -80,6 +84,12 @@ pub struct Options {
     pub enable_plugins: Vec<String>,
     /// Admission plugins to switch off.
     pub disable_plugins: Vec<String>,
+    /// Admission plugins beside the built-in ones.
+    pub plugins: Vec<Arc<dyn Plugin>>,
+    /// The configurations of admission plugins, by name.
+    pub plugin_configurations: BTreeMap<String, Value>,
+    /// Kinds that are served beside the built-in ones and those of definitions.
+    pub kinds: Vec<Arc<dyn BuiltinKind>>,
     /// How many writes can be watched from, or listed as of, afterwards.
     pub history: usize,
     /// Hears of every request.
@@ -104,6 +114,9 @@ impl Options {
             kube: KubeVersion::default(),
             enable_plugins: Vec::new(),
             disable_plugins: Vec::new(),
+            plugins: Vec::new(),
+            plugin_configurations: BTreeMap::new(),
+            kinds: Vec::new(),
             history: 16_384,
             audit: None,
             aliases: Vec::new(),
@@ -118,10 +131,18 @@ impl Server {
     /// A server with the four namespaces of every cluster and nothing else in it.
     ///
     /// # Errors
-    /// A plugin was named that is not known, or both enabled and disabled; or what the storage
-    /// holds is not valid for the chosen release.
+    /// A plugin is named that is not known, named twice, both enabled and disabled, or does not
+    /// take its configuration; a kind is served already; or what the storage holds is not valid
+    /// for the chosen release.
     pub fn new(options: Options) -> Result<Self, StartError> {
-        let chain = Chain::new(&options.enable_plugins, &options.disable_plugins)?;
+        let chain = Chain::new(&Switches {
+            kube: options.kube,
+            further: &options.plugins,
+            enable: &options.enable_plugins,
+            disable: &options.disable_plugins,
+            configurations: &options.plugin_configurations,
+        })?;
+        let registry = registry(options.kinds)?;
         let token_key = options.token_key.unwrap_or_else(TokenKey::late);
         let library = Library::new(options.kube, token_key.clone());
         let mut state = State::new(Start {
@@ -130,7 +151,7 @@ impl Server {
             seed: options.seed,
             history: options.history,
             chain,
-            registry: Registry::builtin(),
+            registry,
             aliases: options.aliases,
             token_key,
             authority: options.authority.map(Arc::from),
@@ -361,6 +382,24 @@ impl Server {
         state.chores.attended = done;
         done
     }
+}
+
+/// The built-in kinds and further ones.
+fn registry(kinds: Vec<Arc<dyn BuiltinKind>>) -> Result<Registry, StartError> {
+    let mut registry = Registry::builtin();
+    for resource in kinds.into_iter().map(kind::served) {
+        let Resource {
+            group,
+            version,
+            plural,
+            ..
+        } = &resource;
+        if registry.find(group, version, plural).is_some() {
+            return Err(StartError::DuplicateKind(resource.qualified()));
+        }
+        registry.insert(resource);
+    }
+    Ok(registry)
 }
 
 /// Does what is asked for, and keeps it before it is answered.

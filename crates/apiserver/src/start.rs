@@ -1,10 +1,12 @@
 //! Why a server does not start.
 
+use std::sync::Arc;
+
 use fivespot_admission::{FieldError, KubeVersion, field};
 use serde_json::Value;
 
-use crate::chain;
 use crate::meta;
+use crate::plugin::Plugin;
 use crate::state::State;
 
 /// Why a [`Server`](crate::Server) cannot be made.
@@ -12,8 +14,27 @@ use crate::state::State;
 #[non_exhaustive]
 pub enum StartError {
     /// An admission plugin was named that is not known.
-    #[error("admission plugin '{0}' is not known, use one of {known}", known = chain::known())]
-    UnknownPlugin(String),
+    #[error("admission plugin '{name}' is not known, use one of {known}")]
+    UnknownPlugin {
+        /// Its name.
+        name: String,
+        /// The names of those that are known.
+        known: String,
+    },
+    /// A plugin has the name of another.
+    #[error("there is another admission plugin '{0}'")]
+    DuplicatePlugin(String),
+    /// A plugin does not take the configuration that is given for it.
+    #[error("configuration of admission plugin '{plugin}': {why}")]
+    PluginConfiguration {
+        /// Its name.
+        plugin: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A kind is served already.
+    #[error("there is another resource {0:?}")]
+    DuplicateKind(String),
     /// An admission plugin was named among those to enable and among those to disable.
     #[error("admission plugin '{0}' is both enabled and disabled")]
     ContradictoryPlugin(String),
@@ -35,6 +56,15 @@ pub enum StartError {
 }
 
 impl StartError {
+    pub(crate) fn unknown_plugin(name: &str, known: &[Arc<dyn Plugin>]) -> Self {
+        let mut known: Vec<&str> = known.iter().map(|it| it.name()).collect();
+        known.sort_unstable();
+        Self::UnknownPlugin {
+            name: name.to_owned(),
+            known: known.join(", "),
+        }
+    }
+
     fn stored(object: &Value, version: KubeVersion, errors: &[FieldError]) -> Self {
         Self::Stored {
             kind: object["kind"].as_str().unwrap_or_default().to_owned(),

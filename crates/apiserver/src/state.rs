@@ -6,11 +6,11 @@ use std::sync::Arc;
 use fivespot_admission::KubeVersion;
 use fivespot_admission::crd::Crd;
 use fivespot_clock::Clock;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::alias::GroupAlias;
 use crate::authorization::Book;
-use crate::chain::Chain;
 use crate::chore::{self, Chores};
 use crate::conversion::{self, Conversion};
 use crate::expiry::Expiry;
@@ -19,18 +19,19 @@ use crate::identity::TokenKey;
 use crate::index::Index;
 use crate::journal::Journal;
 use crate::meta;
+use crate::plugin::{Chain, PolicySource};
 use crate::random::Random;
 use crate::registry::Registry;
 use crate::resource::{GroupResource, Resource};
 use crate::start::StartError;
 use crate::status::Status;
 use crate::storage::{Restored, Storage};
-use crate::store::{Change, Key, Object, Shelf, Store};
+use crate::store::{Change, Key, Object, Range, Shelf, Store};
 
-/// The server's state. Requests and chores take turns on it; each sees what the one before
-/// left.
+/// The cluster as admission plugins see it: the server's state. Requests and controllers take
+/// turns on it; each sees what the one before left.
 #[derive(Debug)]
-pub(crate) struct State {
+pub struct State {
     pub(crate) clock: Clock,
     pub(crate) kube: KubeVersion,
     pub(crate) store: Store,
@@ -42,6 +43,8 @@ pub(crate) struct State {
     pub(crate) chores: Chores,
     pub(crate) expiry: Expiry,
     pub(crate) chain: Chain,
+    /// The ValidatingAdmissionPolicies in force.
+    pub(crate) policies: PolicySource,
     /// The roles and bindings.
     pub(crate) book: Arc<Book>,
     /// Keeps the writes, where there is a place for them.
@@ -124,6 +127,55 @@ pub(crate) struct Start {
     pub(crate) authority: Option<Arc<str>>,
 }
 
+/// What plugins can ask.
+impl State {
+    /// The release whose answers are given.
+    pub fn kube(&self) -> KubeVersion {
+        self.kube
+    }
+
+    /// The time by the server's clock.
+    pub fn instant(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// What is served at the moment.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The newest state of an object, in the version in which it is stored; the namespace is
+    /// empty for one that is in none. `None` where it does not exist.
+    pub fn object(
+        &self,
+        resource: &GroupResource,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Arc<Value>> {
+        let bucket = self.store.known_shelf(resource)?;
+        self.get(bucket, &Key::new(namespace, name)).cloned()
+    }
+
+    /// The newest states of all objects of a resource, in one namespace or in all, in the version
+    /// in which they are stored and in the order of their names.
+    pub fn objects(
+        &self,
+        resource: &GroupResource,
+        namespace: Option<&str>,
+    ) -> Vec<Arc<Value>> {
+        let Some(bucket) = self.store.known_shelf(resource) else {
+            return Vec::new();
+        };
+        let range = Range {
+            namespace,
+            after: None,
+        };
+        let found = self.store.list(bucket, &range, None);
+        let found = found.into_iter().flatten();
+        found.map(|(_, object)| object.clone()).collect()
+    }
+}
+
 impl State {
     pub(crate) fn new(start: Start) -> Self {
         let mut store = Store::new(start.history);
@@ -140,6 +192,7 @@ impl State {
             seed: start.seed,
             random: Random::new(start.seed),
             chain: start.chain,
+            policies: PolicySource::default(),
             book: Arc::default(),
             journal: None,
             aliases: start.aliases,

@@ -13,14 +13,6 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use k8s_openapi::Resource;
-use k8s_openapi::api::{
-    admissionregistration::v1 as admission, apps::v1 as apps, authentication::v1 as authentication,
-    authorization::v1 as authorization,
-    coordination::v1 as coordination, core::v1 as core, events::v1 as events,
-    networking::v1 as networking,
-    policy::v1 as policy, rbac::v1 as rbac,
-};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -44,9 +36,8 @@ impl Schemas {
     }
 }
 
-macro_rules! kinds {
-    ($schemas:ident: $($kind:ty),* $(,)?) => { $($schemas.kind::<$kind>();)* };
-}
+// `fn add_kinds(schemas: &mut Schemas)`, made of the list of kinds by build.rs.
+include!(concat!(env!("OUT_DIR"), "/kinds.rs"));
 
 fn main() -> Result<(), Box<dyn Error>> {
     let settings = SchemaSettings::draft07().with(|it| {
@@ -57,21 +48,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         generator: settings.into_generator(),
         kinds: BTreeMap::new(),
     };
-    kinds!(schemas:
-        core::Namespace, core::Node, core::Pod, core::Binding, core::ConfigMap, core::Secret,
-        core::Event, core::ServiceAccount, core::Service, events::Event, coordination::Lease,
-        rbac::Role, rbac::RoleBinding, rbac::ClusterRole, rbac::ClusterRoleBinding,
-        policy::PodDisruptionBudget, policy::Eviction,
-        apps::Deployment, apps::StatefulSet, networking::NetworkPolicy,
-        apiextensions::CustomResourceDefinition,
-        admission::ValidatingAdmissionPolicy, admission::ValidatingAdmissionPolicyBinding,
-        admission::ValidatingWebhookConfiguration, admission::MutatingWebhookConfiguration,
-        authorization::SelfSubjectAccessReview, authorization::SubjectAccessReview,
-        authorization::LocalSubjectAccessReview, authorization::SelfSubjectRulesReview,
-        authentication::TokenReview, authentication::SelfSubjectReview,
-        authentication::TokenRequest,
-        meta::Status,
-    );
+    add_kinds(&mut schemas);
+    schemas.kind::<meta::Status>();
     schemas.part::<meta::DeleteOptions>();
     schemas.part::<meta::ObjectMeta>();
     schemas.part::<meta::ListMeta>();

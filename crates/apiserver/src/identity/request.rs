@@ -14,6 +14,7 @@ use crate::call::Call;
 use crate::intake;
 use crate::meta;
 use crate::openapi;
+use crate::plugin::Attributes;
 use crate::resource::Resource;
 use crate::route::Target;
 use crate::state::State;
@@ -32,9 +33,9 @@ pub(crate) fn issue(
     let resource = token_request();
     let mut body = intake::object(call, &resource.kind)?.value;
     intake::check_kind(state, call, &resource, &mut body)?;
-    let asked = (call, target, Operation::Create);
+    let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
-    chain.mutate(state, &asked, None)?;
+    let mut notes = chain.admit(state, &attributes, None)?;
     let Some(account) = find(state, "serviceaccounts", &target.namespace, &target.name)
     else {
         return Err(Status::not_found(&target.resource, &target.name));
@@ -43,7 +44,7 @@ pub(crate) fn issue(
     check_uid(&body, &account, target)?;
     let spec = settled(&resource, &body["spec"])?;
     body["spec"] = spec;
-    let said = chain.validate(state, &asked, Some(&body), None)?;
+    notes.extend(chain.validate(state, &attributes, Some(&body))?);
     let claims = claims(state, target, &account, &body["spec"])?;
     let key: TokenKey = state.token_key.clone();
     let token = key.sealed(&claims.to_value()).map_err(Status::internal)?;
@@ -56,7 +57,7 @@ pub(crate) fn issue(
     let expiry = Timestamp::from_second(claims.expiry).unwrap_or(Timestamp::MAX);
     body["status"] = json!({"token": token, "expirationTimestamp": meta::time(expiry)});
     let content = Content::Object(Arc::new(resource), Arc::new(body));
-    Ok(Answer::new(201, content).admitted(said))
+    Ok(Answer::new(201, content).admitted(notes))
 }
 
 fn token_request() -> Resource {

@@ -38,7 +38,7 @@ impl BuiltinKind for Pod {
                 FieldSelector::new("spec.restartPolicy"),
                 FieldSelector::new("spec.schedulerName"),
                 FieldSelector::new("spec.serviceAccountName"),
-                FieldSelector::new("spec.hostNetwork"),
+                FieldSelector::new("spec.hostNetwork").absent_as("false"),
                 FieldSelector::new("status.phase"),
                 FieldSelector::new("status.podIP"),
                 FieldSelector::new("status.nominatedNodeName"),

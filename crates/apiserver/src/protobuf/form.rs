@@ -81,6 +81,13 @@ impl Table {
         found.map(String::as_str)
     }
 
+    /// Every field of a message, by number.
+    #[cfg(test)]
+    pub(super) fn fields(&self, message: &str) -> impl Iterator<Item = (u64, &Field)> {
+        let found = self.messages.get(message).into_iter().flatten();
+        found.map(|(number, field)| (*number, field))
+    }
+
     pub(super) fn field(&self, message: &str, number: u64) -> Option<&Field> {
         self.messages.get(message)?.get(&number)
     }

@@ -16,6 +16,7 @@ use crate::intake::{self, Unreadable};
 use crate::meta;
 use crate::openapi;
 use crate::options::invalid;
+use crate::plugin::Attributes;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
 use crate::state::{State, is_finished};
@@ -63,11 +64,12 @@ pub(super) fn delete(
     let options = options(call)?;
     let old = read::existing(state, target)?;
     check_preconditions(resource, &old, &options)?;
-    let asked = (call, target, Operation::Delete);
     let old = state.shown(resource, &old)?;
+    let attributes = Attributes::new(call, target, Operation::Delete);
+    let attributes = attributes.with_old(Some(&old));
     let chain = state.chain.clone();
-    chain.mutate(state, &asked, None)?;
-    let said = chain.validate(state, &asked, None, Some(&*old))?;
+    let mut notes = chain.admit(state, &attributes, None)?;
+    notes.extend(chain.validate(state, &attributes, None)?);
     conversion::all_answered(state)?;
     let shelf = state.shelf(resource);
     let key = Key::new(&target.namespace, &target.name);
@@ -79,7 +81,7 @@ pub(super) fn delete(
         Outcome::Gone(object) if is_pod(resource) => Answer::object(resource, object),
         Outcome::Gone(object) => Answer::success(200, details(resource, &object)),
     };
-    Ok(answer.admitted(said))
+    Ok(answer.admitted(notes))
 }
 
 fn details(resource: &Resource, object: &Value) -> Value {
@@ -108,8 +110,9 @@ pub(super) fn delete_collection(
     for (old, shown) in chosen.into_iter().zip(shown) {
         let key = Key::new(meta::namespace(&old), meta::name(&old));
         // Plugins are asked about each without being told its name.
-        let asked = (call, target, Operation::Delete);
-        state.chain.validate(state, &asked, None, Some(&*shown))?;
+        let attributes = Attributes::new(call, target, Operation::Delete);
+        let attributes = attributes.with_old(Some(&shown));
+        state.chain.validate(state, &attributes, None)?;
         conversion::all_answered(state)?;
         match delete_object(state, (shelf, &key), &options) {
             // The answer shows what was found, not what became of it.
@@ -258,7 +261,7 @@ pub(super) fn check_preconditions(
 }
 
 /// The `DeleteOptions` of a request, of the body or else of the query, as policies see them.
-pub(crate) fn said_options(call: &Call) -> Value {
+pub(crate) fn delete_options(call: &Call) -> Value {
     let query = &call.query;
     // Whoever is asked about them has been sent options that can be read.
     let mut options = body_of(call).unwrap_or_default();

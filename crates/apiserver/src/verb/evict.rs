@@ -10,6 +10,7 @@ use crate::budget;
 use crate::call::Call;
 use crate::intake;
 use crate::meta;
+use crate::plugin::Attributes;
 use crate::resource::Resource;
 use crate::route::Target;
 use crate::state::State;
@@ -23,14 +24,14 @@ pub(super) fn evict(
     target: &Target,
 ) -> Result<Answer, Status> {
     let body = intake::object(call, "Eviction")?.value;
-    let asked = (call, target, Operation::Create);
+    let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
-    chain.mutate(state, &asked, None)?;
+    let mut notes = chain.admit(state, &attributes, None)?;
     check_name(target, &body, "Eviction")?;
     let mut options = delete::parse_options(&body["deleteOptions"])?;
     options.dry_run |= call.query.dry_run;
     let rehearsal = options.dry_run;
-    let said = chain.validate(state, &asked, Some(&body), None)?;
+    notes.extend(chain.validate(state, &attributes, Some(&body))?);
     let pod = read::existing(state, target)?;
     if !budget::may_ignore(&pod) {
         budget::spend(state, &pod, rehearsal)?;
@@ -46,7 +47,7 @@ pub(super) fn evict(
     }
     let key = Key::new(&target.namespace, &target.name);
     delete_object(state, (state.shelves.pods, &key), &options)?;
-    Ok(Answer::success(201, Value::Null).admitted(said))
+    Ok(Answer::success(201, Value::Null).admitted(notes))
 }
 
 /// What is posted about a pod names it once more.
@@ -78,15 +79,15 @@ pub(super) fn bind(
     target: &Target,
 ) -> Result<Answer, Status> {
     let body = intake::object(call, "Binding")?.value;
-    let asked = (call, target, Operation::Create);
+    let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
-    chain.mutate(state, &asked, None)?;
+    let mut notes = chain.admit(state, &attributes, None)?;
     check_name(target, &body, "Binding")?;
     let node = body["target"]["name"].as_str().unwrap_or_default();
     if node.is_empty() {
         return Err(Status::bad_request("target.name: Required value"));
     }
-    let said = chain.validate(state, &asked, Some(&body), None)?;
+    notes.extend(chain.validate(state, &attributes, Some(&body))?);
     let pod = read::existing(state, target)?;
     check_unbound(target, &pod)?;
     if !call.query.dry_run {
@@ -105,7 +106,7 @@ pub(super) fn bind(
         let pods = state.shelves.pods;
         state.put(pods, pod);
     }
-    Ok(Answer::success(201, Value::Null).admitted(said))
+    Ok(Answer::success(201, Value::Null).admitted(notes))
 }
 
 /// 409 for a pod that is on its way out or has a node.

@@ -18,6 +18,7 @@ use crate::intake;
 use crate::kind::Write;
 use crate::meta;
 use crate::nesting;
+use crate::plugin::{Attributes, Notes};
 use crate::resource::Resource;
 use crate::route::Target;
 use crate::size;
@@ -203,8 +204,16 @@ impl Draft {
         target: &Target,
     ) -> Result<(), Status> {
         let chain = state.chain.clone();
-        let asked = (call, target, self.operation());
-        chain.mutate(state, &asked, Some((&mut self.object, self.old.as_deref())))
+        let attributes = Attributes::new(call, target, self.operation());
+        let attributes = attributes.with_old(self.old.as_deref());
+        let notes = chain.admit(state, &attributes, Some(&mut self.object))?;
+        self.note(notes);
+        Ok(())
+    }
+
+    fn note(&mut self, notes: Notes) {
+        self.warnings.extend(notes.warnings);
+        self.annotations.extend(notes.annotations);
     }
 
     /// Asks the validating plugins; about a Scale where that is what was written.
@@ -217,15 +226,14 @@ impl Draft {
         call: &Call,
         target: &Target,
     ) -> Result<(), Status> {
-        let asked = (call, target, self.operation());
         let written = scale::of(target, &self.object);
         let before = self.old.as_deref().and_then(|it| scale::of(target, it));
         let object = written.as_ref().unwrap_or(&self.object);
         let old = before.as_ref().or(self.old.as_deref());
-        let said = state.chain.validate(state, &asked, Some(object), old)?;
+        let attributes = Attributes::new(call, target, self.operation()).with_old(old);
+        let notes = state.chain.validate(state, &attributes, Some(object))?;
         conversion::all_answered(state)?;
-        self.warnings.extend(said.warnings);
-        self.annotations.extend(said.audit_annotations);
+        self.note(notes);
         Ok(())
     }
 

@@ -1,66 +1,78 @@
-//! What is done to pods before they are checked: the plugins ServiceAccount, Priority and
-//! DefaultTolerationSeconds.
+//! ServiceAccount: gives pods a service account, its pull secrets and its token.
 
 use serde_json::{Map, Value, json};
 
+use super::{Attributes, Plugin};
 use crate::endowment;
 use crate::meta;
 use crate::random::Random;
-use crate::route::Target;
 use crate::state::State;
 use crate::status::Status;
 use crate::store::{Key, Object};
 
 /// The service account of a pod that names none.
-const ACCOUNT: &str = "default";
+const DEFAULT: &str = "default";
 /// Where a container finds the token of its service account.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// What the name of the volume with that token begins with.
 const TOKEN_VOLUME: &str = "kube-api-access-";
-/// How long the token is asked for; it counts as one for an hour.
+/// For how many seconds the token is requested; it counts as one for an hour.
 const TOKEN_SECONDS: i64 = 3607;
-/// The classes that every cluster has, and what they are worth.
-const CLASSES: [(&str, i64); 2] = [
-    ("system-cluster-critical", 2_000_000_000),
-    ("system-node-critical", 2_000_001_000),
-];
 
-fn spec(pod: &mut Value) -> &mut Map<String, Value> {
-    meta::field(meta::fields(pod), "spec")
+/// The plugin.
+#[derive(Debug)]
+pub(super) struct ServiceAccount;
+
+impl Plugin for ServiceAccount {
+    fn name(&self) -> &'static str {
+        "ServiceAccount"
+    }
+
+    fn admit(
+        &self,
+        cluster: &mut State,
+        attributes: &Attributes<'_>,
+        object: Option<&mut Value>,
+    ) -> Result<(), Status> {
+        let is_new = attributes.old_object().is_none();
+        match object {
+            Some(pod) if is_new && attributes.is_about("", "pods") => {
+                prepare(cluster, attributes, pod)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
-fn word<'a>(pod: &'a Value, field: &str) -> &'a str {
-    pod["spec"][field].as_str().unwrap_or_default()
-}
-
-/// Sees to it that a new pod has a service account, its pull secrets and its token.
+/// Gives a new pod its service account.
 ///
 /// # Errors
 /// 403 where there is no such account.
-pub(super) fn account(
-    state: &mut State,
-    target: &Target,
+fn prepare(
+    cluster: &mut State,
+    attributes: &Attributes<'_>,
     pod: &mut Value,
 ) -> Result<(), Status> {
-    if word(pod, "serviceAccountName").is_empty() {
+    let named = pod["spec"]["serviceAccountName"].as_str();
+    let named = named.filter(|it| !it.is_empty()).map(str::to_owned);
+    let named = named.unwrap_or_else(|| {
         for field in ["serviceAccountName", "serviceAccount"] {
-            spec(pod).insert(field.to_owned(), ACCOUNT.into());
+            spec(pod).insert(field.to_owned(), DEFAULT.into());
         }
-    }
-    let named = word(pod, "serviceAccountName").to_owned();
-    let namespace = &target.namespace;
-    let Some(account) = find(state, namespace, &named) else {
-        let why = format!(
+        DEFAULT.to_owned()
+    });
+    let namespace = attributes.namespace();
+    let Some(account) = find(cluster, namespace, &named) else {
+        return Err(attributes.forbidden(&format!(
             "error looking up service account {namespace}/{named}: serviceaccount \
              \"{named}\" not found"
-        );
-        return Err(Status::forbidden(&target.resource, &target.name, &why));
+        )));
     };
-    let wanted = &pod["spec"]["automountServiceAccountToken"];
-    let wanted = wanted
+    let mounts = &pod["spec"]["automountServiceAccountToken"];
+    let mounts = mounts
         .as_bool()
         .or(account["automountServiceAccountToken"].as_bool());
-    if wanted.unwrap_or(true) {
+    if mounts.unwrap_or(true) {
         mount_token(pod);
     }
     let pull = &account["imagePullSecrets"];
@@ -72,11 +84,15 @@ pub(super) fn account(
     Ok(())
 }
 
+fn spec(pod: &mut Value) -> &mut Map<String, Value> {
+    meta::field(meta::fields(pod), "spec")
+}
+
 /// The account that every namespace is given is not waited for.
 fn find(state: &mut State, namespace: &str, name: &str) -> Option<Object> {
     let key = Key::new(namespace, name);
     let accounts = state.shelves.accounts;
-    if name == ACCOUNT && state.get(accounts, &key).is_none() {
+    if name == DEFAULT && state.get(accounts, &key).is_none() {
         endowment::give(state, namespace);
     }
     state.get(accounts, &key).cloned()
@@ -141,80 +157,6 @@ fn token_sources() -> Value {
     ]})
 }
 
-/// Gives a pod the priority of its class, and keeps the one that it has.
-///
-/// # Errors
-/// 403 for a class that there is not, and for a priority that is not its class's.
-pub(super) fn priority(
-    target: &Target,
-    pod: &mut Value,
-    old: Option<&Value>,
-) -> Result<(), Status> {
-    let fields = ["priority", "preemptionPolicy"];
-    if let Some(old) = old {
-        for field in fields {
-            if let Some(had) = old["spec"].get(field) {
-                spec(pod).entry(field).or_insert_with(|| had.clone());
-            }
-        }
-        return Ok(());
-    }
-    let refuse = |why: &str| Err(Status::forbidden(&target.resource, &target.name, why));
-    let value = match word(pod, "priorityClassName") {
-        "" => 0,
-        class => match CLASSES.iter().find(|it| it.0 == class) {
-            Some((_, value)) => *value,
-            None => {
-                return refuse(&format!("no PriorityClass with name {class} was found"));
-            }
-        },
-    };
-    if let Some(said) = pod["spec"]["priority"].as_i64()
-        && said != value
-    {
-        return refuse(&format!(
-            "the integer value of priority ({said}) must not be provided in pod spec; \
-             priority admission controller computed {value} from the given PriorityClass name"
-        ));
-    }
-    let policy = "PreemptLowerPriority";
-    let said = word(pod, "preemptionPolicy");
-    if !matches!(said, "" | "PreemptLowerPriority") {
-        return refuse(&format!(
-            "the string value of PreemptionPolicy ({said}) must not be provided in pod spec; \
-             priority admission controller computed {policy} from the given PriorityClass name"
-        ));
-    }
-    spec(pod).insert(fields[0].to_owned(), value.into());
-    spec(pod).insert(fields[1].to_owned(), policy.into());
-    Ok(())
-}
-
-/// Lets a pod stay for five minutes on a node that does not answer.
-pub(super) fn tolerations(pod: &mut Value) {
-    let all = spec(pod).entry("tolerations").or_insert_with(|| json!([]));
-    let Some(all) = all.as_array_mut() else {
-        return;
-    };
-    for taint in [
-        "node.kubernetes.io/not-ready",
-        "node.kubernetes.io/unreachable",
-    ] {
-        let covers = |field: &Value, word: &str| {
-            matches!(field.as_str(), None | Some("")) || field == word
-        };
-        let tolerated = all
-            .iter()
-            .any(|it| covers(&it["key"], taint) && covers(&it["effect"], "NoExecute"));
-        if !tolerated {
-            all.push(
-                json!({"key": taint, "operator": "Exists", "effect": "NoExecute",
-                "tolerationSeconds": 300}),
-            );
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,13 +175,5 @@ mod tests {
         assert_eq!(mounts[0]["name"], spec["volumes"][0]["name"]);
         let other = spec["containers"][1]["volumeMounts"].as_array();
         assert_eq!(other.map(Vec::len), Some(1));
-    }
-
-    #[test]
-    fn a_toleration_that_is_there_is_left_alone() {
-        let mut pod = json!({"spec": {"tolerations": [{"operator": "Exists"}]}});
-        tolerations(&mut pod);
-        let all = json!([{"operator": "Exists"}]);
-        assert_eq!(pod["spec"]["tolerations"], all);
     }
 }

@@ -1,0 +1,22 @@
+//! Prints apiVersion and kind of everything that is served without a CustomResourceDefinition or
+//! posted to a subresource, a line each: what `cargo xtask gen` makes schemas and the protobuf
+//! table of.
+
+use std::collections::BTreeSet;
+
+use fivespot_apiserver::{Resource, Subresource, builtin_kinds};
+
+fn main() {
+    let mut lines = BTreeSet::new();
+    for resource in builtin_kinds().iter().map(|it| it.resource()) {
+        lines.insert(format!("{} {}", resource.api_version(), resource.kind));
+        let posted = resource.subresources.iter().filter_map(Subresource::kind);
+        lines.extend(posted.map(|(group, version, kind)| {
+            let posted = Resource::new(group, version, kind, "");
+            format!("{} {kind}", posted.api_version())
+        }));
+    }
+    for line in lines {
+        println!("{line}");
+    }
+}

@@ -1,0 +1,212 @@
+//! An object of every built-in kind: what is filled in, and what is refused.
+
+use serde_json::{Value, json};
+
+use crate::resource::Resource;
+
+/// One kind.
+pub(super) struct Sample {
+    /// A small object that is accepted.
+    pub(super) object: Value,
+    /// What the server fills in, by JSON pointer.
+    pub(super) defaults: Vec<(&'static str, Value)>,
+    /// Merge patches that make it wrong, and the field that is named then. The name is tried with
+    /// every kind.
+    pub(super) mistakes: Vec<(Value, &'static str)>,
+}
+
+impl Sample {
+    fn of(body: Value) -> Self {
+        Self {
+            object: body,
+            defaults: Vec::new(),
+            mistakes: Vec::new(),
+        }
+    }
+
+    fn fills(mut self, pointer: &'static str, value: Value) -> Self {
+        self.defaults.push((pointer, value));
+        self
+    }
+
+    fn refuses(mut self, change: Value, field: &'static str) -> Self {
+        self.mistakes.push((change, field));
+        self
+    }
+}
+
+/// The sample of a kind, with what every object has; `None` for a kind that was forgotten here.
+pub(super) fn sample(resource: &Resource) -> Option<Sample> {
+    let mut found = core(resource)
+        .or_else(|| workload(resource))
+        .or_else(|| access(resource))
+        .or_else(|| extension(resource))?;
+    let object = &mut found.object;
+    object["apiVersion"] = resource.api_version().into();
+    object["kind"] = resource.kind.as_str().into();
+    if object["metadata"].is_null() && !crate::review::is_review(resource) {
+        object["metadata"] = json!({"name": "sample"});
+    }
+    Some(found)
+}
+
+fn core(resource: &Resource) -> Option<Sample> {
+    let about = json!({"kind": "Pod", "name": "p", "namespace": "default"});
+    Some(match (resource.group.as_str(), resource.kind.as_str()) {
+        ("", "ConfigMap") => Sample::of(json!({"data": {"a": "1"}}))
+            .refuses(json!({"data": {"a b": "1"}}), "data[a b]"),
+        ("", "Secret") => Sample::of(json!({"data": {"a": "MQ=="}}))
+            .fills("/type", json!("Opaque"))
+            .refuses(json!({"type": "kubernetes.io/tls"}), "data[tls.crt]"),
+        ("", "Namespace") => Sample::of(json!({}))
+            .fills("/spec/finalizers", json!(["kubernetes"]))
+            .fills("/status/phase", json!("Active"))
+            .refuses(json!({"metadata": {"name": "a.b"}}), "metadata.name"),
+        ("", "Node") => Sample::of(json!({"spec": {"podCIDRs": ["10.0.0.0/24"]}}))
+            .fills("/spec/podCIDR", json!("10.0.0.0/24"))
+            .refuses(
+                json!({"spec": {"taints": [{"key": "k"}]}}),
+                "metadata.taints[0].effect",
+            ),
+        ("", "ServiceAccount") => Sample::of(json!({})),
+        ("", "Service") => Sample::of(json!({"spec": {"ports": [{"port": 80,
+            "targetPort": "web"}]}})),
+        ("", "Event") => Sample::of(json!({"involvedObject": about, "reason": "R",
+            "message": "m", "type": "Normal", "count": 1, "source": {"component": "c"},
+            "firstTimestamp": "2026-03-06T21:00:00Z"}))
+        .refuses(
+            json!({"involvedObject": {"namespace": "other"}}),
+            "involvedObject.namespace",
+        ),
+        ("events.k8s.io", "Event") => Sample::of(json!({"regarding": about,
+            "reason": "R", "note": "m", "type": "Normal", "action": "A",
+            "reportingController": "example.com/c", "reportingInstance": "c-0",
+            "eventTime": "2026-03-06T21:00:00.000000Z"}))
+        .refuses(json!({"type": "Odd"}), "type"),
+        ("coordination.k8s.io", "Lease") => {
+            Sample::of(json!({"spec": {"holderIdentity": "me",
+                "renewTime": "2026-03-06T21:00:00.000000Z"}}))
+            .refuses(
+                json!({"spec": {"leaseDurationSeconds": 0}}),
+                "spec.leaseDurationSeconds",
+            )
+        }
+        _ => return None,
+    })
+}
+
+fn workload(resource: &Resource) -> Option<Sample> {
+    let template = json!({"metadata": {"labels": {"app": "a"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let selector = json!({"matchLabels": {"app": "a"}});
+    Some(match (resource.group.as_str(), resource.kind.as_str()) {
+        ("", "Pod") => Sample::of(json!({"spec": {"containers": [
+            {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]}}))
+        .fills("/spec/restartPolicy", json!("Always"))
+        .fills("/spec/containers/0/imagePullPolicy", json!("Always"))
+        .fills("/status/qosClass", json!("Burstable"))
+        .refuses(json!({"spec": {"containers": null}}), "spec.containers"),
+        ("apps", "Deployment") => Sample::of(json!({"spec": {"replicas": 2,
+            "selector": selector, "template": template,
+            "strategy": {"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 1}}}})),
+        ("apps", "StatefulSet") => Sample::of(json!({"spec": {"serviceName": "s",
+            "selector": selector, "template": template}})),
+        ("networking.k8s.io", "NetworkPolicy") => {
+            Sample::of(json!({"spec": {"podSelector": selector,
+                "ingress": [{"ports": [{"port": 80}, {"port": "web"}]}]}}))
+        }
+        ("policy", "PodDisruptionBudget") => {
+            Sample::of(json!({"spec": {"minAvailable": 1, "selector": selector}}))
+                .fills("/status/disruptionsAllowed", json!(0))
+                .refuses(
+                    json!({"spec": {"minAvailable": "200%"}}),
+                    "spec.minAvailable",
+                )
+        }
+        _ => return None,
+    })
+}
+
+fn access(resource: &Resource) -> Option<Sample> {
+    let rules = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]);
+    let role = |kind: &str| json!({"kind": kind, "name": "r"});
+    let subjects = json!([{"kind": "User", "name": "u"}]);
+    let pods = json!({"verb": "get", "resource": "pods", "namespace": "default"});
+    let group = "rbac.authorization.k8s.io";
+    Some(match resource.kind.as_str() {
+        "Role" | "ClusterRole" => Sample::of(json!({"rules": rules}))
+            .refuses(json!({"rules": [{"verbs": []}]}), "rules[0].verbs"),
+        "RoleBinding" => {
+            Sample::of(json!({"roleRef": role("Role"), "subjects": subjects}))
+                .fills("/roleRef/apiGroup", json!(group))
+                .fills("/subjects/0/apiGroup", json!(group))
+                .refuses(json!({"roleRef": {"kind": "Rule"}}), "roleRef.kind")
+        }
+        "ClusterRoleBinding" => {
+            Sample::of(json!({"roleRef": role("ClusterRole"), "subjects": subjects}))
+                .fills("/roleRef/apiGroup", json!(group))
+                .fills("/subjects/0/apiGroup", json!(group))
+                .refuses(json!({"roleRef": {"kind": "Role"}}), "roleRef.kind")
+        }
+        "SubjectAccessReview" | "LocalSubjectAccessReview" => {
+            Sample::of(json!({"metadata": {},
+                "spec": {"user": "u", "resourceAttributes": pods}}))
+            .fills("/status/allowed", json!(false))
+        }
+        "SelfSubjectAccessReview" => {
+            Sample::of(json!({"spec": {"resourceAttributes": pods}}))
+                .fills("/status/allowed", json!(true))
+        }
+        "SelfSubjectRulesReview" => Sample::of(json!({"spec": {"namespace": "default"}}))
+            .fills("/status/incomplete", json!(false)),
+        "SelfSubjectReview" => Sample::of(json!({})),
+        "TokenReview" => Sample::of(json!({"spec": {"token": "t"}})),
+        _ => return None,
+    })
+}
+
+fn extension(resource: &Resource) -> Option<Sample> {
+    let constraints = json!({"resourceRules": [{"operations": ["CREATE"],
+        "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}]});
+    let hooks = json!([{"name": "hook.example.com", "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://example.com/hook"}}]);
+    Some(match resource.kind.as_str() {
+        "ValidatingAdmissionPolicy" => {
+            Sample::of(json!({"spec": {"matchConstraints": constraints,
+                "validations": [{"expression": "true"}]}}))
+            .fills("/spec/failurePolicy", json!("Fail"))
+            .fills("/spec/matchConstraints/matchPolicy", json!("Equivalent"))
+            .refuses(
+                json!({"spec": {"validations": [{"expression": "1 +"}]}}),
+                "spec.validations[0].expression",
+            )
+        }
+        "ValidatingAdmissionPolicyBinding" => {
+            Sample::of(json!({"spec": {"policyName": "p",
+                "validationActions": ["Deny"], "matchResources": {}}}))
+            .fills("/spec/matchResources/matchPolicy", json!("Equivalent"))
+            .refuses(
+                json!({"spec": {"validationActions": null}}),
+                "spec.validationActions",
+            )
+        }
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
+            Sample::of(json!({"webhooks": hooks}))
+                .fills("/webhooks/0/timeoutSeconds", json!(10))
+                .refuses(json!({"webhooks": [{"name": "x"}]}), "webhooks[0].name")
+        }
+        "CustomResourceDefinition" => Sample::of(json!({
+            "metadata": {"name": "things.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced",
+                "names": {"plural": "things", "kind": "Thing"},
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object",
+                        "properties": {"spec": {"type": "object",
+                            "additionalProperties": {"type": "string"}}}}}}]}}))
+        .fills("/spec/names/singular", json!("thing"))
+        .fills("/spec/conversion/strategy", json!("None"))
+        .refuses(json!({"spec": {"versions": []}}), "spec.versions"),
+        _ => return None,
+    })
+}

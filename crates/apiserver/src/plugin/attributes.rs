@@ -1,0 +1,145 @@
+//! What plugins are asked about.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use fivespot_admission::policy::Operation;
+use serde_json::{Value, json};
+
+use crate::call::Call;
+use crate::resource::{GroupResource, Resource};
+use crate::route::Target;
+use crate::status::Status;
+use crate::user::User;
+use crate::verb::delete;
+
+/// A request as plugins see it (`admission.Attributes`), beside the object that it writes.
+#[derive(Debug)]
+pub struct Attributes<'a> {
+    call: &'a Call,
+    target: &'a Target,
+    operation: Operation,
+    old: Option<&'a Value>,
+    notes: RefCell<Notes>,
+}
+
+/// What plugins have said of a request that they let pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Notes {
+    /// For `Warning` headers.
+    pub(crate) warnings: Vec<String>,
+    /// For the audit log.
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+impl Notes {
+    /// These and `further` ones.
+    pub(crate) fn extend(&mut self, further: Self) {
+        self.warnings.extend(further.warnings);
+        self.annotations.extend(further.annotations);
+    }
+}
+
+impl<'a> Attributes<'a> {
+    pub(crate) fn new(call: &'a Call, target: &'a Target, operation: Operation) -> Self {
+        Self {
+            call,
+            target,
+            operation,
+            old: None,
+            notes: RefCell::default(),
+        }
+    }
+
+    /// The same, of an object that was like `old` before.
+    pub(crate) fn with_old(mut self, old: Option<&'a Value>) -> Self {
+        self.old = old;
+        self
+    }
+
+    pub(crate) fn take_notes(&self) -> Notes {
+        self.notes.take()
+    }
+
+    /// What is done.
+    pub fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    /// What it is done to, in the version of the request.
+    pub fn resource(&self) -> &'a Resource {
+        &self.target.resource
+    }
+
+    /// The subresource; empty for the object itself.
+    pub fn subresource(&self) -> &'a str {
+        &self.target.subresource
+    }
+
+    /// Whether it is about an object of `plural` in `group` itself, and not its subresources.
+    pub fn is_about(&self, group: &str, plural: &str) -> bool {
+        self.subresource().is_empty()
+            && self.resource().storage == GroupResource::new(group, plural)
+    }
+
+    /// The namespace; empty for what is in none.
+    pub fn namespace(&self) -> &'a str {
+        &self.target.namespace
+    }
+
+    /// The name; empty for a collection that is deleted.
+    pub fn name(&self) -> &'a str {
+        &self.target.name
+    }
+
+    /// The object before; `None` for a new one.
+    pub fn old_object(&self) -> Option<&'a Value> {
+        self.old
+    }
+
+    /// Who asks.
+    pub fn user(&self) -> &'a User {
+        &self.call.user
+    }
+
+    /// Whether nothing is to be stored.
+    pub fn is_dry_run(&self) -> bool {
+        self.call.query.dry_run
+    }
+
+    /// The `CreateOptions`, `UpdateOptions` or `DeleteOptions` of the request.
+    pub fn options(&self) -> Value {
+        let kind = match self.operation {
+            Operation::Create => "CreateOptions",
+            Operation::Update => "UpdateOptions",
+            Operation::Delete | Operation::Connect => {
+                return delete::delete_options(self.call);
+            }
+        };
+        let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+        let query = &self.call.query;
+        if !query.field_manager.is_empty() {
+            options["fieldManager"] = query.field_manager.as_str().into();
+        }
+        if query.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        options
+    }
+
+    /// Lets the client be told something in a `Warning` header.
+    pub fn warn(&self, text: impl Into<String>) {
+        self.notes.borrow_mut().warnings.push(text.into());
+    }
+
+    /// Adds an annotation to the audit event.
+    pub fn annotate(&self, key: impl Into<String>, value: impl Into<String>) {
+        let annotations = &mut self.notes.borrow_mut().annotations;
+        annotations.insert(key.into(), value.into());
+    }
+
+    /// 403 of this request.
+    pub fn forbidden(&self, why: &str) -> Status {
+        Status::forbidden(self.resource(), self.name(), why)
+    }
+}

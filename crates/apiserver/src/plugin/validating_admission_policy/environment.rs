@@ -1,0 +1,75 @@
+//! Where policies take their parameters from, and whom they ask for rights.
+
+use std::sync::Arc;
+
+use fivespot_admission::policy::{Authorizer, GroupVersionKind, ParamKind, World};
+use serde_json::Value;
+
+use crate::authorization;
+use crate::conversion::Conversion;
+use crate::resource::{GroupResource, Resource};
+use crate::state::State;
+use crate::store::{Key, Range, Shelf};
+
+/// The cluster as policies see it.
+pub(super) struct Environment<'a>(pub(super) &'a State);
+
+impl Environment<'_> {
+    fn resource(&self, kind: &ParamKind) -> Option<&Arc<Resource>> {
+        let (group, version) = kind
+            .api_version
+            .rsplit_once('/')
+            .unwrap_or(("", &kind.api_version));
+        self.0.registry.of_kind(group, version, &kind.kind)
+    }
+
+    fn shelf(&self, kind: &ParamKind) -> Option<Shelf> {
+        let storage: &GroupResource = &self.resource(kind)?.storage;
+        self.0.store.known_shelf(storage)
+    }
+}
+
+impl World for Environment<'_> {
+    fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
+        self.resource(kind).map(|it| it.namespaced)
+    }
+
+    fn param(&self, kind: &ParamKind, namespace: &str, name: &str) -> Option<Value> {
+        let found = self.0.get(self.shelf(kind)?, &Key::new(namespace, name));
+        found.map(|it| Value::clone(it))
+    }
+
+    fn params(&self, kind: &ParamKind, namespace: &str) -> Vec<Value> {
+        let Some(shelf) = self.shelf(kind) else {
+            return Vec::new();
+        };
+        let namespace = Some(namespace).filter(|it| !it.is_empty());
+        let range = Range {
+            namespace,
+            after: None,
+        };
+        let found = self.0.store.list(shelf, &range, None);
+        found
+            .into_iter()
+            .flatten()
+            .map(|(_, it)| Value::clone(it))
+            .collect()
+    }
+
+    fn converted(
+        &self,
+        object: &Value,
+        kind: GroupVersionKind<'_>,
+    ) -> Result<Value, String> {
+        let found = self.0.registry.of_kind(kind.group, kind.version, kind.kind);
+        let resource = found.ok_or_else(|| "the kind is not served".to_owned())?;
+        let conversion = Conversion::of(self.0, resource);
+        let converted =
+            conversion.converted(resource, object.clone(), &kind.api_version());
+        converted.map_err(|refused| refused.message)
+    }
+
+    fn authorizer(&self) -> Option<Arc<dyn Authorizer>> {
+        Some(Arc::new(authorization::Authorizer(self.0.book.clone())))
+    }
+}

@@ -1,0 +1,68 @@
+//! The policies and bindings that are in force.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fivespot_admission::policy::{Binding, Policies, Policy};
+use fivespot_admission::{FieldError, KubeVersion};
+use serde_json::Value;
+
+use crate::store::Change;
+
+/// The compiled policies and bindings (`policy_source.go` in k8s.io/apiserver).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PolicySource {
+    policies: BTreeMap<Arc<str>, Arc<Policy>>,
+    bindings: BTreeMap<Arc<str>, Arc<Binding>>,
+    /// Both together.
+    pub(super) compiled: Arc<Policies>,
+}
+
+impl PolicySource {
+    /// Puts a written policy or binding in force, until it is gone. An expression that does not
+    /// compile any longer, as in an older release, fails when it is evaluated.
+    ///
+    /// # Errors
+    /// What keeps a policy or binding that another release has stored from being put in force.
+    pub(crate) fn update(
+        &mut self,
+        change: &Change,
+        kube: KubeVersion,
+    ) -> Result<(), Vec<FieldError>> {
+        let name = change.key.name.clone();
+        let after = change.after.as_deref();
+        let before = change.before.as_deref();
+        if let (Some(before), Some(after)) = (before, after)
+            && before["spec"] == after["spec"]
+        {
+            return Ok(());
+        }
+        if change.told["kind"] == "ValidatingAdmissionPolicy" {
+            let compiled = after.map(|it| Policy::stored(it, kube)).transpose()?;
+            replace(&mut self.policies, name, compiled);
+        } else {
+            let compiled = after.map(Binding::compile).transpose()?;
+            replace(&mut self.bindings, name, compiled);
+        }
+        let (policies, bindings) = (self.policies.values(), self.bindings.values());
+        self.compiled = Arc::new(Policies::new(policies.cloned(), bindings.cloned()));
+        Ok(())
+    }
+
+    /// Whether objects of that kind are parameters of a policy.
+    pub(crate) fn reads_parameters_of(&self, kind: &Value) -> bool {
+        let mut all = self.policies.values();
+        all.any(|it| it.param_kind().is_some_and(|it| *kind == it.kind))
+    }
+}
+
+fn replace<T>(all: &mut BTreeMap<Arc<str>, Arc<T>>, name: Arc<str>, now: Option<T>) {
+    match now {
+        Some(one) => {
+            all.insert(name, Arc::new(one));
+        }
+        None => {
+            all.remove(&name);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The README says what is served and what is not.
+
+use std::fmt::Write as _;
+
+use fivespot_apiserver::{
+    KubeVersion, Registry, Subresource, builtin_kinds, builtin_plugins,
+};
+
+const README: &str = include_str!("../../README.md");
+
+#[test]
+fn the_readme_lists_every_kind_that_is_served() {
+    let mut table =
+        "| apiVersion | kind | scope | subresources |\n|---|---|---|---|\n".to_owned();
+    for resource in builtin_kinds().iter().map(|it| it.resource()) {
+        let scope = if resource.namespaced {
+            "namespace"
+        } else {
+            "cluster"
+        };
+        let below = resource.subresources.iter().map(Subresource::name);
+        let below = below.collect::<Vec<_>>().join(", ");
+        let (version, kind) = (resource.api_version(), resource.kind);
+        writeln!(table, "| `{version}` | {kind} | {scope} | {below} |").unwrap();
+    }
+    let table = table.replace("|  |", "| |");
+    assert!(
+        README.contains(&table),
+        "README.md lacks this table:\n{table}"
+    );
+}
+
+#[test]
+fn the_readme_lists_every_plugin_in_order() {
+    let mut table = "| plugin | by default |\n|---|---|\n".to_owned();
+    for plugin in builtin_plugins() {
+        let on = plugin.is_on_by_default(KubeVersion::default());
+        let on = if on { "on" } else { "off" };
+        writeln!(table, "| {} | {on} |", plugin.name()).unwrap();
+    }
+    assert!(
+        README.contains(&table),
+        "README.md lacks this table:\n{table}"
+    );
+}
+
+/// The names between two texts of the README.
+fn between<'a>(start: &str, end: &str) -> impl Iterator<Item = &'a str> {
+    let (_, rest) = README.split_once(start).unwrap();
+    let (names, _) = rest.split_once(end).unwrap();
+    names.split([',', ' ', '\n']).filter(|it| !it.is_empty())
+}
+
+#[test]
+fn nothing_that_the_readme_calls_missing_is_there() {
+    let registry = Registry::builtin();
+    let mut kinds = between("These kinds are not served: ", ".");
+    assert!(kinds.all(|name| registry.all().all(|it| it.kind != name)));
+    let plugins = builtin_plugins();
+    let mut missing = between("These plugins do not exist here: ", ".");
+    assert!(missing.all(|name| plugins.iter().all(|it| it.name() != name)));
+}

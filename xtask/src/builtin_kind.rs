@@ -1,0 +1,31 @@
+//! The list of built-in kinds, asked of the embedded API server, which the generators of their
+//! schemas and of the protobuf table read.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Writes the list into `target/`: apiVersion and kind, a line each. Returns where it is.
+///
+/// # Errors
+/// The API server's crate cannot be built.
+pub(crate) fn list(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["run", "--quiet", "--locked"])
+        .args(["--package", "fivespot-apiserver", "--example", "kinds"])
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        let status = output.status;
+        return Err(format!("the list of built-in kinds failed: {status}").into());
+    }
+    let path = root.join("target").join("builtin-kinds.txt");
+    // What is made of the list is built again only where it has changed.
+    if fs::read(&path).ok().as_ref() != Some(&output.stdout) {
+        fs::write(&path, &output.stdout)?;
+    }
+    Ok(path)
+}
