@@ -5,20 +5,18 @@
 //! (plugin/pkg/auth/authorizer/rbac); nothing can be denied, only not allowed.
 
 mod action;
-mod aggregation;
-mod book;
 pub(crate) mod bootstrap;
 mod escalation;
 pub(crate) mod parameters;
 mod review;
 mod rule;
+mod rule_index;
 mod variable;
 
 pub(crate) use action::Action;
-pub(crate) use aggregation::aggregate;
-pub(crate) use book::Book;
 pub(crate) use escalation::confirm;
 pub(crate) use review::reply;
+pub(crate) use rule_index::RuleIndex;
 pub(crate) use variable::Authorizer;
 
 use crate::alias;
@@ -39,7 +37,7 @@ pub(crate) struct Decision {
 }
 
 /// Decides whether `user` may do `action`.
-pub(crate) fn decide(book: &Book, user: &User, action: &Action) -> Decision {
+pub(crate) fn decide(book: &RuleIndex, user: &User, action: &Action) -> Decision {
     if user.is_in(MASTERS) {
         return Decision {
             allowed: true,
@@ -101,7 +99,7 @@ pub(crate) fn check(state: &State, call: &Call) -> Result<(), Status> {
 /// 403 in Kubernetes' words.
 pub(crate) fn demand(state: &State, user: &User, action: &Action) -> Result<(), Status> {
     let asked = alias::settled(&state.aliases, action);
-    let decision = decide(&state.book, user, &asked);
+    let decision = decide(&state.rules, user, &asked);
     if decision.allowed {
         return Ok(());
     }

@@ -10,8 +10,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Content};
+use crate::broadcaster::EventKind;
 use crate::call::{Call, Payload};
-use crate::hub::EventKind;
 use crate::query::Query;
 use crate::server::Server;
 use crate::status::Status;

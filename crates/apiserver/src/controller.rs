@@ -1,7 +1,18 @@
-//! Requests of the controllers that live in the server.
+//! The controllers that live in the server, one file each.
 //!
-//! In a real cluster they are clients of its API, each with a service account of its own. Their
-//! requests pass admission here as well, so that a policy can refuse them.
+//! In a real cluster they are clients of its API, each with a service account of its own. Those that
+//! delete or change what users have made are clients here as well: their requests pass admission, so
+//! that a policy can refuse them.
+
+mod cluster_role_aggregation;
+pub(crate) mod disruption;
+pub(crate) mod event_expiry;
+mod garbage_collector;
+mod namespace;
+pub(crate) mod namespace_bootstrap;
+mod policy_type_check;
+pub(crate) mod queue;
+mod token;
 
 use http::Method;
 use serde_json::{Value, json};
@@ -11,13 +22,15 @@ use crate::query::Query;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::Status;
-use crate::store::{Key, Shelf};
+use crate::store::{Bucket, Key};
 use crate::user::User;
 use crate::verb;
 
-/// A controller of kube-controller-manager.
+/// A controller of kube-controller-manager as a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Controller {
+    /// Counts the pods of disruption budgets.
+    Disruption,
     /// Deletes what has lost its owners.
     GarbageCollector,
     /// Empties namespaces that are being deleted.
@@ -30,6 +43,7 @@ impl Controller {
     /// Its service account, as `--use-service-account-credentials` has it.
     fn user(self) -> User {
         let name = match self {
+            Self::Disruption => "disruption-controller",
             Self::GarbageCollector => "generic-garbage-collector",
             Self::Namespaces => "namespace-controller",
             Self::Tokens => "tokens-controller",
@@ -44,10 +58,10 @@ impl Controller {
     pub(crate) fn delete(
         self,
         state: &mut State,
-        (shelf, key): (Shelf, &Key),
+        (bucket, key): (Bucket, &Key),
         options: Value,
     ) -> Result<(), Status> {
-        let target = target(state, shelf, key)?;
+        let target = target(state, bucket, key)?;
         self.perform(state, &target, Method::DELETE, options)
     }
 
@@ -58,10 +72,10 @@ impl Controller {
     pub(crate) fn delete_all(
         self,
         state: &mut State,
-        shelf: Shelf,
+        bucket: Bucket,
         namespace: &str,
     ) -> Result<(), Status> {
-        let target = target(state, shelf, &Key::new(namespace, ""))?;
+        let target = target(state, bucket, &Key::new(namespace, ""))?;
         let options = json!({"propagationPolicy": "Background"});
         self.perform(state, &target, Method::DELETE, options)
     }
@@ -73,10 +87,10 @@ impl Controller {
     pub(crate) fn patch(
         self,
         state: &mut State,
-        (shelf, key): (Shelf, &Key),
+        (bucket, key): (Bucket, &Key),
         patch: Value,
     ) -> Result<(), Status> {
-        let target = target(state, shelf, key)?;
+        let target = target(state, bucket, key)?;
         self.perform(state, &target, Method::PATCH, patch)
     }
 
@@ -87,11 +101,11 @@ impl Controller {
     pub(crate) fn replace(
         self,
         state: &mut State,
-        (shelf, subresource): (Shelf, &str),
+        (bucket, subresource): (Bucket, &str),
         object: Value,
     ) -> Result<(), Status> {
         let key = Key::new(crate::meta::namespace(&object), crate::meta::name(&object));
-        let mut target = target(state, shelf, &key)?;
+        let mut target = target(state, bucket, &key)?;
         subresource.clone_into(&mut target.subresource);
         self.perform(state, &target, Method::PUT, object)
     }
@@ -125,8 +139,10 @@ impl Controller {
 }
 
 /// One object, or with an empty name a collection, in the version that is kept.
-fn target(state: &State, shelf: Shelf, key: &Key) -> Result<Target, Status> {
-    let resource = state.kept(shelf).ok_or_else(Status::no_such_resource)?;
+fn target(state: &State, bucket: Bucket, key: &Key) -> Result<Target, Status> {
+    let resource = state
+        .stored_resource(bucket)
+        .ok_or_else(Status::no_such_resource)?;
     Ok(Target {
         resource: resource.clone(),
         namespace: key.namespace.to_string(),

@@ -93,7 +93,7 @@ impl Conversion {
     ///
     /// # Errors
     /// 500 where a webhook has not converted it.
-    pub(crate) fn kept(
+    pub(crate) fn to_stored(
         &self,
         resource: &Resource,
         object: Value,
@@ -121,7 +121,7 @@ impl Conversion {
             let (group, version) =
                 api_version.rsplit_once('/').unwrap_or(("", api_version));
             let shape = Shape::of_kind(group, version, &resource.kind);
-            empty::settle(shape, &mut other);
+            empty::normalize(shape, &mut other);
             return Ok(other);
         }
         if let Some(question) = self.question(resource, &object, api_version) {

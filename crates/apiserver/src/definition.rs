@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::alias;
 use crate::apply::{self, Writer};
-use crate::chore::Chore;
+use crate::controller::queue::WorkItem;
 use crate::meta;
 use crate::registry::{self, Registry};
 use crate::resource::{
@@ -17,7 +17,7 @@ use crate::resource::{
 };
 use crate::start;
 use crate::state::State;
-use crate::store::{Change, Key, Object, Range, Shelf};
+use crate::store::{Bucket, Change, Key, Object, Range};
 use crate::verb::delete::{Options, Propagation, delete_object};
 use naming::{Names, Taken};
 
@@ -27,8 +27,8 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// Takes a written definition in: what it defines is served from here on.
 pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
     let Some(after) = change.after.as_deref() else {
-        withdraw(state, &change.told);
-        reconsider(state, change.shelf, &defined(&change.told).group);
+        unregister(state, &change.object);
+        requeue_group(state, change.bucket, &defined(&change.object).group);
         return;
     };
     let known = state.definitions.contains_key(&defined(after));
@@ -37,7 +37,7 @@ pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
             // Its objects are served until they are gone, also after a restart.
             serve(state, after, &defined(after));
         }
-        state.chores.note(Chore::Definition(change.key.clone()));
+        state.queue.add(WorkItem::Definition(change.key.clone()));
         return;
     }
     let same = change
@@ -45,30 +45,30 @@ pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
         .as_deref()
         .is_some_and(|it| it["spec"] == after["spec"]);
     if !(known && same) {
-        look_at(state, change.shelf, after);
+        look_at(state, change.bucket, after);
     }
 }
 
 /// Gives those definitions of a group their names that could not have them before.
-fn reconsider(state: &mut State, shelf: Shelf, group: &str) {
+fn requeue_group(state: &mut State, bucket: Bucket, group: &str) {
     let waits = |it: &Value| {
         let conditions = it["status"]["conditions"].as_array();
         let mut refused = conditions.into_iter().flatten();
         refused.any(|it| it["type"] == "NamesAccepted" && it["status"] == "False")
             && !meta::is_deleting(it)
     };
-    let waiting: Vec<Object> = others(state, shelf, group, "")
+    let waiting: Vec<Object> = others(state, bucket, group, "")
         .into_iter()
         .filter(|it| waits(it))
         .collect();
     for definition in waiting {
-        look_at(state, shelf, &definition);
+        look_at(state, bucket, &definition);
     }
 }
 
 /// The definitions of a group, but for the one of that name.
-fn others(state: &State, shelf: Shelf, group: &str, name: &str) -> Vec<Object> {
-    let found = state.store.list(shelf, &Range::default(), None);
+fn others(state: &State, bucket: Bucket, group: &str, name: &str) -> Vec<Object> {
+    let found = state.store.list(bucket, &Range::default(), None);
     let found = found.into_iter().flatten().map(|(_, it)| it);
     found
         .filter(|it| it["spec"]["group"] == group && meta::name(it) != name)
@@ -77,10 +77,10 @@ fn others(state: &State, shelf: Shelf, group: &str, name: &str) -> Vec<Object> {
 }
 
 /// Serves what a definition defines if it can have its names, and says so in its status.
-fn look_at(state: &mut State, shelf: Shelf, written: &Value) {
+fn look_at(state: &mut State, bucket: Bucket, written: &Value) {
     let defined = defined(written);
     let mut taken = Taken::default();
-    for other in others(state, shelf, &defined.group, meta::name(written)) {
+    for other in others(state, bucket, &defined.group, meta::name(written)) {
         taken.add(&other);
     }
     let names = naming::of(written, &taken);
@@ -90,7 +90,7 @@ fn look_at(state: &mut State, shelf: Shelf, written: &Value) {
     }
     let status = status(&definition, names, &state.now());
     meta::fields(&mut definition).insert("status".to_owned(), status);
-    if let Some(resource) = state.kept(shelf).cloned() {
+    if let Some(resource) = state.stored_resource(bucket).cloned() {
         let writer = Writer {
             manager: "kube-apiserver",
             subresource: "status",
@@ -98,7 +98,7 @@ fn look_at(state: &mut State, shelf: Shelf, written: &Value) {
         };
         apply::tracked(&resource, Some(written), &mut definition, &writer);
     }
-    state.put(shelf, definition);
+    state.put(bucket, definition);
 }
 
 /// What the deletion of a definition begins with: it waits for its objects.
@@ -169,7 +169,7 @@ fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
     state.serve(registry);
 }
 
-fn withdraw(state: &mut State, definition: &Value) {
+fn unregister(state: &mut State, definition: &Value) {
     let defined = defined(definition);
     state.definitions.remove(&defined);
     state.webhooks.remove(&defined);
@@ -177,9 +177,9 @@ fn withdraw(state: &mut State, definition: &Value) {
     for group in alias::names(&state.aliases, &defined.group) {
         registry.remove(group, &defined.resource);
     }
-    let shelf = state.store.shelf(&defined);
+    let bucket = state.store.bucket(&defined);
     state.serve(registry);
-    state.hub.end(shelf);
+    state.broadcaster.end(bucket);
 }
 
 fn status(definition: &Value, names: Names, now: &str) -> Value {
@@ -363,25 +363,25 @@ fn strings(list: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The definition of the objects on a shelf, if it is being deleted.
-pub(crate) fn ending(state: &State, shelf: Shelf) -> Option<Key> {
-    let resource = state.kept(shelf).filter(|it| it.custom)?;
+/// The definition of the objects on a bucket, if it is being deleted.
+pub(crate) fn ending(state: &State, bucket: Bucket) -> Option<Key> {
+    let resource = state.stored_resource(bucket).filter(|it| it.custom)?;
     let key = Key::new("", &resource.storage.to_string());
-    let definition = state.get(state.shelves.definitions, &key)?;
+    let definition = state.get(state.buckets.definitions, &key)?;
     meta::is_deleting(definition).then_some(key)
 }
 
 /// Deletes the objects of a definition that is being deleted; lets the definition go when
 /// they are gone.
 pub(crate) fn clean_up(state: &mut State, key: &Key) {
-    let Some(definition) = state.get(state.shelves.definitions, key).cloned() else {
+    let Some(definition) = state.get(state.buckets.definitions, key).cloned() else {
         return;
     };
     if !meta::is_deleting(&definition) || !meta::has_finalizer(&definition, CLEANUP) {
         return;
     }
-    let shelf = state.store.shelf(&defined(&definition));
-    let Ok(found) = state.store.list(shelf, &Range::default(), None) else {
+    let bucket = state.store.bucket(&defined(&definition));
+    let Ok(found) = state.store.list(bucket, &Range::default(), None) else {
         return;
     };
     let found: Vec<(Key, bool)> = found
@@ -390,10 +390,10 @@ pub(crate) fn clean_up(state: &mut State, key: &Key) {
     if found.is_empty() {
         let mut definition = Value::clone(&definition);
         meta::retain_finalizers(&mut definition, |it| it != CLEANUP);
-        state.put_or_finish(state.shelves.definitions, definition);
+        state.put_or_finish(state.buckets.definitions, definition);
         return;
     }
-    // Each removal brings this chore back, behind the collection of what the removed
+    // Each removal brings this item back, behind the collection of what the removed
     // object owned: that needs the kind to be served still.
     for (key, _) in found.into_iter().filter(|(_, deleting)| !deleting) {
         let propagation = Some(Propagation::Background);
@@ -402,6 +402,6 @@ pub(crate) fn clean_up(state: &mut State, key: &Key) {
             ..Options::default()
         };
         // An object that waits for its finalizers comes back by its removal.
-        let _ = delete_object(state, (shelf, &key), &options);
+        let _ = delete_object(state, (bucket, &key), &options);
     }
 }

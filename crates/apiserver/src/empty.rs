@@ -32,7 +32,7 @@ static TABLE: LazyLock<HashMap<String, Struct>> = LazyLock::new(|| {
 });
 
 /// Leaves out and fills in what Kubernetes does. Does nothing to custom objects.
-pub(crate) fn settle(shape: Shape<'_>, value: &mut Value) {
+pub(crate) fn normalize(shape: Shape<'_>, value: &mut Value) {
     match value {
         Value::Object(fields) => {
             let found = shape.definition().and_then(|it| TABLE.get(it));
@@ -45,22 +45,22 @@ pub(crate) fn settle(shape: Shape<'_>, value: &mut Value) {
                 }
             }
             for (name, value) in fields {
-                settle(shape.field(name), value);
+                normalize(shape.field(name), value);
             }
         }
         Value::Array(items) => {
             let shape = shape.items();
             for item in items {
-                settle(shape, item);
+                normalize(shape, item);
             }
         }
-        Value::String(text) => settle_instant(shape, text),
+        Value::String(text) => normalize_instant(shape, text),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
 /// Instants are kept in UTC, in whole seconds or in microseconds.
-fn settle_instant(shape: Shape<'_>, text: &mut String) {
+fn normalize_instant(shape: Shape<'_>, text: &mut String) {
     let digits = match shape.name() {
         Some("Time") => 0,
         Some("MicroTime") => 6,
@@ -89,7 +89,7 @@ fn is_empty(value: &Value) -> bool {
 /// An object of the kind of which nothing was said.
 pub(crate) fn object(resource: &Resource) -> Value {
     let mut object = json!({"apiVersion": resource.api_version(), "kind": resource.kind});
-    settle(Shape::of(resource), &mut object);
+    normalize(Shape::of(resource), &mut object);
     object
 }
 
@@ -97,14 +97,14 @@ pub(crate) fn object(resource: &Resource) -> Value {
 mod tests {
     use super::*;
 
-    fn settled(kind: &str, mut object: Value) -> Value {
-        settle(Shape::of_kind("", "v1", kind), &mut object);
+    fn normalized(kind: &str, mut object: Value) -> Value {
+        normalize(Shape::of_kind("", "v1", kind), &mut object);
         object
     }
 
     #[test]
     fn structs_are_written_although_nobody_said_them() {
-        let pod = settled("Pod", json!({"spec": {"containers": [{"name": "c"}]}}));
+        let pod = normalized("Pod", json!({"spec": {"containers": [{"name": "c"}]}}));
         let expected = json!({"metadata": {}, "status": {},
             "spec": {"containers": [{"name": "c", "resources": {}}]}});
         assert_eq!(pod, expected);
@@ -112,9 +112,10 @@ mod tests {
 
     #[test]
     fn an_empty_field_is_left_out_where_go_leaves_it_out() {
-        let map = settled("ConfigMap", json!({"data": {}, "metadata": {"labels": {}}}));
+        let map =
+            normalized("ConfigMap", json!({"data": {}, "metadata": {"labels": {}}}));
         assert_eq!(map, json!({"metadata": {}}));
-        let event = settled("Event", json!({"count": 0, "message": ""}));
+        let event = normalized("Event", json!({"count": 0, "message": ""}));
         assert_eq!(event["eventTime"], Value::Null);
         assert_eq!(event["reportingComponent"], "");
         assert_eq!(event.get("count").or_else(|| event.get("message")), None);
@@ -124,7 +125,7 @@ mod tests {
     fn an_instant_is_kept_in_utc_and_as_exactly_as_its_type() {
         let times = json!({"eventTime": "2020-01-01T02:00:00.1234567+02:00",
             "firstTimestamp": "2020-01-01T02:00:00.9+02:00"});
-        let event = settled("Event", times);
+        let event = normalized("Event", times);
         assert_eq!(event["eventTime"], "2020-01-01T00:00:00.123456Z");
         assert_eq!(event["firstTimestamp"], "2020-01-01T00:00:00Z");
     }
@@ -132,6 +133,6 @@ mod tests {
     #[test]
     fn what_a_map_holds_is_kept_however_empty() {
         let map = json!({"metadata": {}, "data": {"a": ""}});
-        assert_eq!(settled("ConfigMap", map.clone()), map);
+        assert_eq!(normalized("ConfigMap", map.clone()), map);
     }
 }

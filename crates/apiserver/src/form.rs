@@ -41,14 +41,14 @@ const OFFERED: [&str; 2] = ["application/json", "application/yaml"];
 
 /// No form that a client accepts is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unacceptable {
+pub(crate) enum NotAcceptable {
     /// The media types are others.
     Media,
     /// The media type is offered, but not for what is asked of it.
     View,
 }
 
-impl Unacceptable {
+impl NotAcceptable {
     /// The refusal. Paths of built-in kinds are closed to other media types before anything
     /// is read.
     pub(crate) fn to_status(self, built_in: bool) -> Status {
@@ -66,30 +66,30 @@ impl Form {
     ///
     /// # Errors
     /// When none is.
-    pub(crate) fn negotiate(accept: &str) -> Result<Self, Unacceptable> {
+    pub(crate) fn negotiate(accept: &str) -> Result<Self, NotAcceptable> {
         if accept.trim().is_empty() {
             return Ok(Self::default());
         }
-        let mut refused = Unacceptable::Media;
+        let mut refused = NotAcceptable::Media;
         for clause in accept.split(',') {
             match Self::of(clause) {
-                Err(Unacceptable::Media) => {}
-                Err(Unacceptable::View) => refused = Unacceptable::View,
+                Err(NotAcceptable::Media) => {}
+                Err(NotAcceptable::View) => refused = NotAcceptable::View,
                 accepted => return accepted,
             }
         }
         Err(refused)
     }
 
-    fn of(clause: &str) -> Result<Self, Unacceptable> {
+    fn of(clause: &str) -> Result<Self, NotAcceptable> {
         let mut parts = clause.split(';').map(str::trim);
         let mut form = Self::default();
         match parts.next() {
             Some("application/json" | "application/*" | "*/*") => {}
             Some("application/yaml") => form.yaml = true,
             // It is known, if not offered.
-            Some(protobuf::MEDIA) => return Err(Unacceptable::View),
-            _ => return Err(Unacceptable::Media),
+            Some(protobuf::MEDIA) => return Err(NotAcceptable::View),
+            _ => return Err(NotAcceptable::Media),
         }
         let mut wanted = "";
         for part in parts {
@@ -97,7 +97,7 @@ impl Form {
                 Some(("as", kind)) => wanted = kind,
                 Some(("g", "meta.k8s.io") | ("v", "v1")) => {}
                 Some(("v", "v1beta1")) => form.beta = true,
-                Some(("g" | "v", _)) => return Err(Unacceptable::View),
+                Some(("g" | "v", _)) => return Err(NotAcceptable::View),
                 _ => {}
             }
         }
@@ -105,7 +105,7 @@ impl Form {
             "" => View::Whole,
             "Table" => View::Table,
             "PartialObjectMetadata" | "PartialObjectMetadataList" => View::Metadata,
-            _ => return Err(Unacceptable::View),
+            _ => return Err(NotAcceptable::View),
         };
         Ok(form)
     }
@@ -375,11 +375,11 @@ mod tests {
             assert_eq!(Form::negotiate(accept), Ok(form), "{accept}");
         }
         let refused = |accept| Form::negotiate(accept).unwrap_err();
-        assert_eq!(refused("application/xml"), Unacceptable::Media);
-        assert_eq!(refused("application/json;as=Other"), Unacceptable::View);
+        assert_eq!(refused("application/xml"), NotAcceptable::Media);
+        assert_eq!(refused("application/json;as=Other"), NotAcceptable::View);
         assert_eq!(
             refused("application/json;as=Other,application/xml"),
-            Unacceptable::View
+            NotAcceptable::View
         );
     }
 

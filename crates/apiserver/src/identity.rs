@@ -2,11 +2,10 @@
 
 mod bootstrap;
 pub(crate) mod certificate;
-mod claim;
+pub(crate) mod claim;
 mod key;
 mod request;
 mod review;
-pub(crate) mod secret;
 
 pub use key::{KeyError, TokenKey};
 pub(crate) use request::issue;

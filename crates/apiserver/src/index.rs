@@ -5,15 +5,15 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::Value;
 
 use crate::meta;
-use crate::store::{Change, Key, Shelf};
+use crate::store::{Bucket, Change, Key};
 
 /// An object's place in the store.
-pub(crate) type Place = (Shelf, Key);
+pub(crate) type Place = (Bucket, Key);
 
 /// The newest states by uid, by owner and, for pods, by node.
 #[derive(Debug)]
 pub(crate) struct Index {
-    pods: Shelf,
+    pods: Bucket,
     by_uid: HashMap<String, Place>,
     dependents: HashMap<String, BTreeSet<Place>>,
     by_node: HashMap<String, BTreeSet<Key>>,
@@ -21,7 +21,7 @@ pub(crate) struct Index {
 
 impl Index {
     /// An index of nothing; `pods` is where pods are kept.
-    pub(crate) fn new(pods: Shelf) -> Self {
+    pub(crate) fn new(pods: Bucket) -> Self {
         Self {
             pods,
             by_uid: HashMap::new(),
@@ -32,13 +32,13 @@ impl Index {
 
     /// Takes a write in.
     pub(crate) fn update(&mut self, change: &Change) {
-        let place = (change.shelf, change.key.clone());
+        let place = (change.bucket, change.key.clone());
         if let Some(before) = &change.before {
             self.by_uid.remove(meta::uid(before));
             for uid in owner_uids(before) {
                 take(&mut self.dependents, uid, &place);
             }
-            if change.shelf == self.pods {
+            if change.bucket == self.pods {
                 take(&mut self.by_node, node(before), &place.1);
             }
         }
@@ -49,7 +49,7 @@ impl Index {
                     .or_default()
                     .insert(place.clone());
             }
-            if change.shelf == self.pods {
+            if change.bucket == self.pods {
                 let pods = self.by_node.entry(node(after).to_owned()).or_default();
                 pods.insert(place.1.clone());
             }

@@ -62,7 +62,7 @@ pub(crate) fn flush(state: &mut State) -> Result<(), Status> {
     let entries: Vec<Entry> = waiting
         .iter()
         .filter_map(|change| {
-            let resource = state.store.resource(change.shelf)?;
+            let resource = state.store.resource(change.bucket)?;
             let object = change.after.as_deref().map(|it| meta::json(it).to_vec());
             Some((place(resource, &change.key), object))
         })
@@ -72,7 +72,7 @@ pub(crate) fn flush(state: &mut State) -> Result<(), Status> {
         return journal.check();
     }
     for change in waiting {
-        state.hub.publish(&change);
+        state.broadcaster.publish(&change);
     }
     Ok(())
 }

@@ -2,9 +2,9 @@
 //!
 //! A [`Server`] keeps objects in memory and answers as a `kube-apiserver` of the chosen
 //! release does: discovery and schemas, every verb, list and watch with their versions,
-//! the four patch formats, admission, custom resources, and the chores that controllers do
-//! in a real cluster (collecting what has lost its owners, emptying namespaces, counting
-//! disruption budgets). It can be asked in three ways:
+//! the four patch formats, admission, custom resources, and what controllers do in a real
+//! cluster (collecting garbage, emptying namespaces, counting disruption budgets). It can be
+//! asked in three ways:
 //!
 //! - [`Server::in_process`]: a tower service, for `kube::Client::new`;
 //! - [`Server::client`]: a small client that speaks JSON values;
@@ -12,13 +12,13 @@
 //!   `kubectl`.
 //!
 //! Time comes from a [`Clock`](fivespot_clock::Clock). A virtual one stands still while a
-//! request, an undelivered event or a chore is pending, and uids follow from a seed, so
+//! request, an undelivered event or a work item is pending, and uids follow from a seed, so
 //! that a simulation on one thread runs the same way every time.
 //!
 //! The way of a request: `service` or `client` make a call, `route` finds what it is
-//! about, `verb` does it: `intake` reads and settles the object, `plugin` admits it,
-//! `state` stores it, `hub` tells watchers and `chore` notes what has to follow;
-//! `form` writes the answer.
+//! about, `verb` does it: `decode` reads the object, `kind` defaults and validates it, `plugin`
+//! admits it, `state` stores it, `broadcaster` sends it to watchers and `controller` does what
+//! has to follow; `form` writes the answer.
 //!
 //! Who asks may do what roles and bindings allow, and members of `system:masters`
 //! everything.
@@ -32,26 +32,21 @@ pub mod apply;
 mod audit;
 mod authorization;
 mod body;
-mod budget;
+mod broadcaster;
 mod call;
-mod chore;
 mod client;
-mod collect;
 mod controller;
 mod conversion;
 pub mod credentials;
+mod decode;
 mod definition;
 pub mod discovery;
 mod document;
 mod empty;
-mod endowment;
-mod expiry;
 mod form;
-mod hub;
 mod identity;
 mod impersonation;
 mod index;
-mod intake;
 mod journal;
 mod kind;
 mod meta;
@@ -89,11 +84,11 @@ mod watch;
 pub use alias::GroupAlias;
 pub use audit::{Audit, AuditEvent};
 pub use body::Body;
+pub use broadcaster::EventKind;
 pub use client::{Client, Delete, Items, Patch, Selector, Watch, WatchEvent};
 pub use credentials::{ClientCertificate, Credentials};
 pub use fivespot_admission::KubeVersion;
 pub use fivespot_admission::policy::Operation;
-pub use hub::EventKind;
 pub use identity::{KeyError, TokenKey};
 pub use kind::event::convert_event;
 pub use kind::{

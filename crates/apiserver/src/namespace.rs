@@ -1,15 +1,10 @@
-//! Namespaces: what may be put into them, and how they end.
+//! Namespaces that every cluster has, and those that are being deleted.
 
-use std::collections::BTreeMap;
+use serde_json::json;
 
-use serde_json::{Value, json};
-
-use crate::chore::Chore;
-use crate::controller::Controller;
 use crate::meta;
 use crate::state::State;
-use crate::status::Status;
-use crate::store::{Key, Range, Shelf};
+use crate::store::Key;
 
 /// Those that are there from the start; all but the last cannot be deleted.
 pub(crate) const INITIAL: [&str; 4] =
@@ -17,8 +12,8 @@ pub(crate) const INITIAL: [&str; 4] =
 
 /// Makes a namespace unless it is there.
 pub(crate) fn ensure(state: &mut State, name: &str) {
-    let shelf = state.shelves.namespaces;
-    if state.get(shelf, &Key::new("", name)).is_some() {
+    let bucket = state.buckets.namespaces;
+    if state.get(bucket, &Key::new("", name)).is_some() {
         return;
     }
     let uid = state.random.uid();
@@ -34,188 +29,11 @@ pub(crate) fn ensure(state: &mut State, name: &str) {
         "spec": {"finalizers": ["kubernetes"]},
         "status": {"phase": "Active"},
     });
-    state.put(shelf, namespace);
+    state.put(bucket, namespace);
 }
 
 /// Whether a namespace is being deleted.
 pub(crate) fn is_ending(state: &State, name: &str) -> bool {
-    let found = state.get(state.shelves.namespaces, &Key::new("", name));
+    let found = state.get(state.buckets.namespaces, &Key::new("", name));
     !name.is_empty() && found.is_some_and(|it| meta::is_deleting(it))
-}
-
-/// Deletes what is left in an ending namespace; lets the namespace go when nothing is. What
-/// admission refuses is tried again when that may have changed.
-pub(crate) fn empty(state: &mut State, name: &str) {
-    if !is_ending(state, name) {
-        return;
-    }
-    let mut left = Remaining::default();
-    for shelf in state.namespaced() {
-        if contents(state, shelf, name)
-            .iter()
-            .any(|(_, deleting)| !deleting)
-            && let Err(refused) = CONTROLLER.delete_all(state, shelf, name)
-        {
-            left.refusals.push(refused.to_string());
-            continue;
-        }
-        for (key, _) in contents(state, shelf, name) {
-            left.note(state, shelf, &key);
-        }
-    }
-    report(state, name, &left);
-    let emptied = left.refusals.is_empty() && left.objects.is_empty();
-    if !left.refusals.is_empty() || emptied && finalize(state, name).is_err() {
-        let chore = Chore::Namespace(name.to_owned());
-        state.chores.set_aside(chore);
-    }
-}
-
-const CONTROLLER: Controller = Controller::Namespaces;
-
-/// The objects of a resource in a namespace, and whether they are being deleted.
-fn contents(state: &State, shelf: Shelf, namespace: &str) -> Vec<(Key, bool)> {
-    let range = Range {
-        namespace: Some(namespace),
-        after: None,
-    };
-    let found = state.store.list(shelf, &range, None);
-    found
-        .into_iter()
-        .flatten()
-        .map(|(key, it)| (key.clone(), meta::is_deleting(it)))
-        .collect()
-}
-
-/// What an ending namespace still holds.
-#[derive(Debug, Default)]
-struct Remaining {
-    /// How many objects of each resource.
-    objects: BTreeMap<String, u32>,
-    /// How many objects wait for each finalizer.
-    finalizers: BTreeMap<String, u32>,
-    /// Why resources could not be deleted, one text for each.
-    refusals: Vec<String>,
-}
-
-impl Remaining {
-    /// Counts the object with that key, if it is still there.
-    fn note(&mut self, state: &State, shelf: Shelf, key: &Key) {
-        let (Some(resource), Some(object)) = (state.kept(shelf), state.get(shelf, key))
-        else {
-            return;
-        };
-        let kept = &resource.storage;
-        let named = format!("{}.{}", kept.resource, kept.group);
-        *self.objects.entry(named).or_default() += 1;
-        for finalizer in meta::finalizers(object) {
-            *self.finalizers.entry(finalizer.to_owned()).or_default() += 1;
-        }
-    }
-
-    /// The conditions of a namespace that ends: type, status, reason and message.
-    fn conditions(&self) -> [(&'static str, bool, &'static str, String); 5] {
-        let listed = |all: &BTreeMap<String, u32>, verb: &str| {
-            let all = all.iter();
-            let all =
-                all.map(|(it, count)| format!("{it} {verb} {count} resource instances"));
-            all.collect::<Vec<_>>().join(", ")
-        };
-        let done =
-            |kind, reason, message: &str| (kind, false, reason, message.to_owned());
-        let content = if self.objects.is_empty() {
-            let message = "All content successfully removed";
-            done("NamespaceContentRemaining", "ContentRemoved", message)
-        } else {
-            let all = listed(&self.objects, "has");
-            let message = format!("Some resources are remaining: {all}");
-            let kind = "NamespaceContentRemaining";
-            (kind, true, "SomeResourcesRemain", message)
-        };
-        let finalizers = if self.finalizers.is_empty() {
-            let message = "All content-preserving finalizers finished";
-            done(
-                "NamespaceFinalizersRemaining",
-                "ContentHasNoFinalizers",
-                message,
-            )
-        } else {
-            let all = listed(&self.finalizers, "in");
-            let message =
-                format!("Some content in the namespace has finalizers remaining: {all}");
-            let kind = "NamespaceFinalizersRemaining";
-            (kind, true, "SomeFinalizersRemain", message)
-        };
-        [
-            done(
-                "NamespaceDeletionDiscoveryFailure",
-                "ResourcesDiscovered",
-                "All resources successfully discovered",
-            ),
-            done(
-                "NamespaceDeletionGroupVersionParsingFailure",
-                "ParsedGroupVersions",
-                "All legacy kube types successfully parsed",
-            ),
-            self.failure(),
-            content,
-            finalizers,
-        ]
-    }
-
-    fn failure(&self) -> (&'static str, bool, &'static str, String) {
-        let kind = "NamespaceDeletionContentFailure";
-        if self.refusals.is_empty() {
-            let message =
-                "All content successfully deleted, may be waiting on finalization";
-            return (kind, false, "ContentDeleted", message.to_owned());
-        }
-        let mut refusals = self.refusals.clone();
-        refusals.sort_unstable();
-        let message = format!(
-            "Failed to delete all resource types, {} remaining: {}",
-            refusals.len(),
-            refusals.join(", ")
-        );
-        (kind, true, "ContentDeletionFailed", message)
-    }
-}
-
-/// Says in an ending namespace's status what it waits for.
-fn report(state: &mut State, name: &str, left: &Remaining) {
-    let shelf = state.shelves.namespaces;
-    let now = state.now();
-    let Some(namespace) = state.get(shelf, &Key::new("", name)) else {
-        return;
-    };
-    let mut namespace = Value::clone(namespace);
-    let had = namespace["status"]["conditions"].clone();
-    let conditions = left.conditions().map(|(kind, holds, reason, message)| {
-        let status = if holds { "True" } else { "False" };
-        let all = had.as_array().into_iter().flatten();
-        let same = all
-            .filter(|it| it["type"] == kind && it["status"] == status)
-            .map(|it| it["lastTransitionTime"].clone())
-            .next();
-        json!({"type": kind, "status": status, "reason": reason, "message": message,
-            "lastTransitionTime": same.unwrap_or_else(|| now.as_str().into())})
-    });
-    let status = meta::field(meta::fields(&mut namespace), "status");
-    status.insert("conditions".to_owned(), conditions.to_vec().into());
-    if let Err(refused) = CONTROLLER.replace(state, (shelf, "status"), namespace) {
-        tracing::debug!(%refused, name, "status of a namespace refused");
-    }
-}
-
-fn finalize(state: &mut State, name: &str) -> Result<(), Status> {
-    let shelf = state.shelves.namespaces;
-    let Some(namespace) = state.get(shelf, &Key::new("", name)) else {
-        return Ok(());
-    };
-    let mut namespace = Value::clone(namespace);
-    let spec = meta::field(meta::fields(&mut namespace), "spec");
-    if let Some(all) = spec.get_mut("finalizers").and_then(Value::as_array_mut) {
-        all.retain(|it| it != "kubernetes");
-    }
-    CONTROLLER.replace(state, (shelf, "finalize"), namespace)
 }

@@ -7,7 +7,7 @@ mod strategic;
 
 use serde_json::Value;
 
-use crate::intake::{self, go_kind};
+use crate::decode::{self, go_kind};
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
 use crate::status::{Details, Reason, Status};
@@ -87,10 +87,10 @@ pub(crate) fn type_error(
     patched: &mut Value,
 ) -> Option<String> {
     if kind != Kind::Strategic {
-        return intake::decode(resource, patched).err();
+        return decode::decode(resource, patched).err();
     }
     // Of what kind the object is, is not looked at on this way.
-    intake::say_kind(resource, patched);
+    decode::set_type_meta(resource, patched);
     restore::error(Shape::of(resource), patched)
 }
 

@@ -8,8 +8,8 @@ use crate::answer::{Answer, Content};
 use crate::apply::{self, Writer};
 use crate::authorization;
 use crate::call::Call;
+use crate::decode;
 use crate::identity;
-use crate::intake;
 use crate::meta;
 use crate::resource::Resource;
 use crate::route::Target;
@@ -34,15 +34,15 @@ pub(crate) fn reply(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
-    let body = intake::object(call, &resource.kind)?;
+    let body = decode::object(call, &resource.kind)?;
     let mut review = body.value;
-    intake::check_kind(state, call, resource, &mut review)?;
+    decode::check_kind(state, call, resource, &mut review)?;
     if resource.namespaced && meta::namespace(&review).is_empty() {
         meta::set(&mut review, "namespace", target.namespace.as_str());
     }
-    let found = intake::settle(state, resource, &mut review, body.repeated);
-    let refuse = |why: String| intake::unhandled(resource, &why);
-    let warnings = intake::judge(call.query.field_validation, found, refuse)?;
+    let found = decode::prune_and_default(state, resource, &mut review, body.repeated);
+    let refuse = |why: String| decode::unhandled(resource, &why);
+    let warnings = decode::judge(call.query.field_validation, found, refuse)?;
     meta::fields(&mut review).shift_remove("status");
     if resource.group == "authorization.k8s.io" {
         track(state, call, target, &mut review);

@@ -14,8 +14,8 @@ use crate::answer::Answer;
 use crate::audit::{Audit, AuditEvent};
 use crate::authorization::{self, bootstrap};
 use crate::call::Call;
-use crate::chore;
 use crate::client::Client;
+use crate::controller::queue;
 use crate::conversion::{self, Asked};
 use crate::document::Library;
 use crate::identity::{self, TokenKey};
@@ -41,9 +41,9 @@ const ROUNDS: usize = 8;
 
 /// A Kubernetes API server. Clones share one.
 ///
-/// Requests, and the server's own chores (collecting what has lost its owners, emptying
+/// Requests, and the server's own queued work (collecting what has lost its owners, emptying
 /// namespaces, counting disruption budgets), take turns; each sees all that was done
-/// before it. Chores run on the tokio runtime of the request that caused them and hold a
+/// before it. WorkQueue run on the tokio runtime of the request that caused them and hold a
 /// virtual clock until they are done.
 ///
 /// ```
@@ -166,7 +166,7 @@ impl Server {
             namespace::ensure(&mut state, name);
         }
         bootstrap::install(&mut state);
-        while chore::work(&mut state) {}
+        while queue::process_next(&mut state) {}
         // A disk that fails is heard of with the first write that is asked for.
         let _ = journal::flush(&mut state);
         Ok(Self(Arc::new(Inner {
@@ -272,7 +272,7 @@ impl Server {
             audit.tell(&self.event(call, &route, &answer));
         }
         drop(state);
-        self.attend();
+        self.spawn_worker();
         answer
     }
 
@@ -352,34 +352,34 @@ impl Server {
         event
     }
 
-    /// Sees to it that chores are done, by a task of their own where there is a runtime.
-    fn attend(&self) {
+    /// Sees to it that queued work are done, by a task of their own where there is a runtime.
+    fn spawn_worker(&self) {
         {
             let mut state = self.state();
-            if state.chores.is_empty() || state.chores.attended {
+            if state.queue.is_empty() || state.queue.has_worker {
                 return;
             }
-            state.chores.attended = true;
+            state.queue.has_worker = true;
         }
         let server = self.clone();
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
-                while server.do_next() {
+                while server.run_next() {
                     tokio::task::yield_now().await;
                 }
             });
         } else {
-            while server.do_next() {}
+            while server.run_next() {}
         }
     }
 
-    /// Does the next chore. Returns whether there was one.
-    fn do_next(&self) -> bool {
+    /// Does the next item. Returns whether there was one.
+    fn run_next(&self) -> bool {
         let mut state = self.state();
-        let done = chore::work(&mut state);
+        let done = queue::process_next(&mut state);
         // Whoever writes next is told why nothing more is kept.
         let _ = journal::flush(&mut state);
-        state.chores.attended = done;
+        state.queue.has_worker = done;
         done
     }
 }

@@ -10,11 +10,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::alias::GroupAlias;
-use crate::authorization::Book;
-use crate::chore::{self, Chores};
+use crate::authorization::RuleIndex;
+use crate::broadcaster::Broadcaster;
+use crate::controller::event_expiry::EventExpiry;
+use crate::controller::queue::{self, WorkQueue};
 use crate::conversion::{self, Conversion};
-use crate::expiry::Expiry;
-use crate::hub::Hub;
 use crate::identity::TokenKey;
 use crate::index::Index;
 use crate::journal::Journal;
@@ -26,7 +26,7 @@ use crate::resource::{GroupResource, Resource};
 use crate::start::StartError;
 use crate::status::Status;
 use crate::storage::{Restored, Storage};
-use crate::store::{Change, Key, Object, Range, Shelf, Store};
+use crate::store::{Bucket, Change, Key, Object, Range, Store};
 
 /// The cluster as admission plugins see it: the server's state. Requests and controllers take
 /// turns on it; each sees what the one before left.
@@ -37,16 +37,16 @@ pub struct State {
     pub(crate) store: Store,
     pub(crate) registry: Arc<Registry>,
     pub(crate) index: Index,
-    pub(crate) hub: Hub,
+    pub(crate) broadcaster: Broadcaster,
     seed: u64,
     pub(crate) random: Random,
-    pub(crate) chores: Chores,
-    pub(crate) expiry: Expiry,
+    pub(crate) queue: WorkQueue,
+    pub(crate) expiry: EventExpiry,
     pub(crate) chain: Chain,
     /// The ValidatingAdmissionPolicies in force.
     pub(crate) policies: PolicySource,
     /// The roles and bindings.
-    pub(crate) book: Arc<Book>,
+    pub(crate) rules: Arc<RuleIndex>,
     /// Keeps the writes, where there is a place for them.
     pub(crate) journal: Option<Journal>,
     pub(crate) aliases: Vec<GroupAlias>,
@@ -59,55 +59,55 @@ pub struct State {
     pub(crate) webhooks: HashMap<GroupResource, Arc<Value>>,
     /// What webhooks are asked by the request that is under way.
     pub(crate) asked: conversion::Shared,
-    pub(crate) shelves: Shelves,
+    pub(crate) buckets: Buckets,
     /// The first stored object that could not be put in force.
     pub(crate) invalid: Option<StartError>,
-    /// Each shelf's resource in the version that is kept.
-    kept: HashMap<Shelf, Arc<Resource>>,
+    /// Each bucket's resource in the version that is kept.
+    kept: HashMap<Bucket, Arc<Resource>>,
 }
 
-/// The shelves that the server itself looks after.
+/// The buckets that the server itself looks after.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shelves {
-    pub(crate) namespaces: Shelf,
-    pub(crate) pods: Shelf,
-    pub(crate) budgets: Shelf,
-    pub(crate) definitions: Shelf,
-    pub(crate) policies: Shelf,
-    pub(crate) bindings: Shelf,
-    pub(crate) events: Shelf,
-    pub(crate) accounts: Shelf,
-    pub(crate) maps: Shelf,
-    pub(crate) secrets: Shelf,
-    pub(crate) services: Shelf,
-    pub(crate) cluster_roles: Shelf,
+pub(crate) struct Buckets {
+    pub(crate) namespaces: Bucket,
+    pub(crate) pods: Bucket,
+    pub(crate) budgets: Bucket,
+    pub(crate) definitions: Bucket,
+    pub(crate) policies: Bucket,
+    pub(crate) bindings: Bucket,
+    pub(crate) events: Bucket,
+    pub(crate) accounts: Bucket,
+    pub(crate) maps: Bucket,
+    pub(crate) secrets: Bucket,
+    pub(crate) services: Bucket,
+    pub(crate) cluster_roles: Bucket,
     /// Roles and bindings, of clusters and of namespaces.
-    pub(crate) rights: [Shelf; 4],
+    pub(crate) rights: [Bucket; 4],
 }
 
-impl Shelves {
+impl Buckets {
     fn of(store: &mut Store) -> Self {
-        let mut shelf = |group, plural| store.shelf(&GroupResource::new(group, plural));
+        let mut bucket = |group, plural| store.bucket(&GroupResource::new(group, plural));
         let admission = "admissionregistration.k8s.io";
         let rights = crate::authorization::GROUP;
         Self {
-            namespaces: shelf("", "namespaces"),
-            pods: shelf("", "pods"),
-            budgets: shelf("policy", "poddisruptionbudgets"),
-            definitions: shelf("apiextensions.k8s.io", "customresourcedefinitions"),
-            policies: shelf(admission, "validatingadmissionpolicies"),
-            bindings: shelf(admission, "validatingadmissionpolicybindings"),
-            events: shelf("", "events"),
-            accounts: shelf("", "serviceaccounts"),
-            maps: shelf("", "configmaps"),
-            secrets: shelf("", "secrets"),
-            services: shelf("", "services"),
-            cluster_roles: shelf(rights, "clusterroles"),
+            namespaces: bucket("", "namespaces"),
+            pods: bucket("", "pods"),
+            budgets: bucket("policy", "poddisruptionbudgets"),
+            definitions: bucket("apiextensions.k8s.io", "customresourcedefinitions"),
+            policies: bucket(admission, "validatingadmissionpolicies"),
+            bindings: bucket(admission, "validatingadmissionpolicybindings"),
+            events: bucket("", "events"),
+            accounts: bucket("", "serviceaccounts"),
+            maps: bucket("", "configmaps"),
+            secrets: bucket("", "secrets"),
+            services: bucket("", "services"),
+            cluster_roles: bucket(rights, "clusterroles"),
             rights: [
-                shelf(rights, "clusterroles"),
-                shelf(rights, "clusterrolebindings"),
-                shelf(rights, "roles"),
-                shelf(rights, "rolebindings"),
+                bucket(rights, "clusterroles"),
+                bucket(rights, "clusterrolebindings"),
+                bucket(rights, "roles"),
+                bucket(rights, "rolebindings"),
             ],
         }
     }
@@ -152,7 +152,7 @@ impl State {
         namespace: &str,
         name: &str,
     ) -> Option<Arc<Value>> {
-        let bucket = self.store.known_shelf(resource)?;
+        let bucket = self.store.known_bucket(resource)?;
         self.get(bucket, &Key::new(namespace, name)).cloned()
     }
 
@@ -163,7 +163,7 @@ impl State {
         resource: &GroupResource,
         namespace: Option<&str>,
     ) -> Vec<Arc<Value>> {
-        let Some(bucket) = self.store.known_shelf(resource) else {
+        let Some(bucket) = self.store.known_bucket(resource) else {
             return Vec::new();
         };
         let range = Range {
@@ -179,21 +179,21 @@ impl State {
 impl State {
     pub(crate) fn new(start: Start) -> Self {
         let mut store = Store::new(start.history);
-        let shelves = Shelves::of(&mut store);
+        let buckets = Buckets::of(&mut store);
         let mut state = Self {
-            chores: Chores::new(start.clock.clone()),
+            queue: WorkQueue::new(start.clock.clone()),
             clock: start.clock,
             kube: start.kube,
-            index: Index::new(shelves.pods),
+            index: Index::new(buckets.pods),
             store,
             registry: Arc::default(),
-            hub: Hub::default(),
-            expiry: Expiry::default(),
+            broadcaster: Broadcaster::default(),
+            expiry: EventExpiry::default(),
             seed: start.seed,
             random: Random::new(start.seed),
             chain: start.chain,
             policies: PolicySource::default(),
-            book: Arc::default(),
+            rules: Arc::default(),
             journal: None,
             aliases: start.aliases,
             token_key: start.token_key,
@@ -201,7 +201,7 @@ impl State {
             definitions: HashMap::new(),
             webhooks: HashMap::new(),
             asked: conversion::Shared::default(),
-            shelves,
+            buckets,
             invalid: None,
             kept: HashMap::new(),
         };
@@ -213,28 +213,28 @@ impl State {
     pub(crate) fn serve(&mut self, registry: Registry) {
         self.kept.clear();
         for resource in registry.all() {
-            let shelf = self.store.shelf(&resource.storage);
+            let bucket = self.store.bucket(&resource.storage);
             if resource.is_served_as(&resource.stored_as) {
-                self.kept.insert(shelf, resource.clone());
+                self.kept.insert(bucket, resource.clone());
             }
         }
         self.registry = Arc::new(registry);
     }
 
-    pub(crate) fn shelf(&mut self, resource: &Resource) -> Shelf {
-        self.store.shelf(&resource.storage)
+    pub(crate) fn bucket(&mut self, resource: &Resource) -> Bucket {
+        self.store.bucket(&resource.storage)
     }
 
-    /// The resource that a shelf holds, in the version that is kept; `None` when it is no
+    /// The resource that a bucket holds, in the version that is kept; `None` when it is no
     /// longer served.
-    pub(crate) fn kept(&self, shelf: Shelf) -> Option<&Arc<Resource>> {
-        self.kept.get(&shelf)
+    pub(crate) fn stored_resource(&self, bucket: Bucket) -> Option<&Arc<Resource>> {
+        self.kept.get(&bucket)
     }
 
-    /// Every shelf whose objects live in namespaces, in a fixed order.
-    pub(crate) fn namespaced(&self) -> Vec<Shelf> {
+    /// Every bucket whose objects live in namespaces, in a fixed order.
+    pub(crate) fn namespaced(&self) -> Vec<Bucket> {
         let namespaced = self.kept.iter().filter(|(_, resource)| resource.namespaced);
-        let mut all: Vec<Shelf> = namespaced.map(|(shelf, _)| *shelf).collect();
+        let mut all: Vec<Bucket> = namespaced.map(|(bucket, _)| *bucket).collect();
         all.sort_unstable();
         all
     }
@@ -252,8 +252,8 @@ impl State {
     }
 
     /// The newest state of an object as it is kept.
-    pub(crate) fn get(&self, shelf: Shelf, key: &Key) -> Option<&Object> {
-        self.store.get(shelf, key)
+    pub(crate) fn get(&self, bucket: Bucket, key: &Key) -> Option<&Object> {
+        self.store.get(bucket, key)
     }
 
     /// An instant as it is written into objects.
@@ -264,51 +264,51 @@ impl State {
     /// Stores an object, as it is kept, under the name in its metadata.
     ///
     /// Nothing is written, and the stored state returned, when it is the same already.
-    pub(crate) fn put(&mut self, shelf: Shelf, object: Value) -> Object {
+    pub(crate) fn put(&mut self, bucket: Bucket, object: Value) -> Object {
         let key = Key::new(meta::namespace(&object), meta::name(&object));
-        if let Some(old) = self.store.get(shelf, &key)
+        if let Some(old) = self.store.get(bucket, &key)
             && **old == object
         {
             return old.clone();
         }
-        let change = self.store.put(shelf, key, object);
+        let change = self.store.put(bucket, key, object);
         self.committed(&change);
-        change.told.clone()
+        change.object.clone()
     }
 
     /// Removes an object; its last state, or `None` if it was not there.
-    pub(crate) fn remove(&mut self, shelf: Shelf, key: &Key) -> Option<Object> {
-        let change = self.store.remove(shelf, key)?;
+    pub(crate) fn remove(&mut self, bucket: Bucket, key: &Key) -> Option<Object> {
+        let change = self.store.remove(bucket, key)?;
         self.committed(&change);
-        Some(change.told.clone())
+        Some(change.object.clone())
     }
 
     /// Stores an object of which some finalizers may be gone: removes it instead when it
     /// was to be deleted and nothing keeps it any longer. Returns what was to be stored.
-    pub(crate) fn put_or_finish(&mut self, shelf: Shelf, object: Value) -> Object {
+    pub(crate) fn put_or_finish(&mut self, bucket: Bucket, object: Value) -> Object {
         let key = Key::new(meta::namespace(&object), meta::name(&object));
         if is_finished(&object) {
-            self.remove(shelf, &key);
+            self.remove(bucket, &key);
             return Arc::new(object);
         }
-        self.put(shelf, object)
+        self.put(bucket, object)
     }
 
     /// Goes on from what `storage` holds, and keeps every write there from now on.
     pub(crate) fn restore(&mut self, storage: Storage) {
-        let Restored { version, objects } = storage.take_restored();
+        let Restored { version, objects } = storage.load();
         self.journal = Some(Journal::new(storage));
         if version == 0 {
             return;
         }
-        self.store.go_on_from(version);
+        self.store.resume_at(version);
         // What the seed gives first was given by the server before.
         self.random = Random::new(self.seed.wrapping_add(version));
         for (resource, key, object) in objects {
-            let shelf = self.store.shelf(&resource);
-            let change = self.store.load(shelf, key, object);
+            let bucket = self.store.bucket(&resource);
+            let change = self.store.load(bucket, key, object);
             self.index.update(&change);
-            chore::after(self, &change);
+            queue::enqueue(self, &change);
         }
     }
 
@@ -316,9 +316,9 @@ impl State {
         self.index.update(change);
         match &mut self.journal {
             Some(journal) => journal.note(change),
-            None => self.hub.publish(change),
+            None => self.broadcaster.publish(change),
         }
-        chore::after(self, change);
+        queue::enqueue(self, change);
     }
 }
 

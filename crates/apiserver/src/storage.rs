@@ -164,7 +164,7 @@ impl Storage {
     }
 
     /// What was there; once.
-    pub(crate) fn take_restored(&self) -> Restored {
+    pub(crate) fn load(&self) -> Restored {
         let mut restored = self
             .0
             .restored

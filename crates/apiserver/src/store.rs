@@ -20,7 +20,7 @@ use crate::resource::GroupResource;
 /// One object as it was at one version. Never changed once stored.
 pub(crate) type Object = Arc<Value>;
 
-/// Where an object lies on its shelf; the order is that of lists.
+/// Where an object lies on its bucket; the order is that of lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) namespace: Arc<str>,
@@ -58,29 +58,29 @@ impl PartialOrd for Key {
     }
 }
 
-/// Names the objects of one resource; see [`Store::shelf`].
+/// Names the objects of one resource; see [`Store::bucket`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Shelf(usize);
+pub(crate) struct Bucket(usize);
 
 /// One write.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) version: u64,
-    pub(crate) shelf: Shelf,
+    pub(crate) bucket: Bucket,
     pub(crate) key: Key,
     /// The object before; `None` for a creation.
     pub(crate) before: Option<Object>,
     /// The object after; `None` for a removal.
     pub(crate) after: Option<Object>,
-    /// What a watcher is told: `after`, or the last state at the removal's version.
-    pub(crate) told: Object,
+    /// The object of the watch event: `after`, or the last state at the removal's version.
+    pub(crate) object: Object,
     json: OnceLock<Bytes>,
 }
 
 impl Change {
-    /// `told` as JSON, made once however many watch.
+    /// `object` as JSON, made once however many watch.
     pub(crate) fn json(&self) -> &Bytes {
-        self.json.get_or_init(|| meta::json(&self.told))
+        self.json.get_or_init(|| meta::json(&self.object))
     }
 }
 
@@ -98,9 +98,9 @@ pub(crate) struct Store {
     oldest: u64,
     /// How many changes are retained.
     retained: usize,
-    names: HashMap<GroupResource, Shelf>,
-    shelves: Vec<Objects>,
-    log: VecDeque<(Shelf, Key)>,
+    names: HashMap<GroupResource, Bucket>,
+    buckets: Vec<Objects>,
+    log: VecDeque<(Bucket, Key)>,
 }
 
 #[derive(Debug, Default)]
@@ -118,7 +118,7 @@ impl Store {
             oldest: 1,
             retained: retained.max(1),
             names: HashMap::new(),
-            shelves: Vec::new(),
+            buckets: Vec::new(),
             log: VecDeque::new(),
         }
     }
@@ -128,94 +128,99 @@ impl Store {
         self.version
     }
 
-    /// The shelf of `resource`, made if there is none yet.
-    pub(crate) fn shelf(&mut self, resource: &GroupResource) -> Shelf {
-        if let Some(shelf) = self.names.get(resource) {
-            return *shelf;
+    /// The bucket of `resource`, made if there is none yet.
+    pub(crate) fn bucket(&mut self, resource: &GroupResource) -> Bucket {
+        if let Some(bucket) = self.names.get(resource) {
+            return *bucket;
         }
-        let shelf = Shelf(self.shelves.len());
-        self.shelves.push(Objects::default());
-        self.names.insert(resource.clone(), shelf);
-        shelf
+        let bucket = Bucket(self.buckets.len());
+        self.buckets.push(Objects::default());
+        self.names.insert(resource.clone(), bucket);
+        bucket
     }
 
-    /// The resource of a shelf.
-    pub(crate) fn resource(&self, shelf: Shelf) -> Option<&GroupResource> {
-        let found = self.names.iter().find(|(_, it)| **it == shelf);
+    /// The resource of a bucket.
+    pub(crate) fn resource(&self, bucket: Bucket) -> Option<&GroupResource> {
+        let found = self.names.iter().find(|(_, it)| **it == bucket);
         found.map(|(resource, _)| resource)
     }
 
     /// Goes on at `version`, as of which objects are loaded; what was before is too old.
-    pub(crate) fn go_on_from(&mut self, version: u64) {
+    pub(crate) fn resume_at(&mut self, version: u64) {
         self.version = version;
         self.oldest = version;
     }
 
     /// Puts an object back that was stored before, at its own version; no write.
-    pub(crate) fn load(&mut self, shelf: Shelf, key: Key, object: Value) -> Arc<Change> {
+    pub(crate) fn load(
+        &mut self,
+        bucket: Bucket,
+        key: Key,
+        object: Value,
+    ) -> Arc<Change> {
         let version = meta::version(&object).parse().unwrap_or(self.version);
         let object = Arc::new(object);
-        if let Some(objects) = self.shelves.get_mut(shelf.0) {
+        if let Some(objects) = self.buckets.get_mut(bucket.0) {
             let versions = VecDeque::from([(version, Some(object.clone()))]);
             objects.versions.insert(key.clone(), versions);
         }
         Arc::new(Change {
             version,
-            shelf,
+            bucket,
             key,
             before: None,
             after: Some(object.clone()),
-            told: object,
+            object,
             json: OnceLock::new(),
         })
     }
 
-    /// The shelf of `resource`, if there is one.
-    pub(crate) fn known_shelf(&self, resource: &GroupResource) -> Option<Shelf> {
+    /// The bucket of `resource`, if there is one.
+    pub(crate) fn known_bucket(&self, resource: &GroupResource) -> Option<Bucket> {
         self.names.get(resource).copied()
     }
 
     /// The newest state of one object.
-    pub(crate) fn get(&self, shelf: Shelf, key: &Key) -> Option<&Object> {
-        let (_, newest) = self.shelves.get(shelf.0)?.versions.get(key)?.back()?;
+    pub(crate) fn get(&self, bucket: Bucket, key: &Key) -> Option<&Object> {
+        let (_, newest) = self.buckets.get(bucket.0)?.versions.get(key)?.back()?;
         newest.as_ref()
     }
 
     /// Stores `object` at the next version, which is written into its metadata.
     pub(crate) fn put(
         &mut self,
-        shelf: Shelf,
+        bucket: Bucket,
         key: Key,
         mut object: Value,
     ) -> Arc<Change> {
         let version = self.version + 1;
         meta::set(&mut object, "resourceVersion", version.to_string());
         let object = Arc::new(object);
-        let before = self.get(shelf, &key).cloned();
+        let before = self.get(bucket, &key).cloned();
         self.commit(Change {
             version,
-            shelf,
+            bucket,
             key,
             before,
             after: Some(object.clone()),
-            told: object,
+            object,
             json: OnceLock::new(),
         })
     }
 
     /// Removes an object; `None` if there is none.
-    pub(crate) fn remove(&mut self, shelf: Shelf, key: &Key) -> Option<Arc<Change>> {
-        let before = self.get(shelf, key)?.clone();
+    pub(crate) fn remove(&mut self, bucket: Bucket, key: &Key) -> Option<Arc<Change>> {
+        let before = self.get(bucket, key)?.clone();
         let version = self.version + 1;
-        let mut told = Value::clone(&before);
-        meta::set(&mut told, "resourceVersion", version.to_string());
+        let mut last = Value::clone(&before);
+        meta::set(&mut last, "resourceVersion", version.to_string());
         Some(self.commit(Change {
             version,
-            shelf,
+            bucket,
             key: key.clone(),
             before: Some(before),
             after: None,
-            told: Arc::new(told),
+            object: Arc::new(last),
             json: OnceLock::new(),
         }))
     }
@@ -223,8 +228,8 @@ impl Store {
     fn commit(&mut self, change: Change) -> Arc<Change> {
         let change = Arc::new(change);
         self.version = change.version;
-        self.log.push_back((change.shelf, change.key.clone()));
-        if let Some(objects) = self.shelves.get_mut(change.shelf.0) {
+        self.log.push_back((change.bucket, change.key.clone()));
+        if let Some(objects) = self.buckets.get_mut(change.bucket.0) {
             let versions = objects.versions.entry(change.key.clone()).or_default();
             versions.push_back((change.version, change.after.clone()));
             objects.log.push_back(change.clone());
@@ -237,10 +242,10 @@ impl Store {
 
     /// Drops the oldest change: nothing before the state that it led to can be asked for.
     fn forget_oldest(&mut self) {
-        let Some((shelf, key)) = self.log.pop_front() else {
+        let Some((bucket, key)) = self.log.pop_front() else {
             return;
         };
-        let Some(objects) = self.shelves.get_mut(shelf.0) else {
+        let Some(objects) = self.buckets.get_mut(bucket.0) else {
             return;
         };
         let Some(change) = objects.log.pop_front() else {
@@ -258,11 +263,11 @@ impl Store {
         }
     }
 
-    /// The objects of a shelf in the order of their keys, as they were at version `at`
+    /// The objects of a bucket in the order of their keys, as they were at version `at`
     /// (now, if `None`), of one namespace or of all, from behind `after` on.
     pub(crate) fn list<'a>(
         &'a self,
-        shelf: Shelf,
+        bucket: Bucket,
         range: &Range<'_>,
         at: Option<u64>,
     ) -> Result<impl Iterator<Item = (&'a Key, &'a Object)> + use<'a>, TooOld> {
@@ -277,7 +282,7 @@ impl Store {
             (None, Some(namespace)) => Bound::Included(Key::new(namespace, "")),
             (None, None) => Bound::Unbounded,
         };
-        let found = self.shelves.get(shelf.0).into_iter();
+        let found = self.buckets.get(bucket.0).into_iter();
         Ok(found
             .flat_map(move |objects| {
                 objects.versions.range((low.clone(), Bound::Unbounded))
@@ -294,10 +299,10 @@ impl Store {
             }))
     }
 
-    /// Every write to a shelf after version `since`, oldest first.
+    /// Every write to a bucket after version `since`, oldest first.
     pub(crate) fn changes(
         &self,
-        shelf: Shelf,
+        bucket: Bucket,
         since: u64,
     ) -> Result<impl Iterator<Item = &Arc<Change>>, TooOld> {
         if since < self.oldest {
@@ -305,7 +310,7 @@ impl Store {
                 oldest: self.oldest,
             });
         }
-        let found = self.shelves.get(shelf.0).into_iter();
+        let found = self.buckets.get(bucket.0).into_iter();
         Ok(found.flat_map(move |objects| {
             let start = objects.log.partition_point(|it| it.version <= since);
             objects.log.range(start..)
@@ -313,7 +318,7 @@ impl Store {
     }
 }
 
-/// Which part of a shelf is listed.
+/// Which part of a bucket is listed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Range<'a> {
     /// One namespace; `None` for all.
@@ -323,4 +328,4 @@ pub(crate) struct Range<'a> {
 }
 
 #[cfg(test)]
-mod law;
+mod model_test;

@@ -12,8 +12,8 @@ use fivespot_clock::Busy;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use crate::broadcaster::{Delivery, EventKind, Seen};
 use crate::conversion::{self, Answers, Conversion, Question};
-use crate::hub::{Delivery, EventKind, Seen};
 use crate::meta;
 use crate::resource::Resource;
 use crate::status::Status;

@@ -180,9 +180,9 @@ fn ensure(state: &mut State, plural: &str, mut object: Value) {
     let Some(resource) = state.registry.find(GROUP, "v1", plural).cloned() else {
         return;
     };
-    let shelf = state.shelf(&resource);
+    let bucket = state.bucket(&resource);
     if state
-        .get(shelf, &Key::new("", meta::name(&object)))
+        .get(bucket, &Key::new("", meta::name(&object)))
         .is_some()
     {
         return;
@@ -195,7 +195,7 @@ fn ensure(state: &mut State, plural: &str, mut object: Value) {
         now: state.clock.now(),
     };
     apply::tracked(&resource, None, &mut object, &writer);
-    state.put(shelf, object);
+    state.put(bucket, object);
 }
 
 fn roles() -> Vec<Value> {

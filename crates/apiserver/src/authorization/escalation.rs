@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::book::RoleRef;
 use super::rule::Rule;
+use super::rule_index::RoleRef;
 use super::{Action, GROUP, aggregate_text, decide};
 use crate::meta;
 use crate::route::Target;
@@ -71,7 +71,7 @@ impl Asked<'_> {
             name: self.target.name.clone(),
             ..Action::default()
         };
-        if decide(&self.state.book, self.user, &escalate).allowed {
+        if decide(&self.state.rules, self.user, &escalate).allowed {
             return Ok(());
         }
         self.holds(&Rule::all_of(role))?;
@@ -103,10 +103,10 @@ impl Asked<'_> {
             name: role.name.clone(),
             ..Action::default()
         };
-        if decide(&self.state.book, self.user, &bind).allowed {
+        if decide(&self.state.rules, self.user, &bind).allowed {
             return Ok(());
         }
-        let rules = self.state.book.rules(&role, &self.target.namespace);
+        let rules = self.state.rules.rules(&role, &self.target.namespace);
         let rules = rules.map_err(|missing| {
             Status::new(404, Reason::NotFound, missing).with_details(Details {
                 name: role.name.clone(),
@@ -123,7 +123,7 @@ impl Asked<'_> {
     fn holds(&self, rules: &[Rule]) -> Result<(), Status> {
         let mut held = Vec::new();
         let mut errors = Vec::new();
-        let grants = self.state.book.grants(self.user, &self.target.namespace);
+        let grants = self.state.rules.grants(self.user, &self.target.namespace);
         for grant in grants {
             match grant {
                 Ok(grant) => held.push(grant.rule),

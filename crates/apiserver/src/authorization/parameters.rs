@@ -56,7 +56,7 @@ fn policy(state: &State, user: &User, kind: &Value) -> Option<String> {
         name: "*".to_owned(),
         ..Action::default()
     };
-    let allowed = decide(&state.book, user, &action).allowed;
+    let allowed = decide(&state.rules, user, &action).allowed;
     (!allowed).then(|| {
         format!(
             "user {} must have \"get\" permission on all objects of the referenced paramKind \
@@ -73,7 +73,7 @@ fn binding(
     user: &User,
     (name, reference): (&str, &Value),
 ) -> Option<String> {
-    let policy = state.get(state.shelves.policies, &Key::new("", name));
+    let policy = state.get(state.buckets.policies, &Key::new("", name));
     let kind = policy.and_then(|it| it["spec"].get("paramKind"));
     let (resource, is_served) = match kind {
         Some(kind) => resolved(state, kind),
@@ -92,7 +92,7 @@ fn binding(
         name: text(reference, "name").to_owned(),
         ..Action::default()
     };
-    if decide(&state.book, user, &action).allowed {
+    if decide(&state.rules, user, &action).allowed {
         return None;
     }
     let user = printed(user);

@@ -41,7 +41,7 @@ pub(crate) fn reply(
         user_of(&review["spec"])
     };
     let action = alias::settled(&state.aliases, &action_of(&review["spec"]));
-    let decision = decide(&state.book, &user, &action);
+    let decision = decide(&state.rules, &user, &action);
     review["status"] = status(&decision);
     Ok(())
 }
@@ -204,7 +204,7 @@ fn rules(state: &State, call: &Call, review: &mut Value) -> Result<(), Status> {
         resources.push(json!({"verbs": all, "apiGroups": all, "resources": all}));
         paths.push(json!({"verbs": all, "nonResourceURLs": all}));
     }
-    for grant in state.book.grants(&call.user, namespace) {
+    for grant in state.rules.grants(&call.user, namespace) {
         match grant {
             Err(error) => errors.push(error),
             Ok(grant) if grant.rule.paths.is_empty() => {

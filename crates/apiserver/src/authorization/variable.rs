@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use fivespot_admission::policy::{self, Access, Permission, Target};
 
-use super::{Action, Book, decide};
+use super::{Action, RuleIndex, decide};
 use crate::user::User;
 
 /// Answers policies from the roles as they were when the request began.
 #[derive(Clone, Debug)]
-pub(crate) struct Authorizer(pub(crate) Arc<Book>);
+pub(crate) struct Authorizer(pub(crate) Arc<RuleIndex>);
 
 impl policy::Authorizer for Authorizer {
     fn authorize(&self, access: &Access<'_>) -> Result<Permission, String> {

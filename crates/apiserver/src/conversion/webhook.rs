@@ -194,7 +194,7 @@ fn resolved(
     port: u64,
 ) -> Result<String, String> {
     let key = Key::new(namespace, name);
-    let service = state.get(state.shelves.services, &key);
+    let service = state.get(state.buckets.services, &key);
     let service = service.ok_or_else(|| format!("service {name:?} not found"))?;
     if service["spec"]["type"] != "ExternalName" {
         return Err(format!("no endpoints available for service {name:?}"));

@@ -210,14 +210,14 @@ impl Claims {
 }
 
 /// An object of the core group.
-pub(super) fn find(
+pub(crate) fn find(
     state: &State,
     plural: &str,
     namespace: &str,
     name: &str,
 ) -> Option<Object> {
-    let shelf = state.store.known_shelf(&GroupResource::new("", plural))?;
-    state.get(shelf, &Key::new(namespace, name)).cloned()
+    let bucket = state.store.known_bucket(&GroupResource::new("", plural))?;
+    state.get(bucket, &Key::new(namespace, name)).cloned()
 }
 
 fn is_long_deleted(state: &State, object: &Value) -> bool {

@@ -11,7 +11,7 @@ use super::claim::{Claims, Named, find};
 use super::{ISSUER, TokenKey};
 use crate::answer::{Answer, Content};
 use crate::call::Call;
-use crate::intake;
+use crate::decode;
 use crate::meta;
 use crate::openapi;
 use crate::plugin::Attributes;
@@ -31,8 +31,8 @@ pub(crate) fn issue(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = token_request();
-    let mut body = intake::object(call, &resource.kind)?.value;
-    intake::check_kind(state, call, &resource, &mut body)?;
+    let mut body = decode::object(call, &resource.kind)?.value;
+    decode::check_kind(state, call, &resource, &mut body)?;
     let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
     let mut notes = chain.admit(state, &attributes, None)?;

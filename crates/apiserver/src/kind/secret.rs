@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{BuiltinKind, FieldSelector, FinalizerRule, Write, column, data, text};
-use crate::intake;
+use crate::decode;
 use crate::meta;
 use crate::resource::{Column, Resource};
 use crate::syntax;
@@ -118,7 +118,7 @@ fn docker_config(object: &Value) -> Option<FieldError> {
     let why = match serde_json::from_slice::<Value>(&config) {
         Ok(Value::Object(_) | Value::Null) => return None,
         Ok(other) => {
-            let kind = intake::go_kind(&other);
+            let kind = decode::go_kind(&other);
             format!(
                 "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
             )

@@ -5,7 +5,7 @@ use json_patch::{AddOperation, CopyOperation, Patch, PatchOperation, ReplaceOper
 use serde_json::Value;
 
 use super::rejected;
-use crate::intake::go_kind;
+use crate::decode::go_kind;
 use crate::nesting;
 use crate::status::Status;
 

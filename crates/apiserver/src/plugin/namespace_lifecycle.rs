@@ -41,7 +41,7 @@ impl Plugin for NamespaceLifecycle {
         }
         let name = attributes.namespace();
         let key = Key::new("", name);
-        match cluster.get(cluster.shelves.namespaces, &key) {
+        match cluster.get(cluster.buckets.namespaces, &key) {
             None => Err(missing(name)),
             Some(it) if meta::is_deleting(it) => Err(terminating(attributes)),
             Some(_) => Ok(()),

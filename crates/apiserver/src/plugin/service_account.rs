@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Attributes, Plugin};
-use crate::endowment;
+use crate::controller::namespace_bootstrap;
 use crate::meta;
 use crate::random::Random;
 use crate::state::State;
@@ -91,9 +91,9 @@ fn spec(pod: &mut Value) -> &mut Map<String, Value> {
 /// The account that every namespace is given is not waited for.
 fn find(state: &mut State, namespace: &str, name: &str) -> Option<Object> {
     let key = Key::new(namespace, name);
-    let accounts = state.shelves.accounts;
+    let accounts = state.buckets.accounts;
     if name == DEFAULT && state.get(accounts, &key).is_none() {
-        endowment::give(state, namespace);
+        namespace_bootstrap::reconcile(state, namespace);
     }
     state.get(accounts, &key).cloned()
 }

@@ -72,7 +72,7 @@ fn decide(
         attributes.namespace()
     };
     let namespace_object =
-        cluster.get(cluster.shelves.namespaces, &Key::new("", namespace));
+        cluster.get(cluster.buckets.namespaces, &Key::new("", namespace));
     let (resource_names, kind_names) = names(resource, attributes.subresource());
     let request = Request {
         operation: attributes.operation(),

@@ -8,8 +8,8 @@ use super::write::Draft;
 use crate::answer::Answer;
 use crate::apply::{self, Writer};
 use crate::call::Call;
+use crate::decode;
 use crate::definition;
-use crate::intake;
 use crate::meta;
 use crate::resource::Resource;
 use crate::review;
@@ -27,18 +27,18 @@ pub(super) fn create(
     if review::is_review(resource) {
         return review::reply(state, call, target);
     }
-    let shelf = state.shelf(resource);
-    if definition::ending(state, shelf).is_some() {
+    let bucket = state.bucket(resource);
+    if definition::ending(state, bucket).is_some() {
         let message =
             "create not allowed while custom resource definition is terminating";
         return Err(Status::new(405, Reason::MethodNotAllowed, message));
     }
-    let body = intake::object(call, &resource.kind)?;
+    let body = decode::object(call, &resource.kind)?;
     let mut object = body.value;
-    intake::check_kind(state, call, resource, &mut object)?;
-    let found = intake::settle(state, resource, &mut object, body.repeated);
-    let refuse = |why: String| intake::unhandled(resource, &why);
-    let warnings = intake::judge(call.query.field_validation, found, refuse)?;
+    decode::check_kind(state, call, resource, &mut object)?;
+    let found = decode::prune_and_default(state, resource, &mut object, body.repeated);
+    let refuse = |why: String| decode::unhandled(resource, &why);
+    let warnings = decode::judge(call.query.field_validation, found, refuse)?;
     place(target, &mut object)?;
     if !matches!(meta::version(&object), "" | "0") {
         let message = "resourceVersion should not be set on objects to be created";
@@ -80,8 +80,8 @@ pub(super) fn finish(
     draft.validate(state, call, &target)?;
     draft.admit(state, call, &target)?;
     let key = Key::new(&target.namespace, &target.name);
-    let shelf = state.shelf(resource);
-    if let Some(found) = state.get(shelf, &key) {
+    let bucket = state.bucket(resource);
+    if let Some(found) = state.get(bucket, &key) {
         let mut refused = Status::already_exists(resource, &target.name);
         if meta::is_deleting(found) {
             refused.message = format!("object is being deleted: {refused}");

@@ -11,8 +11,8 @@ use super::{list, read};
 use crate::answer::{Answer, Content, List};
 use crate::call::{Call, Payload};
 use crate::conversion;
+use crate::decode::{self, DecodeError};
 use crate::definition;
-use crate::intake::{self, Unreadable};
 use crate::meta;
 use crate::openapi;
 use crate::options::invalid;
@@ -21,7 +21,7 @@ use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
 use crate::state::{State, is_finished};
 use crate::status::{Reason, Status};
-use crate::store::{Key, Object, Shelf};
+use crate::store::{Bucket, Key, Object};
 
 /// What is to become of dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +71,9 @@ pub(super) fn delete(
     let mut notes = chain.admit(state, &attributes, None)?;
     notes.extend(chain.validate(state, &attributes, None)?);
     conversion::all_answered(state)?;
-    let shelf = state.shelf(resource);
+    let bucket = state.bucket(resource);
     let key = Key::new(&target.namespace, &target.name);
-    let outcome = delete_object(state, (shelf, &key), &options)?;
+    let outcome = delete_object(state, (bucket, &key), &options)?;
     let answer = match outcome {
         Outcome::Waits(object) => {
             Answer::object(resource, state.shown(resource, &object)?)
@@ -101,7 +101,7 @@ pub(super) fn delete_collection(
 ) -> Result<Answer, Status> {
     let options = options(call)?;
     let resource = &target.resource;
-    let shelf = state.shelf(resource);
+    let bucket = state.bucket(resource);
     let chosen = list::selected(state, call, target)?;
     // All of them are converted before the first is deleted.
     let shown: Vec<_> = chosen.iter().map(|it| state.shown(resource, it)).collect();
@@ -114,7 +114,7 @@ pub(super) fn delete_collection(
         let attributes = attributes.with_old(Some(&shown));
         state.chain.validate(state, &attributes, None)?;
         conversion::all_answered(state)?;
-        match delete_object(state, (shelf, &key), &options) {
+        match delete_object(state, (bucket, &key), &options) {
             // The answer shows what was found, not what became of it.
             Ok(_) => items.push(shown),
             Err(refused) if refused.reason == Reason::NotFound => {}
@@ -137,20 +137,20 @@ pub(super) fn delete_collection(
 /// 404 when it is not there, 409 when it is not as the options expect.
 pub(crate) fn delete_object(
     state: &mut State,
-    place: (Shelf, &Key),
+    place: (Bucket, &Key),
     options: &Options,
 ) -> Result<Outcome, Status> {
-    let (shelf, key) = place;
-    let Some(resource) = state.kept(shelf).cloned() else {
+    let (bucket, key) = place;
+    let Some(resource) = state.stored_resource(bucket).cloned() else {
         return Err(Status::no_such_resource());
     };
-    let Some(old) = state.get(shelf, key).cloned() else {
+    let Some(old) = state.get(bucket, key).cloned() else {
         return Err(Status::not_found(&resource, &key.name));
     };
     check_preconditions(&resource, &old, options)?;
     let mut object = Value::clone(&old);
     choose_finalizers(&mut object, options.propagation);
-    mark(state, (shelf, &resource), &mut object, options);
+    mark(state, (bucket, &resource), &mut object, options);
     if options.dry_run {
         let object = Arc::new(object);
         let gone = is_finished(&object);
@@ -161,16 +161,16 @@ pub(crate) fn delete_object(
         });
     }
     if is_finished(&object) {
-        state.remove(shelf, key);
+        state.remove(bucket, key);
         return Ok(Outcome::Gone(Arc::new(object)));
     }
-    Ok(Outcome::Waits(state.put(shelf, object)))
+    Ok(Outcome::Waits(state.put(bucket, object)))
 }
 
 /// Sets the deletion time and the grace period, or shortens the one that runs.
 fn mark(
     state: &State,
-    (shelf, resource): (Shelf, &Resource),
+    (bucket, resource): (Bucket, &Resource),
     object: &mut Value,
     options: &Options,
 ) {
@@ -189,7 +189,7 @@ fn mark(
     let due = due.unwrap_or_else(|_| state.clock.now());
     meta::set(object, "deletionTimestamp", meta::time(due));
     let is_namespace = resource.storage == GroupResource::new("", "namespaces");
-    if state.shelves.definitions == shelf {
+    if state.buckets.definitions == bucket {
         // It is no deletion of its own: the definition is updated to wait for its objects.
         definition::begin_ending(object, &state.now());
         return;
@@ -311,7 +311,7 @@ pub(super) fn options(call: &Call) -> Result<Options, Status> {
 }
 
 fn options_body(call: &Call) -> Result<Value, Status> {
-    let body = intake::unchecked(call)?.map_err(Unreadable::bare)?.value;
+    let body = decode::unchecked(call)?.map_err(DecodeError::bare)?.value;
     let kind = body["kind"].as_str().unwrap_or_default();
     if !matches!(kind, "" | "DeleteOptions") {
         let version = body["apiVersion"].as_str().unwrap_or_default();

@@ -1,14 +1,15 @@
 //! POST to a pod's `eviction` and `binding`.
 
+mod budget;
+
 use fivespot_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::delete::{self, delete_object};
 use super::read;
 use crate::answer::Answer;
-use crate::budget;
 use crate::call::Call;
-use crate::intake;
+use crate::decode;
 use crate::meta;
 use crate::plugin::Attributes;
 use crate::resource::Resource;
@@ -23,7 +24,7 @@ pub(super) fn evict(
     call: &Call,
     target: &Target,
 ) -> Result<Answer, Status> {
-    let body = intake::object(call, "Eviction")?.value;
+    let body = decode::object(call, "Eviction")?.value;
     let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
     let mut notes = chain.admit(state, &attributes, None)?;
@@ -42,11 +43,11 @@ pub(super) fn evict(
             "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"});
         let mut marked = Value::clone(&pod);
         set_condition(state, &mut marked, condition);
-        let pods = state.shelves.pods;
+        let pods = state.buckets.pods;
         state.put(pods, marked);
     }
     let key = Key::new(&target.namespace, &target.name);
-    delete_object(state, (state.shelves.pods, &key), &options)?;
+    delete_object(state, (state.buckets.pods, &key), &options)?;
     Ok(Answer::success(201, Value::Null).admitted(notes))
 }
 
@@ -78,7 +79,7 @@ pub(super) fn bind(
     call: &Call,
     target: &Target,
 ) -> Result<Answer, Status> {
-    let body = intake::object(call, "Binding")?.value;
+    let body = decode::object(call, "Binding")?.value;
     let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
     let mut notes = chain.admit(state, &attributes, None)?;
@@ -103,7 +104,7 @@ pub(super) fn bind(
         }
         let condition = json!({"type": "PodScheduled", "status": "True"});
         set_condition(state, &mut pod, condition);
-        let pods = state.shelves.pods;
+        let pods = state.buckets.pods;
         state.put(pods, pod);
     }
     Ok(Answer::success(201, Value::Null).admitted(notes))

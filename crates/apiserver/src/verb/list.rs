@@ -18,7 +18,7 @@ pub(super) fn list(
     let filter = filter(call, target)?;
     let page = page(state, call, &target.resource)?;
     let at = page.at.unwrap_or_else(|| state.store.version());
-    let shelf = state.shelf(&target.resource);
+    let bucket = state.bucket(&target.resource);
     let mut items: Vec<Object> = Vec::new();
     let mut last: Option<Key> = None;
     let mut remaining = 0;
@@ -30,7 +30,7 @@ pub(super) fn list(
             namespace: namespace(target),
             after: page.after.as_ref(),
         };
-        let found = state.store.list(shelf, &range, page.at);
+        let found = state.store.list(bucket, &range, page.at);
         for (key, object) in found.map_err(|old| too_old(&page, old.oldest))? {
             if items.len() < limit {
                 if filter.matches(object) {
@@ -90,12 +90,12 @@ pub(super) fn selected(
     target: &Target,
 ) -> Result<Vec<Object>, Status> {
     let filter = filter(call, target)?;
-    let shelf = state.shelf(&target.resource);
+    let bucket = state.bucket(&target.resource);
     let range = Range {
         namespace: namespace(target),
         after: None,
     };
-    let found = state.store.list(shelf, &range, None);
+    let found = state.store.list(bucket, &range, None);
     let found = found.map_err(|too_old| Status::too_old(0, too_old.oldest))?;
     Ok(found
         .filter(|(_, it)| filter.matches(it))
@@ -118,8 +118,8 @@ fn pods_of_one_node(
     filter: &Filter,
     page: &Page,
 ) -> Option<Vec<Object>> {
-    let pods = state.shelves.pods;
-    if state.shelf(&target.resource) != pods || page.at.is_some() || page.limit.is_some()
+    let pods = state.buckets.pods;
+    if state.bucket(&target.resource) != pods || page.at.is_some() || page.limit.is_some()
     {
         return None;
     }

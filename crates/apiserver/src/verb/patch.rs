@@ -8,7 +8,7 @@ use crate::answer::Answer;
 use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::authorization::{self, Action};
 use crate::call::Call;
-use crate::intake::{self, Unreadable};
+use crate::decode::{self, DecodeError};
 use crate::meta;
 use crate::patch::{self, Kind};
 use crate::route::Target;
@@ -25,14 +25,14 @@ pub(super) fn patch(
     let Some(kind) = kind(call, target)? else {
         return server_side_apply(state, call, target);
     };
-    let body = intake::value(call);
+    let body = decode::value(call);
     let body = body.map_err(|it| patch::undecodable(kind, &it.why))?;
     let old = current(state, target)?;
     let old = old.ok_or_else(|| Status::not_found(resource, &target.name))?;
     let mut object = patch::patched(kind, resource, &old, &body.value)?;
     let refuse = |why: &str| patch::refused(kind, resource, (&old, &body.value), why);
     if resource.custom {
-        intake::check_version(state, resource, &object)?;
+        decode::check_version(state, resource, &object)?;
     } else if let Some(why) = patch::type_error(kind, resource, &mut object) {
         return Err(refuse(&why));
     }
@@ -42,9 +42,9 @@ pub(super) fn patch(
         let told = |it: &mut String| *it = format!("json patch {it}");
         repeated.iter_mut().for_each(told);
     }
-    let found = intake::settle(state, resource, &mut object, repeated);
+    let found = decode::prune_and_default(state, resource, &mut object, repeated);
     let validation = call.query.field_validation;
-    let warnings = intake::judge(validation, found, |why| refuse(&why))?;
+    let warnings = decode::judge(validation, found, |why| refuse(&why))?;
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
     update::finish(state, call, target, draft)
@@ -84,10 +84,10 @@ fn server_side_apply(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
-    let body = intake::value(call).map_err(Unreadable::bare)?;
+    let body = decode::value(call).map_err(DecodeError::bare)?;
     let sent = body.value;
     if !sent.is_object() {
-        return Err(intake::not_an_object(&sent));
+        return Err(decode::not_an_object(&sent));
     }
     // Otherwise the configuration is taken as it is: what it leaves out is not applied.
     check_place(target, &sent)?;
@@ -108,13 +108,13 @@ fn server_side_apply(
     // What the schema does not know is refused by then; repeated fields are left to say.
     let found = unknown_in_apply(state, target, &sent, body.repeated);
     let validation = call.query.field_validation;
-    let refuse = |why: String| intake::unhandled(resource, &why);
-    let warnings = intake::judge(validation, found, refuse)?;
+    let refuse = |why: String| decode::unhandled(resource, &why);
+    let warnings = decode::judge(validation, found, refuse)?;
     if !resource.custom {
-        let read = intake::decode(resource, &mut object);
-        read.map_err(|why| intake::unhandled(resource, &why))?;
+        let read = decode::decode(resource, &mut object);
+        read.map_err(|why| decode::unhandled(resource, &why))?;
     }
-    intake::settle(state, resource, &mut object, Vec::new());
+    decode::prune_and_default(state, resource, &mut object, Vec::new());
     let mut draft = Draft::new(object, old);
     draft.warnings = warnings;
     draft.managed = true;
@@ -153,13 +153,13 @@ fn unknown_in_apply(
     repeated: Vec<String>,
 ) -> Vec<String> {
     let mut copy = sent.clone();
-    intake::settle(state, &target.resource, &mut copy, repeated)
+    decode::prune_and_default(state, &target.resource, &mut copy, repeated)
 }
 
 fn current(state: &mut State, target: &Target) -> Result<Option<Object>, Status> {
-    let shelf = state.shelf(&target.resource);
+    let bucket = state.bucket(&target.resource);
     let key = Key::new(&target.namespace, &target.name);
-    let found = state.get(shelf, &key);
+    let found = state.get(bucket, &key);
     found
         .map(|it| state.shown(&target.resource, it))
         .transpose()

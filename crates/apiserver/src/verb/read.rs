@@ -40,8 +40,8 @@ pub(super) fn get(
 /// # Errors
 /// 404 when it is not there.
 pub(super) fn existing(state: &mut State, target: &Target) -> Result<Object, Status> {
-    let shelf = state.shelf(&target.resource);
+    let bucket = state.bucket(&target.resource);
     let key = Key::new(&target.namespace, &target.name);
-    let found = state.get(shelf, &key).cloned();
+    let found = state.get(bucket, &key).cloned();
     found.ok_or_else(|| Status::not_found(&target.resource, &target.name))
 }

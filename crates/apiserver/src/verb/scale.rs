@@ -9,7 +9,7 @@ use super::{patch, read, update};
 use crate::answer::{Answer, Content};
 use crate::apply::{self, Writer};
 use crate::call::Call;
-use crate::intake;
+use crate::decode;
 use crate::meta;
 use crate::patch::{Kind, patched, undecodable};
 use crate::resource::{Resource, Scale, Subresource, Verb};
@@ -29,11 +29,11 @@ pub(super) fn perform(
     let old = state.shown(&target.resource, &old)?;
     let current = scale(&old, paths);
     let wanted = match verb {
-        Verb::Update => intake::object(call, "Scale")?.value,
+        Verb::Update => decode::object(call, "Scale")?.value,
         Verb::Patch => {
             // Applying to a Scale would have to record managers of paths that it maps.
             let kind = patch::kind(call, target)?.unwrap_or(Kind::Merge);
-            let body = intake::value(call);
+            let body = decode::value(call);
             let body = body.map_err(|it| undecodable(kind, &it.why))?.value;
             patched(kind, &target.resource, &current, &body)?
         }

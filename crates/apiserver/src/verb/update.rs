@@ -9,7 +9,7 @@ use super::{create, patch, read};
 use crate::answer::Answer;
 use crate::apply::{self, Writer};
 use crate::call::Call;
-use crate::intake;
+use crate::decode;
 use crate::meta;
 use crate::resource::Resource;
 use crate::route::Target;
@@ -23,12 +23,12 @@ pub(super) fn update(
     target: &Target,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
-    let body = intake::object(call, &resource.kind)?;
+    let body = decode::object(call, &resource.kind)?;
     let mut object = body.value;
-    intake::check_kind(state, call, resource, &mut object)?;
-    let found = intake::settle(state, resource, &mut object, body.repeated);
-    let refuse = |why: String| intake::unhandled(resource, &why);
-    let warnings = intake::judge(call.query.field_validation, found, refuse)?;
+    decode::check_kind(state, call, resource, &mut object)?;
+    let found = decode::prune_and_default(state, resource, &mut object, body.repeated);
+    let refuse = |why: String| decode::unhandled(resource, &why);
+    let warnings = decode::judge(call.query.field_validation, found, refuse)?;
     check_place(target, &mut object)?;
     let old = match read::existing(state, target) {
         Ok(old) => Some(state.shown(resource, &old)?),

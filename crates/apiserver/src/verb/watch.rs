@@ -8,14 +8,14 @@ use fivespot_clock::Clock;
 
 use super::{list, page};
 use crate::answer::{Answer, Content};
+use crate::broadcaster::Scope;
 use crate::call::Call;
 use crate::conversion::Conversion;
-use crate::hub::Scope;
 use crate::options;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::{Reason, Status};
-use crate::store::{Range, Shelf};
+use crate::store::{Bucket, Range};
 use crate::watch::{Event, Opening, Watch, bookmark};
 
 pub(super) fn watch(
@@ -29,7 +29,7 @@ pub(super) fn watch(
         namespace: target.namespace.clone(),
         filter: list::filter(call, target)?,
     };
-    let shelf = state.shelf(&target.resource);
+    let bucket = state.bucket(&target.resource);
     let since = since(&query.version)?;
     let newest = state.store.version();
     if let Some(since) = since.filter(|it| *it > newest) {
@@ -38,7 +38,7 @@ pub(super) fn watch(
     let from_now = matches!(since, None | Some(0));
     let initial = query.send_initial_events.unwrap_or(from_now);
     let backlog = if initial {
-        let mut events = everything(state, shelf, &scope);
+        let mut events = everything(state, bucket, &scope);
         if query.send_initial_events == Some(true) && query.bookmarks {
             let mark = bookmark(&target.resource, newest, true);
             events.push_back(Event::Bookmark(mark));
@@ -47,7 +47,7 @@ pub(super) fn watch(
     } else if from_now {
         Ok(VecDeque::new())
     } else {
-        replay(state, shelf, &scope, since.unwrap_or_default())
+        replay(state, bucket, &scope, since.unwrap_or_default())
     };
     let watch = match backlog {
         Err(refused) => Watch::refused(target.resource.clone(), refused),
@@ -61,7 +61,7 @@ pub(super) fn watch(
                 resource: target.resource.clone(),
                 conversion: Conversion::of(state, &target.resource),
                 backlog,
-                live: state.hub.subscribe(shelf, scope, hold),
+                live: state.broadcaster.subscribe(bucket, scope, hold),
                 busy,
                 version: newest,
                 bookmarks: query.bookmarks,
@@ -109,13 +109,13 @@ fn check(call: &Call) -> Result<(), Status> {
 }
 
 /// All objects of the scope as they are.
-fn everything(state: &State, shelf: Shelf, scope: &Scope) -> VecDeque<Event> {
+fn everything(state: &State, bucket: Bucket, scope: &Scope) -> VecDeque<Event> {
     let namespace = Some(scope.namespace.as_str()).filter(|it| !it.is_empty());
     let range = Range {
         namespace,
         after: None,
     };
-    let Ok(found) = state.store.list(shelf, &range, None) else {
+    let Ok(found) = state.store.list(bucket, &range, None) else {
         return VecDeque::new();
     };
     let wanted = found.filter(|(_, it)| scope.filter.matches(it));
@@ -125,11 +125,11 @@ fn everything(state: &State, shelf: Shelf, scope: &Scope) -> VecDeque<Event> {
 /// What happened in the scope after a version.
 fn replay(
     state: &State,
-    shelf: Shelf,
+    bucket: Bucket,
     scope: &Scope,
     since: u64,
 ) -> Result<VecDeque<Event>, Status> {
-    let changes = state.store.changes(shelf, since);
+    let changes = state.store.changes(bucket, since);
     let changes = changes.map_err(|old| Status::too_old(since, old.oldest))?;
     Ok(changes
         .filter_map(|it| scope.see(it))

@@ -14,7 +14,7 @@ use crate::answer::{Answer, Content};
 use crate::authorization::{self, parameters};
 use crate::call::Call;
 use crate::conversion::{self, Conversion};
-use crate::intake;
+use crate::decode;
 use crate::kind::Write;
 use crate::meta;
 use crate::nesting;
@@ -86,7 +86,7 @@ impl Draft {
         self.check_depth(resource)?;
         self.check_kind(resource)?;
         let mut errors;
-        if let Some(definition) = intake::definition(state, resource)
+        if let Some(definition) = decode::definition(state, resource)
             && let Some(version) = definition.served(&resource.version)
         {
             let object = alias::in_own_group(resource, &self.object);
@@ -250,14 +250,14 @@ impl Draft {
         let resource = &target.resource;
         let created = self.old.is_none();
         let conversion = Conversion::of(state, resource);
-        let object = conversion.kept(resource, self.object)?;
+        let object = conversion.to_stored(resource, self.object)?;
         let mut shown = conversion.shown(resource, &Arc::new(object.clone()))?;
         let stored = if call.query.dry_run {
             Arc::new(object)
         } else {
             size::check(&object)?;
-            let shelf = state.shelf(resource);
-            state.put_or_finish(shelf, object)
+            let bucket = state.bucket(resource);
+            state.put_or_finish(bucket, object)
         };
         if resource.is_served_as(&resource.stored_as) {
             shown = stored;

@@ -3,7 +3,7 @@
 use fivespot_apiserver::{Client, Delete, Patch, Server};
 use serde_json::{Value, json};
 
-use crate::fixture::{MAPS, at, map, server};
+use crate::fixture::{MAPS, PODS, at, map, pod, running, server};
 use crate::policies::{BINDINGS, POLICIES, binding, policy};
 
 /// A server that deletes no config map of which `expression` does not hold.
@@ -176,4 +176,54 @@ async fn a_namespace_is_emptied_by_the_service_account_of_its_controller() {
     ending(&client).await;
     server.clock().quiet().await;
     assert_eq!(client.get(BLUE).await.unwrap_err().code, 404);
+}
+
+/// A budget of which one of two pods may go, and a policy that lets nobody but the one of whom
+/// `expression` holds write its status.
+async fn budget(expression: &str) -> (Server, Client) {
+    let server = server();
+    let client = server.client();
+    let mut keep = policy(expression);
+    keep["spec"]["matchConstraints"]["resourceRules"] = json!([{"operations": ["UPDATE"],
+        "apiGroups": ["policy"], "apiVersions": ["v1"],
+        "resources": ["poddisruptionbudgets/status"]}]);
+    client.create(POLICIES, keep).await.unwrap();
+    client.create(BINDINGS, binding("Deny")).await.unwrap();
+    for name in ["a", "b"] {
+        running(&client, pod(name, "n", "web")).await;
+    }
+    let budget = json!({"metadata": {"name": "web"}, "spec": {"minAvailable": 1,
+        "selector": {"matchLabels": {"app": "web"}}}});
+    client.create(BUDGETS, budget).await.unwrap();
+    server.clock().quiet().await;
+    (server, client)
+}
+
+const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+
+async fn allowed(client: &Client) -> Value {
+    let budget = client.get(&format!("{BUDGETS}/web")).await.unwrap();
+    budget["status"]["disruptionsAllowed"].clone()
+}
+
+#[tokio::test]
+async fn a_budget_is_counted_by_the_service_account_of_its_controller() {
+    let is_controller = "request.userInfo.username == \
+        'system:serviceaccount:kube-system:disruption-controller'";
+    let (_server, client) = budget(is_controller).await;
+    assert_eq!(allowed(&client).await, 1);
+}
+
+#[tokio::test]
+async fn a_policy_keeps_a_budget_from_being_counted_until_it_is_gone() {
+    let (server, client) = budget("false").await;
+    assert_eq!(allowed(&client).await, 0);
+    let path = format!("{PODS}/a/eviction");
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
+        "metadata": {"name": "a"}});
+    let refused = client.create(&path, eviction).await.unwrap_err();
+    assert_eq!(refused.code, 429, "{refused}");
+    unbind(&client).await;
+    server.clock().quiet().await;
+    assert_eq!(allowed(&client).await, 1);
 }

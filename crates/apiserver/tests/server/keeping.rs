@@ -40,7 +40,7 @@ impl Place {
     }
 }
 
-/// Ends a server once its chores are done, which hold it.
+/// Ends a server once its queued work are done, which hold it.
 pub(crate) async fn end<T>(server: Server, client: T) {
     server.clock().quiet().await;
     drop((server, client));

@@ -9,7 +9,7 @@ use crate::authorization;
 use crate::conversion::Conversion;
 use crate::resource::{GroupResource, Resource};
 use crate::state::State;
-use crate::store::{Key, Range, Shelf};
+use crate::store::{Bucket, Key, Range};
 
 /// The cluster as policies see it.
 pub(super) struct Environment<'a>(pub(super) &'a State);
@@ -23,9 +23,9 @@ impl Environment<'_> {
         self.0.registry.of_kind(group, version, &kind.kind)
     }
 
-    fn shelf(&self, kind: &ParamKind) -> Option<Shelf> {
+    fn bucket(&self, kind: &ParamKind) -> Option<Bucket> {
         let storage: &GroupResource = &self.resource(kind)?.storage;
-        self.0.store.known_shelf(storage)
+        self.0.store.known_bucket(storage)
     }
 }
 
@@ -35,12 +35,12 @@ impl World for Environment<'_> {
     }
 
     fn param(&self, kind: &ParamKind, namespace: &str, name: &str) -> Option<Value> {
-        let found = self.0.get(self.shelf(kind)?, &Key::new(namespace, name));
+        let found = self.0.get(self.bucket(kind)?, &Key::new(namespace, name));
         found.map(|it| Value::clone(it))
     }
 
     fn params(&self, kind: &ParamKind, namespace: &str) -> Vec<Value> {
-        let Some(shelf) = self.shelf(kind) else {
+        let Some(bucket) = self.bucket(kind) else {
             return Vec::new();
         };
         let namespace = Some(namespace).filter(|it| !it.is_empty());
@@ -48,7 +48,7 @@ impl World for Environment<'_> {
             namespace,
             after: None,
         };
-        let found = self.0.store.list(shelf, &range, None);
+        let found = self.0.store.list(bucket, &range, None);
         found
             .into_iter()
             .flatten()
@@ -70,6 +70,6 @@ impl World for Environment<'_> {
     }
 
     fn authorizer(&self) -> Option<Arc<dyn Authorizer>> {
-        Some(Arc::new(authorization::Authorizer(self.0.book.clone())))
+        Some(Arc::new(authorization::Authorizer(self.0.rules.clone())))
     }
 }

@@ -37,7 +37,7 @@ impl PolicySource {
         {
             return Ok(());
         }
-        if change.told["kind"] == "ValidatingAdmissionPolicy" {
+        if change.object["kind"] == "ValidatingAdmissionPolicy" {
             let compiled = after.map(|it| Policy::stored(it, kube)).transpose()?;
             replace(&mut self.policies, name, compiled);
         } else {

@@ -1,17 +1,25 @@
-//! Cluster roles that are put together from others by their labels.
+//! Puts cluster roles together from others by their labels (pkg/controller/clusterroleaggregation).
 
 use fivespot_admission::selector::Selector;
 use serde_json::{Value, json};
 
+use super::queue::WorkItem;
 use crate::meta;
 use crate::state::State;
-use crate::store::{Object, Range};
+use crate::store::{Change, Object, Range};
+
+/// Enqueues the aggregated roles when a cluster role is written.
+pub(super) fn enqueue(state: &mut State, change: &Change) {
+    if change.bucket == state.buckets.cluster_roles {
+        state.queue.add(WorkItem::Aggregate);
+    }
+}
 
 /// Gives every aggregated role the rules of those that it selects, in the order of their
-/// names and each once. A role that changes is a reason to look again.
-pub(crate) fn aggregate(state: &mut State) {
-    let shelf = state.shelves.cluster_roles;
-    let found = state.store.list(shelf, &Range::default(), None);
+/// names and each once.
+pub(super) fn reconcile(state: &mut State) {
+    let bucket = state.buckets.cluster_roles;
+    let found = state.store.list(bucket, &Range::default(), None);
     let roles: Vec<Object> = found
         .into_iter()
         .flatten()
@@ -26,7 +34,7 @@ pub(crate) fn aggregate(state: &mut State) {
         if role["rules"].as_array().unwrap_or(&Vec::new()) != &rules {
             let mut role = Value::clone(role);
             role["rules"] = json!(rules);
-            state.put(shelf, role);
+            state.put(bucket, role);
         }
     }
 }

@@ -1,8 +1,9 @@
-//! What every namespace is given: a service account, and the authority of the server's
-//! certificate for those who want to check it.
+//! Gives every namespace its service account and the authority of the server's certificate
+//! (pkg/controller/serviceaccount, pkg/controller/certificates/rootcacertpublisher).
 
 use serde_json::{Value, json};
 
+use super::queue::WorkItem;
 use crate::apply::{self, Writer};
 use crate::meta;
 use crate::resource::GroupResource;
@@ -17,22 +18,27 @@ const AUTHORITY: &str = "kube-root-ca.crt";
 /// The service under which pods find the API server; in the namespace `default`.
 const SERVICE: &str = "kubernetes";
 
-/// Whether a write makes it necessary to look after a namespace: a new one, or one that
-/// has lost what it was given. Returns the namespace's name.
-pub(crate) fn concerned(state: &State, change: &Change) -> Option<String> {
+/// Enqueues a namespace that is new, or has lost what it was given.
+pub(super) fn enqueue(state: &mut State, change: &Change) {
+    if let Some(name) = concerned(state, change) {
+        state.queue.add(WorkItem::NamespaceBootstrap(name));
+    }
+}
+
+fn concerned(state: &State, change: &Change) -> Option<String> {
     let key = &change.key;
-    if change.shelf == state.shelves.namespaces {
+    if change.bucket == state.buckets.namespaces {
         return change.before.is_none().then(|| key.name.to_string());
     }
-    let given = change.shelf == state.shelves.accounts && *key.name == *ACCOUNT
-        || change.shelf == state.shelves.maps && *key.name == *AUTHORITY
-        || change.shelf == state.shelves.services && *key.name == *SERVICE;
+    let given = change.bucket == state.buckets.accounts && *key.name == *ACCOUNT
+        || change.bucket == state.buckets.maps && *key.name == *AUTHORITY
+        || change.bucket == state.buckets.services && *key.name == *SERVICE;
     (given && change.after.is_none()).then(|| key.namespace.to_string())
 }
 
 /// Gives a namespace what it lacks, unless it is on its way out.
-pub(crate) fn give(state: &mut State, namespace: &str) {
-    let found = state.get(state.shelves.namespaces, &Key::new("", namespace));
+pub(crate) fn reconcile(state: &mut State, namespace: &str) {
+    let found = state.get(state.buckets.namespaces, &Key::new("", namespace));
     if found.is_none_or(|it| meta::is_deleting(it)) {
         return;
     }
@@ -79,9 +85,9 @@ fn ensure(state: &mut State, mut object: Value) {
     let Some(resource) = state.registry.find("", "v1", plural).cloned() else {
         return;
     };
-    let shelf = state.store.shelf(&GroupResource::new("", plural));
+    let bucket = state.store.bucket(&GroupResource::new("", plural));
     let key = Key::new(meta::namespace(&object), meta::name(&object));
-    if state.get(shelf, &key).is_some() {
+    if state.get(bucket, &key).is_some() {
         return;
     }
     meta::set(&mut object, "uid", state.random.uid());
@@ -92,5 +98,5 @@ fn ensure(state: &mut State, mut object: Value) {
         now: state.clock.now(),
     };
     apply::tracked(&resource, None, &mut object, &writer);
-    state.put(shelf, object);
+    state.put(bucket, object);
 }

@@ -16,45 +16,45 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let place = || (0..2u8, 0..2u8, 0..3u8);
     prop_oneof![
-        3 => place().prop_map(|(shelf, space, name)| Step::Put(shelf, space, name)),
-        1 => place().prop_map(|(shelf, space, name)| Step::Remove(shelf, space, name)),
+        3 => place().prop_map(|(bucket, space, name)| Step::Put(bucket, space, name)),
+        1 => place().prop_map(|(bucket, space, name)| Step::Remove(bucket, space, name)),
     ]
 }
 
 type World = BTreeMap<Key, u64>;
-/// A version and both shelves as they were then.
+/// A version and both buckets as they were then.
 type Moment = (u64, [World; 2]);
 
 /// Runs the steps on the store and keeps, the slow way, every state there ever was.
-fn run(steps: &[Step], retained: usize) -> (Store, Vec<Shelf>, Vec<Moment>) {
+fn run(steps: &[Step], retained: usize) -> (Store, Vec<Bucket>, Vec<Moment>) {
     let mut store = Store::new(retained);
-    let shelves: Vec<Shelf> = ["a", "b"]
+    let buckets: Vec<Bucket> = ["a", "b"]
         .iter()
-        .map(|it| store.shelf(&GroupResource::new("g", it)))
+        .map(|it| store.bucket(&GroupResource::new("g", it)))
         .collect();
     let mut worlds = vec![(store.version(), [World::new(), World::new()])];
     for step in steps {
         let mut world = worlds[worlds.len() - 1].1.clone();
         match *step {
-            Step::Put(shelf, space, name) => {
+            Step::Put(bucket, space, name) => {
                 let key = Key::new(&format!("ns{space}"), &format!("x{name}"));
                 let change =
-                    store.put(shelves[usize::from(shelf)], key.clone(), json!({}));
-                world[usize::from(shelf)].insert(key, change.version);
+                    store.put(buckets[usize::from(bucket)], key.clone(), json!({}));
+                world[usize::from(bucket)].insert(key, change.version);
             }
-            Step::Remove(shelf, space, name) => {
+            Step::Remove(bucket, space, name) => {
                 let key = Key::new(&format!("ns{space}"), &format!("x{name}"));
-                let removed = store.remove(shelves[usize::from(shelf)], &key).is_some();
-                assert_eq!(removed, world[usize::from(shelf)].remove(&key).is_some());
+                let removed = store.remove(buckets[usize::from(bucket)], &key).is_some();
+                assert_eq!(removed, world[usize::from(bucket)].remove(&key).is_some());
             }
         }
         worlds.push((store.version(), world));
     }
-    (store, shelves, worlds)
+    (store, buckets, worlds)
 }
 
-fn listed(store: &Store, shelf: Shelf, at: Option<u64>) -> Result<World, TooOld> {
-    let seen = store.list(shelf, &Range::default(), at)?;
+fn listed(store: &Store, bucket: Bucket, at: Option<u64>) -> Result<World, TooOld> {
+    let seen = store.list(bucket, &Range::default(), at)?;
     Ok(seen
         .map(|(key, object)| (key.clone(), version_of(object)))
         .collect())
@@ -69,39 +69,39 @@ proptest! {
     fn a_list_at_a_retained_version_shows_what_was_there_then(
         steps in proptest::collection::vec(step(), 0..60), retained in 1usize..40,
     ) {
-        let (store, shelves, worlds) = run(&steps, retained);
+        let (store, buckets, worlds) = run(&steps, retained);
         for (version, world) in &worlds {
-            for (shelf, world) in shelves.iter().zip(world) {
-                match listed(&store, *shelf, Some(*version)) {
+            for (bucket, world) in buckets.iter().zip(world) {
+                match listed(&store, *bucket, Some(*version)) {
                     Ok(seen) => prop_assert_eq!(&seen, world),
                     Err(too_old) => prop_assert!(*version < too_old.oldest),
                 }
             }
         }
         let (_, last) = &worlds[worlds.len() - 1];
-        prop_assert_eq!(&listed(&store, shelves[0], None).unwrap(), &last[0]);
+        prop_assert_eq!(&listed(&store, buckets[0], None).unwrap(), &last[0]);
     }
 
     #[test]
     fn a_list_followed_by_its_watch_ends_where_a_later_list_begins(
         steps in proptest::collection::vec(step(), 0..60), retained in 1usize..40,
     ) {
-        let (store, shelves, worlds) = run(&steps, retained);
+        let (store, buckets, worlds) = run(&steps, retained);
         for (version, world) in &worlds {
-            for (shelf, world) in shelves.iter().zip(world) {
-                let Ok(changes) = store.changes(*shelf, *version) else { continue };
+            for (bucket, world) in buckets.iter().zip(world) {
+                let Ok(changes) = store.changes(*bucket, *version) else { continue };
                 let mut world = world.clone();
                 let mut last = *version;
                 for change in changes {
                     prop_assert!(change.version > last);
                     last = change.version;
-                    prop_assert_eq!(version_of(&change.told), change.version);
+                    prop_assert_eq!(version_of(&change.object), change.version);
                     match &change.after {
                         Some(_) => world.insert(change.key.clone(), change.version),
                         None => world.remove(&change.key),
                     };
                 }
-                prop_assert_eq!(world, listed(&store, *shelf, None).unwrap());
+                prop_assert_eq!(world, listed(&store, *bucket, None).unwrap());
             }
         }
     }
@@ -110,16 +110,16 @@ proptest! {
     fn the_last_retained_writes_can_always_be_replayed(
         steps in proptest::collection::vec(step(), 0..60), retained in 1usize..40,
     ) {
-        let (store, shelves, _) = run(&steps, retained);
+        let (store, buckets, _) = run(&steps, retained);
         let since = store.version().saturating_sub(retained as u64 - 1).max(1);
-        prop_assert!(store.changes(shelves[0], since).is_ok());
+        prop_assert!(store.changes(buckets[0], since).is_ok());
     }
 }
 
 #[test]
 fn a_namespace_and_a_place_to_go_on_from_narrow_a_list() {
     let mut store = Store::new(100);
-    let shelf = store.shelf(&GroupResource::new("", "things"));
+    let bucket = store.bucket(&GroupResource::new("", "things"));
     let places = [
         ("b", "1"),
         ("a", "2"),
@@ -128,10 +128,10 @@ fn a_namespace_and_a_place_to_go_on_from_narrow_a_list() {
         ("a-b", "1"),
     ];
     for (namespace, name) in places {
-        store.put(shelf, Key::new(namespace, name), json!({}));
+        store.put(bucket, Key::new(namespace, name), json!({}));
     }
     let names = |range: Range<'_>| -> Vec<String> {
-        let seen = store.list(shelf, &range, None).unwrap();
+        let seen = store.list(bucket, &range, None).unwrap();
         seen.map(|(key, _)| format!("{}/{}", key.namespace, key.name))
             .collect()
     };

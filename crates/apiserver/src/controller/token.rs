@@ -5,10 +5,10 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::ISSUER;
-use super::claim::{Claims, Named, find};
-use crate::chore::Chore;
-use crate::controller::Controller;
+use super::Controller;
+use super::queue::WorkItem;
+use crate::identity::ISSUER;
+use crate::identity::claim::{Claims, Named, find};
 use crate::meta;
 use crate::state::State;
 use crate::status::Status;
@@ -18,19 +18,18 @@ const TYPE: &str = "kubernetes.io/service-account-token";
 const ACCOUNT: &str = "kubernetes.io/service-account.name";
 const UID: &str = "kubernetes.io/service-account.uid";
 
-/// Notes the secrets that a write makes necessary to look at: the one that is written, or those
-/// of a service account that is gone.
-pub(crate) fn note(state: &mut State, change: &Change) {
-    if change.shelf == state.shelves.secrets {
+/// Enqueues the secret that is written, or those of a service account that is gone.
+pub(super) fn enqueue(state: &mut State, change: &Change) {
+    if change.bucket == state.buckets.secrets {
         if change.after.as_deref().is_some_and(|it| it["type"] == TYPE) {
-            state.chores.note(Chore::Token(change.key.clone()));
+            state.queue.add(WorkItem::Token(change.key.clone()));
         }
-    } else if change.shelf == state.shelves.accounts && change.after.is_none() {
+    } else if change.bucket == state.buckets.accounts && change.after.is_none() {
         let range = Range {
             namespace: Some(&change.key.namespace),
             after: None,
         };
-        let found = state.store.list(state.shelves.secrets, &range, None);
+        let found = state.store.list(state.buckets.secrets, &range, None);
         let own: Vec<Key> = found
             .into_iter()
             .flatten()
@@ -38,15 +37,15 @@ pub(crate) fn note(state: &mut State, change: &Change) {
             .map(|(key, _)| key.clone())
             .collect();
         for key in own {
-            state.chores.note(Chore::Token(key));
+            state.queue.add(WorkItem::Token(key));
         }
     }
 }
 
 /// Fills a token secret, or deletes it where its service account is not there.
-pub(crate) fn look_at(state: &mut State, key: &Key) {
-    let shelf = state.shelves.secrets;
-    let Some(secret) = state.get(shelf, key).cloned() else {
+pub(super) fn reconcile(state: &mut State, key: &Key) {
+    let bucket = state.buckets.secrets;
+    let Some(secret) = state.get(bucket, key).cloned() else {
         return;
     };
     if secret["type"] != TYPE || meta::is_deleting(&secret) {
@@ -61,11 +60,11 @@ pub(crate) fn look_at(state: &mut State, key: &Key) {
         fill(state, key, (&secret, &account))
     } else {
         let options = json!({"preconditions": {"uid": meta::uid(&secret)}});
-        Controller::Tokens.delete(state, (shelf, key), options)
+        Controller::Tokens.delete(state, (bucket, key), options)
     };
     if let Err(refused) = done {
         tracing::debug!(%refused, name = %key.name, "token of a service account refused");
-        state.chores.set_aside(Chore::Token(key.clone()));
+        state.queue.requeue_later(WorkItem::Token(key.clone()));
     }
 }
 
@@ -116,5 +115,5 @@ fn fill(
         "metadata": {"uid": meta::uid(secret), "annotations": {UID: meta::uid(account)}},
         "data": data,
     });
-    Controller::Tokens.patch(state, (state.shelves.secrets, key), patch)
+    Controller::Tokens.patch(state, (state.buckets.secrets, key), patch)
 }

@@ -1,19 +1,20 @@
-//! Events are forgotten an hour after they were last written, as in Kubernetes.
+//! Deletes events an hour after they were last written (`--event-ttl`).
 
 use std::collections::VecDeque;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::queue::WorkItem;
 use crate::meta;
 use crate::state::State;
 use crate::store::{Change, Key};
 
 /// How long an event is kept (kube-apiserver's default `--event-ttl`).
-const KEPT: SignedDuration = SignedDuration::from_hours(1);
+const TTL: SignedDuration = SignedDuration::from_hours(1);
 
 /// The events in the order in which they fall due.
 #[derive(Debug, Default)]
-pub(crate) struct Expiry(VecDeque<Due>);
+pub(crate) struct EventExpiry(VecDeque<Due>);
 
 #[derive(Debug)]
 struct Due {
@@ -23,23 +24,33 @@ struct Due {
     version: String,
 }
 
-impl Expiry {
+impl EventExpiry {
     /// Takes a written event in. Returns whether others are due.
-    pub(crate) fn renew(&mut self, change: &Change, now: Timestamp) -> bool {
+    fn renew(&mut self, change: &Change, now: Timestamp) -> bool {
         self.0.push_back(Due {
-            at: now.saturating_add(KEPT).unwrap_or(Timestamp::MAX),
+            at: now.saturating_add(TTL).unwrap_or(Timestamp::MAX),
             key: change.key.clone(),
-            version: meta::version(&change.told).to_owned(),
+            version: meta::version(&change.object).to_owned(),
         });
         self.0.front().is_some_and(|it| it.at <= now)
     }
 }
 
-/// Removes what is due. Asked for by the next event that is written, and not sooner: no
+/// Enqueues the events that are due when another is written.
+pub(super) fn enqueue(state: &mut State, change: &Change) {
+    if change.bucket == state.buckets.events && change.after.is_some() {
+        let now = state.clock.now();
+        if state.expiry.renew(change, now) {
+            state.queue.add(WorkItem::Expire);
+        }
+    }
+}
+
+/// Deletes what is due. Asked for by the next event that is written, and not sooner: no
 /// timer holds a quiet server awake.
-pub(crate) fn forget(state: &mut State) {
+pub(super) fn delete_expired(state: &mut State) {
     let now = state.clock.now();
-    let events = state.shelves.events;
+    let events = state.buckets.events;
     while let Some(due) = state.expiry.0.pop_front_if(|it| it.at <= now) {
         let current = state.get(events, &due.key);
         if current.is_some_and(|it| meta::version(it) == due.version) {

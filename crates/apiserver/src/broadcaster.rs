@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::meta;
 use crate::selector::Filter;
-use crate::store::{Change, Object, Shelf};
+use crate::store::{Bucket, Change, Object};
 
 /// How many undelivered events a watcher may have before its watch is ended; it can then
 /// go on from the last one that it got.
@@ -88,7 +88,7 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(crate) fn object(&self) -> &Object {
-        self.object.as_ref().unwrap_or(&self.change.told)
+        self.object.as_ref().unwrap_or(&self.change.object)
     }
 }
 
@@ -101,8 +101,8 @@ pub(crate) struct Delivery {
 
 /// All live watches.
 #[derive(Debug, Default)]
-pub(crate) struct Hub {
-    watchers: BTreeMap<Shelf, Vec<Watcher>>,
+pub(crate) struct Broadcaster {
+    watchers: BTreeMap<Bucket, Vec<Watcher>>,
 }
 
 #[derive(Debug)]
@@ -112,17 +112,17 @@ struct Watcher {
     hold: Option<Clock>,
 }
 
-impl Hub {
-    /// Delivers every write to `shelf` that `scope` wants from now on. With a clock, each
+impl Broadcaster {
+    /// Delivers every write to `bucket` that `scope` wants from now on. With a clock, each
     /// undelivered event holds it.
     pub(crate) fn subscribe(
         &mut self,
-        shelf: Shelf,
+        bucket: Bucket,
         scope: Scope,
         hold: Option<Clock>,
     ) -> mpsc::Receiver<Delivery> {
         let (send, receive) = mpsc::channel(BACKLOG);
-        let watchers = self.watchers.entry(shelf).or_default();
+        let watchers = self.watchers.entry(bucket).or_default();
         watchers.retain(|it| !it.send.is_closed());
         watchers.push(Watcher { scope, send, hold });
         receive
@@ -130,7 +130,7 @@ impl Hub {
 
     /// Tells of a write. Watchers that are gone, or too far behind, are dropped.
     pub(crate) fn publish(&mut self, change: &Arc<Change>) {
-        let Some(watchers) = self.watchers.get_mut(&change.shelf) else {
+        let Some(watchers) = self.watchers.get_mut(&change.bucket) else {
             return;
         };
         watchers.retain(|watcher| {
@@ -142,8 +142,8 @@ impl Hub {
         });
     }
 
-    /// Ends every watch of a shelf: what it held is no longer served.
-    pub(crate) fn end(&mut self, shelf: Shelf) {
-        self.watchers.remove(&shelf);
+    /// Ends every watch of a bucket: what it held is no longer served.
+    pub(crate) fn end(&mut self, bucket: Bucket) {
+        self.watchers.remove(&bucket);
     }
 }

@@ -12,7 +12,7 @@ use crate::user::User;
 
 /// Every role and binding; those without a namespace hold everywhere.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Book {
+pub(crate) struct RuleIndex {
     roles: BTreeMap<Key, Vec<Arc<Rule>>>,
     bindings: BTreeMap<Key, Arc<Binding>>,
 }
@@ -86,12 +86,12 @@ impl Subject {
     }
 }
 
-impl Book {
+impl RuleIndex {
     /// Takes a written role or binding in.
     pub(crate) fn take_in(&mut self, change: &Change) {
         let key = change.key.clone();
         let is_role =
-            matches!(change.told["kind"].as_str(), Some("Role" | "ClusterRole"));
+            matches!(change.object["kind"].as_str(), Some("Role" | "ClusterRole"));
         match (&change.after, is_role) {
             (Some(role), true) => {
                 let rules = Rule::all_of(role).into_iter().map(Arc::new);

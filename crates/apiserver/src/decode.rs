@@ -40,12 +40,12 @@ impl Body {
 
 /// A body that could not be read.
 #[derive(Debug)]
-pub(crate) struct Unreadable {
+pub(crate) struct DecodeError {
     /// In the words of Kubernetes' decoder.
     pub(crate) why: String,
 }
 
-impl Unreadable {
+impl DecodeError {
     /// 400, where Kubernetes says no more than why.
     pub(crate) fn bare(self) -> Status {
         Status::bad_request(self.why)
@@ -96,7 +96,7 @@ pub(crate) fn object(call: &Call, kind: &str) -> Result<Body, Status> {
              Kind string \"json:\\\"kind,omitempty\\\"\" }}",
             go_kind(&body.value)
         );
-        Err(Unreadable { why })
+        Err(DecodeError { why })
     });
     read.map_err(|it| it.of_kind(kind, call))
 }
@@ -105,7 +105,7 @@ pub(crate) fn object(call: &Call, kind: &str) -> Result<Body, Status> {
 ///
 /// # Errors
 /// 415 for a form that is not read.
-pub(crate) fn unchecked(call: &Call) -> Result<Result<Body, Unreadable>, Status> {
+pub(crate) fn unchecked(call: &Call) -> Result<Result<Body, DecodeError>, Status> {
     let media = call.media_type();
     if !media.is_empty() && !OBJECTS.contains(&media.as_str()) {
         return Err(Status::unsupported_media_type(&OBJECTS));
@@ -117,7 +117,7 @@ pub(crate) fn unchecked(call: &Call) -> Result<Result<Body, Unreadable>, Status>
             format!("couldn't get version/kind; json parse error: {why}")
         }
     };
-    Ok(value(call).map_err(|it| Unreadable {
+    Ok(value(call).map_err(|it| DecodeError {
         why: prefixed(it.why),
     }))
 }
@@ -126,14 +126,14 @@ pub(crate) fn unchecked(call: &Call) -> Result<Result<Body, Unreadable>, Status>
 ///
 /// # Errors
 /// When it is neither.
-pub(crate) fn value(call: &Call) -> Result<Body, Unreadable> {
+pub(crate) fn value(call: &Call) -> Result<Body, DecodeError> {
     let bytes = match &call.body {
         Payload::Json(value) => return Ok(Body::plain(value.clone())),
         Payload::Bytes(bytes) => bytes,
     };
     if call.media_type() == protobuf::MEDIA {
         let read = protobuf::read(bytes);
-        return read.map(Body::plain).map_err(|error| Unreadable {
+        return read.map(Body::plain).map_err(|error| DecodeError {
             why: error.to_string(),
         });
     }
@@ -147,17 +147,17 @@ pub(crate) fn value(call: &Call) -> Result<Body, Unreadable> {
             })
         }
         Err(_) if call.media_type().ends_with("yaml") => yaml(bytes),
-        Err(error) => Err(Unreadable {
+        Err(error) => Err(DecodeError {
             // What Go would have read is refused in our parser's words.
             why: syntax::error(bytes).unwrap_or_else(|| error.to_string()),
         }),
     }
 }
 
-fn yaml(bytes: &[u8]) -> Result<Body, Unreadable> {
+fn yaml(bytes: &[u8]) -> Result<Body, DecodeError> {
     use serde_saphyr::DuplicateKeyPolicy;
 
-    let refuse = |error: &dyn std::fmt::Display| Unreadable {
+    let refuse = |error: &dyn std::fmt::Display| DecodeError {
         why: format!("error decoding YAML: {error}"),
     };
     let text = std::str::from_utf8(bytes).map_err(|error| refuse(&error))?;
@@ -218,10 +218,10 @@ pub(crate) fn check_kind(
     if resource.custom {
         if kind.is_empty() {
             let why = format!("Object 'Kind' is missing in '{object}'");
-            return Err(Unreadable { why }.of_kind(&resource.kind, call));
+            return Err(DecodeError { why }.of_kind(&resource.kind, call));
         }
         check_version(state, resource, object)?;
-        say_kind(resource, object);
+        set_type_meta(resource, object);
         return Ok(());
     }
     decode(resource, object).map_err(|why| {
@@ -300,7 +300,7 @@ pub(crate) fn decode(resource: &Resource, object: &mut Value) -> Result<(), Stri
     if let Some(why) = openapi::type_error(resource, object) {
         return Err(why);
     }
-    say_kind(resource, object);
+    set_type_meta(resource, object);
     Ok(())
 }
 
@@ -324,7 +324,7 @@ fn unconvertible(resource: &Resource, version: &str, kind: &str) -> String {
 
 /// Writes version and kind where Kubernetes writes them: first. Another kind of a custom
 /// object stays, to be refused with whatever else is wrong.
-pub(crate) fn say_kind(resource: &Resource, object: &mut Value) {
+pub(crate) fn set_type_meta(resource: &Resource, object: &mut Value) {
     let fields = meta::fields(object);
     fields.shift_remove("apiVersion");
     let said = fields.shift_remove("kind").filter(|_| resource.custom);
@@ -335,7 +335,7 @@ pub(crate) fn say_kind(resource: &Resource, object: &mut Value) {
 
 /// Removes fields that the kind does not have and fills in its defaults. Returns what strict
 /// decoding has to say: what was `repeated`, and what is unknown.
-pub(crate) fn settle(
+pub(crate) fn prune_and_default(
     state: &State,
     resource: &Resource,
     object: &mut Value,
@@ -346,7 +346,7 @@ pub(crate) fn settle(
         version.map(|it| it.decode(object)).unwrap_or_default()
     } else {
         let unknown = prune::prune(resource, object);
-        empty::settle(Shape::of(resource), object);
+        empty::normalize(Shape::of(resource), object);
         unknown
     };
     repeated.extend(unknown.iter().map(|it| format!("unknown field \"{it}\"")));

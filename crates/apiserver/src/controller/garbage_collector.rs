@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::chore::Chore;
-use crate::controller::Controller;
+use super::Controller;
+use super::queue::WorkItem;
 use crate::index::Place;
 use crate::meta;
 use crate::state::State;
 use crate::status::Status;
-use crate::store::{Change, Key, Object, Shelf};
+use crate::store::{Bucket, Change, Key, Object};
 use crate::verb::delete::{FOREGROUND, ORPHAN};
 
-/// Notes what a write may have made collectable.
-pub(crate) fn note(state: &mut State, change: &Arc<Change>) {
-    let place = |change: &Change| Chore::Collect(change.shelf, change.key.clone());
+/// Enqueues what a write may have made collectable.
+pub(super) fn enqueue(state: &mut State, change: &Arc<Change>) {
+    let place = |change: &Change| WorkItem::Collect(change.bucket, change.key.clone());
     match (&change.before, &change.after) {
         (_, Some(after)) => {
             let waits = meta::is_deleting(after)
@@ -27,25 +27,25 @@ pub(crate) fn note(state: &mut State, change: &Arc<Change>) {
                 .iter()
                 .any(|owner| !is_as_named(state, after, owner));
             if waits || doubtful {
-                state.chores.note(place(change));
+                state.queue.add(place(change));
             }
             if waits {
                 let uid = meta::uid(after).to_owned();
-                state.chores.note(Chore::Dependents(uid));
+                state.queue.add(WorkItem::Dependents(uid));
             }
             if let Some(before) = &change.before
                 && before["metadata"]["ownerReferences"]
                     != after["metadata"]["ownerReferences"]
             {
-                state.chores.note(place(change));
-                note_owners(state, before);
+                state.queue.add(place(change));
+                enqueue_owners(state, before);
             }
         }
         (Some(before), None) => {
             state
-                .chores
-                .note(Chore::Dependents(meta::uid(before).to_owned()));
-            note_owners(state, before);
+                .queue
+                .add(WorkItem::Dependents(meta::uid(before).to_owned()));
+            enqueue_owners(state, before);
         }
         (None, None) => {}
     }
@@ -54,39 +54,39 @@ pub(crate) fn note(state: &mut State, change: &Arc<Change>) {
 /// Whether an owner is where and what the reference to it says.
 fn is_as_named(state: &State, dependent: &Value, owner: &Value) -> bool {
     let uid = owner["uid"].as_str().unwrap_or_default();
-    let Some((shelf, key)) = state.index.by_uid(uid) else {
+    let Some((bucket, key)) = state.index.by_uid(uid) else {
         return false;
     };
     let in_reach =
         key.namespace.is_empty() || *key.namespace == *meta::namespace(dependent);
     let (group, _) = group_and_version(owner);
     let is_kind = state
-        .kept(*shelf)
+        .stored_resource(*bucket)
         .is_some_and(|it| owner["kind"] == it.kind.as_str() && group == it.storage.group);
     in_reach && is_kind && owner["name"] == *key.name
 }
 
 /// Owners that wait for their dependents look again when one has gone or let go.
-fn note_owners(state: &mut State, object: &Value) {
+fn enqueue_owners(state: &mut State, object: &Value) {
     for owner in meta::owners(object) {
         let uid = owner["uid"].as_str().unwrap_or_default();
-        let Some((shelf, key)) = state.index.by_uid(uid).cloned() else {
+        let Some((bucket, key)) = state.index.by_uid(uid).cloned() else {
             continue;
         };
         if state
-            .get(shelf, &key)
+            .get(bucket, &key)
             .is_some_and(|it| meta::is_deleting(it))
         {
-            state.chores.note(Chore::Collect(shelf, key));
+            state.queue.add(WorkItem::Collect(bucket, key));
         }
     }
 }
 
-/// Looks at every dependent of an owner.
-pub(crate) fn look_at_dependents(state: &mut State, uid: &str) {
+/// Reconciles every dependent of an owner.
+pub(super) fn reconcile_dependents(state: &mut State, uid: &str) {
     let found: Vec<Place> = state.index.dependents(uid).cloned().collect();
-    for (shelf, key) in found {
-        look_at(state, shelf, &key);
+    for (bucket, key) in found {
+        reconcile(state, bucket, &key);
     }
 }
 
@@ -102,23 +102,23 @@ enum Worth {
 }
 
 /// Decides about one object. What admission refuses is tried again when that may have changed.
-pub(crate) fn look_at(state: &mut State, shelf: Shelf, key: &Key) {
-    if let Err(refused) = reconcile(state, shelf, key) {
+pub(super) fn reconcile(state: &mut State, bucket: Bucket, key: &Key) {
+    if let Err(refused) = decide(state, bucket, key) {
         tracing::debug!(%refused, name = %key.name, "garbage collection refused");
-        let chore = Chore::Collect(shelf, key.clone());
-        state.chores.set_aside(chore);
+        let item = WorkItem::Collect(bucket, key.clone());
+        state.queue.requeue_later(item);
     }
 }
 
-fn reconcile(state: &mut State, shelf: Shelf, key: &Key) -> Result<(), Status> {
-    let Some(object) = state.get(shelf, key).cloned() else {
+fn decide(state: &mut State, bucket: Bucket, key: &Key) -> Result<(), Status> {
+    let Some(object) = state.get(bucket, key).cloned() else {
         return Ok(());
     };
     if meta::is_deleting(&object) {
         return if meta::has_finalizer(&object, ORPHAN) {
-            orphan(state, shelf, &object)
+            orphan(state, bucket, &object)
         } else if meta::has_finalizer(&object, FOREGROUND) {
-            wait_for_dependents(state, shelf, &object)
+            wait_for_dependents(state, bucket, &object)
         } else {
             Ok(())
         };
@@ -135,7 +135,7 @@ fn reconcile(state: &mut State, shelf: Shelf, key: &Key) -> Result<(), Status> {
         if worths.iter().all(|it| *it == Worth::Solid) {
             return Ok(());
         }
-        return drop_owners(state, shelf, &object, |index| {
+        return drop_owners(state, bucket, &object, |index| {
             worths.get(index) == Some(&Worth::Solid)
         });
     }
@@ -155,7 +155,7 @@ fn reconcile(state: &mut State, shelf: Shelf, key: &Key) -> Result<(), Status> {
         "preconditions": {"uid": meta::uid(&object)},
         "propagationPolicy": propagation,
     });
-    COLLECTOR.delete(state, (shelf, key), options)
+    COLLECTOR.delete(state, (bucket, key), options)
 }
 
 const COLLECTOR: Controller = Controller::GarbageCollector;
@@ -172,8 +172,8 @@ fn worth(state: &State, object: &Value, owner: &Value) -> Option<Worth> {
         (true, "") => return None,
         (true, namespace) => namespace,
     };
-    let shelf = state.store.known_shelf(&resource.storage);
-    let found = shelf.and_then(|it| state.get(it, &Key::new(namespace, text("name"))));
+    let bucket = state.store.known_bucket(&resource.storage);
+    let found = bucket.and_then(|it| state.get(it, &Key::new(namespace, text("name"))));
     Some(match found {
         Some(found) if meta::uid(found) == text("uid") => {
             if meta::is_deleting(found) && meta::has_finalizer(found, FOREGROUND) {
@@ -194,7 +194,7 @@ fn group_and_version(owner: &Value) -> (&str, &str) {
 /// Removes the owner references whose index does not pass.
 fn drop_owners(
     state: &mut State,
-    shelf: Shelf,
+    bucket: Bucket,
     object: &Object,
     keep: impl Fn(usize) -> bool,
 ) -> Result<(), Status> {
@@ -208,58 +208,58 @@ fn drop_owners(
     } else {
         left.into()
     };
-    set_owners(state, shelf, object, left)
+    set_owners(state, bucket, object, left)
 }
 
 fn set_owners(
     state: &mut State,
-    shelf: Shelf,
+    bucket: Bucket,
     object: &Value,
     owners: Value,
 ) -> Result<(), Status> {
     let key = Key::new(meta::namespace(object), meta::name(object));
     let patch =
         json!({"metadata": {"uid": meta::uid(object), "ownerReferences": owners}});
-    COLLECTOR.patch(state, (shelf, &key), patch)
+    COLLECTOR.patch(state, (bucket, &key), patch)
 }
 
 /// Takes a finalizer off an object.
 fn drop_finalizer(
     state: &mut State,
-    shelf: Shelf,
+    bucket: Bucket,
     object: &Value,
     name: &str,
 ) -> Result<(), Status> {
     let key = Key::new(meta::namespace(object), meta::name(object));
     let left: Vec<&str> = meta::finalizers(object).filter(|it| *it != name).collect();
     let patch = json!({"metadata": {"uid": meta::uid(object), "finalizers": left}});
-    COLLECTOR.patch(state, (shelf, &key), patch)
+    COLLECTOR.patch(state, (bucket, &key), patch)
 }
 
 /// The dependents forget the owner, and the owner no longer waits.
-fn orphan(state: &mut State, shelf: Shelf, owner: &Object) -> Result<(), Status> {
+fn orphan(state: &mut State, bucket: Bucket, owner: &Object) -> Result<(), Status> {
     let uid = meta::uid(owner).to_owned();
     let dependents: Vec<Place> = state.index.dependents(&uid).cloned().collect();
     let mut all = Ok(());
-    for (shelf, key) in dependents {
-        if let Some(dependent) = state.get(shelf, &key).cloned() {
+    for (bucket, key) in dependents {
+        if let Some(dependent) = state.get(bucket, &key).cloned() {
             let owners = meta::owners(&dependent);
             let other: Vec<bool> =
                 owners.iter().map(|it| it["uid"] != uid.as_str()).collect();
-            let dropped = drop_owners(state, shelf, &dependent, |index| {
+            let dropped = drop_owners(state, bucket, &dependent, |index| {
                 other.get(index).copied().unwrap_or_default()
             });
             all = all.and(dropped);
         }
     }
     all?;
-    drop_finalizer(state, shelf, owner, ORPHAN)
+    drop_finalizer(state, bucket, owner, ORPHAN)
 }
 
 /// An owner that is deleted in the foreground goes when no dependent blocks it.
 fn wait_for_dependents(
     state: &mut State,
-    shelf: Shelf,
+    bucket: Bucket,
     owner: &Object,
 ) -> Result<(), Status> {
     let uid = meta::uid(owner);
@@ -274,15 +274,15 @@ fn wait_for_dependents(
     if dependents.iter().any(blocks) {
         return Ok(());
     }
-    drop_finalizer(state, shelf, owner, FOREGROUND)
+    drop_finalizer(state, bucket, owner, FOREGROUND)
 }
 
 /// Takes `blockOwnerDeletion` from the references of an object that is to be deleted in
 /// the foreground, where one of its dependents already is and so could wait for it.
 fn unblock_dependents(state: &mut State, object: &Object) -> Result<(), Status> {
     let uid = meta::uid(object);
-    let circle = state.index.dependents(uid).any(|(shelf, key)| {
-        let dependent = state.get(*shelf, key);
+    let circle = state.index.dependents(uid).any(|(bucket, key)| {
+        let dependent = state.get(*bucket, key);
         dependent.is_some_and(|it| {
             meta::is_deleting(it) && meta::has_finalizer(it, FOREGROUND)
         })
@@ -290,12 +290,12 @@ fn unblock_dependents(state: &mut State, object: &Object) -> Result<(), Status> 
     if !circle {
         return Ok(());
     }
-    let Some((shelf, _)) = state.index.by_uid(uid).cloned() else {
+    let Some((bucket, _)) = state.index.by_uid(uid).cloned() else {
         return Ok(());
     };
     let mut owners = meta::owners(object).to_vec();
     for owner in &mut owners {
         meta::fields(owner).insert("blockOwnerDeletion".to_owned(), false.into());
     }
-    set_owners(state, shelf, object, owners.into())
+    set_owners(state, bucket, object, owners.into())
 }

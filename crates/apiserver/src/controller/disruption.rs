@@ -1,0 +1,204 @@
+//! Counts the pods of PodDisruptionBudgets (pkg/controller/disruption).
+//!
+//! There are no workload controllers here whose replica counts could be asked: the pods that are
+//! there are the pods that are expected.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::Controller;
+use super::queue::WorkItem;
+use crate::meta;
+use crate::selector::matches_label_selector;
+use crate::state::State;
+use crate::status::Status;
+use crate::store::{Change, Key, Object, Range};
+
+/// How long an evicted pod counts as gone although it is not.
+const EVICTED_COUNTS_AS_GONE: SignedDuration = SignedDuration::from_mins(2);
+
+/// Enqueues a budget that is written, and the budgets that a written pod counts for, or counted
+/// for.
+pub(super) fn enqueue(state: &mut State, change: &Change) {
+    let buckets = state.buckets;
+    if change.bucket == buckets.budgets && change.after.is_some() {
+        state.queue.add(WorkItem::Budget(change.key.clone()));
+    } else if change.bucket == buckets.pods {
+        let pods: Vec<&Object> = change.before.iter().chain(&change.after).collect();
+        let concerned: Vec<Key> = budgets(state, &change.key.namespace)
+            .filter(|(_, budget)| {
+                pods.iter()
+                    .any(|pod| matches_label_selector(&budget["spec"]["selector"], pod))
+            })
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in concerned {
+            state.queue.add(WorkItem::Budget(key));
+        }
+    }
+}
+
+/// The budgets of a namespace.
+pub(crate) fn budgets<'a>(
+    state: &'a State,
+    namespace: &str,
+) -> impl Iterator<Item = (&'a Key, &'a Object)> + use<'a> {
+    let range = Range {
+        namespace: Some(namespace),
+        after: None,
+    };
+    let found = state.store.list(state.buckets.budgets, &range, None);
+    found.into_iter().flatten()
+}
+
+/// Counts a budget's pods and writes the result into its status. What admission refuses is tried
+/// again when that may have changed.
+pub(crate) fn reconcile(state: &mut State, key: &Key) {
+    let bucket = state.buckets.budgets;
+    let Some(budget) = state.get(bucket, key).cloned() else {
+        return;
+    };
+    let status = counted(state, &budget);
+    if budget["status"] == status {
+        return;
+    }
+    if let Err(refused) = write(state, &budget, status) {
+        tracing::debug!(%refused, name = %key.name, "status of a disruption budget refused");
+        state.queue.requeue_later(WorkItem::Budget(key.clone()));
+    }
+}
+
+/// Replaces the status of a budget.
+fn write(state: &mut State, budget: &Value, status: Value) -> Result<(), Status> {
+    let mut budget = budget.clone();
+    meta::fields(&mut budget).insert("status".to_owned(), status);
+    let bucket = state.buckets.budgets;
+    Controller::Disruption.replace(state, (bucket, "status"), budget)
+}
+
+/// The status of a budget by the pods that there are now.
+fn counted(state: &State, budget: &Value) -> Value {
+    let now = state.clock.now();
+    let range = Range {
+        namespace: Some(meta::namespace(budget)),
+        after: None,
+    };
+    let selector = &budget["spec"]["selector"];
+    let pods = state.store.list(state.buckets.pods, &range, None);
+    let pods: Vec<&Object> = pods
+        .into_iter()
+        .flatten()
+        .map(|(_, it)| it)
+        .filter(|it| matches_label_selector(selector, it) && !is_finished(it))
+        .collect();
+    let disrupted = still_disrupted(budget, &pods, now);
+    let there = i64::try_from(pods.len()).unwrap_or(i64::MAX);
+    let (expected, desired) = demand(&budget["spec"], there);
+    let healthy = pods.iter().filter(|pod| {
+        is_ready(pod)
+            && !meta::is_deleting(pod)
+            && !disrupted.contains_key(meta::name(pod))
+    });
+    let healthy = i64::try_from(healthy.count()).unwrap_or(i64::MAX);
+    let allowed = if expected > 0 {
+        (healthy - desired).max(0)
+    } else {
+        0
+    };
+    let mut status = json!({
+        "observedGeneration": meta::generation(budget),
+        "disruptionsAllowed": allowed,
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": expected,
+    });
+    if !disrupted.is_empty() {
+        status["disruptedPods"] = Value::Object(disrupted);
+    }
+    status["conditions"] = json!([condition(budget, allowed, now)]);
+    status
+}
+
+/// How many pods are expected, and how many of them have to stay healthy. A budget without a
+/// bound expects none, and so lets none go.
+fn demand(spec: &Value, there: i64) -> (i64, i64) {
+    if let Some(max) = share(&spec["maxUnavailable"], there) {
+        return (there, (there - max).max(0));
+    }
+    match share(&spec["minAvailable"], there) {
+        Some(least) => (there, least),
+        None => (0, 0),
+    }
+}
+
+/// An int-or-percentage of `expected`, rounded up; `None` when absent or malformed.
+fn share(value: &Value, expected: i64) -> Option<i64> {
+    if let Some(number) = value.as_i64() {
+        return Some(number);
+    }
+    let percent: i64 = value.as_str()?.strip_suffix('%')?.parse().ok()?;
+    let scaled = expected.checked_mul(percent)?.checked_add(99)?;
+    Some(scaled.div_euclid(100))
+}
+
+/// Evicted pods that are neither gone nor on their way and not yet forgotten.
+fn still_disrupted(
+    budget: &Value,
+    pods: &[&Object],
+    now: Timestamp,
+) -> Map<String, Value> {
+    let mut all = budget["status"]["disruptedPods"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
+    all.retain(|name, since| {
+        let pod = pods.iter().find(|it| meta::name(it) == name);
+        is_recent(since, now) && pod.is_some_and(|it| !meta::is_deleting(it))
+    });
+    all
+}
+
+/// Whether a pod that was evicted `since` then still counts as gone.
+pub(crate) fn is_recent(since: &Value, now: Timestamp) -> bool {
+    let since: Option<Timestamp> = since.as_str().and_then(|it| it.parse().ok());
+    since.is_some_and(|it| now.duration_since(it) < EVICTED_COUNTS_AS_GONE)
+}
+
+fn condition(budget: &Value, allowed: i64, now: Timestamp) -> Value {
+    let (status, reason) = if allowed > 0 {
+        ("True", "SufficientPods")
+    } else {
+        ("False", "InsufficientPods")
+    };
+    let had = budget["status"]["conditions"].as_array();
+    let had = had
+        .into_iter()
+        .flatten()
+        .find(|it| it["type"] == "DisruptionAllowed");
+    let since = match had {
+        Some(had) if had["status"] == status => had["lastTransitionTime"].clone(),
+        _ => meta::time(now).into(),
+    };
+    json!({
+        "type": "DisruptionAllowed",
+        "status": status,
+        "observedGeneration": meta::generation(budget),
+        "lastTransitionTime": since,
+        "reason": reason,
+        "message": "",
+    })
+}
+
+fn is_finished(pod: &Value) -> bool {
+    let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+    matches!(phase, "Succeeded" | "Failed")
+}
+
+/// Whether a pod says that it is ready.
+pub(crate) fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|it| it["type"] == "Ready" && it["status"] == "True")
+}

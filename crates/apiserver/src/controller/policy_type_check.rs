@@ -1,0 +1,50 @@
+//! Type-checks the expressions of policies against the definitions that there are
+//! (pkg/controller/validatingadmissionpolicystatus).
+
+use fivespot_admission::crd::Crd;
+use fivespot_admission::policy::Policy;
+use serde_json::{Value, json};
+
+use super::queue::WorkItem;
+use crate::meta;
+use crate::openapi;
+use crate::state::State;
+use crate::store::{Change, Key};
+
+/// Enqueues a policy that is written.
+pub(super) fn enqueue(state: &mut State, change: &Change) {
+    if change.bucket == state.buckets.policies && change.after.is_some() {
+        state.queue.add(WorkItem::Policy(change.key.clone()));
+    }
+}
+
+/// Writes into a policy's status, once for each of its generations, what does not fit the
+/// definitions that there are then.
+pub(super) fn reconcile(state: &mut State, key: &Key) {
+    let bucket = state.buckets.policies;
+    let Some(policy) = state.get(bucket, key) else {
+        return;
+    };
+    let generation = meta::generation(policy);
+    if policy["status"]["observedGeneration"].as_i64() >= Some(generation) {
+        return;
+    }
+    let mut policy = Value::clone(policy);
+    let definitions: Vec<&Crd> = state.definitions.values().map(|it| &**it).collect();
+    let all: Vec<_> = state.registry.all().cloned().collect();
+    let known: Vec<_> = all
+        .iter()
+        .filter_map(|it| openapi::known_kind(it))
+        .collect();
+    let warnings = Policy::type_check(&policy, &definitions, &known, state.kube);
+    let warnings = warnings
+        .iter()
+        .map(|it| json!({"fieldRef": it.field(), "warning": it.warning}));
+    let warnings: Vec<Value> = warnings.collect();
+    let mut status = json!({"observedGeneration": generation, "typeChecking": {}});
+    if !warnings.is_empty() {
+        status["typeChecking"]["expressionWarnings"] = warnings.into();
+    }
+    meta::fields(&mut policy).insert("status".to_owned(), status);
+    state.put(bucket, policy);
+}

@@ -1,0 +1,195 @@
+//! What the controllers have to do: a queue of work items.
+//!
+//! Each write enqueues what it makes necessary; the items are processed one at a time between
+//! requests, and hold a virtual clock until they are done.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use fivespot_clock::{Busy, Clock};
+use indexmap::IndexSet;
+
+use super::{
+    cluster_role_aggregation, disruption, event_expiry, garbage_collector, namespace,
+    namespace_bootstrap, policy_type_check, token,
+};
+use crate::definition;
+use crate::namespace::ensure;
+use crate::start;
+use crate::state::State;
+use crate::store::{Bucket, Change, Key};
+
+/// One object, or one thing, to be reconciled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum WorkItem {
+    /// An object that has lost its owners, or waits for its dependents.
+    Collect(Bucket, Key),
+    /// Everything that names this uid among its owners.
+    Dependents(String),
+    /// A namespace that is being deleted.
+    Namespace(String),
+    /// A disruption budget, whose pods are counted.
+    Budget(Key),
+    /// A policy, whose expressions are type-checked.
+    Policy(Key),
+    /// A namespace that lacks what every one has.
+    NamespaceBootstrap(String),
+    /// A secret for the token of a service account.
+    Token(Key),
+    /// A namespace that every cluster has and that is gone.
+    SystemNamespace(String),
+    /// The aggregated roles.
+    Aggregate,
+    /// The events that are old enough to be deleted.
+    Expire,
+    /// A definition that is being deleted.
+    Definition(Key),
+}
+
+/// The work items in the order in which they were added, each once.
+#[derive(Debug)]
+pub(crate) struct WorkQueue {
+    clock: Clock,
+    queue: VecDeque<WorkItem>,
+    queued: HashSet<WorkItem>,
+    /// What admission has refused.
+    refused: IndexSet<WorkItem>,
+    busy: Option<Busy>,
+    /// Whether a worker processes them.
+    pub(crate) has_worker: bool,
+}
+
+impl WorkQueue {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            queue: VecDeque::new(),
+            queued: HashSet::new(),
+            refused: IndexSet::new(),
+            busy: None,
+            has_worker: false,
+        }
+    }
+
+    /// Adds an item unless it is queued already.
+    pub(crate) fn add(&mut self, item: WorkItem) {
+        if self.queued.insert(item.clone()) {
+            self.queue.push_back(item);
+            if self.busy.is_none() {
+                self.busy = Some(self.clock.busy());
+            }
+        }
+    }
+
+    /// Keeps an item that admission has refused until it is worth another try.
+    pub(crate) fn requeue_later(&mut self, item: WorkItem) {
+        self.refused.insert(item);
+    }
+
+    /// Adds all items again that admission has refused.
+    fn retry_refused(&mut self) {
+        for item in std::mem::take(&mut self.refused) {
+            self.add(item);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    fn next(&mut self) -> Option<WorkItem> {
+        let item = self.queue.pop_front();
+        match &item {
+            Some(item) => {
+                self.queued.remove(item);
+            }
+            None => self.busy = None,
+        }
+        item
+    }
+}
+
+/// Processes the next item. Returns whether there was one.
+pub(crate) fn process_next(state: &mut State) -> bool {
+    let Some(item) = state.queue.next() else {
+        return false;
+    };
+    match item {
+        WorkItem::Collect(bucket, key) => {
+            garbage_collector::reconcile(state, bucket, &key);
+        }
+        WorkItem::Dependents(uid) => garbage_collector::reconcile_dependents(state, &uid),
+        WorkItem::Namespace(name) => namespace::reconcile(state, &name),
+        WorkItem::Budget(key) => disruption::reconcile(state, &key),
+        WorkItem::Policy(key) => policy_type_check::reconcile(state, &key),
+        WorkItem::NamespaceBootstrap(name) => {
+            namespace_bootstrap::reconcile(state, &name);
+        }
+        WorkItem::Token(key) => token::reconcile(state, &key),
+        WorkItem::SystemNamespace(name) => ensure(state, &name),
+        WorkItem::Aggregate => cluster_role_aggregation::reconcile(state),
+        WorkItem::Expire => event_expiry::delete_expired(state),
+        WorkItem::Definition(key) => definition::clean_up(state, &key),
+    }
+    true
+}
+
+/// Puts a write in force at once where later requests rely on it, and adds to the queue what it
+/// makes necessary.
+pub(crate) fn enqueue(state: &mut State, change: &Arc<Change>) {
+    garbage_collector::enqueue(state, change);
+    put_in_force(state, change);
+    disruption::enqueue(state, change);
+    if may_be_admitted(state, change) {
+        state.queue.retry_refused();
+    }
+    namespace_bootstrap::enqueue(state, change);
+    token::enqueue(state, change);
+    cluster_role_aggregation::enqueue(state, change);
+    event_expiry::enqueue(state, change);
+    if change.after.is_none()
+        && let Some(key) = definition::ending(state, change.bucket)
+    {
+        state.queue.add(WorkItem::Definition(key));
+    }
+    namespace::enqueue(state, change);
+}
+
+/// Definitions, policies, roles and bindings hold from the write on.
+fn put_in_force(state: &mut State, change: &Arc<Change>) {
+    let buckets = state.buckets;
+    if change.bucket == buckets.definitions {
+        definition::changed(state, change);
+    } else if change.bucket == buckets.policies || change.bucket == buckets.bindings {
+        if let Err(errors) = state.policies.update(change, state.kube) {
+            start::note_invalid(state, &change.object, &errors);
+        }
+        policy_type_check::enqueue(state, change);
+    } else if buckets.rights.contains(&change.bucket) {
+        Arc::make_mut(&mut state.rules).take_in(change);
+    }
+}
+
+/// Whether admission may answer otherwise after a write, to what it has refused before: the
+/// write is one of what decides, or of what is decided about.
+fn may_be_admitted(state: &State, change: &Change) -> bool {
+    let refused = &state.queue.refused;
+    if refused.is_empty() {
+        return false;
+    }
+    let buckets = &state.buckets;
+    let deciding = [
+        buckets.policies,
+        buckets.bindings,
+        buckets.definitions,
+        buckets.namespaces,
+    ];
+    let key = &change.key;
+    deciding.contains(&change.bucket)
+        || buckets.rights.contains(&change.bucket)
+        || state.policies.reads_parameters_of(&change.object["kind"])
+        || refused.contains(&WorkItem::Collect(change.bucket, key.clone()))
+        || refused.contains(&WorkItem::Token(key.clone()))
+        || refused.contains(&WorkItem::Budget(key.clone()))
+        || refused.contains(&WorkItem::Namespace(key.namespace.to_string()))
+}

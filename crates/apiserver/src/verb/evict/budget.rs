@@ -1,0 +1,116 @@
+//! What an eviction takes from the PodDisruptionBudget of its pod
+//! (pkg/registry/core/pod/storage/eviction.go).
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::controller::disruption::{self, budgets, is_ready, is_recent};
+use crate::meta;
+use crate::selector::matches_label_selector;
+use crate::state::State;
+use crate::status::{Cause, Details, Reason, Status};
+use crate::store::{Key, Object};
+
+/// Whether a pod's eviction needs no budget: it does not run, or is on its way out.
+pub(super) fn may_ignore(pod: &Value) -> bool {
+    let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+    matches!(phase, "Succeeded" | "Failed" | "Pending") || meta::is_deleting(pod)
+}
+
+/// Takes one disruption from the budget of a pod that is about to be evicted.
+///
+/// # Errors
+/// 429 when there is none left, or the budget has not been counted since it changed.
+pub(super) fn spend(
+    state: &mut State,
+    pod: &Object,
+    rehearsal: bool,
+) -> Result<(), Status> {
+    let namespace = meta::namespace(pod);
+    let own: Vec<Key> = budgets(state, namespace)
+        .filter(|(_, it)| matches_label_selector(&it["spec"]["selector"], pod))
+        .map(|(key, _)| key.clone())
+        .collect();
+    let key = match own.as_slice() {
+        [] => return Ok(()),
+        [one] => one,
+        _ => {
+            let why = "This pod has more than one PodDisruptionBudget, which the eviction \
+                       subresource does not support.";
+            return Err(Status::new(500, Reason::Unknown, why));
+        }
+    };
+    let Some(budget) = current(state, key) else {
+        return Ok(());
+    };
+    let status = &budget["status"];
+    let number = |key: &str| status[key].as_i64().unwrap_or_default();
+    let policy = budget["spec"]["unhealthyPodEvictionPolicy"].as_str();
+    let (healthy, desired) = (number("currentHealthy"), number("desiredHealthy"));
+    let healthy_budget = healthy >= desired && desired > 0;
+    if !is_ready(pod) && (policy == Some("AlwaysAllow") || healthy_budget) {
+        return Ok(());
+    }
+    if number("observedGeneration") < meta::generation(&budget) {
+        let message = format!(
+            "The disruption budget {} is still being processed by the server.",
+            key.name
+        );
+        return Err(refused(message, 10));
+    }
+    if number("disruptionsAllowed") <= 0 {
+        let name = &key.name;
+        let why = if healthy <= desired {
+            format!("needs {desired} healthy pods and has {healthy} currently")
+        } else {
+            "does not allow evicting pods currently".to_owned()
+        };
+        return Err(refused(format!("The disruption budget {name} {why}"), 0));
+    }
+    if rehearsal {
+        return Ok(());
+    }
+    take_one(state, &budget, pod);
+    Ok(())
+}
+
+/// A budget as it stands now.
+fn current(state: &mut State, key: &Key) -> Option<Object> {
+    let bucket = state.buckets.budgets;
+    let now = state.clock.now();
+    if state.get(bucket, key).is_some_and(|it| is_stale(it, now)) {
+        disruption::reconcile(state, key);
+    }
+    state.get(bucket, key).cloned()
+}
+
+/// Notes in a budget that a pod of its goes.
+fn take_one(state: &mut State, budget: &Object, pod: &Value) {
+    let left = budget["status"]["disruptionsAllowed"].as_i64();
+    let left = left.unwrap_or_default() - 1;
+    let mut budget = Value::clone(budget);
+    let now = state.now();
+    let status = meta::field(meta::fields(&mut budget), "status");
+    status.insert("disruptionsAllowed".to_owned(), left.into());
+    let disrupted = meta::field(status, "disruptedPods");
+    disrupted.insert(meta::name(pod).to_owned(), now.into());
+    let bucket = state.buckets.budgets;
+    state.put(bucket, budget);
+}
+
+fn refused(why: String, retry_after_seconds: u32) -> Status {
+    let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+    Status::new(429, Reason::TooManyRequests, message).with_details(Details {
+        causes: vec![Cause::new("DisruptionBudget", "", why)],
+        retry_after_seconds,
+        ..Details::default()
+    })
+}
+
+/// Whether a budget holds back disruptions for pods that should have gone by now. Nobody
+/// counts it anew for that; no timer holds a quiet server awake.
+fn is_stale(budget: &Value, now: Timestamp) -> bool {
+    let disrupted = budget["status"]["disruptedPods"].as_object();
+    let mut disrupted = disrupted.into_iter().flatten();
+    disrupted.any(|(_, since)| !is_recent(since, now))
+}
