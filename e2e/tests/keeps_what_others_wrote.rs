@@ -102,18 +102,26 @@ async fn references_go_with_the_machine_and_come_anew_with_the_next() {
     let first = cluster.bring_up(&worker).await;
     let limit = instant("2026-03-06T23:10:00Z");
     let inactive = cluster.wait_for_phase("worker", "Inactive", limit).await;
-    let references = ["machineRef", "bootstrapRef", "infrastructureRef", "nodeRef"];
-    for field in references
-        .iter()
-        .chain(&["providerID", "appliedNodeTaints", "shutdown"])
-    {
+    for field in [
+        "machineRef",
+        "nodeRef",
+        "providerID",
+        "appliedNodeTaints",
+        "shutdown",
+    ] {
         assert_eq!(inactive["status"].get(field), None, "{field}");
+    }
+    // What the next machine will be made as is on record already.
+    for field in ["bootstrapRef", "infrastructureRef"] {
+        let reference = &inactive["status"][field];
+        assert_eq!(reference["name"], "worker", "{field}");
+        assert_eq!(reference.get("uid"), None, "{field}");
     }
     let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-22"]}}});
     cluster.patch(&machine_path("worker"), &longer).await;
     let limit = instant("2026-03-06T23:20:00Z");
     let second = cluster.wait_for_phase("worker", "Active", limit).await;
-    for field in references {
+    for field in ["machineRef", "bootstrapRef", "infrastructureRef", "nodeRef"] {
         let [first, second] =
             [&first, &second].map(|object| object["status"][field]["uid"].clone());
         assert!(second.is_string(), "{field}");

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use fivespot_testkit::{
-    Asked, AuditEvent, Cluster, Delivery, Proxy, condition, instant, pod,
+    Asked, AuditEvent, Cluster, Delivery, Proxy, condition, instant, machine_path, pod,
     scheduled_machine,
 };
 use jiff::SignedDuration;
@@ -16,15 +16,21 @@ use crate::promise::{Promise, promise};
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(everything_is_read_anew_five_times_a_day)
+    promise!(everything_is_read_anew_four_times_a_day_and_two_objects_once)
         .on_embedded_alone("counts every read of a whole day"),
     promise!(a_day_costs_at_most_thirteen_writes_beside_what_cluster_api_reports)
         .on_embedded_alone("counts every write of a whole day"),
     promise!(a_day_in_a_crowd_of_which_all_news_comes_late_costs_no_more)
         .on_embedded_alone("holds up every event on the operator's clock"),
+    promise!(
+        a_clock_edge_costs_two_reads_and_three_creates_until_the_last_machine_is_made
+    )
+    .on_embedded_alone("counts every request of an opening"),
+    promise!(a_machine_that_is_created_or_enabled_while_it_is_wanted_is_made_as_directly)
+        .on_embedded_alone("counts every request of an opening"),
 ];
 
-async fn everything_is_read_anew_five_times_a_day() {
+async fn everything_is_read_anew_four_times_a_day_and_two_objects_once() {
     let cluster = Cluster::start(instant("2026-03-06T12:00:00Z")).await;
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
@@ -39,11 +45,108 @@ async fn everything_is_read_anew_five_times_a_day() {
         .filter(|event| event.verb == "get" && !event.name.is_empty())
         .collect();
     let looks = reads.iter().filter(|event| event.resource == "machines");
-    // Before the creation, the commitment, the cordon and the deletion, and at the end.
+    // Before the first creation, the commitment, the cordon and the deletion, and at the end.
     assert_eq!(looks.count(), 5, "{reads:#?}");
-    // The ScheduledMachine, its Cluster, the three objects, and the Node; the first two once more
-    // when the window opens.
-    assert!(reads.len() <= 5 * 6 + 2, "{reads:#?}");
+    // The ScheduledMachine, its Cluster, the three objects, and the Node; two of them when the window
+    // opens.
+    assert!(reads.len() <= 4 * 6 + 2, "{reads:#?}");
+}
+
+/// What is asked for in an opening, list and watch requests aside: verb and resource, in order,
+/// until the last Machine is created.
+fn until_created(requests: &[AuditEvent]) -> Vec<String> {
+    let is_create =
+        |event: &AuditEvent| (&*event.verb, &*event.resource) == ("create", "machines");
+    let last = requests.iter().rposition(is_create).unwrap();
+    let of_objects = requests[..=last].iter().filter(|event| {
+        let is_one = event.verb != "get" || !event.name.is_empty();
+        is_one && ["get", "create", "patch", "delete"].contains(&&*event.verb)
+    });
+    of_objects
+        .map(|event| {
+            let sub = &event.subresource;
+            let slash = if sub.is_empty() { "" } else { "/" };
+            format!("{} {}{slash}{sub}", event.verb, event.resource)
+        })
+        .collect()
+}
+
+/// How many statuses were written.
+fn statuses(requests: &[AuditEvent]) -> usize {
+    let is_status =
+        |event: &&AuditEvent| event.subresource == "status" && event.is_write();
+    requests.iter().filter(is_status).count()
+}
+
+/// The creates of one machine.
+const CREATES: [&str; 3] = [
+    "create k0sworkerconfigs",
+    "create remotemachines",
+    "create machines",
+];
+
+async fn a_clock_edge_costs_two_reads_and_three_creates_until_the_last_machine_is_made() {
+    const MACHINES: usize = 20;
+    let cluster = Cluster::start(instant("2026-03-06T12:00:00Z")).await;
+    cluster.add_cluster().await;
+    let names: Vec<String> = (0..MACHINES)
+        .map(|number| format!("worker-{number}"))
+        .collect();
+    for name in &names {
+        cluster.apply(&scheduled_machine(name)).await;
+    }
+    let _operator = cluster.operator();
+    cluster.pass_to("2026-03-06T13:59:59Z").await;
+    let before = cluster.operator_requests().len();
+    cluster.pass_to("2026-03-06T14:30:00Z").await;
+    let requests = cluster.operator_requests().split_off(before);
+    let opening = until_created(&requests);
+    let reads = ["get scheduledmachines", "get machines"];
+    for one in [&reads[..], &CREATES].concat() {
+        let count = opening.iter().filter(|asked| *asked == one).count();
+        assert_eq!(count, MACHINES, "{one}: {opening:#?}");
+    }
+    assert_eq!(opening.len(), 5 * MACHINES, "{opening:#?}");
+    for name in &names {
+        assert_eq!(cluster.status(name).await["phase"], "Active", "{name}");
+    }
+    let statuses = statuses(&requests);
+    assert!(statuses <= 5 * MACHINES, "{statuses}: {requests:#?}");
+}
+
+async fn a_machine_that_is_created_or_enabled_while_it_is_wanted_is_made_as_directly() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    cluster.add_cluster().await;
+    let _operator = cluster.operator();
+    let mut disabled = scheduled_machine("enabled");
+    disabled["spec"]["schedule"]["enabled"] = false.into();
+    cluster.apply(&disabled).await;
+    cluster.pass_to("2026-03-06T15:05:00Z").await;
+
+    let before = cluster.operator_requests().len();
+    let enabled = serde_json::json!({"spec": {"schedule": {"enabled": true}}});
+    cluster.patch(&machine_path("enabled"), &enabled).await;
+    cluster.pass_to("2026-03-06T15:35:00Z").await;
+    let requests = cluster.operator_requests().split_off(before);
+    let reads = ["get scheduledmachines", "get machines"];
+    let expected = [&reads[..], &CREATES].concat();
+    assert_eq!(until_created(&requests), expected);
+    assert!(statuses(&requests) <= 5, "{requests:#?}");
+    assert_eq!(cluster.status("enabled").await["phase"], "Active");
+
+    let before = cluster.operator_requests().len();
+    cluster.apply(&scheduled_machine("created")).await;
+    cluster.pass_to("2026-03-06T16:05:00Z").await;
+    let requests = cluster.operator_requests().split_off(before);
+    // The answer to the second brings what the read would.
+    let first = [
+        "patch scheduledmachines",
+        "patch scheduledmachines/status",
+        "get machines",
+    ];
+    assert_eq!(until_created(&requests), [&first[..], &CREATES].concat());
+    assert!(statuses(&requests) <= 5, "{requests:#?}");
+    assert_eq!(cluster.status("created").await["phase"], "Active");
 }
 
 /// A status without what only repeats others' words: those of Cluster API about the Machine, and
@@ -62,7 +165,6 @@ async fn a_day_costs_at_most_thirteen_writes_beside_what_cluster_api_reports() {
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
     let _operator = cluster.operator();
-    // What is written ahead of the opening counts as well.
     cluster.pass_to("2026-03-06T13:58:59Z").await;
     let before = cluster.operator_writes().len();
     cluster.pass_to("2026-03-06T13:59:59Z").await;
@@ -202,7 +304,6 @@ async fn a_day_in_a_crowd_of_which_all_news_comes_late_costs_no_more() {
     }
     let way = Arc::new(Busy::default());
     let _operator = cluster.operator_behind(way.clone(), |_| {});
-    // What is written ahead of the opening counts as well.
     cluster.pass_to("2026-03-06T13:58:59Z").await;
     way.writes.lock().unwrap().clear();
     cluster.pass_to("2026-03-06T14:30:00Z").await;

@@ -23,9 +23,8 @@ const PATIENCE: SignedDuration = SignedDuration::from_mins(45);
 /// How far ahead of a quiet moment an edge is that is met with a wrong clock.
 const LEAD: SignedDuration = SignedDuration::from_mins(20);
 
-/// How long before an edge a machine is still at rest: a little longer than openings are prepared
-/// ahead.
-const PREPARING: SignedDuration = SignedDuration::from_secs(61);
+/// How long before an edge a machine is still at rest.
+const BEFORE: SignedDuration = SignedDuration::from_secs(1);
 
 /// How long tokio's own clock, which moves only when nothing else can, may run.
 const STUCK: Duration = Duration::from_hours(24);
@@ -328,7 +327,7 @@ impl Theatre {
     }
 
     /// Holds every machine against what its user wants, twice: some time after the last of its
-    /// edges, and after the next. In between nothing may be written before the next is prepared.
+    /// edges, and after the next. In between nothing may be written.
     async fn end(&mut self, story: &Story, places: &[Places]) {
         let mut looks: Vec<(Timestamp, usize, bool)> = Vec::new();
         let begin = story.calm + PATIENCE;
@@ -342,7 +341,7 @@ impl Theatre {
                 // Nobody waits for the thirtieth of February.
                 let is_soon = edge < begin + SignedDuration::from_hours(72);
                 if is_soon {
-                    let idle = edge - PREPARING;
+                    let idle = edge - BEFORE;
                     looks.extend((idle > first).then_some((idle, at, true)));
                     looks.push((edge + PATIENCE, at, false));
                 }

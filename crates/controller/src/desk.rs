@@ -4,6 +4,7 @@ use fivespot_api::{Phase, ShutdownReason};
 use fivespot_plan::Memory;
 use jiff::Timestamp;
 
+use crate::report::Unpublished;
 use fivespot_runtime::cache::Ledger;
 
 /// What is remembered between two passes.
@@ -15,8 +16,13 @@ pub(crate) struct Desk {
     pub(crate) ledger: Ledger,
     /// Since when a pass has been put off because something has not arrived.
     pub(crate) waiting_since: Option<Timestamp>,
-    /// When everything was read live last, if nothing was there.
-    pub(crate) found_empty: Option<Timestamp>,
+    /// Whether the last live look found one of the names taken by others, whose objects no cache
+    /// shows; none before the first.
+    pub(crate) is_taken: Option<bool>,
+    /// Whether the last pass created a machine, of which nothing is reported yet.
+    pub(crate) has_created: bool,
+    /// Events to be published with that report.
+    pub(crate) unpublished: Vec<Unpublished>,
     /// Why the machine leaves, if it does, by the last plan.
     pub(crate) removal: Option<ShutdownReason>,
     /// The phase in which the last pass left it.

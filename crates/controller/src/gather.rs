@@ -2,6 +2,7 @@
 //!
 //! The one place that reads the clock in a pass.
 
+mod confirm;
 mod near;
 mod source;
 
@@ -24,6 +25,7 @@ use crate::shape::Shape;
 use crate::shell::Shell;
 use crate::specs;
 use crate::taken::Taken;
+pub(crate) use confirm::confirm;
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::not_before;
 pub(crate) use source::Answer;
@@ -82,12 +84,7 @@ pub(crate) async fn gather(
         freshness,
         memo,
     };
-    let found = match freshness {
-        Freshness::Intent => {
-            futures::join!(source.scheduled_machine(), expect_cluster(&source)).0
-        }
-        Freshness::Cached | Freshness::Live => source.scheduled_machine().await,
-    };
+    let found = source.scheduled_machine().await;
     match found {
         Ok(Fact::Known(Some(value))) => {
             read(&source, value).await.unwrap_or_else(Gathered::Short)
@@ -95,15 +92,6 @@ pub(crate) async fn gather(
         Ok(Fact::Known(None)) => Gathered::Gone,
         Ok(Fact::Unknown(unknown)) => Gathered::Failed(words(&unknown)),
         Err(short) => Gathered::Short(short),
-    }
-}
-
-/// Reads the Cluster that is most probably asked for, so that `memo` knows it already.
-async fn expect_cluster(source: &Source<'_>) {
-    if let Some(name) = source.asked_for() {
-        let contract = contract(source).await;
-        // Whatever went wrong is met again where it is asked for.
-        let _ = cluster(source, &contract, &name).await;
     }
 }
 

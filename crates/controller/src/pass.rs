@@ -8,11 +8,11 @@ use jiff::{SignedDuration, Timestamp};
 use tracing::Instrument as _;
 
 use crate::apply::{Applied, apply};
-use crate::gather::{Gathered, Short, View, gather, is_troubled};
+use crate::gather::{Gathered, Short, View, confirm, gather, is_troubled};
 use crate::interrupt::superseded;
 use crate::memo::Memo;
 use crate::orphan;
-use crate::report::{self, Told};
+use crate::report::{self, Told, Unpublished};
 use crate::shell::Shell;
 use crate::taken::follow_names;
 use fivespot_runtime::Key;
@@ -20,10 +20,6 @@ use fivespot_runtime::queue::{Outcome, PATIENCE};
 
 /// How often an object is looked at that no watch shows.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
-
-/// How long ago a live look may be for a machine to be made without another one: longer than an
-/// edge takes at which thousands are made, of which the last one was looked at first.
-const RECENT: SignedDuration = SignedDuration::from_mins(15);
 
 /// How often one pass may look again because the world has moved or a step has failed.
 const ROUNDS: usize = 8;
@@ -57,7 +53,7 @@ pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
 /// A pass that was merely put off is none.
 fn measure(shell: &Shell, key: &Key, outcome: Outcome, begun: Timestamp) {
     let is_success = match outcome {
-        Outcome::Waiting { .. } | Outcome::Made { .. } => return,
+        Outcome::Waiting { .. } | Outcome::Deferred { .. } => return,
         Outcome::Done { .. } => true,
         Outcome::Failed { .. } | Outcome::Stale { .. } => false,
     };
@@ -81,11 +77,40 @@ async fn keep_warm(shell: &Arc<Shell>, key: &Key) -> Outcome {
     Outcome::Done { wake: None }
 }
 
+/// Runs the pass, and publishes what has happened in it; if it has created a machine, not before
+/// others have created theirs.
 async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
-    let mut freshness = Freshness::Cached;
+    let mut events = Vec::new();
+    let outcome = rounds(shell, key, &mut events).await;
+    match outcome {
+        Outcome::Deferred { .. } => {
+            shell.desk(key, |desk| desk.unpublished.append(&mut events));
+        }
+        Outcome::Waiting { .. } => report::publish(shell, key, &events).await,
+        Outcome::Done { .. } | Outcome::Failed { .. } | Outcome::Stale { .. } => {
+            let mut earlier = shell.created_events(key);
+            earlier.append(&mut events);
+            report::publish(shell, key, &earlier).await;
+        }
+    }
+    outcome
+}
+
+async fn rounds(shell: &Arc<Shell>, key: &Key, events: &mut Vec<Unpublished>) -> Outcome {
+    // Caches do not show what others have: a name that is taken is not tried again and again.
+    let is_taken = shell.desk(key, |desk| desk.is_taken);
+    let mut freshness = if is_taken == Some(true) {
+        Freshness::Live
+    } else {
+        Freshness::Cached
+    };
     if !is_caught_up(shell, key) {
         if let Some(until) = patience(shell, key) {
-            return Outcome::Waiting { until };
+            return if shell.desk(key, |desk| desk.has_created) {
+                Outcome::Deferred { until }
+            } else {
+                Outcome::Waiting { until }
+            };
         }
         // Whatever the caches lack, a live read shows.
         shell.desk(key, |desk| desk.ledger.clear());
@@ -127,27 +152,31 @@ async fn outcome(shell: &Arc<Shell>, key: &Key) -> Outcome {
             }
         };
         note_look(shell, key, &view);
-        match round(shell, key, &view, &memo).await {
-            Round::Ended(outcome) => return outcome,
-            Round::GoOn => {}
-            Round::LookAgain => memo.clear(),
-            Round::Begin => {
-                shell.work.makes(key);
-                freshness = Freshness::Intent;
-                continue;
+        let mut round = Round {
+            shell,
+            key,
+            view: &view,
+            memo: &memo,
+            events,
+        };
+        match round.run().await {
+            Next::End(outcome) => return outcome,
+            Next::GoOn => {}
+            Next::LookAgain => {
+                memo.clear();
+                freshness = Freshness::Live;
             }
         }
-        freshness = Freshness::Live;
     }
     Outcome::Stale { wake: None }
 }
 
-/// Notes that a look succeeded, and of a live one whether nothing was there.
+/// Notes that a look succeeded, and of a live one whether a name is taken.
 fn note_look(shell: &Shell, key: &Key, view: &View) {
     shell.desk(key, |desk| {
         desk.waiting_since = None;
         if view.seen.freshness == Freshness::Live {
-            desk.found_empty = view.seen.is_empty_place().then_some(view.now);
+            desk.is_taken = Some(!view.taken.is_empty());
         }
     });
 }
@@ -173,74 +202,111 @@ async fn looked(
 
 /// Whoever may act on the ScheduledMachine looks at it; if that is this instance again, it is
 /// woken.
-const FENCED: Round = Round::Ended(Outcome::Done { wake: None });
+const FENCED: Next = Next::End(Outcome::Done { wake: None });
 
-/// How one look at the world ended.
-enum Round {
-    /// With the pass.
-    Ended(Outcome),
+/// What follows from one look at the world.
+enum Next {
+    /// The end of the pass.
+    End(Outcome),
     /// Something was written, and the answers show what became of it.
     GoOn,
     /// Everything is to be read again, live.
     LookAgain,
-    /// What is wanted is to be read live.
-    Begin,
 }
 
-async fn round(shell: &Arc<Shell>, key: &Key, view: &View, memo: &Memo) -> Round {
-    let plan = in_turn(shell, key, view);
-    note_phase(shell, key, view, &plan);
-    let destroys = plan
-        .actions
-        .iter()
-        .any(|action| action.step.is_destructive());
-    if plan.confirm {
-        return confirm(shell, key, view, &plan);
-    }
-    if destroys && !memo.is_fresh() {
-        return Round::LookAgain;
-    }
-    let version = match apply(shell, key, (view, memo), &plan).await {
-        Applied::All { version } => version,
-        Applied::Moved => return Round::LookAgain,
-        Applied::Fenced => return FENCED,
-        Applied::Failed {
-            step,
-            cause,
-            message,
-        } => {
-            note_failure(shell, key, (step, cause, message));
-            return Round::LookAgain;
+/// One look at the world, and what is done about it.
+struct Round<'a> {
+    shell: &'a Arc<Shell>,
+    key: &'a Key,
+    view: &'a View,
+    memo: &'a Memo,
+    /// What has happened, to be published.
+    events: &'a mut Vec<Unpublished>,
+}
+
+impl Round<'_> {
+    async fn run(&mut self) -> Next {
+        let Self {
+            shell, key, view, ..
+        } = *self;
+        let mut plan = in_turn(shell, key, view);
+        note_phase(shell, key, view, &plan);
+        if plan.confirm {
+            return match view.seen.freshness {
+                Freshness::Cached => Next::LookAgain,
+                Freshness::Live => Next::End(Outcome::Failed { wake: plan.wake }),
+            };
         }
-    };
-    if is_made(&plan) {
-        return made(shell, key, &plan);
+        if !confirm(shell, key, self.memo, &mut plan).await {
+            shell.has_not_started(key);
+            return Next::LookAgain;
+        }
+        let destroys = plan
+            .actions
+            .iter()
+            .any(|action| action.step.is_destructive());
+        if destroys && !self.memo.is_fresh() {
+            return Next::LookAgain;
+        }
+        if let Some(next) = self.write(&plan).await {
+            return next;
+        }
+        if plan.actions.is_empty() && plan.status.is_none() {
+            Next::End(rest(shell, key, view, &plan))
+        } else if destroys {
+            let until = await_effect(shell, key, &plan);
+            Next::End(Outcome::Waiting { until })
+        } else {
+            Next::GoOn
+        }
     }
-    let version = version.or_else(|| view.object.metadata.resource_version.clone());
-    if let Some(status) = &plan.status {
-        let version = version.unwrap_or_default();
-        match report::status(shell, key, (view, memo), (status, &version)).await {
-            Told::Written => shell.desk(key, |desk| desk.memory.told(view.now)),
-            Told::Moved => return Round::LookAgain,
-            Told::Fenced => return FENCED,
-            Told::Failed(error) => {
-                shell
-                    .outage
-                    .complain(format_args!("status could not be written"), &error);
-                return Round::Ended(Outcome::Failed { wake: plan.wake });
+
+    /// Sends the actions and writes the status; what follows if that is not the rest of the round.
+    async fn write(&mut self, plan: &Plan) -> Option<Next> {
+        let Self {
+            shell,
+            key,
+            view,
+            memo,
+            ..
+        } = *self;
+        let version = match apply(shell, key, (view, memo), plan).await {
+            Applied::All { version } => version,
+            Applied::Moved => return Some(Next::LookAgain),
+            Applied::Fenced => return Some(FENCED),
+            Applied::Failed {
+                step,
+                cause,
+                message,
+            } => {
+                note_failure(shell, key, (step, cause, message));
+                return Some(Next::LookAgain);
+            }
+        };
+        if creates_machine(plan) {
+            let until = await_effect(shell, key, plan);
+            shell.desk(key, |desk| desk.has_created = true);
+            return Some(Next::End(Outcome::Deferred { until }));
+        }
+        let version = version.or_else(|| view.object.metadata.resource_version.clone());
+        if let Some(status) = &plan.status {
+            let version = version.unwrap_or_default();
+            match report::status(shell, key, (view, memo), (status, &version)).await {
+                Told::Written => shell.desk(key, |desk| desk.memory.told(plan, view.now)),
+                Told::Moved => return Some(Next::LookAgain),
+                Told::Fenced => return Some(FENCED),
+                Told::Failed(error) => {
+                    shell
+                        .outage
+                        .complain(format_args!("status could not be written"), &error);
+                    let wake = plan.wake;
+                    return Some(Next::End(Outcome::Failed { wake }));
+                }
             }
         }
-    }
-    report::publish(shell, key, view, &plan.events).await;
-    let is_idle = plan.actions.is_empty() && plan.status.is_none();
-    if is_idle || view.seen.freshness != Freshness::Live {
-        // What was told from caches brings the next pass through them.
-        Round::Ended(rest(shell, key, view, &plan))
-    } else if destroys {
-        let until = await_effect(shell, key, &plan);
-        Round::Ended(Outcome::Waiting { until })
-    } else {
-        Round::GoOn
+        let events = plan.events.clone();
+        self.events.extend(Unpublished::of(view, events));
+        None
     }
 }
 
@@ -307,37 +373,8 @@ fn planned(shell: &Shell, key: &Key, view: &View) -> Plan {
     plan
 }
 
-/// How to look once more at what caches do not suffice for.
-fn confirm(shell: &Shell, key: &Key, view: &View, plan: &Plan) -> Round {
-    match view.seen.freshness {
-        Freshness::Cached if plan.begins && is_still_empty(shell, key, view) => {
-            Round::Begin
-        }
-        Freshness::Cached | Freshness::Intent => Round::LookAgain,
-        Freshness::Live => Round::Ended(Outcome::Failed { wake: plan.wake }),
-    }
-}
-
-/// Whether nothing was there when everything was looked at live a short while ago: caches show
-/// neither the objects of others, of which one may have our name, nor what another operator has
-/// made a moment ago.
-fn is_still_empty(shell: &Shell, key: &Key, view: &View) -> bool {
-    let found_empty = shell.desk(key, |desk| desk.found_empty);
-    found_empty.is_some_and(|looked| after(looked, RECENT) >= view.now)
-}
-
-/// Ends the pass that made a machine: what became of it is told when others have been made that
-/// are due.
-fn made(shell: &Shell, key: &Key, plan: &Plan) -> Round {
-    shell.desk(key, |desk| {
-        desk.waiting_since = Some(shell.work.now());
-        desk.found_empty = None;
-    });
-    Round::Ended(Outcome::Made { wake: plan.wake })
-}
-
-/// Whether the plan makes a machine.
-fn is_made(plan: &Plan) -> bool {
+/// Whether the plan creates a Machine.
+fn creates_machine(plan: &Plan) -> bool {
     let mut steps = plan.actions.iter().map(|action| action.step);
     steps.any(|step| step == Step::CreateMachine)
 }

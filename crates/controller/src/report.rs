@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fivespot_api::condition::{self, ConditionType, Finding, Reason};
 use fivespot_api::{Phase, ScheduledMachineStatus, name};
 use fivespot_plan::Event;
+use jiff::Timestamp;
 use k8s_openapi::api::events::v1 as events;
 use kube::api::ApiResource;
 use serde::Deserialize as _;
@@ -198,8 +199,75 @@ fn difference(stored: &Value, wanted: Value) -> Option<Value> {
 /// were left.
 const RELEASED: &str = "FinalizerCleanupTimedOut";
 
+/// An event that is to be published.
+#[derive(Clone, Debug)]
+pub(crate) struct Unpublished {
+    /// When it happened.
+    at: Timestamp,
+    /// The uid of the ScheduledMachine.
+    uid: String,
+    /// Its place among those of the same instant.
+    place: i128,
+    event: Event,
+}
+
+impl Unpublished {
+    /// The events of a plan that was made from `view`.
+    pub(crate) fn of(view: &View, events: Vec<Event>) -> impl Iterator<Item = Self> {
+        let uid = view.object.metadata.uid.clone().unwrap_or_default();
+        (0..).zip(events).map(move |(place, event)| Self {
+            at: view.now,
+            uid: uid.clone(),
+            place,
+            event,
+        })
+    }
+
+    /// Its name. It begins with the time, because `kubectl describe` shows events in the order of
+    /// their names; the same event of the same pass has the same name, so that it is published
+    /// once.
+    fn name(&self, key: &Key) -> String {
+        let mut hasher = DefaultHasher::new();
+        let Event {
+            reason,
+            action,
+            note,
+            ..
+        } = &self.event;
+        (&self.uid, reason, action, note).hash(&mut hasher);
+        let time = self.at.as_nanosecond() + self.place;
+        format!("{time:016x}.{:016x}.{}", hasher.finish(), key.name)
+    }
+
+    fn body(&self, shell: &Shell, key: &Key) -> Value {
+        let Self { at, uid, event, .. } = self;
+        json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {
+                "namespace": key.namespace,
+                "name": self.name(key),
+            },
+            "eventTime": format!("{at:.6}"),
+            "reportingController": name::FIELD_MANAGER,
+            "reportingInstance": shell.options.identity,
+            "type": event.kind.as_str(),
+            "reason": event.reason,
+            "action": event.action,
+            "note": event.note,
+            "regarding": {
+                "apiVersion": name::API_VERSION,
+                "kind": name::KIND,
+                "namespace": key.namespace,
+                "name": key.name,
+                "uid": uid,
+            },
+        })
+    }
+}
+
 /// Publishes `all` about the ScheduledMachine. Best effort: an event that is lost is lost.
-pub(crate) async fn publish(shell: &Shell, key: &Key, view: &View, all: &[Event]) {
+pub(crate) async fn publish(shell: &Shell, key: &Key, all: &[Unpublished]) {
     let resource = ApiResource::erase::<events::Event>(&());
     let at = Address {
         resource: &resource,
@@ -207,57 +275,20 @@ pub(crate) async fn publish(shell: &Shell, key: &Key, view: &View, all: &[Event]
         name: "",
         shape: None,
     };
-    for (place, event) in (0..).zip(all) {
+    for unpublished in all {
+        let event = &unpublished.event;
         if event.reason == RELEASED {
             shell.metrics.released();
         }
         let observe = &shell.options.observe;
-        observe.event(view.now, key, &event.reason, &event.note);
-        let mut body = body(shell, key, view, event);
-        body["metadata"]["name"] = event_name(view, event, place).into();
+        observe.event(unpublished.at, key, &event.reason, &event.note);
+        let body = unpublished.body(shell, key);
         let sent = shell.tenure.write(key, shell.port.create(&at, &body)).await;
         if let Ok(Err(error)) = sent {
             let error = failure::words(&error);
             tracing::debug!(reason = event.reason, error, "event lost");
         }
     }
-}
-
-/// The name of the event at `place` of those of one pass. It begins with the time, because
-/// `kubectl describe` shows events in the order of their names; the same event of the same pass
-/// has the same name, so that it is published once.
-fn event_name(view: &View, event: &Event, place: i128) -> String {
-    let meta = &view.object.metadata;
-    let mut hasher = DefaultHasher::new();
-    (&meta.uid, &event.reason, &event.action, &event.note).hash(&mut hasher);
-    let time = view.now.as_nanosecond() + place;
-    let name = meta.name.as_deref().unwrap_or_default();
-    format!("{time:016x}.{:016x}.{name}", hasher.finish())
-}
-
-fn body(shell: &Shell, key: &Key, view: &View, event: &Event) -> Value {
-    let uid = view.object.metadata.uid.as_deref().unwrap_or_default();
-    json!({
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
-        "metadata": {
-            "namespace": key.namespace,
-        },
-        "eventTime": format!("{:.6}", view.now),
-        "reportingController": name::FIELD_MANAGER,
-        "reportingInstance": shell.options.identity,
-        "type": event.kind.as_str(),
-        "reason": event.reason,
-        "action": event.action,
-        "note": event.note,
-        "regarding": {
-            "apiVersion": name::API_VERSION,
-            "kind": name::KIND,
-            "namespace": key.namespace,
-            "name": key.name,
-            "uid": uid,
-        },
-    })
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use crate::gather::Answer;
 use crate::kind::{cache_name, scheduled_machine};
 use crate::metrics::{Metrics, counted};
 use crate::orphan;
+use crate::report::Unpublished;
 use crate::served::Served;
 use crate::shape::Target;
 use crate::shape::{Shape, cluster_term};
@@ -29,7 +30,7 @@ use crate::tenure::{Claim, Tenure};
 use crate::watch::{Course, follow};
 use crate::workload::{Workload, pods_of};
 use crate::{Coordination, Key, Namespaces, Options, Standing};
-use fivespot_runtime::cache::Shared;
+use fivespot_runtime::cache::{Shared, Version};
 use fivespot_runtime::http::Port;
 use fivespot_runtime::http::{Outage, noted};
 use fivespot_runtime::queue::Backoff;
@@ -412,6 +413,16 @@ impl Shell {
         with(self.tables().desks.entry(key.clone()).or_default())
     }
 
+    /// What was left to report of a machine that `key` has created is reported: the events.
+    pub(crate) fn created_events(&self, key: &Key) -> Vec<Unpublished> {
+        let mut tables = self.tables();
+        let Some(desk) = tables.desks.get_mut(key) else {
+            return Vec::new();
+        };
+        desk.has_created = false;
+        std::mem::take(&mut desk.unpublished)
+    }
+
     /// Forgets `key`: there is no such ScheduledMachine any more.
     pub(crate) fn forget(&self, key: &Key) {
         self.release(key, None);
@@ -435,11 +446,23 @@ impl Shell {
         !self.keys_of(targets.iter().cloned().collect()).is_empty()
     }
 
-    /// Tells the news to whoever is concerned.
-    pub(crate) fn hear(&self, targets: BTreeSet<Target>) {
+    /// Wakes whoever is concerned; those that have created a machine after others that are due.
+    pub(crate) fn wake_deferred(&self, targets: BTreeSet<Target>) {
         for key in self.keys_of(targets) {
-            self.work.hear(&key);
+            self.work.wake_deferred(&key);
         }
+    }
+
+    /// Whether this process has left `object` in that version or a later one.
+    pub(crate) fn has_written(
+        &self,
+        feed: &Feed,
+        object: &Key,
+        version: &Version,
+    ) -> bool {
+        let tables = self.tables();
+        let desk = tables.desks.get(object);
+        desk.is_some_and(|desk| desk.ledger.has_left(&feed.name, object, version))
     }
 
     fn keys_of(&self, targets: BTreeSet<Target>) -> BTreeSet<Key> {
@@ -463,12 +486,8 @@ impl Shell {
         }
     }
 
-    /// Wakes every ScheduledMachine that this instance may act on from now on. What it has looked
-    /// at before counts no more: another may have acted since.
+    /// Wakes every ScheduledMachine that this instance may act on from now on.
     pub(crate) fn wake_own(&self) {
-        for desk in self.tables().desks.values_mut() {
-            desk.found_empty = None;
-        }
         let keys = self.scheduled_machines.store.keys();
         self.wake_keys(keys.into_iter().filter(|key| self.tenure.covers(key)));
     }

@@ -166,11 +166,19 @@ impl Follower<'_> {
             Change::Put(object) => {
                 let version = versioned(version_of(&object))?;
                 let (key, object) = self.kept(object)?;
+                let is_report = match feed.shape {
+                    Shape::Machine | Shape::Provider => true,
+                    Shape::ScheduledMachine => {
+                        shell.has_written(feed, &key, &Version::new(version.as_str()))
+                    }
+                    _ => false,
+                };
                 let concerned = feed.store.put(&course.part, &key, object);
                 self.count(feed.store.len())?;
-                match feed.shape {
-                    Shape::Machine | Shape::Provider => shell.hear(concerned),
-                    _ => shell.wake(concerned),
+                if is_report {
+                    shell.wake_deferred(concerned);
+                } else {
+                    shell.wake(concerned);
                 }
                 Ok(version)
             }

@@ -10,8 +10,8 @@
 //!    gather a [`Seen`], from caches or live.
 //! 2. [`Memory::observe`], then [`plan`].
 //! 3. If the plan says [`confirm`](Plan::confirm), gather again, live (quorum reads), and plan
-//!    again. From caches alone a plan never acts, and ends nothing: it only tells what it sees.
-//!    Where the plan also says [`begins`](Plan::begins), [`Freshness::Intent`] may do.
+//!    again. From caches a plan ends nothing: it tells what it sees, adds our finalizer, and
+//!    creates what is on record if the [`precondition`](Plan::precondition) holds.
 //! 4. Send the [`actions`](Plan::actions) in order and stop at the first that fails. A conflict
 //!    (409, of whatever kind) is no failure: the world has moved, start over with live facts.
 //!    A 404 of a deletion, an eviction or a patch is likewise an invitation to look again. An
@@ -32,7 +32,7 @@
 //! - `ladder`: which rung decides; `triple`: whose the objects are and what state they are in
 //! - `serve`, `leave`, `reclaim`, `drain`, `machine`, `taint`, `agent`, `write`: one decision each;
 //!   `hold`: what waits after a failure; `repeat`: what waits because others undo it
-//! - `ahead`: what is done before a window opens
+//! - `record`: what is on record of a machine before it is made
 //! - `status`, `finding`, `phase`: what is told to people, from the same facts; `provider`: what
 //!   Cluster API and the providers report; `undrained`: what is said of a drain that was cut off
 //! - `hearsay`: what may be told on the word of caches; `talk`: what may be told a little later
@@ -48,7 +48,6 @@ pub mod place;
 pub mod seen;
 
 mod agent;
-mod ahead;
 mod case;
 mod drain;
 mod finding;
@@ -61,6 +60,7 @@ mod outcome;
 mod phase;
 mod provider;
 mod reclaim;
+mod record;
 mod repeat;
 mod resolve;
 mod serve;
@@ -81,9 +81,11 @@ pub use explain::{Explanation, RungReport, explain};
 pub use memory::{Cause, Failure, Memory};
 pub use node::{AgentConfig, Node, NodeClaim, Pod, Taint};
 pub use place::Places;
+pub use record::Precondition;
 pub use seen::{Access, Fact, Freshness, Seen, Sighting, Specs, Unknown, Workload};
 
 use case::Case;
+use hearsay::Sufficiency;
 use ladder::Rung;
 use outcome::{Outcome, State};
 use resolve::Wanted;
@@ -109,8 +111,10 @@ pub struct Plan {
     /// given up when another holds. Known from caches, too.
     pub removal: Option<ShutdownReason>,
     /// The whole new status, after all actions have succeeded; none if it is as it was, or
-    /// differs in nothing but how far Cluster API has come, and was written within two seconds.
+    /// differs in nothing but how far Cluster API has come, and was written a moment ago.
     pub status: Option<ScheduledMachineStatus>,
+    /// Whether the status says nothing new but how far Cluster API has come.
+    pub is_progress: bool,
     /// What to publish once the status is written: one for each transition.
     pub events: Vec<Event>,
     /// When to ask again at the latest, if nothing is written now and nothing changes before:
@@ -120,9 +124,10 @@ pub struct Plan {
     /// again.
     /// Actions, status and events are empty then.
     pub confirm: bool,
-    /// Beside `confirm`: all there is to do is to create what is on record, so that facts of
-    /// [`Freshness::Intent`] are enough.
-    pub begins: bool,
+    /// What the ScheduledMachine has to be, by one quorum read right before the first of the
+    /// actions is sent; if it is not, none is sent: gather live and plan again. None where
+    /// nothing has to be read.
+    pub precondition: Option<Precondition>,
 }
 
 impl Plan {
@@ -189,7 +194,7 @@ fn decide(case: &Case<'_>, rung: Rung<'_>) -> Outcome {
     match rung {
         Rung::Paused(what) => Outcome::tell(State::Paused(what)),
         Rung::Blind(unknown) => blind(case, unknown),
-        Rung::Leave(removal) => ahead::prepare(case, leave::leave(case, removal)),
+        Rung::Leave(removal) => leave::leave(case, removal),
         Rung::Disabled | Rung::Invalid => serve::tend(case),
         Rung::Serve => serve::serve(case),
     }
@@ -276,30 +281,38 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
     let wakes = wakes.chain(later);
     let wake = wakes.filter(|due| *due > case.now).min();
     let is_idle = status.is_none() && outcome.actions.is_empty();
-    if case.seen.freshness != Freshness::Live
-        && !is_idle
-        && !hearsay::suffices(case, &outcome, (before, status.as_ref()))
-    {
-        return Plan {
-            confirm: true,
-            begins: hearsay::begins(&outcome),
-            wake,
-            removal,
-            ..Plan::default()
+    let precondition =
+        match hearsay::sufficiency(case, &outcome, (before, status.as_ref())) {
+            Sufficiency::Conditional => Some(Precondition::of(case.subject)),
+            Sufficiency::Suffices => None,
+            Sufficiency::Lacks if is_idle => None,
+            Sufficiency::Lacks => {
+                return Plan {
+                    confirm: true,
+                    wake,
+                    removal,
+                    ..Plan::default()
+                };
+            }
         };
-    }
+    // What was created is told when it shows.
+    let status = status.filter(|_| precondition.is_none());
     let mut events = outcome.events;
     if let Some(after) = &status {
         events.extend(event::between(before, after));
     }
+    let is_progress = status
+        .as_ref()
+        .is_some_and(|after| talk::is_progress(before, after));
     Plan {
         events,
+        is_progress,
         actions: outcome.actions,
         status,
         wake,
         until: outcome.until,
         removal,
         confirm: false,
-        begins: false,
+        precondition,
     }
 }

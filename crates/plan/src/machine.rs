@@ -113,7 +113,6 @@ pub(crate) fn relabel(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
         return Outcome {
             actions: vec![relabel],
             shutdown: Commitment::Keep,
-            record: None,
             ..outcome
         };
     }

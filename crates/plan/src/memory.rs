@@ -11,7 +11,7 @@ use fivespot_capi::Meta;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::repeat::Repeats;
-use crate::{Action, Freshness, Seen, Step};
+use crate::{Action, Freshness, Plan, Seen, Step};
 
 /// How long until an eviction that was refused is tried again, as `kubectl drain` does.
 const EVICTION_RETRY: SignedDuration = SignedDuration::from_secs(5);
@@ -37,6 +37,7 @@ pub struct Memory {
     /// The agent's configuration, and since when it has been there.
     projected: Option<(String, Timestamp)>,
     told_at: Option<Timestamp>,
+    has_told_progress: bool,
     has_made: bool,
     turn: Option<Turn>,
 }
@@ -231,9 +232,15 @@ impl Memory {
         self.turn
     }
 
-    /// A status was written.
-    pub fn told(&mut self, now: Timestamp) {
+    /// The status of `plan` was written.
+    pub fn told(&mut self, plan: &Plan, now: Timestamp) {
         self.told_at = Some(now);
+        self.has_told_progress = plan.is_progress;
+    }
+
+    /// Whether the last status that was written said nothing but how far a machine had come.
+    pub(crate) fn has_told_progress(&self) -> bool {
+        self.has_told_progress
     }
 
     /// When a status was written last.
@@ -352,7 +359,7 @@ mod tests {
         memory.observe(None, &seen, ahead);
         memory.failed(failure(after(ahead, SignedDuration::from_secs(1))));
         memory.refused("pod", "no", ahead);
-        memory.told(ahead);
+        memory.told(&Plan::default(), ahead);
         memory.waits(SignedDuration::from_secs(1), ahead, NonZeroU32::MIN);
         memory.observe(None, &seen, now);
         assert!(!memory.is_failing());

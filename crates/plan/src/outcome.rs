@@ -1,7 +1,7 @@
 //! What one decision comes to, before it is put into words.
 
+use fivespot_api::Shutdown;
 use fivespot_api::condition::Reason;
-use fivespot_api::{ObjectRef, Shutdown};
 use jiff::Timestamp;
 
 use crate::{Action, Event};
@@ -13,8 +13,6 @@ pub(crate) struct Outcome {
     pub(crate) actions: Vec<Action>,
     /// What becomes of the commitment to leave.
     pub(crate) shutdown: Commitment,
-    /// What is to be on record before anything is created.
-    pub(crate) record: Option<Record>,
     /// Instants at which to ask again.
     pub(crate) wakes: Vec<Timestamp>,
     /// Until when requests to the workload cluster may take.
@@ -36,14 +34,6 @@ pub(crate) enum Commitment {
     Clear,
     /// It is made, or made stricter.
     Make(Shutdown),
-}
-
-/// Where what is about to be created will be found, and what it is made from.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Record {
-    pub(crate) bootstrap: ObjectRef,
-    pub(crate) infrastructure: ObjectRef,
-    pub(crate) hash: String,
 }
 
 /// How things stand, for people.
@@ -82,7 +72,6 @@ impl Outcome {
         Self {
             actions: Vec::new(),
             shutdown: Commitment::Keep,
-            record: None,
             wakes: Vec::new(),
             until: None,
             state,

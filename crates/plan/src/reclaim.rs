@@ -198,7 +198,6 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
             )
         };
         outcome.actions.retain(|action| !is_start(action.step));
-        outcome.record = None;
         outcome.shutdown = Commitment::Keep;
         outcome.state = State::Blocked {
             reason: Reason::EmergencyReclaim,
@@ -304,7 +303,6 @@ pub(crate) fn clean(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
         && case.failed_at(Step::ClearRequest).is_none()
     {
         outcome.actions = vec![write::clear_request(node)];
-        outcome.record = None;
         outcome.shutdown = Commitment::Keep;
     }
     outcome

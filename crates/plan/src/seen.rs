@@ -47,27 +47,11 @@ impl Default for Seen {
     }
 }
 
-impl Seen {
-    /// Whether this is a live look at an empty place: neither the Machine nor what it is made from
-    /// is there, ours or not. Only who has seen that, and a moment ago, may ask with
-    /// [`Freshness::Intent`]; caches that lag behind another operator's writes show nothing either.
-    pub fn is_empty_place(&self) -> bool {
-        let mut sightings = self.bootstrap.iter().chain(&self.infrastructure);
-        self.freshness == Freshness::Live
-            && self.machine.known() == Some(&None)
-            && sightings.all(|sighting| sighting.found.known() == Some(&None))
-    }
-}
-
 /// How facts were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Freshness {
     /// From a watch cache, which may be behind.
     Cached,
-    /// What is wanted, that is the ScheduledMachine and its Cluster, by quorum reads; what is
-    /// there, from watch caches. Enough to create what is on record and to do nothing else: the
-    /// server itself sees to it that a name is free.
-    Intent,
     /// By quorum reads (no resourceVersion), all of them, the ScheduledMachine included.
     Live,
 }

@@ -1,13 +1,14 @@
 //! Serving: making the triple exist, and keeping a machine that is there in line with the spec.
 
 use fivespot_api::condition::Reason;
-use fivespot_api::{ObjectRef, name};
+use fivespot_api::name;
 use fivespot_capi::{Machine, MachinePatch, Provider, Reference};
 use jiff::SignedDuration;
 
 use crate::case::Case;
 use crate::memory::after;
-use crate::outcome::{Commitment, Outcome, Record, State};
+use crate::outcome::{Commitment, Outcome, State};
+use crate::record::{self, Record};
 use crate::resolve::Blueprint;
 use crate::triple::{Part, Role, Slot};
 use crate::write::Purpose;
@@ -214,6 +215,10 @@ fn complete(case: &Case<'_>) -> Outcome {
     {
         return coming(leave::delete(case, &[(Role::Bootstrap, outdated)]));
     }
+    // An object that is missing would be made elsewhere by now than it is recorded to be.
+    if !case.triple.is_gone() && !record::fits(&Record::due(case), case) {
+        return coming(leave::delete(case, &case.triple.providers()));
+    }
     if let Some((reason, message)) = finding::obstacle(case) {
         let retry = after(case.now, SignedDuration::from_mins(1));
         let outcome = Outcome::tell(State::Blocked {
@@ -239,15 +244,13 @@ fn create(
 ) -> Outcome {
     let told = format!("creating Machine {}", case.subject.child());
     let outcome = Outcome::tell(State::Coming(told));
-    let hash = infrastructure.and_then(hash_of).unwrap_or(&case.want.hash);
-    let record = record(case, (bootstrap, infrastructure), hash.clone());
-    if !is_recorded(case, &record) {
+    if !record::stands(case) {
         return Outcome {
-            record: Some(record),
             shutdown: Commitment::Clear,
             ..outcome
         };
     }
+    let hash = infrastructure.and_then(hash_of).unwrap_or(&case.want.hash);
     let reference = |found: Option<&Provider>, blueprint: &Blueprint| {
         found.map_or_else(|| blueprint.reference.clone(), Provider::reference)
     };
@@ -265,71 +268,11 @@ fn create(
     );
     let machine = write::create_machine(case, parts, hash, Purpose::Service);
     let actions = providers.into_iter().flatten().chain(machine).collect();
-    Outcome {
-        record: Some(record),
-        ..outcome.with(actions)
-    }
+    outcome.with(actions)
 }
 
-/// What is to be on record before anything is created, given what is there already.
-pub(crate) fn record(
-    case: &Case<'_>,
-    (bootstrap, infrastructure): (Option<&Provider>, Option<&Provider>),
-    hash: String,
-) -> Record {
-    let status = &case.subject.status;
-    let (of_bootstrap, of_infrastructure) = (
-        status.bootstrap_ref.as_ref(),
-        status.infrastructure_ref.as_ref(),
-    );
-    Record {
-        bootstrap: place(case, bootstrap, &case.want.bootstrap, of_bootstrap),
-        infrastructure: place(
-            case,
-            infrastructure,
-            &case.want.infrastructure,
-            of_infrastructure,
-        ),
-        hash,
-    }
-}
-
-/// Where an object is, or will be once it is created.
-fn place(
-    case: &Case<'_>,
-    found: Option<&Provider>,
-    blueprint: &Blueprint,
-    stored: Option<&ObjectRef>,
-) -> ObjectRef {
-    match found {
-        Some(found) => crate::status::object_ref(found, stored),
-        None => ObjectRef {
-            api_version: blueprint.api_version.clone(),
-            kind: blueprint.reference.kind.clone(),
-            name: blueprint.reference.name.clone(),
-            namespace: Some(case.subject.namespace.clone()),
-            uid: None,
-        },
-    }
-}
-
-/// Whether the status says where everything will be found, and nothing of an earlier Machine.
-fn is_recorded(case: &Case<'_>, record: &Record) -> bool {
-    let status = &case.subject.status;
-    let is_same = |stored: &Option<ObjectRef>, wanted: &ObjectRef| {
-        stored.as_ref().is_some_and(|stored| {
-            (&stored.api_version, &stored.kind, &stored.name)
-                == (&wanted.api_version, &wanted.kind, &wanted.name)
-        })
-    };
-    is_same(&status.bootstrap_ref, &record.bootstrap)
-        && is_same(&status.infrastructure_ref, &record.infrastructure)
-        && status.spec_hash.as_ref() == Some(&record.hash)
-        && status.machine_ref.is_none()
-        && status.shutdown.is_none()
-}
-
-fn hash_of(provider: &Provider) -> Option<&String> {
+/// The hash of what an object was made from, as its annotation says.
+pub(crate) fn hash_of(provider: &Provider) -> Option<&String> {
     provider.meta.annotations.get(name::SPEC_HASH_ANNOTATION)
 }
 

@@ -10,8 +10,8 @@ use crate::case::Case;
 use crate::ladder::Rung;
 use crate::outcome::{Commitment, Outcome, State};
 use crate::reclaim::Aftermath;
+use crate::record::Record;
 use crate::taint::Said;
-use crate::triple::Part;
 use crate::{Failure, Step, agent, finding, phase, reclaim, taint};
 
 /// How many characters of a sentence the status repeats.
@@ -28,8 +28,19 @@ pub(crate) fn next(
     status.in_schedule = case.is_wanted();
     status.observed_generation = case.subject.generation;
     // While paused or blind, what is on record stays there.
-    if !matches!(outcome.state, State::Paused(_) | State::Blind { .. }) {
-        record(case, outcome, &mut status);
+    let is_first = Record::stored(&status).is_empty();
+    match outcome.state {
+        State::Paused(_) if is_first => Record::due(case).store(&mut status),
+        State::Paused(_) | State::Blind { .. } => {}
+        State::Quiet
+        | State::Left
+        | State::Blocked { .. }
+        | State::Coming(_)
+        | State::InService { .. }
+        | State::NodeNotReady { .. }
+        | State::InfrastructureMissing(_)
+        | State::Going(_)
+        | State::Stalled(_) => record(case, outcome, &mut status),
     }
     announce(case, &mut status);
     let (phase, ready) = phase::summary(case, rung, outcome, failure);
@@ -134,23 +145,11 @@ fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatu
         }
         status.applied_node_taints.clear();
         // It tells leftovers from an unfinished triple for as long as there may be any.
-        if is_gone || outcome.record.is_some() {
+        if is_gone {
             status.machine_ref = None;
         }
     }
-    if let Some(record) = &outcome.record {
-        status.bootstrap_ref = Some(record.bootstrap.clone());
-        status.infrastructure_ref = Some(record.infrastructure.clone());
-        status.spec_hash = Some(record.hash.clone());
-    } else {
-        let (bootstrap, infrastructure) =
-            (&case.triple.bootstrap, &case.triple.infrastructure);
-        record_part(bootstrap, is_gone, &mut status.bootstrap_ref);
-        record_part(infrastructure, is_gone, &mut status.infrastructure_ref);
-        if is_gone {
-            status.spec_hash = None;
-        }
-    }
+    Record::due(case).store(status);
 }
 
 /// Whether something is still to be done on the Node of a Machine that was reclaimed.
@@ -202,15 +201,6 @@ fn record_machine(
         namespace: Some(meta.namespace.clone()),
         uid: Some(meta.uid.clone()),
     });
-}
-
-/// What exists is on record; what is missing stays so until everything is gone.
-fn record_part(part: &Part<'_>, is_gone: bool, stored: &mut Option<ObjectRef>) {
-    match part.first() {
-        Some(found) => *stored = Some(object_ref(found, stored.as_ref())),
-        None if is_gone => *stored = None,
-        None => {}
-    }
 }
 
 /// A provider object as the status refers to it. The version on record stays: in which of

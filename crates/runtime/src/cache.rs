@@ -10,6 +10,6 @@ mod writes;
 
 pub use budget::{MOST_OBJECTS, Share, Tally, TooLarge};
 pub use projection::{Keep, LEAN, Projection, TOO_DEEP};
-pub use shared_read::{Recent, Shared, Wanted};
+pub use shared_read::Shared;
 pub use store::{Object, Part, Store};
 pub use writes::{Ledger, Version, Written};

@@ -29,12 +29,12 @@ const BURST_WINDOW: SignedDuration = SignedDuration::from_secs(1);
 /// By how much a clock has to be set back to be noticed.
 const SET_BACK: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long something that has not arrived is waited for, such as news of a machine that was made;
-/// then it is looked at whatever happens.
+/// How long something that has not arrived is waited for, such as the watch event of an object that
+/// was created; then it is looked at whatever happens.
 pub const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 
-/// The same while others are being made, and for how long at most its news wait for them.
-const HOLD: SignedDuration = SignedDuration::from_secs(30);
+/// For how long at most a key of low priority that is due waits for others.
+const LONGEST_DEFERRAL: SignedDuration = SignedDuration::from_secs(30);
 
 /// How a pass ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +56,11 @@ pub enum Outcome {
         /// When it is due again in any case.
         wake: Option<Timestamp>,
     },
-    /// A machine was made. What becomes of it brings the next pass; due again at the instant, and
-    /// after a while whatever happens.
-    Made {
+    /// What is left can wait for others. Due again with low priority: at the instant, and whenever
+    /// something happens that [waits as well](Queue::wake_deferred).
+    Deferred {
         /// When it is due again in any case.
-        wake: Option<Timestamp>,
+        until: Timestamp,
     },
     /// The pass could not begin, because something has not arrived yet that will wake the
     /// key. Looks again at the instant whatever happens.
@@ -75,13 +75,11 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Queue<G> {
     entries: BTreeMap<Key, Entry<G>>,
-    order: BTreeSet<Appointment>,
+    high: BTreeSet<Appointment>,
+    /// Taken when none of high priority is due.
+    low: BTreeSet<Appointment>,
     next_age: u64,
     backoff: Backoff,
-    /// How many of the passes under way are making a machine.
-    making: usize,
-    /// Keys that have heard news, which wait until no pass is making a machine.
-    held: BTreeSet<Key>,
     /// What the clock showed last.
     shown: Timestamp,
 }
@@ -94,6 +92,14 @@ struct Appointment {
     rank: u8,
     age: u64,
     key: Key,
+    priority: Priority,
+}
+
+/// Of keys that are due, those of high priority come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Priority {
+    Low,
+    High,
 }
 
 #[derive(Debug)]
@@ -102,28 +108,17 @@ struct Entry<G> {
     guard: Option<G>,
     running: bool,
     /// Asked for while running.
-    again: Option<Call>,
+    again: Option<Priority>,
     /// How often that was.
     calls: u64,
-    /// The running pass is making a machine.
-    making: bool,
-    /// The last pass has made a machine, and that was then.
-    made: Option<Timestamp>,
+    /// What the last pass has left to do can wait for others.
+    is_deferred: bool,
     /// Passes in a row that failed.
     failures: u32,
     not_before: Timestamp,
     /// Passes begun since this instant.
     burst: (Timestamp, u32),
     rank: u8,
-}
-
-/// Why a key is due before its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Call {
-    /// One of its objects has come further.
-    News,
-    /// Anything else.
-    Change,
 }
 
 impl<G> Default for Entry<G> {
@@ -134,8 +129,7 @@ impl<G> Default for Entry<G> {
             running: false,
             again: None,
             calls: 0,
-            making: false,
-            made: None,
+            is_deferred: false,
             failures: 0,
             not_before: Timestamp::MIN,
             burst: (Timestamp::MIN, 0),
@@ -149,11 +143,10 @@ impl<G> Queue<G> {
     pub fn new(backoff: Backoff) -> Self {
         Self {
             entries: BTreeMap::new(),
-            order: BTreeSet::new(),
+            high: BTreeSet::new(),
+            low: BTreeSet::new(),
             next_age: 0,
             backoff,
-            making: 0,
-            held: BTreeSet::new(),
             shown: Timestamp::MIN,
         }
     }
@@ -161,60 +154,49 @@ impl<G> Queue<G> {
     /// Something happened: `key` is due now, or as soon as its running pass ends, or a
     /// little later when its last pass failed.
     pub fn wake(&mut self, key: &Key, now: Timestamp, guard: G) {
-        self.call(key, now, (Call::Change, guard));
+        self.call(key, now, (Priority::High, guard));
     }
 
-    /// The same, for news of an object that `key` has made. Where its last pass made a machine,
-    /// they wait until no other pass is making one: at an edge others are due.
-    pub fn hear(&mut self, key: &Key, now: Timestamp, guard: G) {
-        self.call(key, now, (Call::News, guard));
+    /// The same with low priority, where what the last pass of `key` has left to do can wait.
+    pub fn wake_deferred(&mut self, key: &Key, now: Timestamp, guard: G) {
+        self.call(key, now, (Priority::Low, guard));
     }
 
-    fn call(&mut self, key: &Key, now: Timestamp, (call, guard): (Call, G)) {
-        let is_making = self.making > 0;
+    fn call(&mut self, key: &Key, now: Timestamp, (priority, guard): (Priority, G)) {
         let entry = self.entries.entry(key.clone()).or_default();
         if entry.running {
             // The pass that is under way may wait for an answer: nothing stands still for its
             // successor until it has ended.
-            entry.again = entry.again.max(Some(call));
+            entry.again = entry.again.max(Some(priority));
             entry.calls += 1;
-            return;
-        }
-        if let Some(until) = entry.holds(call, now).filter(|_| is_making) {
-            self.held.insert(key.clone());
-            self.appoint(key, until);
             return;
         }
         let due = now.max(entry.not_before);
         if due <= now {
             entry.guard = Some(guard);
         }
-        self.appoint(key, due);
+        let priority = entry.priority(priority);
+        self.appoint(key, due, priority);
     }
 
-    /// The pass of `key`, which is under way, makes a machine.
-    pub fn makes(&mut self, key: &Key) {
-        if let Some(entry) = self.entries.get_mut(key)
-            && entry.running
-            && !entry.making
-        {
-            entry.making = true;
-            self.making += 1;
-        }
-    }
-
-    /// The key that has been due longest, if any is. Its pass is then under way until
+    /// The key that is due and comes first, if any is due. Its pass is then under way until
     /// [`finish`](Self::finish).
     pub fn take(&mut self, now: Timestamp) -> Option<(Key, Option<G>)> {
         self.note_clock(now);
-        let first = self.order.first().filter(|first| first.due <= now)?;
-        let key = first.key.clone();
+        let first = |all: &BTreeSet<Appointment>| {
+            let first = all.first().filter(|first| first.due <= now);
+            first.map(|first| (first.due, first.key.clone()))
+        };
+        let (high, low) = (first(&self.high), first(&self.low));
+        let overdue = low
+            .clone()
+            .filter(|(due, _)| after(*due, LONGEST_DEFERRAL) <= now);
+        let (_, key) = overdue.or(high).or(low)?;
         self.cancel(&key);
         let entry = self.entries.get_mut(&key)?;
         entry.running = true;
         entry.calls = 0;
-        entry.made = None;
-        self.held.remove(&key);
+        entry.is_deferred = false;
         if now.duration_since(entry.burst.0) >= BURST_WINDOW {
             entry.burst = (now, 0);
         }
@@ -230,13 +212,15 @@ impl<G> Queue<G> {
 
     /// How many keys are due.
     pub fn due(&self, now: Timestamp) -> usize {
-        let due = self.order.iter();
-        due.take_while(|appointment| appointment.due <= now).count()
+        let is_due = |appointment: &&Appointment| appointment.due <= now;
+        let due = |all: &BTreeSet<Appointment>| all.iter().take_while(is_due).count();
+        due(&self.high) + due(&self.low)
     }
 
     /// When the next key is due.
     pub fn next_due(&self) -> Option<Timestamp> {
-        self.order.first().map(|first| first.due)
+        let firsts = self.high.first().into_iter().chain(self.low.first());
+        firsts.map(|first| first.due).min()
     }
 
     /// Of keys that are due together from now on, those of lower rank come first. Says nothing
@@ -253,34 +237,26 @@ impl<G> Queue<G> {
             return 0;
         };
         entry.running = false;
-        self.making -= usize::from(std::mem::take(&mut entry.making));
-        let is_making = self.making > 0;
-        let mut due = entry.due_after(key, (outcome, now), (self.backoff, is_making));
-        if let Some(call) = entry.again.take() {
-            let held = entry.holds(call, now).filter(|_| is_making);
-            if held.is_some() {
-                self.held.insert(key.clone());
-            }
-            due = held.or(Some(now));
+        let backoff = self.backoff;
+        let mut due =
+            entry.due_after(outcome, now, |failures| backoff.wait(key, failures));
+        let again = entry.again.take();
+        if again.is_some() {
+            due = Some(now);
         }
-        let is_held = self.held.contains(key);
+        let priority = entry.priority(again.unwrap_or(Priority::Low));
         let failures = entry.failures;
         match due.map(|due| due.max(entry.not_before)) {
             Some(due) => {
-                if due > now && !is_held {
+                if due > now {
                     entry.guard = None;
                 }
-                self.appoint(key, due);
+                self.appoint(key, due, priority);
             }
             None if failures == 0 => {
                 self.entries.remove(key);
             }
             None => entry.guard = None,
-        }
-        if !is_making {
-            for key in std::mem::take(&mut self.held) {
-                self.appoint(&key, now);
-            }
         }
         failures
     }
@@ -295,70 +271,83 @@ impl<G> Queue<G> {
         for entry in self.entries.values_mut() {
             entry.not_before = Timestamp::MIN;
             entry.burst = (Timestamp::MIN, 0);
-            entry.made = None;
         }
-        for appointment in std::mem::take(&mut self.order) {
+        let high = std::mem::take(&mut self.high);
+        for appointment in high.into_iter().chain(std::mem::take(&mut self.low)) {
             let key = appointment.key;
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.appointment = None;
             }
-            self.appoint(&key, now);
+            self.appoint(&key, now, appointment.priority);
         }
     }
 
-    /// Makes `key` due at `due`, unless it is due earlier already.
-    fn appoint(&mut self, key: &Key, due: Timestamp) {
+    /// Makes `key` due at `due` with `priority`, unless it is due earlier or has a higher one
+    /// already.
+    fn appoint(&mut self, key: &Key, due: Timestamp, priority: Priority) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
-        if entry.appointment.as_ref().is_some_and(|set| set.due <= due) {
-            return;
-        }
-        if let Some(later) = entry.appointment.take() {
-            self.order.remove(&later);
-        }
+        let set = entry.appointment.take();
         let appointment = Appointment {
-            due,
+            due: set.as_ref().map_or(due, |set| set.due.min(due)),
             rank: entry.rank,
-            age: self.next_age,
+            age: set.as_ref().map_or(self.next_age, |set| set.age),
             key: key.clone(),
+            priority: set
+                .as_ref()
+                .map_or(priority, |set| set.priority.max(priority)),
         };
         self.next_age += 1;
         entry.appointment = Some(appointment.clone());
-        self.order.insert(appointment);
+        if let Some(set) = set {
+            self.of(set.priority).remove(&set);
+        }
+        self.of(appointment.priority).insert(appointment);
     }
 
     fn cancel(&mut self, key: &Key) {
         let entry = self.entries.get_mut(key);
         if let Some(set) = entry.and_then(|entry| entry.appointment.take()) {
-            self.order.remove(&set);
+            self.of(set.priority).remove(&set);
+        }
+    }
+
+    fn of(&mut self, priority: Priority) -> &mut BTreeSet<Appointment> {
+        match priority {
+            Priority::High => &mut self.high,
+            Priority::Low => &mut self.low,
         }
     }
 }
 
 impl<G> Entry<G> {
-    /// Until when a call waits while others make machines, if it does.
-    fn holds(&self, call: Call, now: Timestamp) -> Option<Timestamp> {
-        let until = after(self.made?, HOLD);
-        (call == Call::News && until > now).then_some(until)
+    /// The priority of a key that is asked for with `priority`.
+    fn priority(&self, priority: Priority) -> Priority {
+        if self.is_deferred {
+            priority
+        } else {
+            Priority::High
+        }
     }
 
-    /// When a pass that ended like this is repeated, if nothing happens before.
+    /// When a pass that ended like this is repeated, if nothing happens before; `wait` is for how
+    /// long after so many failures in a row.
     fn due_after(
         &mut self,
-        key: &Key,
-        (outcome, now): (Outcome, Timestamp),
-        (backoff, is_making): (Backoff, bool),
+        outcome: Outcome,
+        now: Timestamp,
+        wait: impl Fn(u32) -> SignedDuration,
     ) -> Option<Timestamp> {
         let due = match outcome {
             Outcome::Done { wake } => {
                 self.failures = 0;
                 wake
             }
-            Outcome::Made { wake } => {
-                self.made = Some(now);
-                let until = after(now, if is_making { HOLD } else { PATIENCE });
-                Some(wake.map_or(until, |wake| wake.min(until)))
+            Outcome::Deferred { until } => {
+                self.failures = 0;
+                self.is_deferred = true;
+                Some(until)
             }
             Outcome::Waiting { until } => Some(until),
             Outcome::Stale { wake: _ } if self.failures == 0 => {
@@ -367,7 +356,7 @@ impl<G> Entry<G> {
             }
             Outcome::Failed { wake } | Outcome::Stale { wake } => {
                 self.failures = self.failures.saturating_add(1);
-                let retry = after(now, backoff.wait(key, self.failures));
+                let retry = after(now, wait(self.failures));
                 self.not_before = after(now, PAUSE_AFTER_FAILURE);
                 Some(wake.map_or(retry, |wake| retry.min(wake.max(self.not_before))))
             }

@@ -352,7 +352,8 @@ impl World {
         let is_refused = state
             .sm
             .is_some_and(|id| !rules::check(&self.machines.of(id)).is_empty());
-        let is_unclaimed = state.refuses_claims && !has_its_node;
+        let machine = self.get(state, Kind::Machine).unwrap_or_default();
+        let is_unclaimed = state.refuses_claims && machine["status"]["nodeRef"].is_null();
         !self.takes_machines(state)
             || is_foreign
             || has_lost_its_node

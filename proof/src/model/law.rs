@@ -34,10 +34,11 @@ pub(crate) enum Law {
     Admitted,
     Moved,
     Claimed,
+    Rewritten,
 }
 
 impl Law {
-    pub(crate) const ALL: [Self; 31] = [
+    pub(crate) const ALL: [Self; 32] = [
         Self::S1,
         Self::S2,
         Self::S4,
@@ -69,13 +70,16 @@ impl Law {
         Self::Admitted,
         Self::Moved,
         Self::Claimed,
+        Self::Rewritten,
     ];
 
     /// The law in words.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::S1 => "S1 nothing is deleted but what is ours, by its uid",
-            Self::S2 => "S2, S3 one Machine, under one name",
+            Self::S2 => {
+                "S2, S3 one Machine, under one name, with one object of each role"
+            }
             Self::S4 => {
                 "S4 a Node is touched only if it is our Machine's, after the commitment"
             }
@@ -106,6 +110,7 @@ impl Law {
                 "what is done follows from what is wanted now, not from a cache"
             }
             Self::Recorded => "what is created is on record first",
+            Self::Rewritten => "the record stays while one of the three objects exists",
             Self::Bounded => "nobody is given more than a day to leave",
             Self::Joined => "a request that a Node has brought along is not obeyed",
             Self::Returned => "a host that is given back is not taken again",

@@ -4,7 +4,7 @@ use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
     Access, Action, Call, Cause, Fact, Failure, Freshness, Memory, Node, Places, Plan,
-    Seen, Sighting, Specs, Step, Workload, plan,
+    Precondition, Seen, Sighting, Specs, Step, Workload, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -33,8 +33,6 @@ pub(crate) struct Question {
 pub(crate) struct Answer {
     pub(crate) memory: Id,
     pub(crate) next: Next,
-    /// Whether it was told of an empty place.
-    pub(crate) found_empty: bool,
     /// When it wants to be asked again.
     pub(crate) wake: Option<Timestamp>,
     /// Whether a permanent failure beside the machine's life would delay anything of it.
@@ -48,8 +46,6 @@ pub(crate) enum Next {
     Rest,
     /// The same question with facts that are read live.
     Confirm,
-    /// The same question with what is wanted read live.
-    Begin,
     /// These writes.
     Send(Id),
 }
@@ -75,6 +71,8 @@ pub(crate) struct Flight {
     pub(crate) was_moved: bool,
     /// Whether the Node was there with a request to give its host back that nobody has taken up.
     pub(crate) had_request: bool,
+    /// What has to hold before the first is sent.
+    pub(crate) precondition: Option<Precondition>,
     /// What is still to be sent.
     pub(crate) actions: Vec<Action>,
     /// What has been sent.
@@ -118,24 +116,12 @@ impl World {
                 freshness: Freshness::Cached,
                 ..live
             };
-            let mut told = self.ask(cached);
-            if told.next == Next::Begin && state.found_empty {
-                let mut objects = state.cached;
-                objects[Kind::Cluster as usize] = state.at(Kind::Cluster);
-                told = self.ask(Question {
-                    objects,
-                    freshness: Freshness::Intent,
-                    ..live
-                });
-            }
-            answer = Some(told)
-                .filter(|told| !matches!(told.next, Next::Confirm | Next::Begin));
+            let told = self.ask(cached);
+            answer = self
+                .confirmed(live.sm, told.next)
+                .map(|next| Answer { next, ..told });
         }
-        let answer = answer.unwrap_or_else(|| {
-            let told = self.ask(live);
-            state.found_empty = told.found_empty;
-            told
-        });
+        let answer = answer.unwrap_or_else(|| self.ask(live));
         state.memory = answer.memory;
         if answer.is_delayed {
             state.broken = Some(Law::Undelayed);
@@ -143,11 +129,33 @@ impl World {
         if let Next::Send(flight) = answer.next {
             state.flight = Some(flight);
             let flight = self.flights.of(flight);
-            if !flight.actions.is_empty() && Some(flight.from) != state.sm {
+            // The version that was planned from guards our finalizer.
+            let mut steps = flight.actions.iter().map(|action| action.step);
+            let is_guarded = steps.all(|step| step == Step::AddFinalizer);
+            if !is_guarded && Some(flight.from) != state.sm {
                 state.broken = Some(Law::Hearsay);
             }
         }
         answer.wake
+    }
+
+    /// What follows from a plan that was made from caches, with its precondition held against the
+    /// ScheduledMachine as it is stored; none where everything has to be read live.
+    fn confirmed(&self, stored: Id, next: Next) -> Option<Next> {
+        let Next::Send(flight) = next else {
+            return Some(next).filter(|next| *next != Next::Confirm);
+        };
+        let flight = self.flights.of(flight);
+        let Some(precondition) = &flight.precondition else {
+            return Some(next);
+        };
+        precondition.holds(&self.machines.of(stored)).then(|| {
+            Next::Send(self.keep_flight(Flight {
+                from: stored,
+                precondition: None,
+                ..(*flight).clone()
+            }))
+        })
     }
 
     /// Sends the next write; what came of it is in the state.
@@ -192,7 +200,6 @@ impl World {
     /// The operator dies, and what it remembered with it.
     pub(crate) fn crash(&self, state: &mut State) {
         state.flight = None;
-        state.found_empty = false;
         state.memory = self.keep_memory(Memory::default());
     }
 
@@ -272,12 +279,10 @@ impl World {
             status,
             wake,
             confirm,
-            begins,
+            precondition,
             ..
         } = plan(&sm, &seen, &memory, now);
-        let next = if confirm && begins {
-            Next::Begin
-        } else if confirm {
+        let next = if confirm {
             Next::Confirm
         } else if actions.is_empty() && status.is_none() {
             Next::Rest
@@ -299,6 +304,7 @@ impl World {
                 }),
                 was_paused: is_paused || cluster.is_some_and(|found| found.is_paused),
                 had_request,
+                precondition,
                 actions,
                 sent: Vec::new(),
                 status,
@@ -307,7 +313,6 @@ impl World {
         Answer {
             memory: self.keep_memory(memory),
             next,
-            found_empty: seen.is_empty_place(),
             wake,
             is_delayed,
         }

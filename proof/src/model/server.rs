@@ -130,6 +130,11 @@ impl World {
         if self.tells_wrongly(state, status) {
             state.broken = Some(Law::Told);
         }
+        if before.is_some_and(|before| is_rewritten(before, status))
+            && self.is_any_left(state)
+        {
+            state.broken = Some(Law::Rewritten);
+        }
         // As it goes over the wire, so that nothing is kept that is not stored. No decision reads
         // when a condition changed, so that states need not differ in it.
         let kept = serde_json::to_value(status).and_then(serde_json::from_value);
@@ -145,9 +150,7 @@ impl World {
 
     /// Whether a phase is told that is not so.
     fn tells_wrongly(&self, state: &State, status: &ScheduledMachineStatus) -> bool {
-        let is_left = Kind::MADE
-            .into_iter()
-            .any(|kind| self.get(state, kind).is_some_and(|object| is_ours(&object)));
+        let is_left = self.is_any_left(state);
         let is_called_ready = status
             .conditions
             .iter()
@@ -157,6 +160,13 @@ impl World {
             Some(Phase::Active | Phase::Disabled) => false,
             _ => is_called_ready,
         }
+    }
+
+    /// Whether one of the three objects exists.
+    fn is_any_left(&self, state: &State) -> bool {
+        Kind::MADE
+            .into_iter()
+            .any(|kind| self.get(state, kind).is_some_and(|object| is_ours(&object)))
     }
 
     fn patch_sm(&self, state: &mut State, patch: &Value) -> Reply {
@@ -286,8 +296,13 @@ impl World {
                 if !is_marked(object) {
                     return Some(Law::Marked);
                 }
-                if !is_on_record(&from, object) {
+                if !is_on_record(&from, object)
+                    || !self.is_any_left(state) && !is_recorded_hash(&from, object)
+                {
                     return Some(Law::Recorded);
+                }
+                if kind_of(action).is_some_and(|kind| self.is_doubled(state, kind)) {
+                    return Some(Law::S2);
                 }
                 if !rules::check(&from).is_empty() {
                     return Some(Law::Admitted);
@@ -347,12 +362,7 @@ impl World {
                     || sent.any(|step| step == Step::DisableSchedule);
                 (!is_off).then_some(Law::Returned)
             }
-            (_, Step::RemoveFinalizer) => {
-                let is_left = Kind::MADE.into_iter().any(|kind| {
-                    self.get(state, kind).is_some_and(|object| is_ours(&object))
-                });
-                is_left.then_some(Law::S8)
-            }
+            (_, Step::RemoveFinalizer) => self.is_any_left(state).then_some(Law::S8),
             _ => None,
         }
     }
@@ -490,6 +500,18 @@ impl World {
             })
     }
 
+    /// Whether an object of another provider is there already in the place of one of this kind.
+    fn is_doubled(&self, state: &State, kind: Kind) -> bool {
+        let other = match kind {
+            Kind::Bootstrap => Kind::OtherBootstrap,
+            Kind::OtherBootstrap => Kind::Bootstrap,
+            Kind::Infrastructure => Kind::OtherInfrastructure,
+            Kind::OtherInfrastructure => Kind::Infrastructure,
+            Kind::Machine | Kind::Cluster | Kind::Node => return false,
+        };
+        self.get(state, other).is_some_and(|found| is_ours(&found))
+    }
+
     /// Whether the Node's pod is the one of this uid.
     fn has_pod(&self, state: &State, uid: &str) -> bool {
         let node = self.get(state, Kind::Node).unwrap_or_default();
@@ -524,10 +546,37 @@ fn is_on_record(from: &ScheduledMachine, object: &Value) -> bool {
         status.and_then(|status| status.infrastructure_ref.as_ref()),
     ];
     object["kind"] == Kind::Machine.wire()
-        || places
-            .into_iter()
-            .flatten()
-            .any(|place| object["kind"] == place.kind.as_str())
+        || places.into_iter().flatten().any(|place| {
+            object["kind"] == place.kind.as_str()
+                && object["apiVersion"] == place.api_version.as_str()
+                && object["metadata"]["name"] == place.name.as_str()
+        })
+}
+
+/// Whether an object is made from what is on record.
+fn is_recorded_hash(from: &ScheduledMachine, object: &Value) -> bool {
+    let hash = from
+        .status
+        .as_ref()
+        .and_then(|status| status.spec_hash.as_deref());
+    let made_from = &object["metadata"]["annotations"][name::SPEC_HASH_ANNOTATION];
+    hash.is_some() && made_from.as_str() == hash
+}
+
+/// Whether a status gives up what an earlier one recorded of a machine, uids aside.
+fn is_rewritten(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> bool {
+    let places = |status: &ScheduledMachineStatus| {
+        [&status.bootstrap_ref, &status.infrastructure_ref].map(|place| {
+            let place = place.as_ref()?;
+            Some((
+                place.api_version.clone(),
+                place.kind.clone(),
+                place.name.clone(),
+            ))
+        })
+    };
+    before.spec_hash.is_some()
+        && (places(before) != places(after) || before.spec_hash != after.spec_hash)
 }
 
 /// Whether a change says what it was made from.

@@ -149,10 +149,6 @@ pub(crate) struct State {
     pub(crate) cached: [Option<Id>; CACHED],
     /// Whether a cache lacks a write of the operator.
     pub(crate) owes: bool,
-    /// Whether nothing was there when this process looked at everything live last: without that
-    /// it makes nothing of what caches do not show. That the shipped one forgets it after two
-    /// minutes makes it more careful.
-    pub(crate) found_empty: bool,
     pub(crate) memory: Id,
     /// What the operator is about to send.
     pub(crate) flight: Option<Id>,

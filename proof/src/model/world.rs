@@ -72,7 +72,6 @@ impl World {
             cached_sm: None,
             cached: Default::default(),
             owes: false,
-            found_empty: false,
             memory: self.keep_memory(Memory::default()),
             flight: None,
             left,

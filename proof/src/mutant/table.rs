@@ -19,11 +19,10 @@ const STATUS: &str = "crates/plan/src/status.rs";
 const RECLAIM: &str = "crates/plan/src/reclaim.rs";
 const TAINT: &str = "crates/plan/src/taint.rs";
 const CONDITION: &str = "crates/api/src/condition.rs";
-const AHEAD: &str = "crates/plan/src/ahead.rs";
+const RECORD: &str = "crates/plan/src/record.rs";
 const HOLD: &str = "crates/plan/src/hold.rs";
 const MEMORY: &str = "crates/plan/src/memory.rs";
 const PLACE: &str = "crates/plan/src/place.rs";
-const SEEN: &str = "crates/plan/src/seen.rs";
 const RESOLVE: &str = "crates/plan/src/resolve.rs";
 
 macro_rules! mutants {
@@ -188,32 +187,36 @@ mutants! {
     "finalizer-never-dropped", "holds an object for ever", LIB,
         "let action = if outcome.state == State::Quiet && subject.is_deleting {"
         => "let action = if false {";
-    "stale-cache-acted-on", "acts on what a cache says", LIB,
-        "if case.seen.freshness != Freshness::Live\n        && !is_idle" => "if false\n        && !is_idle";
+    "stale-cache-acted-on", "acts on what a cache says", HEARSAY,
+        "if case.seen.freshness == Freshness::Live {" => "if case.seen.freshness == Freshness::Live || !outcome.actions.is_empty() {";
     "always-writes", "writes its status on every pass", LIB,
         "(!is_finalizing && after != *before).then_some(after)" => "(!is_finalizing).then_some({ let mut after = after; after.in_schedule = !before.in_schedule; after })";
     "status-before-finalizer", "takes the version that guards the status from under it", LIB,
         "let status = (!is_finalizing && after != *before).then_some(after);"
         => "let status = (!is_finalizing && after != *before && before.phase.is_none()).then_some(after);";
     "ends-on-hearsay", "ends a commitment on the word of a cache", HEARSAY,
-        "&& keeps\n        && after.is_none_or(|after| ends_nothing(before, after))"
-        => "&& (keeps || !keeps) && after.is_none_or(|after| ends_nothing(before, after) || true)";
+        "&& keeps\n        && after.is_none_or(|after| {\n            ends_nothing(before, after)\n                && (case"
+        => "&& (keeps || !keeps)\n        && after.is_none_or(|after| {\n            (ends_nothing(before, after) || true)\n                && (case";
     "created-on-hearsay", "creates without reading live what is wanted", HEARSAY,
-        "return case.seen.freshness == Freshness::Intent && is_complete(case.seen);"
-        => "return is_complete(case.seen);";
+        "return Sufficiency::Conditional;" => "return Sufficiency::Suffices;";
     "predecessor-believed", "puts a Machine on record that only a cache of old shows", HEARSAY,
         "(case.memory.has_made()" => "(true";
-    "last-kill-switch-ignored", "ignores a kill switch that it reads right before it creates", LADDER,
-        "if case.want.is_killed {"
-        => "if case.want.is_killed && case.seen.freshness != crate::Freshness::Intent {";
-    "made-meanwhile-overlooked", "makes anew what it saw live and its caches lack", SEEN,
-        "&& self.machine.known() == Some(&None)\n            && sightings.all(|sighting| sighting.found.known() == Some(&None))"
-        => "&& sightings.all(|_| true)";
-    "prepared-again", "prepares an opening anew on every pass", AHEAD,
-        "let hash = case.want.hash.clone();"
-        => "let is_there = case.subject.status.spec_hash.as_ref() == Some(&case.want.hash);\n    let hash = if is_there { String::new() } else { case.want.hash.clone() };";
+    "last-edit-ignored", "ignores an edit that it reads right before it creates", RECORD,
+        "            && now.generation == self.generation\n" => "";
+    "last-pause-ignored", "creates although it reads right before that nothing is to be touched", RECORD,
+        "            && !now.is_paused\n" => "";
+    "last-deletion-ignored", "creates for an object that it reads to be deleted right before", RECORD,
+        "            && !now.is_deleting\n" => "";
+    "record-unconfirmed", "creates what is on record no more right before", RECORD,
+        "            && Record::stored(&now.status) == self.record\n            && is_clear(&now.status)" => "";
     "unrecorded-created", "creates what is not on record", SERVE,
-        "if !is_recorded(case, &record) {" => "if false {";
+        "if !record::stands(case) {" => "if false {";
+    "record-follows-spec", "records today's spec over objects of an earlier one", RECORD,
+        "if case.triple.is_gone() {\n            return planned;" => "if case.triple.is_gone() || case.want.is_enabled {\n            return planned;";
+    "record-rewritten-on-hearsay", "gives up a record because a cache shows no object of it", HEARSAY,
+        "&& (is_first || record.continues(&earlier))" => "&& (is_first || record.continues(&earlier) || true)";
+    "end-told-on-hearsay", "says that a machine is gone which a cache does not show yet", HEARSAY,
+        "    !tells_end\n        && keeps_taints" => "    keeps_taints";
     "uid-not-given", "deletes whatever bears the name", WRITE,
         "Step::DeleteMachine,\n        Call::Delete {\n            uid: machine.meta.uid.clone(),"
         => "Step::DeleteMachine,\n        Call::Delete {\n            uid: String::new(),";
@@ -273,7 +276,7 @@ mutants! {
     "node-stays-on-record", "names the Node of a machine that is gone", STATUS,
         "if !is_node_awaited(case, outcome) {" => "if false {";
     "machine-stays-on-record", "names a Machine that is gone", STATUS,
-        "if is_gone || outcome.record.is_some() {" => "if false {";
+        "        if is_gone {\n            status.machine_ref = None;" => "        if false {\n            status.machine_ref = None;";
     "times-not-kept", "says of everything that it has just changed", CONDITION,
         "if before.status == next.status.as_str() {" => "if false {";
     "generation-goes-back", "says of an old generation that it was the last", STATUS,

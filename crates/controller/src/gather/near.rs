@@ -49,13 +49,13 @@ pub(super) async fn workload(
         return Ok(near.glance());
     }
     match (workload.link(), source.freshness) {
-        (Link::Up(port), Freshness::Cached | Freshness::Intent) => near.cached(&port),
+        (Link::Up(port), Freshness::Cached) => near.cached(&port),
         (Link::Up(port), Freshness::Live) if object.spec.kill_switch => Ok(near
             .cached(&port)
             .unwrap_or_else(|_| only(Access::Connected))),
         (Link::Up(port), Freshness::Live) => Ok(near.live(&port).await),
         (Link::Down(access), _) => Ok(only(access)),
-        (Link::Connecting, Freshness::Cached | Freshness::Intent) => Err(Short::NotYet),
+        (Link::Connecting, Freshness::Cached) => Err(Short::NotYet),
         (Link::Connecting, Freshness::Live) => Ok(only(Access::Unreachable {
             message: "the workload cluster has not answered yet".to_owned(),
         })),

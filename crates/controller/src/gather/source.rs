@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use fivespot_capi::{Contract, Reference, version};
-use fivespot_clock::after;
 use fivespot_plan::{Fact, Freshness, Unknown};
-use jiff::SignedDuration;
 use kube::api::ApiResource;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::Short;
@@ -17,13 +14,8 @@ use crate::memo::Memo;
 use crate::shape::Shape;
 use crate::shell::Shell;
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{Recent, Wanted};
 use fivespot_runtime::cache::{Version, Written};
 use fivespot_runtime::http::Address;
-
-/// How old a live look at a Cluster may be for a machine to be made: hardly older than one of its
-/// own is by the time the machine is there.
-const A_MOMENT: SignedDuration = SignedDuration::from_secs(2);
 
 /// What a live read came to.
 #[derive(Clone, Debug)]
@@ -33,39 +25,12 @@ pub(crate) struct Answer {
     lists_begun: u64,
 }
 
-impl Answer {
-    /// Whether it is at least as new as what a cache shows, so that nobody goes back behind that.
-    fn is_no_older_than(&self, shown: Option<&Version>) -> bool {
-        match (&self.found, shown) {
-            (Ok(Some(found)), Some(shown)) => {
-                let version = &found["metadata"]["resourceVersion"];
-                let version = Version::new(version.as_str().unwrap_or_default());
-                version.number().is_some() && version.number() >= shown.number()
-            }
-            (Ok(None), None) => true,
-            (Ok(_) | Err(_), _) => false,
-        }
-    }
-}
-
 /// Why it has found nothing out.
 #[derive(Clone, Debug)]
 struct Refused {
     /// The HTTP status; none where no answer came.
     code: Option<u16>,
     unknown: Unknown,
-}
-
-/// As much of a ScheduledMachine as names its Cluster.
-#[derive(Deserialize)]
-struct Asking {
-    spec: AskingSpec,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AskingSpec {
-    cluster_name: String,
 }
 
 /// For whom is gathered, and how.
@@ -95,28 +60,20 @@ impl Source<'_> {
     }
 
     async fn found(&self, feed: &Feed, name: &str) -> Result<Fact<Option<Value>>, Short> {
-        let says_what_is_wanted =
-            matches!(feed.shape, Shape::ScheduledMachine | Shape::Cluster);
-        let is_live = match self.freshness {
-            Freshness::Live => true,
-            Freshness::Intent => says_what_is_wanted,
-            Freshness::Cached => false,
-        };
-        if is_live {
-            Ok(self.live(feed, name).await)
-        } else {
-            self.cached(feed, &Key::new(self.key.namespace.clone(), name))
+        match self.freshness {
+            Freshness::Live => Ok(self.live(feed, name).await),
+            Freshness::Cached => {
+                let at = Key::new(self.key.namespace.clone(), name);
+                match self.memo.get(&feed.name, &at) {
+                    // The answer to a write of this pass is newer than the cache.
+                    Fact::Known(known) => Ok(Fact::Known(known)),
+                    Fact::Unknown(_) => self.cached(feed, &at),
+                }
+            }
         }
     }
 
-    /// The Cluster that the cache says is asked for.
-    pub(super) fn asked_for(&self) -> Option<String> {
-        let shown = self.shell.scheduled_machines.store.get(self.key)?;
-        let shown: Asking = shown.read().ok()?;
-        Some(shown.spec.cluster_name)
-    }
-
-    async fn live(&self, feed: &Feed, name: &str) -> Fact<Option<Value>> {
+    pub(super) async fn live(&self, feed: &Feed, name: &str) -> Fact<Option<Value>> {
         let namespace = &self.key.namespace;
         let at = Key::new(namespace.clone(), name);
         if let Fact::Known(known) = self.memo.get(&feed.name, &at) {
@@ -124,21 +81,10 @@ impl Source<'_> {
         }
         // Many machines open together in one Cluster.
         let answer = if feed.shape == Shape::Cluster {
-            let clock = &self.shell.clock;
-            let shown = feed.store.get(&at).map(|shown| shown.version.clone());
-            let is_ahead = |answer: &Answer| answer.is_no_older_than(shown.as_ref());
-            let wanted = match self.freshness {
-                Freshness::Intent => Wanted::Recent(Recent {
-                    since: after(clock.now(), -A_MOMENT),
-                    renewed: after(clock.now(), -(A_MOMENT / 4)),
-                    passes: &is_ahead,
-                }),
-                Freshness::Live | Freshness::Cached => Wanted::Fresh,
-            };
             let ask = self.ask(feed, name);
             let place = (feed.name.as_str(), &at);
             // Boxed, so that waiting for any other object takes a third of the memory.
-            Box::pin(self.shell.shared.read(place, (clock, wanted), ask)).await
+            Box::pin(self.shell.shared.read(place, ask)).await
         } else {
             self.ask(feed, name).await
         };

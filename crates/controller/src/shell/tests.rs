@@ -17,16 +17,6 @@ fn shell() -> Arc<Shell> {
 }
 
 #[tokio::test]
-async fn an_instance_that_takes_over_again_does_not_go_by_what_it_saw_before() {
-    let shell = shell();
-    let key = Key::new("default", "worker");
-    let seen = shell.clock.now();
-    shell.desk(&key, |desk| desk.found_empty = Some(seen));
-    shell.wake_own();
-    assert_eq!(shell.desk(&key, |desk| desk.found_empty), None);
-}
-
-#[tokio::test]
 async fn after_an_upgrade_only_the_newer_version_is_watched() {
     let shell = shell();
     let [old, new] = [Contract::V1Beta1, Contract::V1Beta2]

@@ -35,32 +35,23 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_done_on_the_word_of_a_cache(
+    fn from_caches_comes_the_live_plan_or_none_and_nothing_but_what_guards_itself_is_sent(
         object in object(), seen in seen(Freshness::Cached), memory in memory(), now in now(),
     ) {
         let next = plan(&object, &seen, &memory, now);
         let live = plan(&object, &Seen { freshness: Freshness::Live, ..seen }, &memory, now);
-        prop_assert!(next.actions.is_empty());
+        let creates = [Step::CreateBootstrap, Step::CreateInfrastructure, Step::CreateMachine];
         if next.confirm {
-            prop_assert!(next.status.is_none() && next.events.is_empty() && !live.is_idle());
-        } else {
-            prop_assert_eq!(&next, &live);
-        }
-    }
-
-    #[test]
-    fn who_knows_live_only_what_is_wanted_creates_what_is_on_record_and_does_nothing_else(
-        object in object(), seen in seen(Freshness::Intent), memory in memory(), now in now(),
-    ) {
-        let next = plan(&object, &seen, &memory, now);
-        let steps = [Step::CreateBootstrap, Step::CreateInfrastructure, Step::CreateMachine];
-        if !next.actions.is_empty() {
+            prop_assert!(next.actions.is_empty() && next.status.is_none());
+            prop_assert!(next.events.is_empty() && !live.is_idle());
+        } else if let Some(precondition) = &next.precondition {
             let status = object.status.clone().unwrap_or_default();
-            prop_assert_eq!(next.steps(), steps);
+            prop_assert_eq!(next.steps(), creates);
+            prop_assert_eq!(&next.actions, &live.actions);
             prop_assert!(status.spec_hash.is_some() && status.machine_ref.is_none());
-        }
-        if !next.confirm {
-            let live = plan(&object, &Seen { freshness: Freshness::Live, ..seen }, &memory, now);
+            prop_assert!(next.status.is_none() && precondition.holds(&object));
+        } else {
+            prop_assert!(next.steps().iter().all(|step| *step == Step::AddFinalizer));
             prop_assert_eq!(&next, &live);
         }
     }
@@ -72,7 +63,9 @@ proptest! {
         let before = object.status.clone().unwrap_or_default();
         if let Some(after) = plan(&object, &seen, &memory, now).status {
             prop_assert_eq!(&before.shutdown, &after.shutdown);
-            prop_assert_eq!(&before.spec_hash, &after.spec_hash);
+            let is_first = before.spec_hash.is_none()
+                && before.bootstrap_ref.is_none() && before.infrastructure_ref.is_none();
+            prop_assert!(is_first || before.spec_hash == after.spec_hash);
             prop_assert!(before.machine_ref.is_none() || after.machine_ref.is_some());
             prop_assert!(before.bootstrap_ref.is_none() || after.bootstrap_ref.is_some());
         }

@@ -71,7 +71,7 @@ fn coming_up(contract: Contract, memory: &mut Memory) -> World {
 
 /// Lets what was reported be told.
 fn message(world: &mut World, memory: &mut Memory) -> String {
-    world.pause(5);
+    world.pause(31);
     world.settle(memory);
     world.status().message.unwrap()
 }

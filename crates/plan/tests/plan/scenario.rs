@@ -2,7 +2,7 @@
 
 use fivespot_api::Phase;
 use fivespot_capi::Contract;
-use fivespot_plan::Memory;
+use fivespot_plan::{Cause, Memory, Step};
 use serde_json::json;
 
 use crate::world::{
@@ -38,14 +38,11 @@ fn a_window_opens_and_closes_and_leaves_nothing_behind() {
         let status = world.status();
         assert_eq!(status.next_activation, Some(at(MONDAY)));
         assert_eq!(status.next_transition, Some(at(MONDAY)));
+        assert_eq!((status.machine_ref, status.shutdown), (None, None),);
+        let uid = |of: Option<fivespot_api::ObjectRef>| of.unwrap().uid;
         assert_eq!(
-            (
-                status.machine_ref,
-                status.bootstrap_ref,
-                status.infrastructure_ref,
-                status.shutdown
-            ),
-            (None, None, None, None),
+            (uid(status.bootstrap_ref), uid(status.infrastructure_ref)),
+            (None, None),
         );
         assert_eq!(
             world.events.len(),
@@ -56,20 +53,20 @@ fn a_window_opens_and_closes_and_leaves_nothing_behind() {
     }
 }
 
+/// Name and uid of a reference.
+fn name(of: Option<fivespot_api::ObjectRef>) -> Option<(String, Option<String>)> {
+    of.map(|of| (of.name, of.uid))
+}
+
 #[test]
-fn a_minute_before_the_window_opens_what_will_be_created_is_on_record() {
+fn what_will_be_created_is_on_record_from_the_first_status_on() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, BEFORE), Memory::default());
-    world.run_until(&mut memory, "2026-03-06T08:58:59Z");
-    assert_eq!(world.status().spec_hash, None);
-    world.run_until(&mut memory, "2026-03-06T08:59:30Z");
+    world.run_until(&mut memory, BEFORE);
     let status = world.status();
-    let name = |of: Option<fivespot_api::ObjectRef>| of.map(|of| (of.name, of.uid));
-    assert_eq!(name(status.bootstrap_ref), Some((NAME.to_owned(), None)));
-    assert_eq!(
-        name(status.infrastructure_ref),
-        Some((NAME.to_owned(), None))
-    );
+    let recorded = Some((NAME.to_owned(), None));
+    assert_eq!(name(status.bootstrap_ref), recorded);
+    assert_eq!(name(status.infrastructure_ref), recorded);
     assert!(status.spec_hash.is_some());
     assert_eq!(status.phase, Some(Phase::Inactive));
     assert!(world.kinds().is_empty(), "{:?}", world.kinds());
@@ -81,19 +78,69 @@ fn a_minute_before_the_window_opens_what_will_be_created_is_on_record() {
 }
 
 #[test]
-fn an_opening_that_is_called_off_leaves_nothing_on_record() {
+fn the_record_follows_the_spec_until_a_machine_is_there() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, BEFORE), Memory::default());
-    world.run_until(&mut memory, "2026-03-06T08:59:30Z");
-    assert!(world.status().spec_hash.is_some());
-    world.edit(|sm| sm.spec.schedule.enabled = false);
+    world.run_until(&mut memory, BEFORE);
+    let recorded = |world: &World| {
+        let status = world.status();
+        (
+            status.spec_hash.unwrap(),
+            status.bootstrap_ref.unwrap().kind,
+        )
+    };
+    let first = recorded(&world);
+    let change = |kind: &'static str| {
+        move |sm: &mut fivespot_api::ScheduledMachine| {
+            sm.spec.bootstrap_spec.kind = kind.into();
+        }
+    };
+    world.edit(change("KubeadmConfig"));
+    world.settle(&mut memory);
+    let second = recorded(&world);
+    assert_eq!(second.1, "KubeadmConfig");
+    assert_ne!(second.0, first.0);
+    world.run_until(&mut memory, NOON);
+    world.edit(change("K0sWorkerConfig"));
+    world.settle(&mut memory);
+    assert_eq!(recorded(&world), second, "it waits");
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(recorded(&world), first);
+}
+
+#[test]
+fn nothing_is_on_record_while_the_spec_breaks_a_rule() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    world.run_until(&mut memory, BEFORE);
+    world.edit(|sm| sm.spec.schedule.timezone = "Mars/Olympus".into());
     world.settle(&mut memory);
     let status = world.status();
-    assert_eq!(
-        (status.bootstrap_ref, status.infrastructure_ref),
-        (None, None)
-    );
-    assert_eq!(status.spec_hash, None);
+    assert_eq!((status.bootstrap_ref, status.spec_hash), (None, None));
+    world.edit(|sm| sm.spec.schedule.timezone = "UTC".into());
+    world.settle(&mut memory);
+    assert!(world.status().spec_hash.is_some());
+}
+
+#[test]
+fn what_is_missing_is_not_made_elsewhere_than_it_is_recorded() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, OPENS), Memory::default());
+    world.is_moving = false;
+    world.failing = Some((Step::CreateMachine, Cause::Unavailable));
+    world.settle(&mut memory);
+    world
+        .objects
+        .retain(|(kind, _), _| kind != "K0sWorkerConfig");
+    world.edit(|sm| sm.spec.bootstrap_spec.kind = "KubeadmConfig".into());
+    world.failing = None;
+    world.settle(&mut Memory::default());
+    assert_eq!(world.count("DeleteInfrastructure"), 1, "{:?}", world.log);
+    let status = world.status();
+    assert_eq!(status.bootstrap_ref.unwrap().kind, "KubeadmConfig");
+    let machine = world.get("Machine").unwrap();
+    let reference = &machine["spec"]["bootstrap"]["configRef"]["kind"];
+    assert_eq!(*reference, "KubeadmConfig");
 }
 
 #[test]

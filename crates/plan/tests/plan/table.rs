@@ -221,11 +221,11 @@ const ROWS: &[Row] = &[
     },
     // Window closed.
     Row {
-        name: "nothing is there and nothing is wanted until shortly before the window opens",
+        name: "nothing is there and nothing is wanted until the window opens",
         now: CLOSED,
         given: held,
         steps: &[],
-        wake: Some("2026-03-09T08:59:00Z"),
+        wake: Some("2026-03-09T09:00:00Z"),
     },
     Row {
         name: "the commitment comes before everything",

@@ -2,7 +2,7 @@
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::spec_hash::SpecHash;
-use fivespot_api::{Phase, ShutdownReason, name};
+use fivespot_api::{Phase, ScheduledMachine, ShutdownReason, name};
 use fivespot_capi::Contract;
 use fivespot_plan::{
     Call, Cause, Fact, Freshness, Memory, Seen, Specs, Step, Unknown, plan,
@@ -347,27 +347,67 @@ fn a_machine_that_another_process_has_made_is_looked_at_before_it_goes_on_record
     assert!(!asked(&memory, Freshness::Cached).confirm);
 }
 
-#[test]
-fn a_place_is_empty_when_a_live_look_has_found_neither_machine_nor_parts() {
-    let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    let is_empty = |world: &World, freshness: Freshness| {
-        let seen = Seen {
-            freshness,
-            ..world.seen()
-        };
-        seen.is_empty_place()
-    };
-    assert!(!is_empty(&world, Freshness::Live));
-    world.objects.clear();
-    assert!(is_empty(&world, Freshness::Live));
-    assert!(!is_empty(&world, Freshness::Cached), "a cache may lag");
-    let unknown = Seen {
-        freshness: Freshness::Live,
-        machine: Fact::Unknown(Unknown::NotAsked),
+/// What happens to a ScheduledMachine after it was planned for.
+type Change = fn(&mut ScheduledMachine);
+
+/// A machine that is due, what it is made as on record, and what is planned from caches.
+fn due() -> (World, fivespot_plan::Precondition) {
+    let mut world = World::new(Contract::V1Beta2, BEFORE);
+    world.run_until(&mut Memory::default(), BEFORE);
+    world.now = at(OPENS);
+    let seen = Seen {
+        freshness: Freshness::Cached,
         ..world.seen()
     };
-    assert!(!unknown.is_empty_place());
+    let next = plan(world.sm(), &seen, &Memory::default(), world.now);
+    assert_eq!(
+        next.steps(),
+        [
+            Step::CreateBootstrap,
+            Step::CreateInfrastructure,
+            Step::CreateMachine
+        ]
+    );
+    assert_eq!(next.status, None);
+    (world, next.precondition.unwrap())
+}
+
+#[test]
+fn what_is_on_record_is_created_from_caches_if_the_object_is_still_what_was_planned_from()
+{
+    let (world, precondition) = due();
+    assert!(precondition.holds(world.sm()));
+    let changes: [(&str, Change); 7] = [
+        ("another object", |sm| sm.metadata.uid = Some("sm-2".into())),
+        ("edited", |sm| sm.metadata.generation = Some(99)),
+        ("being deleted", |sm| {
+            let then = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(NOON));
+            sm.metadata.deletion_timestamp = Some(then);
+        }),
+        ("paused", |sm| {
+            let pause = [("cluster.x-k8s.io/paused".to_owned(), String::new())];
+            sm.metadata.annotations = Some(pause.into());
+        }),
+        ("another hash", |sm| {
+            sm.status.as_mut().unwrap().spec_hash = Some("another".into());
+        }),
+        ("another place", |sm| {
+            let status = sm.status.as_mut().unwrap();
+            status.bootstrap_ref.as_mut().unwrap().kind = "Other".into();
+        }),
+        ("an earlier Machine", |sm| {
+            let status = sm.status.as_mut().unwrap();
+            status.machine_ref = status.bootstrap_ref.clone();
+        }),
+    ];
+    for (name, change) in changes {
+        let mut stored = world.sm().clone();
+        change(&mut stored);
+        assert!(!precondition.holds(&stored), "{name}");
+    }
+    let mut stored = world.sm().clone();
+    stored.metadata.resource_version = Some("99".into());
+    assert!(precondition.holds(&stored), "a version says nothing");
 }
 
 #[test]

@@ -367,7 +367,7 @@ impl World {
             }
             self.writes_left -= 1;
             self.write_status(status);
-            memory.told(self.now);
+            memory.told(&next, self.now);
             has_written = true;
         }
         self.events.extend(next.events.clone());

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 
-use fivespot_clock::Clock;
-use jiff::Timestamp;
 use tokio::sync::Mutex;
 
 use crate::Key;
@@ -34,28 +32,7 @@ struct Flights<T> {
 struct Answered<T> {
     /// To which request.
     number: u64,
-    /// When that was sent.
-    at: Timestamp,
     answer: T,
-}
-
-/// Which answers will do.
-pub enum Wanted<'a, T> {
-    /// To a request that is sent from now on: as good as to one's own.
-    Fresh,
-    /// Also to an earlier one.
-    Recent(Recent<'a, T>),
-}
-
-/// Which answers to earlier requests will do.
-pub struct Recent<'a, T> {
-    /// Those to requests that were sent then or later. One sends the next before that is needed,
-    /// so that the others need not wait.
-    pub since: Timestamp,
-    /// From when on an answer is new enough for nobody to send the next.
-    pub renewed: Timestamp,
-    /// Those that pass this.
-    pub passes: &'a (dyn Fn(&T) -> bool + Sync),
 }
 
 impl<T> Default for Shared<T> {
@@ -65,17 +42,16 @@ impl<T> Default for Shared<T> {
 }
 
 impl<T: Clone> Shared<T> {
-    /// The answer to `ask`, or to what somebody else has asked, if that will do. `ask` is sent at
+    /// The answer to `ask`, or to a request that somebody else sends from now on. `ask` is sent at
     /// most once, when it is polled first.
     pub async fn read(
         &self,
         (cache, object): (&str, &Key),
-        (clock, wanted): (&Clock, Wanted<'_, T>),
         ask: impl Future<Output = T>,
     ) -> T {
         let place = (cache.to_owned(), object.clone());
         let flights = self.places().entry(place.clone()).or_default().clone();
-        let answer = flights.answer(clock, &wanted, ask).await;
+        let answer = flights.answer(ask).await;
         self.leave(&place, flights);
         answer
     }
@@ -97,24 +73,6 @@ impl<T: Clone> Shared<T> {
     }
 }
 
-impl<T> Wanted<'_, T> {
-    fn takes(&self, given: &Answered<T>) -> bool {
-        match self {
-            Self::Fresh => false,
-            Self::Recent(recent) => {
-                given.at >= recent.since && (recent.passes)(&given.answer)
-            }
-        }
-    }
-
-    fn renews(&self, given: &Answered<T>) -> bool {
-        match self {
-            Self::Fresh => true,
-            Self::Recent(recent) => given.at < recent.renewed,
-        }
-    }
-}
-
 impl<T> Default for Flights<T> {
     fn default() -> Self {
         Self {
@@ -126,35 +84,17 @@ impl<T> Default for Flights<T> {
 }
 
 impl<T: Clone> Flights<T> {
-    async fn answer(
-        &self,
-        clock: &Clock,
-        wanted: &Wanted<'_, T>,
-        ask: impl Future<Output = T>,
-    ) -> T {
+    async fn answer(&self, ask: impl Future<Output = T>) -> T {
         let before = self.sent.load(Ordering::Relaxed);
-        let _alone = match self.answered().filter(|given| wanted.takes(given)) {
-            Some(given) if !wanted.renews(&given) => return given.answer,
-            Some(given) => match self.under_way.try_lock() {
-                Ok(alone) => alone,
-                Err(_) => return given.answer,
-            },
-            None => {
-                let alone = self.under_way.lock().await;
-                let will_do =
-                    |given: &Answered<T>| given.number > before || wanted.takes(given);
-                if let Some(given) = self.answered().filter(will_do) {
-                    return given.answer;
-                }
-                alone
-            }
-        };
+        let _alone = self.under_way.lock().await;
+        let later = |given: &Answered<T>| given.number > before;
+        if let Some(given) = self.answered().filter(later) {
+            return given.answer;
+        }
         let number = self.sent.fetch_add(1, Ordering::Relaxed) + 1;
-        let at = clock.now();
         let answer = ask.await;
         let given = Answered {
             number,
-            at,
             answer: answer.clone(),
         };
         *self.last() = Some(given);
@@ -179,14 +119,6 @@ mod tests {
 
     use super::*;
 
-    fn stopped() -> Clock {
-        Clock::stopped_at(Timestamp::UNIX_EPOCH)
-    }
-
-    fn fresh<T>(clock: &Clock) -> (&Clock, Wanted<'static, T>) {
-        (clock, Wanted::Fresh)
-    }
-
     fn cluster() -> Key {
         Key::new("default", "production")
     }
@@ -195,9 +127,9 @@ mod tests {
     async fn whoever_asks_while_a_read_is_under_way_waits_for_the_next_and_shares_it() {
         let shared = Shared::default();
         let (sent, gate) = (Cell::new(0), Semaphore::new(0));
-        let (key, clock) = (cluster(), stopped());
+        let key = cluster();
         let read = || {
-            shared.read(("clusters", &key), fresh(&clock), async {
+            shared.read(("clusters", &key), async {
                 sent.set(sent.get() + 1);
                 let number = sent.get();
                 gate.acquire().await.unwrap().forget();
@@ -219,9 +151,9 @@ mod tests {
     #[tokio::test]
     async fn nobody_is_given_an_answer_to_what_was_sent_before_it_asked() {
         let shared = Shared::default();
-        let (sent, key, clock) = (Cell::new(0), cluster(), stopped());
+        let (sent, key) = (Cell::new(0), cluster());
         let read = || {
-            shared.read(("clusters", &key), fresh(&clock), async {
+            shared.read(("clusters", &key), async {
                 sent.set(sent.get() + 1);
                 sent.get()
             })
@@ -233,89 +165,12 @@ mod tests {
     #[tokio::test]
     async fn a_read_that_is_given_up_is_sent_again_by_whoever_waits() {
         let shared = Shared::default();
-        let (key, clock) = (cluster(), stopped());
-        let mut given_up = Box::pin(shared.read(
-            ("clusters", &key),
-            fresh(&clock),
-            std::future::pending(),
-        ));
+        let key = cluster();
+        let mut given_up =
+            Box::pin(shared.read(("clusters", &key), std::future::pending()));
         assert!(futures::poll!(&mut given_up).is_pending());
-        let waiting = shared.read(("clusters", &key), fresh(&clock), async { 2 });
+        let waiting = shared.read(("clusters", &key), async { 2 });
         let given_up = async { drop(given_up) };
         assert_eq!(futures::join!(waiting, given_up).0, 2);
-    }
-
-    #[tokio::test]
-    async fn an_answer_of_a_moment_ago_will_do_for_whoever_says_so_if_it_passes() {
-        let shared = Shared::default();
-        let (key, clock) = (cluster(), stopped());
-        let begun = clock.now();
-        let gate = Semaphore::new(0);
-        // Somebody is there all the time, so that the place is not cleared.
-        let next = shared.read(("clusters", &key), fresh(&clock), async {
-            gate.acquire().await.unwrap().forget();
-            2
-        });
-        let rest = async {
-            let recent = |answer: &i32| *answer == 1;
-            let since = |since| {
-                let recent = Recent {
-                    since,
-                    renewed: since,
-                    passes: &recent,
-                };
-                (&clock, Wanted::Recent(recent))
-            };
-            let ask = |number| async move { number };
-            let flights = shared.places().values().next().unwrap().clone();
-            *flights.last() = Some(Answered {
-                number: 0,
-                at: begun,
-                answer: 1,
-            });
-            let shared_answer =
-                shared.read(("clusters", &key), since(begun), ask(3)).await;
-            gate.add_permits(1);
-            let later = begun + jiff::SignedDuration::from_secs(1);
-            let too_old = shared.read(("clusters", &key), since(later), ask(4)).await;
-            // The last answer is another one by now, which does not pass.
-            let refused = shared.read(("clusters", &key), since(begun), ask(5)).await;
-            (shared_answer, too_old, refused)
-        };
-        assert_eq!(futures::join!(next, rest), (2, (1, 4, 5)));
-    }
-
-    #[tokio::test]
-    async fn one_renews_an_answer_that_ages_and_the_others_do_not_wait_for_it() {
-        let shared = Shared::default();
-        let (key, clock, gate) = (cluster(), stopped(), Semaphore::new(0));
-        let now = clock.now();
-        let flights = Arc::<Flights<i32>>::default();
-        *flights.last() = Some(Answered {
-            number: 0,
-            at: now,
-            answer: 1,
-        });
-        shared
-            .places()
-            .insert(("clusters".to_owned(), key.clone()), flights);
-        let ages = || {
-            let recent = Recent {
-                since: now,
-                renewed: now + jiff::SignedDuration::from_secs(1),
-                passes: &|_| true,
-            };
-            (&clock, Wanted::Recent(recent))
-        };
-        let renewing = shared.read(("clusters", &key), ages(), async {
-            gate.acquire().await.unwrap().forget();
-            2
-        });
-        let others = async {
-            let other = shared.read(("clusters", &key), ages(), async { 3 }).await;
-            gate.add_permits(1);
-            other
-        };
-        assert_eq!(futures::join!(renewing, others), (2, 1));
     }
 }

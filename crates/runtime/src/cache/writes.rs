@@ -67,6 +67,16 @@ impl Ledger {
         is_settled
     }
 
+    /// Whether a write that is remembered has left `object` in that version or a later one.
+    pub fn has_left(&self, cache: &str, object: &Key, version: &Version) -> bool {
+        let written = self.writes.get(&(cache.to_owned(), object.clone()));
+        let left = written.and_then(|written| written.left.as_ref());
+        left.is_some_and(|left| {
+            left == version
+                || version.number().is_some() && version.number() <= left.number()
+        })
+    }
+
     /// Forgets everything: a live read has just shown the present.
     pub fn clear(&mut self) {
         self.writes = BTreeMap::new();

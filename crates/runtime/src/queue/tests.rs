@@ -23,7 +23,6 @@ fn taken<G>(queue: &mut Queue<G>, now: Timestamp) -> Vec<String> {
 }
 
 const DONE: Outcome = Outcome::Done { wake: None };
-const MADE: Outcome = Outcome::Made { wake: None };
 const FAILED: Outcome = Outcome::Failed { wake: None };
 
 #[test]
@@ -218,80 +217,69 @@ fn of_keys_that_are_due_together_the_lower_rank_comes_first() {
     assert_eq!(order, ["d", "b", "a", "c"]);
 }
 
-/// A queue in which `a` has made a machine while `b` is making one.
-fn at_an_edge() -> Queue<()> {
+/// A queue in which what is left to do of `a` can wait for others, until 10 s.
+fn deferred() -> Queue<()> {
     let mut queue = queue();
-    for name in ["a", "b"] {
-        queue.wake(&key(name), at(0), ());
-        queue.take(at(0)).unwrap();
-        queue.makes(&key(name));
-    }
-    queue.finish(&key("a"), MADE, at(1));
+    queue.wake(&key("a"), at(0), ());
+    queue.take(at(0)).unwrap();
+    let until = at(10);
+    queue.finish(&key("a"), Outcome::Deferred { until }, at(0));
     queue
 }
 
 #[test]
-fn news_of_a_machine_that_was_made_wait_until_no_other_is_being_made() {
-    let mut queue = at_an_edge();
-    queue.hear(&key("a"), at(2), ());
-    assert_eq!(taken(&mut queue, at(9)), [""; 0]);
-    queue.finish(&key("b"), MADE, at(9));
-    assert_eq!(taken(&mut queue, at(9)), ["a"]);
+fn what_can_wait_comes_after_everything_that_is_due() {
+    let mut queue = deferred();
+    queue.wake_deferred(&key("a"), at(1), ());
+    queue.wake(&key("b"), at(2), ());
+    queue.wake(&key("c"), at(3), ());
+    assert_eq!(taken(&mut queue, at(3)), ["b", "c", "a"]);
 }
 
 #[test]
-fn news_that_come_while_the_machine_is_being_made_wait_as_well() {
+fn what_happens_during_a_pass_that_is_deferred_can_wait_as_well() {
     let mut queue = queue();
-    for name in ["a", "b"] {
-        queue.wake(&key(name), at(0), ());
-        queue.take(at(0)).unwrap();
-        queue.makes(&key(name));
-    }
-    queue.hear(&key("a"), at(1), ());
-    queue.finish(&key("a"), MADE, at(1));
-    assert_eq!(taken(&mut queue, at(1)), [""; 0]);
-    queue.finish(&key("b"), DONE, at(2));
-    assert_eq!(taken(&mut queue, at(2)), ["a"]);
+    queue.wake(&key("a"), at(0), ());
+    queue.take(at(0)).unwrap();
+    queue.wake_deferred(&key("a"), at(1), ());
+    let until = at(11);
+    queue.finish(&key("a"), Outcome::Deferred { until }, at(1));
+    queue.wake(&key("b"), at(2), ());
+    assert_eq!(taken(&mut queue, at(2)), ["b", "a"]);
 }
 
 #[test]
-fn a_change_of_what_is_wanted_waits_for_nobody() {
-    let mut queue = at_an_edge();
-    queue.hear(&key("a"), at(2), ());
+fn a_change_that_cannot_wait_ends_a_deferral() {
+    let mut queue = deferred();
+    queue.wake_deferred(&key("a"), at(2), ());
     queue.wake(&key("a"), at(3), ());
-    assert_eq!(taken(&mut queue, at(3)), ["a"]);
+    queue.wake(&key("b"), at(4), ());
+    assert_eq!(taken(&mut queue, at(4)), ["a", "b"]);
 }
 
 #[test]
-fn nobody_is_held_for_longer_than_half_a_minute_nor_beyond_an_instant_of_its_own() {
-    let mut queue = at_an_edge();
-    queue.hear(&key("a"), at(2), ());
-    assert_eq!(queue.next_due(), Some(at(31)));
-    assert_eq!(taken(&mut queue, at(31)), ["a"]);
-    queue.makes(&key("a"));
-    queue.finish(&key("a"), Outcome::Made { wake: Some(at(40)) }, at(32));
-    queue.hear(&key("a"), at(33), ());
-    assert_eq!(queue.next_due(), Some(at(40)));
+fn nobody_is_deferred_for_longer_than_half_a_minute() {
+    let mut queue = deferred();
+    queue.wake_deferred(&key("a"), at(2), ());
+    queue.wake(&key("b"), at(31), ());
+    queue.wake(&key("c"), at(32), ());
+    assert_eq!(queue.take(at(31)).unwrap().0, key("b"));
+    assert_eq!(queue.take(at(32)).unwrap().0, key("a"));
 }
 
 #[test]
-fn without_an_edge_news_are_told_at_once() {
+fn what_is_deferred_is_due_at_its_instant_whatever_happens() {
+    let mut queue = deferred();
+    assert_eq!(queue.next_due(), Some(at(10)));
+    assert_eq!(taken(&mut queue, at(10)), ["a"]);
+}
+
+#[test]
+fn whoever_is_not_deferred_has_high_priority() {
     let mut queue = queue();
-    queue.wake(&key("a"), at(0), ());
-    queue.take(at(0)).unwrap();
-    queue.makes(&key("a"));
-    queue.finish(&key("a"), MADE, at(1));
-    queue.hear(&key("a"), at(2), ());
-    assert_eq!(taken(&mut queue, at(2)), ["a"]);
-}
-
-#[test]
-fn a_machine_that_was_made_is_looked_at_whatever_happens() {
-    let mut queue = queue();
-    queue.wake(&key("a"), at(0), ());
-    queue.take(at(0)).unwrap();
-    queue.finish(&key("a"), MADE, at(1));
-    assert_eq!(queue.next_due(), Some(at(11)));
+    queue.wake_deferred(&key("a"), at(0), ());
+    queue.wake(&key("b"), at(1), ());
+    assert_eq!(taken(&mut queue, at(1)), ["a", "b"]);
 }
 
 #[test]

@@ -51,10 +51,11 @@ impl Work {
         self.called(key);
     }
 
-    /// There is news of an object that `key` has made.
-    pub fn hear(&self, key: &Key) {
+    /// Something happened to `key` that can wait for others, where what its last pass has left to
+    /// do can.
+    pub fn wake_deferred(&self, key: &Key) {
         let busy = self.clock.busy();
-        self.queue().hear(key, self.clock.now(), busy);
+        self.queue().wake_deferred(key, self.clock.now(), busy);
         self.called(key);
     }
 
@@ -83,11 +84,6 @@ impl Work {
             }
             called.await;
         }
-    }
-
-    /// The pass of `key`, which is under way, makes a machine.
-    pub fn makes(&self, key: &Key) {
-        self.queue().makes(key);
     }
 
     /// Waits for the next key that is due. Its pass is under way until

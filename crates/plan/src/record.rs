@@ -1,0 +1,189 @@
+//! The record in the status: where the objects of a machine are or will be, and what they are made
+//! from.
+//!
+//! It stands there whenever the spec is valid, so that nothing has to be prepared before a machine
+//! is created, and whatever was created is found by it after a crash. It is rewritten only while
+//! none of the three objects exists; until then an edited spec waits.
+
+use fivespot_api::{ObjectRef, ScheduledMachine, ScheduledMachineStatus};
+
+use crate::case::Case;
+use crate::resolve::Blueprint;
+use crate::serve::hash_of;
+use crate::status::object_ref;
+use crate::subject::Subject;
+use crate::triple::Part;
+
+/// What the status records of a machine. A reference without uid is to an object that is not made
+/// yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) bootstrap: Option<ObjectRef>,
+    pub(crate) infrastructure: Option<ObjectRef>,
+    /// The hash of what the objects are made from.
+    pub(crate) hash: Option<String>,
+}
+
+impl Record {
+    /// What a status records.
+    pub(crate) fn stored(status: &ScheduledMachineStatus) -> Self {
+        Self {
+            bootstrap: status.bootstrap_ref.clone(),
+            infrastructure: status.infrastructure_ref.clone(),
+            hash: status.spec_hash.clone(),
+        }
+    }
+
+    /// What the status is to record.
+    pub(crate) fn due(case: &Case<'_>) -> Self {
+        let planned = Self::planned(case);
+        if case.triple.is_gone() {
+            return planned;
+        }
+        let stored = Self::stored(&case.subject.status);
+        let (bootstrap, infrastructure) =
+            (&case.triple.bootstrap, &case.triple.infrastructure);
+        let hash = || {
+            let made = infrastructure.first().or(bootstrap.first());
+            made.and_then(hash_of).cloned().or(planned.hash)
+        };
+        Self {
+            bootstrap: existing(bootstrap, stored.bootstrap).or(planned.bootstrap),
+            infrastructure: existing(infrastructure, stored.infrastructure)
+                .or(planned.infrastructure),
+            hash: stored.hash.or_else(hash),
+        }
+    }
+
+    /// What would be created now; nothing while the spec is not valid.
+    fn planned(case: &Case<'_>) -> Self {
+        let want = case.want;
+        if want.fault.is_some() || want.schedule.is_err() {
+            return Self::default();
+        }
+        let place = |blueprint: &Blueprint| ObjectRef {
+            api_version: blueprint.api_version.clone(),
+            kind: blueprint.reference.kind.clone(),
+            name: blueprint.reference.name.clone(),
+            namespace: Some(case.subject.namespace.clone()),
+            uid: None,
+        };
+        Self {
+            bootstrap: Some(place(&want.bootstrap)),
+            infrastructure: Some(place(&want.infrastructure)),
+            hash: Some(want.hash.clone()),
+        }
+    }
+
+    /// Writes it into a status.
+    pub(crate) fn store(self, status: &mut ScheduledMachineStatus) {
+        status.bootstrap_ref = self.bootstrap;
+        status.infrastructure_ref = self.infrastructure;
+        status.spec_hash = self.hash;
+    }
+
+    /// Whether nothing is recorded.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether this one says no more than `earlier` did, but for uids of objects that exist by now.
+    pub(crate) fn continues(&self, earlier: &Self) -> bool {
+        let same = |now: &Option<ObjectRef>, then: &Option<ObjectRef>| match (now, then) {
+            (Some(now), Some(then)) => {
+                is_same_place(now, then) && (then.uid.is_none() || now.uid == then.uid)
+            }
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        same(&self.bootstrap, &earlier.bootstrap)
+            && same(&self.infrastructure, &earlier.infrastructure)
+            && self.hash == earlier.hash
+    }
+
+    /// Whether no object is recorded to exist.
+    pub(crate) fn has_no_uid(&self) -> bool {
+        let mut places = self.bootstrap.iter().chain(&self.infrastructure);
+        places.all(|place| place.uid.is_none())
+    }
+}
+
+/// Whether everything may be created that is missing: it is recorded where each object will be,
+/// and nothing of an earlier Machine.
+pub(crate) fn stands(case: &Case<'_>) -> bool {
+    let status = &case.subject.status;
+    let stored = Record::stored(status);
+    let want = case.want;
+    let is_as_wanted = stored.hash.as_ref() == Some(&want.hash);
+    fits(&stored, case) && (is_as_wanted || !case.triple.is_gone()) && is_clear(status)
+}
+
+/// Whether a status records nothing of an earlier Machine.
+fn is_clear(status: &ScheduledMachineStatus) -> bool {
+    status.machine_ref.is_none() && status.shutdown.is_none()
+}
+
+/// Whether each object that is missing would be created where `record` says.
+pub(crate) fn fits(record: &Record, case: &Case<'_>) -> bool {
+    let is_at = |part: &Part<'_>, place: &Option<ObjectRef>, blueprint: &Blueprint| {
+        part.first().is_some()
+            || place.as_ref().is_some_and(|place| {
+                place.api_version == blueprint.api_version
+                    && place.kind == blueprint.reference.kind
+                    && place.name == blueprint.reference.name
+            })
+    };
+    let (triple, want) = (case.triple, case.want);
+    is_at(&triple.bootstrap, &record.bootstrap, &want.bootstrap)
+        && is_at(
+            &triple.infrastructure,
+            &record.infrastructure,
+            &want.infrastructure,
+        )
+}
+
+/// Where an object is that exists, else where it is recorded to be.
+fn existing(part: &Part<'_>, stored: Option<ObjectRef>) -> Option<ObjectRef> {
+    match part.first() {
+        Some(found) => Some(object_ref(found, stored.as_ref())),
+        None => stored,
+    }
+}
+
+fn is_same_place(one: &ObjectRef, other: &ObjectRef) -> bool {
+    (&one.api_version, &one.kind, &one.name)
+        == (&other.api_version, &other.kind, &other.name)
+}
+
+/// What the ScheduledMachine has to be, by a quorum read, right before objects are created that
+/// were planned from caches. Names are deterministic, so that nothing else has to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Precondition {
+    uid: String,
+    generation: Option<i64>,
+    record: Record,
+}
+
+impl Precondition {
+    /// That it is still what was planned from.
+    pub(crate) fn of(subject: &Subject) -> Self {
+        Self {
+            uid: subject.uid.clone(),
+            generation: subject.generation,
+            record: Record::stored(&subject.status),
+        }
+    }
+
+    /// Whether it holds for the ScheduledMachine as it is stored now: the same object of the same
+    /// generation, neither paused nor being deleted, with the same record in its status and
+    /// nothing of an earlier Machine.
+    pub fn holds(&self, stored: &ScheduledMachine) -> bool {
+        let now = Subject::of(stored);
+        now.uid == self.uid
+            && now.generation == self.generation
+            && !now.is_deleting
+            && !now.is_paused
+            && Record::stored(&now.status) == self.record
+            && is_clear(&now.status)
+    }
+}
