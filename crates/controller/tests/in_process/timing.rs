@@ -327,14 +327,45 @@ fn lease() -> fivespot_controller::Lease {
     }
 }
 
-#[tokio::test]
-async fn an_instance_outside_the_election_writes_nothing_while_another_holds_the_lease() {
+/// A world with the namespace of that Lease.
+async fn with_election() -> World {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "5spot-system"},
     });
     let namespaces = "/api/v1/namespaces";
     world.client.create(namespaces, namespace).await.unwrap();
+    world
+}
+
+#[tokio::test]
+async fn a_start_whose_lease_is_lost_meanwhile_gives_its_turn_back() {
+    let world = with_election().await;
+    let _controller = world.run(|client, clock| {
+        let mut options = options(client, clock);
+        one_a_minute(&mut options);
+        options.coordination = Coordination::Leader(lease());
+        options
+    });
+    world.until("2026-03-06T15:00:05Z").await;
+    let create = format!("POST {}", TRIPLE[0]);
+    world.slow(&create, SignedDuration::from_secs(60));
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/5spot-system/leases";
+    for method in ["PUT", "PATCH"] {
+        let renewal = format!("{method} {lease}");
+        world.slow(&renewal, SignedDuration::from_secs(60));
+    }
+    world.create_scheduled_machine("worker").await;
+    world.until("2026-03-06T15:00:25Z").await;
+    assert_eq!(world.names(TRIPLE[0]).await, [""; 0]);
+    world.slow_no_more();
+    world.until("2026-03-06T15:00:55Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+}
+
+#[tokio::test]
+async fn an_instance_outside_the_election_writes_nothing_while_another_holds_the_lease() {
+    let world = with_election().await;
     let leader = world.run(|client, clock| {
         let mut options = options(client, clock);
         options.coordination = Coordination::Leader(lease());

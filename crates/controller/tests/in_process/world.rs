@@ -279,6 +279,11 @@ impl World {
         self.delays.lock().unwrap().push(delay);
     }
 
+    /// Ends [`slow`](Self::slow), for requests that are sent from now on.
+    pub(crate) fn slow_no_more(&self) {
+        self.delays.lock().unwrap().clear();
+    }
+
     /// The next `times` requests of that method and path are answered so, instead of by the
     /// server; not at all with the code 0.
     pub(crate) fn fail(&self, times: usize, request: &str, (code, body): (u16, &str)) {
