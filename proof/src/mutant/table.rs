@@ -205,10 +205,6 @@ mutants! {
         "            && now.generation == self.generation\n" => "";
     "last-pause-ignored", "creates although it reads right before that nothing is to be touched", RECORD,
         "            && !now.is_paused\n" => "";
-    "last-deletion-ignored", "creates for an object that it reads to be deleted right before", RECORD,
-        "            && !now.is_deleting\n" => "";
-    "record-unconfirmed", "creates what is on record no more right before", RECORD,
-        "            && Record::stored(&now.status) == self.record\n            && is_clear(&now.status)" => "";
     "unrecorded-created", "creates what is not on record", SERVE,
         "if !record::stands(case) {" => "if false {";
     "record-follows-spec", "records today's spec over objects of an earlier one", RECORD,
