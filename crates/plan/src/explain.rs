@@ -5,10 +5,10 @@ use fivespot_capi::Machine;
 use fivespot_schedule::Window;
 use jiff::Timestamp;
 
-use crate::case::Case;
-use crate::ladder::{self, Rung};
-use crate::subject::Subject;
-use crate::triple::Triple;
+use crate::decide::case::Case;
+use crate::decide::{ladder, ladder::Rung};
+use crate::observed::subject::Subject;
+use crate::observed::triple::Triple;
 use crate::{Memory, Plan, Seen, Unknown, plan};
 
 /// Why [`plan`] answers what it answers.
@@ -159,7 +159,8 @@ fn deleted(case: &Case<'_>) -> String {
 }
 
 fn reclaim(case: &Case<'_>, machine: Option<&Machine>) -> String {
-    let requested = machine.and_then(|machine| crate::reclaim::requested(case, machine));
+    let requested =
+        machine.and_then(|machine| crate::decide::reclaim::requested(case, machine));
     requested.map_or_else(
         || "no reclaim is under way".to_owned(),
         |request| format!("the machine is reclaimed: {request}"),

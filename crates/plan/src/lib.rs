@@ -27,70 +27,54 @@
 //! with it what depends on it, so that the pass goes on at step 5 and ends.
 //!
 //! # Layout
-//! - `resolve`: the raw spec becomes what is meant; nothing else reads raw strings
-//! - [`seen`], [`node`], [`place`], [`memory`]: what goes in; [`action`], [`event`]: what comes out
-//! - `ladder`: which rung decides; `triple`: whose the objects are and what state they are in
-//! - `serve`, `leave`, `reclaim`, `drain`, `machine`, `taint`, `agent`, `write`: one decision each;
-//!   `hold`: what waits after a failure; `repeat`: what waits because others undo it
-//! - `record`: what is on record of a machine before it is made
-//! - `status`, `finding`, `phase`: what is told to people, from the same facts; `provider`: what
-//!   Cluster API and the providers report; `undrained`: what is said of a drain that was cut off
-//! - `hearsay`: what may be told on the word of caches; `talk`: what may be told a little later
+//! - [`observed`]: what goes in. `seen` is everything that was gathered, `node` the workload cluster's
+//!   part of it; [`place`](observed::place) says where to look; `subject` is the ScheduledMachine
+//!   itself, `triple` says whose the three objects are and what state they are in, `provider` what
+//!   Cluster API and the providers report
+//! - `decide`: what is to be done. `resolve` makes of the raw spec what is meant, nothing else reads
+//!   raw strings; `ladder` says which rung decides; `serve`, `leave`, `reclaim`, `drain`, `machine`,
+//!   `taint` and `agent` are one decision each; `record` is what is on record of a machine before it
+//!   is made
+//! - [`act`]: what comes out. [`action`](act::action) and `write` are the requests;
+//!   [`memory`](act::memory) is what is remembered of them; `hold` is what waits after a failure,
+//!   `repeat` what waits because others undo it, `hearsay` what may be written on the word of caches
+//! - [`status`]: what is told to people, from the same facts: `finding` the conditions, `phase` the
+//!   phase and `Ready`, [`event`](status::event) the Events; `talk` is what may be told a little
+//!   later, `undrained` what is said of a drain that was cut off
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-pub mod action;
-pub mod event;
+pub mod act;
 pub mod explain;
-pub mod memory;
-pub mod node;
-pub mod place;
-pub mod seen;
+pub mod observed;
+pub mod status;
 
-mod agent;
-mod case;
-mod drain;
-mod finding;
-mod hearsay;
-mod hold;
-mod ladder;
-mod leave;
-mod machine;
-mod outcome;
-mod phase;
-mod provider;
-mod reclaim;
-mod record;
-mod repeat;
-mod resolve;
-mod serve;
-mod status;
-mod subject;
-mod taint;
-mod talk;
-mod triple;
-mod undrained;
-mod write;
+mod decide;
 
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, ShutdownReason};
 use jiff::{SignedDuration, Timestamp};
 
-pub use action::{Action, Call, Request, Side, Step, Target};
-pub use event::{Event, EventType};
+pub use act::action::{Action, Call, Request, Side, Step, Target};
+pub use act::memory::{Cause, Failure, Memory};
+pub use decide::record::Precondition;
 pub use explain::{Explanation, RungReport, explain};
-pub use memory::{Cause, Failure, Memory};
-pub use node::{AgentConfig, Node, NodeClaim, Pod, Taint};
-pub use place::Places;
-pub use record::Precondition;
-pub use seen::{Access, Fact, Freshness, Seen, Sighting, Specs, Unknown, Workload};
+pub use observed::node::{AgentConfig, Node, NodeClaim, Pod, Taint};
+pub use observed::place::Places;
+pub use observed::seen::{
+    Access, Fact, Freshness, Seen, Sighting, Specs, Unknown, Workload,
+};
+pub use status::event::{Event, EventType};
 
-use case::Case;
-use hearsay::Sufficiency;
-use ladder::Rung;
-use outcome::{Outcome, State};
-use resolve::Wanted;
-use subject::Subject;
-use triple::Triple;
+use act::hearsay::{self, Sufficiency};
+use act::{hold, memory, write};
+use decide::case::Case;
+use decide::ladder::{self, Rung};
+use decide::outcome::{Outcome, State};
+use decide::resolve::Wanted;
+use decide::{leave, machine, reclaim, serve};
+use observed::subject::Subject;
+use observed::triple::Triple;
+use status::{event, finding, talk};
 
 /// How long until what could not be read is read again.
 const REREAD: SignedDuration = SignedDuration::from_secs(30);

@@ -1,18 +1,25 @@
 //! The status: everything in it follows from the facts of this pass, and keeps its times where
 //! nothing changed.
 
+pub mod event;
+pub(crate) mod finding;
+pub(crate) mod phase;
+pub(crate) mod talk;
+pub(crate) mod undrained;
+
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{NodeRef, ObjectRef, ScheduledMachineStatus, Shutdown};
 use fivespot_capi::{Machine, Provider, Reference};
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 
-use crate::case::Case;
-use crate::ladder::Rung;
-use crate::outcome::{Commitment, Outcome, State};
-use crate::reclaim::Aftermath;
-use crate::record::Record;
-use crate::taint::Said;
-use crate::{Failure, Step, agent, finding, phase, reclaim, taint};
+use crate::decide::case::Case;
+use crate::decide::ladder::Rung;
+use crate::decide::reclaim::Aftermath;
+use crate::decide::record::Record;
+use crate::decide::taint::Said;
+use crate::decide::{agent, reclaim, taint};
+use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::{Failure, Step};
 
 /// How many characters of a sentence the status repeats.
 const LONGEST_MESSAGE: usize = 1_024;

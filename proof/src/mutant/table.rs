@@ -2,28 +2,28 @@
 
 use super::Mutant;
 
-const LADDER: &str = "crates/plan/src/ladder.rs";
-const LEAVE: &str = "crates/plan/src/leave.rs";
+const LADDER: &str = "crates/plan/src/decide/ladder.rs";
+const LEAVE: &str = "crates/plan/src/decide/leave.rs";
 const LIB: &str = "crates/plan/src/lib.rs";
-const SERVE: &str = "crates/plan/src/serve.rs";
-const TRIPLE: &str = "crates/plan/src/triple.rs";
-const DRAIN: &str = "crates/plan/src/drain.rs";
-const NODE: &str = "crates/plan/src/node.rs";
-const WRITE: &str = "crates/plan/src/write.rs";
-const MACHINE: &str = "crates/plan/src/machine.rs";
-const CASE: &str = "crates/plan/src/case.rs";
-const FINDING: &str = "crates/plan/src/finding.rs";
-const HEARSAY: &str = "crates/plan/src/hearsay.rs";
-const PHASE: &str = "crates/plan/src/phase.rs";
+const SERVE: &str = "crates/plan/src/decide/serve.rs";
+const TRIPLE: &str = "crates/plan/src/observed/triple.rs";
+const DRAIN: &str = "crates/plan/src/decide/drain.rs";
+const NODE: &str = "crates/plan/src/observed/node.rs";
+const WRITE: &str = "crates/plan/src/act/write.rs";
+const MACHINE: &str = "crates/plan/src/decide/machine.rs";
+const CASE: &str = "crates/plan/src/decide/case.rs";
+const FINDING: &str = "crates/plan/src/status/finding.rs";
+const HEARSAY: &str = "crates/plan/src/act/hearsay.rs";
+const PHASE: &str = "crates/plan/src/status/phase.rs";
 const STATUS: &str = "crates/plan/src/status.rs";
-const RECLAIM: &str = "crates/plan/src/reclaim.rs";
-const TAINT: &str = "crates/plan/src/taint.rs";
+const RECLAIM: &str = "crates/plan/src/decide/reclaim.rs";
+const TAINT: &str = "crates/plan/src/decide/taint.rs";
 const CONDITION: &str = "crates/api/src/condition.rs";
-const RECORD: &str = "crates/plan/src/record.rs";
-const HOLD: &str = "crates/plan/src/hold.rs";
-const MEMORY: &str = "crates/plan/src/memory.rs";
-const PLACE: &str = "crates/plan/src/place.rs";
-const RESOLVE: &str = "crates/plan/src/resolve.rs";
+const RECORD: &str = "crates/plan/src/decide/record.rs";
+const HOLD: &str = "crates/plan/src/act/hold.rs";
+const MEMORY: &str = "crates/plan/src/act/memory.rs";
+const PLACE: &str = "crates/plan/src/observed/place.rs";
+const RESOLVE: &str = "crates/plan/src/decide/resolve.rs";
 
 macro_rules! mutants {
     ($($id:literal, $fault:literal, $file:expr, $find:literal => $replace:literal;)*) => {
@@ -263,7 +263,7 @@ mutants! {
         "(true, false) => \"its control plane is not initialised\"," => "(true, false) => return None,";
     "not-wanted-created", "makes a machine outside its window", LEAVE,
         "        Some(machine) => leave_machine(case, machine, removal),\n        None => clear_up(case),"
-        => "        Some(machine) => leave_machine(case, machine, removal),\n        None if case.triple.is_gone() => crate::serve::serve(case),\n        None => clear_up(case),";
+        => "        Some(machine) => leave_machine(case, machine, removal),\n        None if case.triple.is_gone() => crate::decide::serve::serve(case),\n        None => clear_up(case),";
     "inactive-too-early", "says that a machine is gone while it leaves", PHASE,
         "        State::Going(message) => {\n" => "        State::Going(message) if case.now < jiff::Timestamp::UNIX_EPOCH || !matches!(rung, Rung::Serve) => (Phase::Inactive, true, Reason::Inactive, message.clone()),\n        State::Going(message) => {\n";
     "ready-while-blocked", "says that all is well while no machine can be made", PHASE,

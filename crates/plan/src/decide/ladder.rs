@@ -3,8 +3,9 @@
 use fivespot_api::ShutdownReason;
 use fivespot_capi::Machine;
 
-use crate::case::Case;
-use crate::{Unknown, reclaim};
+use crate::Unknown;
+use crate::decide::case::Case;
+use crate::decide::reclaim;
 
 /// What decides about the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

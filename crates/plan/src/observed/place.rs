@@ -7,7 +7,7 @@ use fivespot_api::{
 use fivespot_capi::{Machine, Reference, key};
 
 use crate::Sighting;
-use crate::triple::is_made_by;
+use crate::observed::triple::is_made_by;
 
 /// Where to look before planning. All but the Node are in the ScheduledMachine's namespace.
 ///

@@ -9,9 +9,11 @@ use fivespot_api::reclaim::{Report, agent_config, config_hash};
 use fivespot_capi::Machine;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::case::Case;
-use crate::memory::after;
-use crate::{Action, AgentConfig, Fact, Node, Step, machine, write};
+use crate::act::memory::after;
+use crate::act::write;
+use crate::decide::case::Case;
+use crate::decide::machine;
+use crate::{Action, AgentConfig, Fact, Node, Step};
 
 /// How long an agent may take to report a configuration.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(60);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::memory::after;
+use crate::act::memory::after;
 use crate::{Action, Step};
 
 /// How often a step may succeed before it has to wait.

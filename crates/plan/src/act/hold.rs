@@ -1,8 +1,8 @@
 //! What waits: after a failure the step that failed, and what depends on it; likewise a step that
 //! others undo again and again; where starts are limited, a machine whose turn has not come.
 
-use crate::case::Case;
-use crate::outcome::{Commitment, Outcome, State};
+use crate::decide::case::Case;
+use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
 use crate::{Action, Cause, Failure, Step};
 
 /// Takes out of `outcome` what has to wait, and returns the failure to tell of: the first of a

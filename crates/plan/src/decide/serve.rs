@@ -5,16 +5,18 @@ use fivespot_api::name;
 use fivespot_capi::{Machine, MachinePatch, Provider, Reference};
 use jiff::SignedDuration;
 
-use crate::case::Case;
-use crate::memory::after;
-use crate::outcome::{Commitment, Outcome, State};
-use crate::record::{self, Record};
-use crate::resolve::Blueprint;
-use crate::triple::{Part, Role, Slot};
-use crate::write::Purpose;
-use crate::{
-    Access, Action, agent, finding, leave, machine, provider, reclaim, taint, write,
-};
+use crate::act::memory::after;
+use crate::act::write;
+use crate::act::write::Purpose;
+use crate::decide::case::Case;
+use crate::decide::resolve::Blueprint;
+use crate::decide::{agent, leave, machine, reclaim, taint};
+use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::decide::{record, record::Record};
+use crate::observed::provider;
+use crate::observed::{triple::Part, triple::Role, triple::Slot};
+use crate::status::finding;
+use crate::{Access, Action};
 
 /// How long until a Node that is not ready is looked at again, should nobody watch it.
 const RECHECK: SignedDuration = SignedDuration::from_secs(15);

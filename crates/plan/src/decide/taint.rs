@@ -14,9 +14,11 @@ use fivespot_api::condition::{ConditionStatus, ConditionType, Finding, Reason};
 use fivespot_api::{MOST_APPLIED_TAINTS, MOST_TAINTS, NodeTaint, rules};
 use fivespot_capi::Machine;
 
-use crate::case::Case;
-use crate::ladder::Rung;
-use crate::{Access, Action, Fact, Node, Step, Taint, machine, write};
+use crate::act::write;
+use crate::decide::case::Case;
+use crate::decide::ladder::Rung;
+use crate::decide::machine;
+use crate::{Access, Action, Fact, Node, Step, Taint};
 
 /// What becomes of a Node's taints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

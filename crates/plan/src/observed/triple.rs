@@ -3,8 +3,8 @@
 use fivespot_api::name;
 use fivespot_capi::{Machine, Meta, Provider, Reference};
 
-use crate::resolve::Wanted;
-use crate::subject::Subject;
+use crate::decide::resolve::Wanted;
+use crate::observed::subject::Subject;
 use crate::{Fact, Seen, Sighting, Unknown};
 
 /// The Machine, the bootstrap object and the infrastructure object of one ScheduledMachine.

@@ -6,11 +6,11 @@ use fivespot_capi::{
 };
 use serde_json::{Value, json};
 
-use crate::case::Case;
-use crate::resolve::Blueprint;
-use crate::subject::Subject;
-use crate::taint::Change;
-use crate::triple::Role;
+use crate::decide::case::Case;
+use crate::decide::resolve::Blueprint;
+use crate::decide::taint::Change;
+use crate::observed::subject::Subject;
+use crate::observed::triple::Role;
 use crate::{Action, AgentConfig, Call, Node, Pod, Request, Side, Step, Taint, Target};
 
 /// The value that tells our exclude annotations from those of others.

@@ -4,15 +4,19 @@ use fivespot_api::{Shutdown, ShutdownReason, name};
 use fivespot_capi::{Machine, MachinePatch, Provider, Reference};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::case::Case;
-use crate::drain::{self, Drain};
-use crate::ladder::Removal;
-use crate::memory::after;
-use crate::outcome::{Commitment, Outcome, State};
-use crate::status::{next_whole_second, whole_seconds};
-use crate::triple::{Role, Slot};
-use crate::write::Purpose;
-use crate::{Cause, Step, machine, provider, reclaim, undrained, write};
+use crate::act::memory::after;
+use crate::act::write;
+use crate::act::write::Purpose;
+use crate::decide::case::Case;
+use crate::decide::ladder::Removal;
+use crate::decide::{drain, drain::Drain};
+use crate::decide::{machine, reclaim};
+use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::observed::provider;
+use crate::observed::{triple::Role, triple::Slot};
+use crate::status::undrained;
+use crate::{Cause, Step};
+use crate::{status::next_whole_second, status::whole_seconds};
 
 /// For how long Cluster API may at least claim the objects of a Machine that has to go, be it at
 /// once: it looks at a Machine about once a second, and takes longer after a restart of its own.

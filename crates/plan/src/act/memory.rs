@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use fivespot_capi::Meta;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::repeat::Repeats;
+use crate::act::repeat::Repeats;
 use crate::{Action, Freshness, Plan, Seen, Step};
 
 /// How long until an eviction that was refused is tried again, as `kubectl drain` does.

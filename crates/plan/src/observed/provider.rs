@@ -2,7 +2,7 @@
 
 use fivespot_capi::{Condition, Machine, Provider, one_line};
 
-use crate::case::Case;
+use crate::decide::case::Case;
 
 /// Why the providers have not come further, to be appended to a sentence: `; RemoteMachine worker:
 /// ProvisionFailed: ...`. Empty where they report nothing.

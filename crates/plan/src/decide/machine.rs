@@ -4,9 +4,10 @@
 use fivespot_api::name;
 use fivespot_capi::{Machine, MachinePatch, draft, one_line};
 
-use crate::case::Case;
-use crate::outcome::{Commitment, Outcome, State};
-use crate::{Action, Node, Step, write};
+use crate::act::write;
+use crate::decide::case::Case;
+use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::{Action, Node, Step};
 
 /// The timeouts that the Machine lacks. They bound Cluster API's own drain, also one that is
 /// under way.

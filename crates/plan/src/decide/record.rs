@@ -7,12 +7,12 @@
 
 use fivespot_api::{ObjectRef, ScheduledMachine, ScheduledMachineStatus};
 
-use crate::case::Case;
-use crate::resolve::Blueprint;
-use crate::serve::hash_of;
+use crate::decide::case::Case;
+use crate::decide::resolve::Blueprint;
+use crate::decide::serve::hash_of;
+use crate::observed::subject::Subject;
+use crate::observed::triple::Part;
 use crate::status::object_ref;
-use crate::subject::Subject;
-use crate::triple::Part;
 
 /// What the status records of a machine. A reference without uid is to an object that is not made
 /// yet.

@@ -4,10 +4,11 @@
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_capi::Machine;
 
-use crate::case::Case;
-use crate::machine::is_node_of;
-use crate::outcome::Outcome;
-use crate::{Access, Event, Fact, Unknown, provider};
+use crate::decide::case::Case;
+use crate::decide::machine::is_node_of;
+use crate::decide::outcome::Outcome;
+use crate::observed::provider;
+use crate::{Access, Event, Fact, Unknown};
 
 /// How the note begins. It is the end of the message of `Ready`, by which a later pass finds it
 /// again: the Machine and what was known of its Node are gone by then.

@@ -4,12 +4,12 @@ use fivespot_api::condition::Reason;
 use fivespot_capi::Machine;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::case::Case;
-use crate::memory::{Refusal, after};
-use crate::outcome::{Outcome, State};
-use crate::{
-    Access, Action, Cause, Event, Fact, Node, Pod, Step, Unknown, machine, write,
-};
+use crate::act::write;
+use crate::act::{memory::Refusal, memory::after};
+use crate::decide::case::Case;
+use crate::decide::machine;
+use crate::decide::{outcome::Outcome, outcome::State};
+use crate::{Access, Action, Cause, Event, Fact, Node, Pod, Step, Unknown};
 
 /// How many evictions one pass sends.
 const BATCH: usize = 10;

@@ -10,11 +10,14 @@ use fivespot_api::{NodeRef, Shutdown, ShutdownReason, name};
 use fivespot_capi::Machine;
 use jiff::SignedDuration;
 
-use crate::case::Case;
-use crate::memory::after;
-use crate::outcome::{Commitment, Outcome, State};
+use crate::act::memory::after;
+use crate::act::write;
+use crate::decide::case::Case;
+use crate::decide::{drain, machine};
+use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::status::finding;
 use crate::status::whole_seconds;
-use crate::{Access, Action, Fact, Node, Step, Unknown, drain, finding, machine, write};
+use crate::{Access, Action, Fact, Node, Step, Unknown};
 
 /// For how long after the commitment pods are deleted and waited for.
 const PODS: SignedDuration = SignedDuration::from_secs(10);

@@ -5,9 +5,10 @@ use fivespot_api::name;
 use fivespot_capi::{Meta, Reference, Truth, one_line};
 use fivespot_schedule::Window;
 
-use crate::case::Case;
-use crate::triple::{Part, Slot};
-use crate::{Cause, Fact, Failure, Step, Unknown, machine};
+use crate::decide::case::Case;
+use crate::decide::machine;
+use crate::observed::{triple::Part, triple::Slot};
+use crate::{Cause, Fact, Failure, Step, Unknown};
 
 /// The role that is to be extended where a permission is missing.
 const ROLE: &str = fivespot_api::name::CONTROLLER;

@@ -5,10 +5,10 @@ use fivespot_capi::{Cluster, Machine, Reference};
 use fivespot_schedule::Window;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::memory::after;
-use crate::resolve::Wanted;
-use crate::subject::Subject;
-use crate::triple::{Part, Triple};
+use crate::act::memory::after;
+use crate::decide::resolve::Wanted;
+use crate::observed::subject::Subject;
+use crate::observed::{triple::Part, triple::Triple};
 use crate::{Fact, Memory, Seen, Step, Unknown};
 
 /// How old a Machine has to be before a health check gets it replaced.

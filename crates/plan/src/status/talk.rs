@@ -9,9 +9,9 @@ use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{Phase, ScheduledMachineStatus};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::case::Case;
-use crate::memory::after;
-use crate::undrained;
+use crate::act::memory::after;
+use crate::decide::case::Case;
+use crate::status::undrained;
 
 /// How old the last news has to be.
 const PAUSE: SignedDuration = SignedDuration::from_secs(2);

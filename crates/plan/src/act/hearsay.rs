@@ -12,9 +12,9 @@
 
 use fivespot_api::{Phase, ScheduledMachineStatus};
 
-use crate::case::Case;
-use crate::outcome::{Commitment, Outcome};
-use crate::record::Record;
+use crate::decide::case::Case;
+use crate::decide::record::Record;
+use crate::decide::{outcome::Commitment, outcome::Outcome};
 use crate::{Fact, Freshness, Seen, Step};
 
 /// What a plan that was made from caches takes.

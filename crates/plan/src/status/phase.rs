@@ -4,10 +4,13 @@ use fivespot_api::condition::{self, ConditionStatus, ConditionType, Finding, Rea
 use fivespot_api::{Phase, ShutdownReason};
 use fivespot_capi::Machine;
 
-use crate::case::Case;
-use crate::ladder::{Removal, Rung};
-use crate::outcome::{Outcome, State};
-use crate::{Failure, Step, finding, hold, reclaim, serve, undrained};
+use crate::act::hold;
+use crate::decide::case::Case;
+use crate::decide::{ladder::Removal, ladder::Rung};
+use crate::decide::{outcome::Outcome, outcome::State};
+use crate::decide::{reclaim, serve};
+use crate::status::{finding, undrained};
+use crate::{Failure, Step};
 
 /// The phase, and `Ready` with the sentence that also is the status' message.
 pub(crate) fn summary(

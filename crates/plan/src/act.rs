@@ -1,0 +1,9 @@
+//! How it is done: actions and their requests, what waits after a failure, and what may be done
+//! from caches.
+
+pub mod action;
+pub(crate) mod hearsay;
+pub(crate) mod hold;
+pub mod memory;
+pub(crate) mod repeat;
+pub(crate) mod write;
