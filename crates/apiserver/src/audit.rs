@@ -83,18 +83,18 @@ impl AuditEvent {
     }
 }
 
-/// Hears of every request, in the order in which they were answered. Called while the
-/// server waits: it must neither block nor ask the server anything.
+/// Records every request, in the order in which they were answered. Called while the
+/// server waits: it must neither block nor send the server a request.
 #[derive(Clone)]
 pub struct Audit(Arc<dyn Fn(&AuditEvent) + Send + Sync>);
 
 impl Audit {
-    /// Tells `hear`.
-    pub fn new(hear: impl Fn(&AuditEvent) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(hear))
+    /// Calls `record` with each event.
+    pub fn new(record: impl Fn(&AuditEvent) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(record))
     }
 
-    pub(crate) fn tell(&self, event: &AuditEvent) {
+    pub(crate) fn record(&self, event: &AuditEvent) {
         (self.0)(event);
     }
 }

@@ -1,4 +1,4 @@
-//! Tells watchers of each write as it happens.
+//! Sends each write to watchers as it happens.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl EventKind {
     }
 }
 
-/// The writes that a watcher wants to know of.
+/// The writes that a watcher selects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     /// Empty for all namespaces.
@@ -48,7 +48,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// What a watcher of this scope is told of `change`; `None` for nothing.
+    /// The event that a watcher of this scope gets for `change`; `None` for none.
     pub(crate) fn see(&self, change: &Arc<Change>) -> Option<Seen> {
         if !self.namespace.is_empty() && *self.namespace != *change.key.namespace {
             return None;

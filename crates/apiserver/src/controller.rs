@@ -18,6 +18,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::call::{Call, Payload};
+use crate::index::Place;
+use crate::meta;
 use crate::query::Query;
 use crate::route::Target;
 use crate::state::State;
@@ -58,10 +60,10 @@ impl Controller {
     pub(crate) fn delete(
         self,
         state: &mut State,
-        (bucket, key): (Bucket, &Key),
+        place: &Place,
         options: Value,
     ) -> Result<(), Status> {
-        let target = target(state, bucket, key)?;
+        let target = target(state, place)?;
         self.perform(state, &target, Method::DELETE, options)
     }
 
@@ -75,7 +77,7 @@ impl Controller {
         bucket: Bucket,
         namespace: &str,
     ) -> Result<(), Status> {
-        let target = target(state, bucket, &Key::new(namespace, ""))?;
+        let target = target(state, &Place::new(bucket, Key::new(namespace, "")))?;
         let options = json!({"propagationPolicy": "Background"});
         self.perform(state, &target, Method::DELETE, options)
     }
@@ -87,27 +89,41 @@ impl Controller {
     pub(crate) fn patch(
         self,
         state: &mut State,
-        (bucket, key): (Bucket, &Key),
+        place: &Place,
         patch: Value,
     ) -> Result<(), Status> {
-        let target = target(state, bucket, key)?;
+        let target = target(state, place)?;
         self.perform(state, &target, Method::PATCH, patch)
     }
 
-    /// Replaces a subresource of one object.
+    /// Replaces the status of one object.
     ///
     /// # Errors
     /// Why it is refused.
-    pub(crate) fn replace(
+    pub(crate) fn update_status(
         self,
         state: &mut State,
-        (bucket, subresource): (Bucket, &str),
+        bucket: Bucket,
         object: Value,
     ) -> Result<(), Status> {
-        let key = Key::new(crate::meta::namespace(&object), crate::meta::name(&object));
-        let mut target = target(state, bucket, &key)?;
-        subresource.clone_into(&mut target.subresource);
+        let mut target = target(state, &place_of(bucket, &object))?;
+        "status".clone_into(&mut target.subresource);
         self.perform(state, &target, Method::PUT, object)
+    }
+
+    /// Replaces the finalizers in the spec of a namespace.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub(crate) fn finalize(
+        self,
+        state: &mut State,
+        namespace: Value,
+    ) -> Result<(), Status> {
+        let bucket = state.buckets.namespaces;
+        let mut target = target(state, &place_of(bucket, &namespace))?;
+        "finalize".clone_into(&mut target.subresource);
+        self.perform(state, &target, Method::PUT, namespace)
     }
 
     fn perform(
@@ -138,15 +154,19 @@ impl Controller {
     }
 }
 
-/// One object, or with an empty name a collection, in the version that is kept.
-fn target(state: &State, bucket: Bucket, key: &Key) -> Result<Target, Status> {
-    let resource = state
-        .stored_resource(bucket)
-        .ok_or_else(Status::no_such_resource)?;
+fn place_of(bucket: Bucket, object: &Value) -> Place {
+    let key = Key::new(meta::namespace(object), meta::name(object));
+    Place::new(bucket, key)
+}
+
+/// One object, or with an empty name a collection, in the version in which it is stored.
+fn target(state: &State, place: &Place) -> Result<Target, Status> {
+    let resource = state.stored_resource(place.bucket);
+    let resource = resource.ok_or_else(Status::no_such_resource)?;
     Ok(Target {
         resource: resource.clone(),
-        namespace: key.namespace.to_string(),
-        name: key.name.to_string(),
+        namespace: place.key.namespace.to_string(),
+        name: place.key.name.to_string(),
         subresource: String::new(),
     })
 }

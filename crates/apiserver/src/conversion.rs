@@ -1,4 +1,4 @@
-//! From the version in which objects are kept to the one that is asked for, and back.
+//! From the version in which objects are stored to the one that is asked for, and back.
 
 pub(crate) mod webhook;
 
@@ -32,17 +32,17 @@ pub(crate) type Answers = HashMap<Question, Result<Value, String>>;
 
 /// The answers that a request has so far, and the questions that came up in it.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct WebhookCalls {
     pub(crate) answers: Answers,
     pub(crate) open: Vec<Question>,
 }
 
-/// [`Asked`] for all who convert in one request.
+/// [`WebhookCalls`] for all who convert in one request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shared(Arc<Mutex<Asked>>);
+pub(crate) struct Shared(Arc<Mutex<WebhookCalls>>);
 
 impl Shared {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Asked> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, WebhookCalls> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -54,7 +54,7 @@ pub(crate) struct Conversion {
     definition: Option<Arc<Crd>>,
     /// Who converts where that is not the server itself, or why nobody can.
     webhook: Option<Result<Webhook, String>>,
-    asked: Shared,
+    calls: Shared,
 }
 
 impl Conversion {
@@ -67,29 +67,29 @@ impl Conversion {
         Self {
             definition: state.definitions.get(&resource.storage).cloned(),
             webhook: webhook.map(|it| Webhook::of(state, it)),
-            asked: state.asked.clone(),
+            calls: state.webhook_calls.clone(),
         }
     }
 
-    /// An object that is kept, as `resource` shows it.
+    /// An object that is stored, as `resource` shows it.
     ///
     /// # Errors
     /// 500 where a webhook has not converted it.
     pub(crate) fn shown(
         &self,
         resource: &Resource,
-        kept: &Object,
+        stored: &Object,
     ) -> Result<Object, Status> {
-        let said = kept["apiVersion"].as_str();
+        let said = stored["apiVersion"].as_str();
         if said.is_some_and(|it| resource.is_served_as(it)) {
-            return Ok(kept.clone());
+            return Ok(stored.clone());
         }
-        let object = Value::clone(kept);
+        let object = Value::clone(stored);
         let shown = self.converted(resource, object, &resource.api_version())?;
         Ok(Arc::new(shown))
     }
 
-    /// An object, as `resource` shows it, in the version that is kept.
+    /// An object, as `resource` shows it, in the version that is stored.
     ///
     /// # Errors
     /// 500 where a webhook has not converted it.
@@ -162,11 +162,11 @@ impl Conversion {
     }
 
     fn answer(&self, question: Question) -> Result<Value, String> {
-        let mut asked = self.asked.lock();
-        if let Some(answer) = asked.answers.get(&question) {
+        let mut calls = self.calls.lock();
+        if let Some(answer) = calls.answers.get(&question) {
             return answer.clone();
         }
-        asked.open.push(question);
+        calls.open.push(question);
         Err("it has not been asked yet".to_owned())
     }
 
@@ -198,7 +198,7 @@ pub(crate) fn failed(resource: &Resource, api_version: &str, why: &str) -> Statu
 /// # Errors
 /// 500, which nobody sees: the request is performed anew.
 pub(crate) fn all_answered(state: &State) -> Result<(), Status> {
-    if state.asked.lock().open.is_empty() {
+    if state.webhook_calls.lock().open.is_empty() {
         return Ok(());
     }
     Err(Status::internal(

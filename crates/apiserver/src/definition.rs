@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::alias;
 use crate::apply::{self, Writer};
 use crate::controller::queue::WorkItem;
+use crate::index::Place;
 use crate::meta;
 use crate::registry::{self, Registry};
 use crate::resource::{
@@ -45,7 +46,7 @@ pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
         .as_deref()
         .is_some_and(|it| it["spec"] == after["spec"]);
     if !(known && same) {
-        look_at(state, change.bucket, after);
+        reconcile(state, change.bucket, after);
     }
 }
 
@@ -62,7 +63,7 @@ fn requeue_group(state: &mut State, bucket: Bucket, group: &str) {
         .filter(|it| waits(it))
         .collect();
     for definition in waiting {
-        look_at(state, bucket, &definition);
+        reconcile(state, bucket, &definition);
     }
 }
 
@@ -77,7 +78,7 @@ fn others(state: &State, bucket: Bucket, group: &str, name: &str) -> Vec<Object>
 }
 
 /// Serves what a definition defines if it can have its names, and says so in its status.
-fn look_at(state: &mut State, bucket: Bucket, written: &Value) {
+fn reconcile(state: &mut State, bucket: Bucket, written: &Value) {
     let defined = defined(written);
     let mut taken = Taken::default();
     for other in others(state, bucket, &defined.group, meta::name(written)) {
@@ -402,6 +403,6 @@ pub(crate) fn clean_up(state: &mut State, key: &Key) {
             ..Options::default()
         };
         // An object that waits for its finalizers comes back by its removal.
-        let _ = delete_object(state, (bucket, &key), &options);
+        let _ = delete_object(state, &Place::new(bucket, key), &options);
     }
 }

@@ -8,7 +8,18 @@ use crate::meta;
 use crate::store::{Bucket, Change, Key};
 
 /// An object's place in the store.
-pub(crate) type Place = (Bucket, Key);
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) bucket: Bucket,
+    pub(crate) key: Key,
+}
+
+impl Place {
+    /// Puts the two together.
+    pub(crate) fn new(bucket: Bucket, key: Key) -> Self {
+        Self { bucket, key }
+    }
+}
 
 /// The newest states by uid, by owner and, for pods, by node.
 #[derive(Debug)]
@@ -32,14 +43,14 @@ impl Index {
 
     /// Takes a write in.
     pub(crate) fn update(&mut self, change: &Change) {
-        let place = (change.bucket, change.key.clone());
+        let place = Place::new(change.bucket, change.key.clone());
         if let Some(before) = &change.before {
             self.by_uid.remove(meta::uid(before));
             for uid in owner_uids(before) {
                 take(&mut self.dependents, uid, &place);
             }
             if change.bucket == self.pods {
-                take(&mut self.by_node, node(before), &place.1);
+                take(&mut self.by_node, node(before), &place.key);
             }
         }
         if let Some(after) = &change.after {
@@ -51,7 +62,7 @@ impl Index {
             }
             if change.bucket == self.pods {
                 let pods = self.by_node.entry(node(after).to_owned()).or_default();
-                pods.insert(place.1.clone());
+                pods.insert(place.key.clone());
             }
             self.by_uid.insert(meta::uid(after).to_owned(), place);
         }

@@ -8,12 +8,12 @@ use crate::status::Status;
 use crate::storage::{Entry, Storage, place};
 use crate::store::Change;
 
-/// The writes since the last time that they were kept.
+/// The writes since the last time that they were written to disk.
 #[derive(Debug)]
 pub(crate) struct Journal {
     storage: Storage,
     waiting: Vec<Arc<Change>>,
-    /// Why nothing can be kept any longer.
+    /// Why nothing can be written any longer.
     broken: Option<String>,
 }
 
@@ -26,7 +26,7 @@ impl Journal {
         }
     }
 
-    /// Notes a write that is to be kept, and told then.
+    /// Notes a write that is to be written to disk, and published then.
     pub(crate) fn note(&mut self, change: &Arc<Change>) {
         self.waiting.push(change.clone());
     }
@@ -49,7 +49,7 @@ impl Journal {
 /// Keeps what was written since the last call, and tells the watchers.
 ///
 /// # Errors
-/// 500 when it cannot be kept; nobody hears of it then, and later writes are refused.
+/// 500 when it cannot be written; no watcher sees it then, and later writes are refused.
 pub(crate) fn flush(state: &mut State) -> Result<(), Status> {
     let Some(journal) = &mut state.journal else {
         return Ok(());

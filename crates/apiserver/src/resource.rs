@@ -42,9 +42,9 @@ pub struct Resource {
     /// Fields besides name and namespace that custom objects can be selected by, as JSON
     /// paths such as `.spec.color`.
     pub selectable: Vec<String>,
-    /// Where the objects are kept; two served shapes of one thing share it.
+    /// Where the objects are stored; two served shapes of one thing share it.
     pub storage: GroupResource,
-    /// `apiVersion` in which the objects are kept.
+    /// `apiVersion` in which the objects are stored.
     pub stored_as: String,
     /// Whether `metadata.generation` counts changes of the desired state.
     pub generation: bool,

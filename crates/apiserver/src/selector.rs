@@ -16,7 +16,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Whether `object`, as it is kept, is selected.
+    /// Whether `object`, as it is stored, is selected.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.fields.matches(object) && self.labels.matches(object)
     }

@@ -16,7 +16,7 @@ use crate::authorization::{self, bootstrap};
 use crate::call::Call;
 use crate::client::Client;
 use crate::controller::queue;
-use crate::conversion::{self, Asked};
+use crate::conversion::{self, WebhookCalls};
 use crate::document::Library;
 use crate::identity::{self, TokenKey};
 use crate::impersonation;
@@ -41,10 +41,10 @@ const ROUNDS: usize = 8;
 
 /// A Kubernetes API server. Clones share one.
 ///
-/// Requests, and the server's own queued work (collecting what has lost its owners, emptying
+/// Requests, and the server's own controllers (collecting what has lost its owners, emptying
 /// namespaces, counting disruption budgets), take turns; each sees all that was done
-/// before it. WorkQueue run on the tokio runtime of the request that caused them and hold a
-/// virtual clock until they are done.
+/// before it. Controllers run on the tokio runtime of the request that gave them work and hold
+/// a virtual clock until they have done it.
 ///
 /// ```
 /// use fivespot_apiserver::{Options, Selector, Server};
@@ -92,11 +92,11 @@ pub struct Options {
     pub kinds: Vec<Arc<dyn BuiltinKind>>,
     /// How many writes can be watched from, or listed as of, afterwards.
     pub history: usize,
-    /// Hears of every request.
+    /// Records every request.
     pub audit: Option<Audit>,
     /// Other names of groups that definitions bring.
     pub aliases: Vec<GroupAlias>,
-    /// Where objects are kept; without it they live as long as the server.
+    /// Where objects are stored; without it they live as long as the server.
     pub storage: Option<Storage>,
     /// Signs the tokens of service accounts; without one, one is made when it is needed.
     pub token_key: Option<TokenKey>,
@@ -167,7 +167,7 @@ impl Server {
         }
         bootstrap::install(&mut state);
         while queue::process_next(&mut state) {}
-        // A disk that fails is heard of with the first write that is asked for.
+        // Where the disk fails the first write is refused.
         let _ = journal::flush(&mut state);
         Ok(Self(Arc::new(Inner {
             state: Mutex::new(state),
@@ -222,15 +222,15 @@ impl Server {
     /// # Errors
     /// Why it is refused.
     pub(crate) async fn answer(&self, call: &Call) -> Result<Answer, Status> {
-        let mut asked = Asked::default();
+        let mut calls = WebhookCalls::default();
         for _ in 1..ROUNDS {
-            let answer = self.attempt(call, &mut asked);
-            if asked.open.is_empty() {
+            let answer = self.attempt(call, &mut calls);
+            if calls.open.is_empty() {
                 return answer;
             }
-            conversion::ask(std::mem::take(&mut asked.open), &mut asked.answers).await;
+            conversion::ask(std::mem::take(&mut calls.open), &mut calls.answers).await;
         }
-        self.attempt(call, &mut asked)
+        self.attempt(call, &mut calls)
     }
 
     /// Answers a request that needs no conversion by a webhook, or says that one is missing.
@@ -238,12 +238,12 @@ impl Server {
     /// # Errors
     /// Why it is refused.
     pub(crate) fn perform(&self, call: &Call) -> Result<Answer, Status> {
-        self.attempt(call, &mut Asked::default())
+        self.attempt(call, &mut WebhookCalls::default())
     }
 
     /// Performs a request with the answers that webhooks have given. Where questions are open
     /// nothing has happened.
-    fn attempt(&self, call: &Call, asked: &mut Asked) -> Result<Answer, Status> {
+    fn attempt(&self, call: &Call, calls: &mut WebhookCalls) -> Result<Answer, Status> {
         let mut state = self.state();
         let route = route::find(&state.registry, &call.path);
         let answer = match (authorization::check(&state, call), &route) {
@@ -251,10 +251,10 @@ impl Server {
             (Ok(()), Route::Resource(target)) => {
                 // The next attempt has to come to the same object, to be given its answer.
                 let random = state.random.clone();
-                *state.asked.lock() = std::mem::take(asked);
+                *state.webhook_calls.lock() = std::mem::take(calls);
                 let answer = perform(&mut state, call, target);
-                *asked = std::mem::take(&mut *state.asked.lock());
-                if !asked.open.is_empty() {
+                *calls = std::mem::take(&mut *state.webhook_calls.lock());
+                if !calls.open.is_empty() {
                     state.random = random;
                     return answer;
                 }
@@ -269,7 +269,7 @@ impl Server {
             }
         };
         if let Some(audit) = &self.0.audit {
-            audit.tell(&self.event(call, &route, &answer));
+            audit.record(&self.event(call, &route, &answer));
         }
         drop(state);
         self.spawn_worker();
@@ -352,7 +352,7 @@ impl Server {
         event
     }
 
-    /// Sees to it that queued work are done, by a task of their own where there is a runtime.
+    /// Starts a worker for the queue where there is none, as a task where there is a runtime.
     fn spawn_worker(&self) {
         {
             let mut state = self.state();
@@ -373,11 +373,11 @@ impl Server {
         }
     }
 
-    /// Does the next item. Returns whether there was one.
+    /// Processes the next work item. Returns whether there was one.
     fn run_next(&self) -> bool {
         let mut state = self.state();
         let done = queue::process_next(&mut state);
-        // Whoever writes next is told why nothing more is kept.
+        // The next write is refused with the reason.
         let _ = journal::flush(&mut state);
         state.queue.has_worker = done;
         done
@@ -402,7 +402,7 @@ fn registry(kinds: Vec<Arc<dyn BuiltinKind>>) -> Result<Registry, StartError> {
     Ok(registry)
 }
 
-/// Does what is asked for, and keeps it before it is answered.
+/// Performs a request, and writes what it changes to disk before it is answered.
 fn perform(
     state: &mut State,
     call: &Call,

@@ -57,13 +57,13 @@ pub struct State {
     pub(crate) definitions: HashMap<GroupResource, Arc<Crd>>,
     /// `spec.conversion.webhook` of those whose objects a webhook converts.
     pub(crate) webhooks: HashMap<GroupResource, Arc<Value>>,
-    /// What webhooks are asked by the request that is under way.
-    pub(crate) asked: conversion::Shared,
+    /// The calls of conversion webhooks by the request that is under way.
+    pub(crate) webhook_calls: conversion::Shared,
     pub(crate) buckets: Buckets,
     /// The first stored object that could not be put in force.
     pub(crate) invalid: Option<StartError>,
-    /// Each bucket's resource in the version that is kept.
-    kept: HashMap<Bucket, Arc<Resource>>,
+    /// Each bucket's resource in the version in which it is stored.
+    stored_resources: HashMap<Bucket, Arc<Resource>>,
 }
 
 /// The buckets that the server itself looks after.
@@ -200,10 +200,10 @@ impl State {
             authority: start.authority,
             definitions: HashMap::new(),
             webhooks: HashMap::new(),
-            asked: conversion::Shared::default(),
+            webhook_calls: conversion::Shared::default(),
             buckets,
             invalid: None,
-            kept: HashMap::new(),
+            stored_resources: HashMap::new(),
         };
         state.serve(start.registry);
         state
@@ -211,11 +211,11 @@ impl State {
 
     /// Serves the resources of `registry` from now on.
     pub(crate) fn serve(&mut self, registry: Registry) {
-        self.kept.clear();
+        self.stored_resources.clear();
         for resource in registry.all() {
             let bucket = self.store.bucket(&resource.storage);
             if resource.is_served_as(&resource.stored_as) {
-                self.kept.insert(bucket, resource.clone());
+                self.stored_resources.insert(bucket, resource.clone());
             }
         }
         self.registry = Arc::new(registry);
@@ -225,33 +225,36 @@ impl State {
         self.store.bucket(&resource.storage)
     }
 
-    /// The resource that a bucket holds, in the version that is kept; `None` when it is no
+    /// The resource that a bucket holds, in the version that is stored; `None` when it is no
     /// longer served.
     pub(crate) fn stored_resource(&self, bucket: Bucket) -> Option<&Arc<Resource>> {
-        self.kept.get(&bucket)
+        self.stored_resources.get(&bucket)
     }
 
     /// Every bucket whose objects live in namespaces, in a fixed order.
     pub(crate) fn namespaced(&self) -> Vec<Bucket> {
-        let namespaced = self.kept.iter().filter(|(_, resource)| resource.namespaced);
+        let namespaced = self
+            .stored_resources
+            .iter()
+            .filter(|(_, resource)| resource.namespaced);
         let mut all: Vec<Bucket> = namespaced.map(|(bucket, _)| *bucket).collect();
         all.sort_unstable();
         all
     }
 
-    /// An object that is kept, as `resource` shows it.
+    /// An object that is stored, as `resource` shows it.
     ///
     /// # Errors
     /// 500 where it cannot be converted.
     pub(crate) fn shown(
         &self,
         resource: &Resource,
-        kept: &Object,
+        stored: &Object,
     ) -> Result<Object, Status> {
-        Conversion::of(self, resource).shown(resource, kept)
+        Conversion::of(self, resource).shown(resource, stored)
     }
 
-    /// The newest state of an object as it is kept.
+    /// The newest state of an object as it is stored.
     pub(crate) fn get(&self, bucket: Bucket, key: &Key) -> Option<&Object> {
         self.store.get(bucket, key)
     }
@@ -261,7 +264,7 @@ impl State {
         meta::time(self.clock.now())
     }
 
-    /// Stores an object, as it is kept, under the name in its metadata.
+    /// Stores an object, as it is stored, under the name in its metadata.
     ///
     /// Nothing is written, and the stored state returned, when it is the same already.
     pub(crate) fn put(&mut self, bucket: Bucket, object: Value) -> Object {

@@ -85,7 +85,7 @@ pub enum StorageError {
     },
 }
 
-/// A directory that objects are kept in. Clones share it; one server at a time writes to
+/// A directory that objects are stored in. Clones share it; one server at a time writes to
 /// it, and no other process.
 ///
 /// Every write is on disk before it is answered. What was answered is there after a crash,

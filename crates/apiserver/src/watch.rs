@@ -81,7 +81,7 @@ impl fmt::Debug for Converting {
 /// One event as it goes out.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A write, in the version that is kept.
+    /// A write, in the version that is stored.
     Seen(Seen),
     /// An object that was there when the watch began.
     Initial(Object),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::rule::Rule;
 use super::rule_index::RoleRef;
 use super::{Action, GROUP, aggregate_text, decide};
+use crate::kind::Write;
 use crate::meta;
 use crate::route::Target;
 use crate::state::State;
@@ -22,9 +23,9 @@ pub(crate) fn confirm(
     state: &State,
     user: &User,
     target: &Target,
-    write: (&Value, Option<&Value>),
+    write: &Write<'_>,
 ) -> Result<(), Status> {
-    let (object, old) = write;
+    let Write { object, old, .. } = *write;
     let resource = &target.resource;
     if resource.storage.group != GROUP || user.is_in(MASTERS) {
         return Ok(());
@@ -32,16 +33,16 @@ pub(crate) fn confirm(
     if old.is_some_and(|old| differs_in_housekeeping_alone(object, old)) {
         return Ok(());
     }
-    let asked = Asked {
+    let grant = Grant {
         state,
         user,
         target,
         name: meta::name(object),
     };
     if resource.plural.ends_with("bindings") {
-        asked.binding(object)
+        grant.binding(object)
     } else {
-        asked.role(object, old)
+        grant.role(object, old)
     }
 }
 
@@ -53,14 +54,14 @@ fn differs_in_housekeeping_alone(object: &Value, old: &Value) -> bool {
     copy == *old
 }
 
-struct Asked<'a> {
+struct Grant<'a> {
     state: &'a State,
     user: &'a User,
     target: &'a Target,
     name: &'a str,
 }
 
-impl Asked<'_> {
+impl Grant<'_> {
     fn role(&self, role: &Value, old: Option<&Value>) -> Result<(), Status> {
         let resource = &self.target.resource;
         let escalate = Action {

@@ -5,6 +5,7 @@ use fivespot_admission::FieldError;
 use serde_json::Value;
 
 use super::{Action, decide};
+use crate::kind::Write;
 use crate::resource::GroupResource;
 use crate::route::Target;
 use crate::state::State;
@@ -17,8 +18,9 @@ pub(crate) fn errors(
     state: &State,
     user: &User,
     target: &Target,
-    (object, old): (&Value, Option<&Value>),
+    write: &Write<'_>,
 ) -> Option<FieldError> {
+    let Write { object, old, .. } = *write;
     let resource = &target.resource.storage;
     if resource.group != "admissionregistration.k8s.io"
         || !target.subresource.is_empty()
@@ -38,7 +40,7 @@ pub(crate) fn errors(
         "validatingadmissionpolicybindings" => {
             let reference = object["spec"].get("paramRef")?;
             let policy = text(&object["spec"], "policyName");
-            let why = binding(state, user, (policy, reference))?;
+            let why = binding(state, user, policy, reference)?;
             (reference, "spec.paramRef", why)
         }
         _ => return None,
@@ -68,11 +70,7 @@ fn policy(state: &State, user: &User, kind: &Value) -> Option<String> {
     })
 }
 
-fn binding(
-    state: &State,
-    user: &User,
-    (name, reference): (&str, &Value),
-) -> Option<String> {
+fn binding(state: &State, user: &User, name: &str, reference: &Value) -> Option<String> {
     let policy = state.get(state.buckets.policies, &Key::new("", name));
     let kind = policy.and_then(|it| it["spec"].get("paramKind"));
     let (resource, is_served) = match kind {

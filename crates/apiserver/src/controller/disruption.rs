@@ -73,7 +73,7 @@ fn write(state: &mut State, budget: &Value, status: Value) -> Result<(), Status>
     let mut budget = budget.clone();
     meta::fields(&mut budget).insert("status".to_owned(), status);
     let bucket = state.buckets.budgets;
-    Controller::Disruption.replace(state, (bucket, "status"), budget)
+    Controller::Disruption.update_status(state, bucket, budget)
 }
 
 /// The status of a budget by the pods that there are now.

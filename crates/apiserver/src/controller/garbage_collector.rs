@@ -18,7 +18,9 @@ use crate::verb::delete::{FOREGROUND, ORPHAN};
 
 /// Enqueues what a write may have made collectable.
 pub(super) fn enqueue(state: &mut State, change: &Arc<Change>) {
-    let place = |change: &Change| WorkItem::Collect(change.bucket, change.key.clone());
+    let place = |change: &Change| {
+        WorkItem::Collect(Place::new(change.bucket, change.key.clone()))
+    };
     match (&change.before, &change.after) {
         (_, Some(after)) => {
             let waits = meta::is_deleting(after)
@@ -54,7 +56,7 @@ pub(super) fn enqueue(state: &mut State, change: &Arc<Change>) {
 /// Whether an owner is where and what the reference to it says.
 fn is_as_named(state: &State, dependent: &Value, owner: &Value) -> bool {
     let uid = owner["uid"].as_str().unwrap_or_default();
-    let Some((bucket, key)) = state.index.by_uid(uid) else {
+    let Some(Place { bucket, key }) = state.index.by_uid(uid) else {
         return false;
     };
     let in_reach =
@@ -70,14 +72,14 @@ fn is_as_named(state: &State, dependent: &Value, owner: &Value) -> bool {
 fn enqueue_owners(state: &mut State, object: &Value) {
     for owner in meta::owners(object) {
         let uid = owner["uid"].as_str().unwrap_or_default();
-        let Some((bucket, key)) = state.index.by_uid(uid).cloned() else {
+        let Some(place) = state.index.by_uid(uid).cloned() else {
             continue;
         };
         if state
-            .get(bucket, &key)
+            .get(place.bucket, &place.key)
             .is_some_and(|it| meta::is_deleting(it))
         {
-            state.queue.add(WorkItem::Collect(bucket, key));
+            state.queue.add(WorkItem::Collect(place));
         }
     }
 }
@@ -85,8 +87,8 @@ fn enqueue_owners(state: &mut State, object: &Value) {
 /// Reconciles every dependent of an owner.
 pub(super) fn reconcile_dependents(state: &mut State, uid: &str) {
     let found: Vec<Place> = state.index.dependents(uid).cloned().collect();
-    for (bucket, key) in found {
-        reconcile(state, bucket, &key);
+    for place in found {
+        reconcile(state, &place);
     }
 }
 
@@ -102,16 +104,17 @@ enum Worth {
 }
 
 /// Decides about one object. What admission refuses is tried again when that may have changed.
-pub(super) fn reconcile(state: &mut State, bucket: Bucket, key: &Key) {
-    if let Err(refused) = decide(state, bucket, key) {
-        tracing::debug!(%refused, name = %key.name, "garbage collection refused");
-        let item = WorkItem::Collect(bucket, key.clone());
+pub(super) fn reconcile(state: &mut State, place: &Place) {
+    if let Err(refused) = decide(state, place) {
+        tracing::debug!(%refused, name = %place.key.name, "garbage collection refused");
+        let item = WorkItem::Collect(place.clone());
         state.queue.requeue_later(item);
     }
 }
 
-fn decide(state: &mut State, bucket: Bucket, key: &Key) -> Result<(), Status> {
-    let Some(object) = state.get(bucket, key).cloned() else {
+fn decide(state: &mut State, place: &Place) -> Result<(), Status> {
+    let bucket = place.bucket;
+    let Some(object) = state.get(bucket, &place.key).cloned() else {
         return Ok(());
     };
     if meta::is_deleting(&object) {
@@ -155,7 +158,7 @@ fn decide(state: &mut State, bucket: Bucket, key: &Key) -> Result<(), Status> {
         "preconditions": {"uid": meta::uid(&object)},
         "propagationPolicy": propagation,
     });
-    COLLECTOR.delete(state, (bucket, key), options)
+    COLLECTOR.delete(state, place, options)
 }
 
 const COLLECTOR: Controller = Controller::GarbageCollector;
@@ -220,7 +223,7 @@ fn set_owners(
     let key = Key::new(meta::namespace(object), meta::name(object));
     let patch =
         json!({"metadata": {"uid": meta::uid(object), "ownerReferences": owners}});
-    COLLECTOR.patch(state, (bucket, &key), patch)
+    COLLECTOR.patch(state, &Place::new(bucket, key), patch)
 }
 
 /// Takes a finalizer off an object.
@@ -233,7 +236,7 @@ fn drop_finalizer(
     let key = Key::new(meta::namespace(object), meta::name(object));
     let left: Vec<&str> = meta::finalizers(object).filter(|it| *it != name).collect();
     let patch = json!({"metadata": {"uid": meta::uid(object), "finalizers": left}});
-    COLLECTOR.patch(state, (bucket, &key), patch)
+    COLLECTOR.patch(state, &Place::new(bucket, key), patch)
 }
 
 /// The dependents forget the owner, and the owner no longer waits.
@@ -241,7 +244,7 @@ fn orphan(state: &mut State, bucket: Bucket, owner: &Object) -> Result<(), Statu
     let uid = meta::uid(owner).to_owned();
     let dependents: Vec<Place> = state.index.dependents(&uid).cloned().collect();
     let mut all = Ok(());
-    for (bucket, key) in dependents {
+    for Place { bucket, key } in dependents {
         if let Some(dependent) = state.get(bucket, &key).cloned() {
             let owners = meta::owners(&dependent);
             let other: Vec<bool> =
@@ -265,7 +268,7 @@ fn wait_for_dependents(
     let uid = meta::uid(owner);
     let dependents: Vec<Place> = state.index.dependents(uid).cloned().collect();
     let blocks = |place: &Place| {
-        let dependent = state.get(place.0, &place.1);
+        let dependent = state.get(place.bucket, &place.key);
         dependent.is_some_and(|it| {
             let mut own = meta::owners(it).iter().filter(|it| it["uid"] == uid);
             own.any(|it| it["blockOwnerDeletion"] == true)
@@ -281,7 +284,7 @@ fn wait_for_dependents(
 /// the foreground, where one of its dependents already is and so could wait for it.
 fn unblock_dependents(state: &mut State, object: &Object) -> Result<(), Status> {
     let uid = meta::uid(object);
-    let circle = state.index.dependents(uid).any(|(bucket, key)| {
+    let circle = state.index.dependents(uid).any(|Place { bucket, key }| {
         let dependent = state.get(*bucket, key);
         dependent.is_some_and(|it| {
             meta::is_deleting(it) && meta::has_finalizer(it, FOREGROUND)
@@ -290,7 +293,7 @@ fn unblock_dependents(state: &mut State, object: &Object) -> Result<(), Status> 
     if !circle {
         return Ok(());
     }
-    let Some((bucket, _)) = state.index.by_uid(uid).cloned() else {
+    let Some(bucket) = state.index.by_uid(uid).map(|it| it.bucket) else {
         return Ok(());
     };
     let mut owners = meta::owners(object).to_vec();

@@ -189,7 +189,7 @@ fn report(state: &mut State, name: &str, left: &Remaining) {
     });
     let status = meta::field(meta::fields(&mut namespace), "status");
     status.insert("conditions".to_owned(), conditions.to_vec().into());
-    if let Err(refused) = CONTROLLER.replace(state, (bucket, "status"), namespace) {
+    if let Err(refused) = CONTROLLER.update_status(state, bucket, namespace) {
         tracing::debug!(%refused, name, "status of a namespace refused");
     }
 }
@@ -204,5 +204,5 @@ fn finalize(state: &mut State, name: &str) -> Result<(), Status> {
     if let Some(all) = spec.get_mut("finalizers").and_then(Value::as_array_mut) {
         all.retain(|it| it != "kubernetes");
     }
-    CONTROLLER.replace(state, (bucket, "finalize"), namespace)
+    CONTROLLER.finalize(state, namespace)
 }

@@ -14,16 +14,17 @@ use super::{
     namespace_bootstrap, policy_type_check, token,
 };
 use crate::definition;
+use crate::index::Place;
 use crate::namespace::ensure;
 use crate::start;
 use crate::state::State;
-use crate::store::{Bucket, Change, Key};
+use crate::store::{Change, Key};
 
 /// One object, or one thing, to be reconciled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum WorkItem {
     /// An object that has lost its owners, or waits for its dependents.
-    Collect(Bucket, Key),
+    Collect(Place),
     /// Everything that names this uid among its owners.
     Dependents(String),
     /// A namespace that is being deleted.
@@ -115,9 +116,7 @@ pub(crate) fn process_next(state: &mut State) -> bool {
         return false;
     };
     match item {
-        WorkItem::Collect(bucket, key) => {
-            garbage_collector::reconcile(state, bucket, &key);
-        }
+        WorkItem::Collect(place) => garbage_collector::reconcile(state, &place),
         WorkItem::Dependents(uid) => garbage_collector::reconcile_dependents(state, &uid),
         WorkItem::Namespace(name) => namespace::reconcile(state, &name),
         WorkItem::Budget(key) => disruption::reconcile(state, &key),
@@ -188,7 +187,7 @@ fn may_be_admitted(state: &State, change: &Change) -> bool {
     deciding.contains(&change.bucket)
         || buckets.rights.contains(&change.bucket)
         || state.policies.reads_parameters_of(&change.object["kind"])
-        || refused.contains(&WorkItem::Collect(change.bucket, key.clone()))
+        || refused.contains(&WorkItem::Collect(Place::new(change.bucket, key.clone())))
         || refused.contains(&WorkItem::Token(key.clone()))
         || refused.contains(&WorkItem::Budget(key.clone()))
         || refused.contains(&WorkItem::Namespace(key.namespace.to_string()))

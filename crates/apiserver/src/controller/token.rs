@@ -9,6 +9,7 @@ use super::Controller;
 use super::queue::WorkItem;
 use crate::identity::ISSUER;
 use crate::identity::claim::{Claims, Named, find};
+use crate::index::Place;
 use crate::meta;
 use crate::state::State;
 use crate::status::Status;
@@ -57,10 +58,11 @@ pub(super) fn reconcile(state: &mut State, key: &Key) {
     let account =
         account.filter(|it| uid.is_none_or(|uid| uid.is_empty() || uid == meta::uid(it)));
     let done = if let Some(account) = account {
-        fill(state, key, (&secret, &account))
+        fill(state, &secret, &account)
     } else {
         let options = json!({"preconditions": {"uid": meta::uid(&secret)}});
-        Controller::Tokens.delete(state, (bucket, key), options)
+        let place = Place::new(bucket, key.clone());
+        Controller::Tokens.delete(state, &place, options)
     };
     if let Err(refused) = done {
         tracing::debug!(%refused, name = %key.name, "token of a service account refused");
@@ -74,11 +76,7 @@ fn account_of(secret: &Value) -> &str {
 }
 
 /// Writes what the secret lacks.
-fn fill(
-    state: &mut State,
-    key: &Key,
-    (secret, account): (&Value, &Value),
-) -> Result<(), Status> {
+fn fill(state: &mut State, secret: &Value, account: &Value) -> Result<(), Status> {
     let has = |name: &str| {
         secret["data"][name]
             .as_str()
@@ -89,7 +87,7 @@ fn fill(
         data["ca.crt"] = STANDARD.encode(authority.as_bytes()).into();
     }
     if !has("namespace") {
-        data["namespace"] = STANDARD.encode(key.namespace.as_bytes()).into();
+        data["namespace"] = STANDARD.encode(meta::namespace(secret)).into();
     }
     if !has("token") {
         let claims = Claims {
@@ -99,7 +97,7 @@ fn fill(
             not_before: state.clock.now().as_second(),
             // It holds as long as the secret is there.
             expiry: Timestamp::MAX.as_second(),
-            namespace: key.namespace.to_string(),
+            namespace: meta::namespace(secret).to_owned(),
             account: Named::of(account),
             secret: Some(Named::of(secret)),
             ..Claims::default()
@@ -115,5 +113,7 @@ fn fill(
         "metadata": {"uid": meta::uid(secret), "annotations": {UID: meta::uid(account)}},
         "data": data,
     });
-    Controller::Tokens.patch(state, (state.buckets.secrets, key), patch)
+    let key = Key::new(meta::namespace(secret), meta::name(secret));
+    let place = Place::new(state.buckets.secrets, key);
+    Controller::Tokens.patch(state, &place, patch)
 }

@@ -102,16 +102,12 @@ fn hook_errors(hook: &Value, path: &str, errors: &mut Vec<FieldError>) {
     for (index, rule) in items(hook, "rules") {
         rule_errors(rule, &format!("{path}.rules[{index}]"), errors);
     }
-    one_of((hook, path), "failurePolicy", &["Fail", "Ignore"], errors);
-    one_of(
-        (hook, path),
-        "matchPolicy",
-        &["Equivalent", "Exact"],
-        errors,
-    );
+    errors.extend(one_of(hook, path, "failurePolicy", &["Fail", "Ignore"]));
+    let policies = ["Equivalent", "Exact"];
+    errors.extend(one_of(hook, path, "matchPolicy", &policies));
     if hook["sideEffects"].is_string() {
         let known = ["None", "NoneOnDryRun"];
-        one_of((hook, path), "sideEffects", &known, errors);
+        errors.extend(one_of(hook, path, "sideEffects", &known));
     } else {
         let why = "must specify one of None, NoneOnDryRun";
         errors.push(FieldError::required(format!("{path}.sideEffects"), why));
@@ -128,7 +124,7 @@ fn hook_errors(hook: &Value, path: &str, errors: &mut Vec<FieldError>) {
         errors.extend(wrong.err().unwrap_or_default());
     }
     let known = ["IfNeeded", "Never"];
-    one_of((hook, path), "reinvocationPolicy", &known, errors);
+    errors.extend(one_of(hook, path, "reinvocationPolicy", &known));
     client_errors(
         &hook["clientConfig"],
         &format!("{path}.clientConfig"),
@@ -136,20 +132,12 @@ fn hook_errors(hook: &Value, path: &str, errors: &mut Vec<FieldError>) {
     );
 }
 
-/// What is said has to be known; nothing has to be said.
-fn one_of(
-    (object, path): (&Value, &str),
-    field: &str,
-    known: &[&str],
-    errors: &mut Vec<FieldError>,
-) {
-    if let Some(said) = object[field].as_str()
-        && !known.contains(&said)
-    {
-        let at = format!("{path}.{field}");
-        let known = known.iter().copied();
-        errors.push(FieldError::not_supported(at, said.into(), known));
-    }
+/// The error of a field that is given and has none of the known values.
+fn one_of(object: &Value, path: &str, field: &str, known: &[&str]) -> Option<FieldError> {
+    let value = object[field].as_str().filter(|it| !known.contains(it))?;
+    let path = format!("{path}.{field}");
+    let known = known.iter().copied();
+    Some(FieldError::not_supported(path, value.into(), known))
 }
 
 fn qualified_name(named: &str, path: String, errors: &mut Vec<FieldError>) {
@@ -205,7 +193,7 @@ fn rule_errors(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
         }
     }
     let scopes = ["*", "Cluster", "Namespaced"];
-    one_of((rule, path), "scope", &scopes, errors);
+    errors.extend(one_of(rule, path, "scope", &scopes));
 }
 
 fn client_errors(client: &Value, path: &str, errors: &mut Vec<FieldError>) {

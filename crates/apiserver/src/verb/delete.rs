@@ -13,6 +13,7 @@ use crate::call::{Call, Payload};
 use crate::conversion;
 use crate::decode::{self, DecodeError};
 use crate::definition;
+use crate::index::Place;
 use crate::meta;
 use crate::openapi;
 use crate::options::invalid;
@@ -21,7 +22,7 @@ use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
 use crate::state::{State, is_finished};
 use crate::status::{Reason, Status};
-use crate::store::{Bucket, Key, Object};
+use crate::store::{Key, Object};
 
 /// What is to become of dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +74,7 @@ pub(super) fn delete(
     conversion::all_answered(state)?;
     let bucket = state.bucket(resource);
     let key = Key::new(&target.namespace, &target.name);
-    let outcome = delete_object(state, (bucket, &key), &options)?;
+    let outcome = delete_object(state, &Place::new(bucket, key), &options)?;
     let answer = match outcome {
         Outcome::Waits(object) => {
             Answer::object(resource, state.shown(resource, &object)?)
@@ -114,7 +115,7 @@ pub(super) fn delete_collection(
         let attributes = attributes.with_old(Some(&shown));
         state.chain.validate(state, &attributes, None)?;
         conversion::all_answered(state)?;
-        match delete_object(state, (bucket, &key), &options) {
+        match delete_object(state, &Place::new(bucket, key), &options) {
             // The answer shows what was found, not what became of it.
             Ok(_) => items.push(shown),
             Err(refused) if refused.reason == Reason::NotFound => {}
@@ -137,10 +138,11 @@ pub(super) fn delete_collection(
 /// 404 when it is not there, 409 when it is not as the options expect.
 pub(crate) fn delete_object(
     state: &mut State,
-    place: (Bucket, &Key),
+    place: &Place,
     options: &Options,
 ) -> Result<Outcome, Status> {
-    let (bucket, key) = place;
+    let Place { bucket, key } = place;
+    let bucket = *bucket;
     let Some(resource) = state.stored_resource(bucket).cloned() else {
         return Err(Status::no_such_resource());
     };
@@ -150,7 +152,7 @@ pub(crate) fn delete_object(
     check_preconditions(&resource, &old, options)?;
     let mut object = Value::clone(&old);
     choose_finalizers(&mut object, options.propagation);
-    mark(state, (bucket, &resource), &mut object, options);
+    mark(state, &resource, &mut object, options);
     if options.dry_run {
         let object = Arc::new(object);
         let gone = is_finished(&object);
@@ -168,12 +170,7 @@ pub(crate) fn delete_object(
 }
 
 /// Sets the deletion time and the grace period, or shortens the one that runs.
-fn mark(
-    state: &State,
-    (bucket, resource): (Bucket, &Resource),
-    object: &mut Value,
-    options: &Options,
-) {
+fn mark(state: &State, resource: &Resource, object: &mut Value, options: &Options) {
     let grace = resource.builtin.as_ref().map_or(0, |kind| {
         kind.grace_period_seconds(object, options.grace_seconds)
     });
@@ -189,7 +186,8 @@ fn mark(
     let due = due.unwrap_or_else(|_| state.clock.now());
     meta::set(object, "deletionTimestamp", meta::time(due));
     let is_namespace = resource.storage == GroupResource::new("", "namespaces");
-    if state.buckets.definitions == bucket {
+    let definitions = state.store.known_bucket(&resource.storage);
+    if definitions == Some(state.buckets.definitions) {
         // It is no deletion of its own: the definition is updated to wait for its objects.
         definition::begin_ending(object, &state.now());
         return;

@@ -10,6 +10,7 @@ use super::read;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::decode;
+use crate::index::Place;
 use crate::meta;
 use crate::plugin::Attributes;
 use crate::resource::Resource;
@@ -47,7 +48,8 @@ pub(super) fn evict(
         state.put(pods, marked);
     }
     let key = Key::new(&target.namespace, &target.name);
-    delete_object(state, (state.buckets.pods, &key), &options)?;
+    let place = Place::new(state.buckets.pods, key);
+    delete_object(state, &place, &options)?;
     Ok(Answer::success(201, Value::Null).admitted(notes))
 }
 

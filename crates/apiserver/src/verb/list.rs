@@ -83,7 +83,7 @@ pub(super) fn filter(call: &Call, target: &Target) -> Result<Filter, Status> {
     Ok(filter)
 }
 
-/// Every object that a request selects, as they are kept.
+/// Every object that a request selects, as they are stored.
 pub(super) fn selected(
     state: &mut State,
     call: &Call,

@@ -35,7 +35,7 @@ pub(super) fn get(
     ))
 }
 
-/// The object that a request is about, as it is kept.
+/// The object that a request is about, as it is stored.
 ///
 /// # Errors
 /// 404 when it is not there.

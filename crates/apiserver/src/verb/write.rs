@@ -50,6 +50,15 @@ impl Draft {
         }
     }
 
+    /// The write as its kind validates it.
+    fn write(&self, state: &State) -> Write<'_> {
+        Write {
+            object: &self.object,
+            old: self.old.as_deref(),
+            kube: state.kube,
+        }
+    }
+
     fn operation(&self) -> Operation {
         if self.old.is_some() {
             Operation::Update
@@ -68,8 +77,7 @@ impl Draft {
         call: &Call,
         target: &Target,
     ) -> Result<(), Status> {
-        let write = (&self.object, self.old.as_deref());
-        authorization::confirm(state, &call.user, target, write)
+        authorization::confirm(state, &call.user, target, &self.write(state))
     }
 
     /// Checks the object against the rules of its kind.
@@ -101,21 +109,16 @@ impl Draft {
             self.warnings.extend(verdict.warnings);
             errors = verdict.errors;
         } else {
-            let old = self.old.as_deref();
             let found = self.metadata_errors(resource);
-            let write = Write {
-                object: &self.object,
-                old,
-                kube: state.kube,
-            };
+            let write = self.write(state);
             let kind = resource.builtin.as_ref();
             let of_kind = kind.map(|it| it.validate(&write)).unwrap_or_default();
             let further = of_kind.into_iter().filter(|it| !found.contains(it));
             errors = found.iter().cloned().chain(further).collect();
         }
         if errors.is_empty() {
-            let write = (&self.object, self.old.as_deref());
-            let found = parameters::errors(state, &call.user, target, write);
+            let write = self.write(state);
+            let found = parameters::errors(state, &call.user, target, &write);
             errors.extend(found);
         }
         if errors.is_empty() {
@@ -128,17 +131,17 @@ impl Draft {
         let mut refused = if resource.custom || resource.group == resource.storage.group {
             invalid(resource, name, &errors)
         } else {
-            // What is shown in two groups is refused in the words of the one that it is kept
+            // What is shown in two groups is refused in the words of the one that it is stored
             // in.
-            let mut kept = Resource::clone(resource);
-            kept.group.clone_from(&resource.storage.group);
-            invalid(&kept, name, &errors)
+            let mut stored = Resource::clone(resource);
+            stored.group.clone_from(&resource.storage.group);
+            invalid(&stored, name, &errors)
         };
         refused.warnings.clone_from(&self.warnings);
         Err(refused)
     }
 
-    /// 422 for an object that could not be read again from where it is kept. What is noted of
+    /// 422 for an object that could not be read again from where it is stored. What is noted of
     /// the fields' managers is nested deeper than the fields are.
     fn check_depth(&self, resource: &Resource) -> Result<(), Status> {
         if nesting::depth(&self.object) <= nesting::MOST {
@@ -240,7 +243,7 @@ impl Draft {
     /// Stores the object, unless this is a rehearsal, and answers with it.
     ///
     /// # Errors
-    /// 500 for one that cannot be converted to the version that is kept, or is too large.
+    /// 500 for one that cannot be converted to the version that is stored, or is too large.
     pub(super) fn commit(
         self,
         state: &mut State,

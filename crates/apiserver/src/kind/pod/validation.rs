@@ -31,14 +31,10 @@ pub(super) fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
             }
         }
     }
-    one_of(
-        spec,
-        ("spec", "restartPolicy"),
-        &["Always", "OnFailure", "Never"],
-        &mut errors,
-    );
+    let policies = ["Always", "OnFailure", "Never"];
+    errors.extend(one_of(spec, "spec", "restartPolicy", &policies));
     let policies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
-    one_of(spec, ("spec", "dnsPolicy"), &policies, &mut errors);
+    errors.extend(one_of(spec, "spec", "dnsPolicy", &policies));
     for field in ["serviceAccountName", "nodeName"] {
         let said = text(spec, field);
         let wrong = name::dns_subdomain(said).into_iter();
@@ -59,18 +55,14 @@ pub(super) fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     errors
 }
 
-fn one_of(
-    object: &Value,
-    (path, field): (&str, &str),
-    known: &[&str],
-    errors: &mut Vec<FieldError>,
-) {
-    let said = text(object, field);
-    if !known.contains(&said) {
+/// The error of a field that has none of the known values.
+fn one_of(object: &Value, path: &str, field: &str, known: &[&str]) -> Option<FieldError> {
+    let value = text(object, field);
+    let error = || {
         let path = format!("{path}.{field}");
-        let known = known.iter().copied();
-        errors.push(FieldError::not_supported(path, said.into(), known));
-    }
+        FieldError::not_supported(path, value.into(), known.iter().copied())
+    };
+    (!known.contains(&value)).then(error)
 }
 
 fn container_errors(container: &Value, path: &str, errors: &mut Vec<FieldError>) {
@@ -86,8 +78,8 @@ fn container_errors(container: &Value, path: &str, errors: &mut Vec<FieldError>)
         errors.push(FieldError::required(format!("{path}.image"), ""));
     }
     let messages = ["File", "FallbackToLogsOnError"];
-    let place = (path, "terminationMessagePolicy");
-    one_of(container, place, &messages, errors);
+    let field = "terminationMessagePolicy";
+    errors.extend(one_of(container, path, field, &messages));
     for (index, port) in items(container, "ports") {
         port_errors(port, &format!("{path}.ports[{index}]"), errors);
     }
@@ -98,7 +90,7 @@ fn container_errors(container: &Value, path: &str, errors: &mut Vec<FieldError>)
         }
     }
     let policies = ["Always", "IfNotPresent", "Never"];
-    one_of(container, (path, "imagePullPolicy"), &policies, errors);
+    errors.extend(one_of(container, path, "imagePullPolicy", &policies));
 }
 
 fn port_errors(port: &Value, path: &str, errors: &mut Vec<FieldError>) {
@@ -112,7 +104,7 @@ fn port_errors(port: &Value, path: &str, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::invalid(at, number.into(), why));
         }
     }
-    one_of(port, (path, "protocol"), &["SCTP", "TCP", "UDP"], errors);
+    errors.extend(one_of(port, path, "protocol", &["SCTP", "TCP", "UDP"]));
 }
 
 #[cfg(test)]
