@@ -36,13 +36,18 @@ const ROOMS: &[Room] = &[
         is_pure: true,
     },
     Room {
-        name: "cel",
+        name: "gostd",
         may_use: &[],
         is_pure: true,
     },
     Room {
+        name: "cel",
+        may_use: &["gostd"],
+        is_pure: true,
+    },
+    Room {
         name: "admission",
-        may_use: &["cel"],
+        may_use: &["cel", "gostd"],
         is_pure: true,
     },
     Room {

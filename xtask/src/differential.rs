@@ -9,6 +9,7 @@ mod definition;
 mod explain;
 mod expression;
 mod form;
+pub(crate) mod gostd;
 mod kind;
 mod literal;
 mod oracle;
@@ -175,7 +176,7 @@ impl Total {
         self.cases += 1;
         self.tally.add(&comparison);
         if comparison.unanswered {
-            eprintln!("case {case}: not answered in time by Kubernetes' libraries");
+            eprintln!("case {case}: not answered by Kubernetes' libraries");
         }
         for difference in &comparison.differences {
             // A long run shows what it finds before it has ended.

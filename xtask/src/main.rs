@@ -43,6 +43,9 @@ usage: cargo xtask <task>
                  put the questions of a file to both, one a line: {\"id\": .., \"question\": ..},
                  print each difference and count them; needs no Go where each line holds the
                  answer of Kubernetes' libraries under \"kubernetes\"
+  gostd [--seed S]
+                 put 20,000 generated texts for each function to Go's standard library and to
+                 crates/gostd, and compare (needs Go)
   cluster up [--name NAME] [--kubernetes 1.30] [--cluster-api 1.8]
                  run a real Kubernetes and a real Cluster API in the background (needs Go);
                  one with a name runs beside the others
@@ -81,6 +84,11 @@ fn main() -> ExitCode {
         ),
         ["differential", words @ ..] => differential::Plan::read(words)
             .and_then(|plan| differential::run(&root(), plan)),
+        ["gostd"] => differential::gostd::run(&root(), 20_000, 1),
+        ["gostd", "--seed", seed] => match seed.parse() {
+            Ok(seed) => differential::gostd::run(&root(), 20_000, seed),
+            Err(_) => return usage(),
+        },
         ["cluster", "up", words @ ..] => match Choice::with_versions(words) {
             Some(choice) => cluster::up(&root(), &choice).map(none),
             None => return usage(),

@@ -7,7 +7,6 @@ mod time;
 
 use std::sync::LazyLock;
 
-use fivespot_cel::Duration;
 use regex::Regex;
 
 use crate::{KubeVersion, name};
@@ -83,7 +82,7 @@ static UUID: LazyLock<Option<Regex>> = LazyLock::new(|| {
 pub(crate) fn matches(format: &str, text: &str) -> bool {
     match normal(format).as_str() {
         "bsonobjectid" => text.len() == 24 && is_hex(text),
-        "uri" => fivespot_cel::is_request_uri(text),
+        "uri" => fivespot_gostd::url::is_request_uri(text),
         "email" => email::is_email(text),
         "hostname" => net::is_hostname(text),
         "ipv4" => net::is_ip(text) && text.contains('.'),
@@ -106,7 +105,7 @@ pub(crate) fn matches(format: &str, text: &str) -> bool {
         "rgbcolor" => number::is_rgb_color(text),
         "byte" => is_base64(text),
         "date" => time::is_date(text),
-        "duration" => Duration::parse_lenient(text).is_some(),
+        "duration" => fivespot_cel::read_duration(text).is_some(),
         "datetime" => time::is_date_time(text),
         "k8sshortname" => name::dns_label(text).is_empty(),
         "k8slongname" => name::dns_subdomain(text).is_empty(),

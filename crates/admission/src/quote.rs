@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use serde_json::{Number, Value};
 
-pub(crate) use fivespot_cel::Quoted;
+pub(crate) use fivespot_gostd::strconv::Quoted;
+use fivespot_gostd::strconv::format_float;
 
 /// A value as Kubernetes' `field.Error` prints the bad value: strings quoted, numbers and
 /// booleans plain, everything else as JSON.
@@ -26,15 +27,9 @@ impl fmt::Display for Shown<'_> {
 
 fn number_plain(number: &Number, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match number.as_f64() {
-        Some(float) if number.is_f64() => f.write_str(&float_plain(float)),
+        Some(float) if number.is_f64() => f.write_str(&format_float(float)),
         _ => write!(f, "{number}"),
     }
-}
-
-/// A float as Go's `%v` prints it: the shortest digits that read back, in exponent form
-/// below 1e-4 and from 1e6 on.
-pub(crate) fn float_plain(float: f64) -> String {
-    exponent_outside(float, 1e-4..1e6)
 }
 
 fn exponent_outside(float: f64, plain: Range<f64>) -> String {
@@ -61,7 +56,7 @@ impl fmt::Display for Plain<'_> {
             Value::Null => f.write_str("<nil>"),
             Value::Bool(value) => value.fmt(f),
             Value::Number(number) => match number.as_f64() {
-                Some(float) if !number.is_i64() => f.write_str(&float_plain(float)),
+                Some(float) if !number.is_i64() => f.write_str(&format_float(float)),
                 _ => write!(f, "{number}"),
             },
             Value::String(text) => f.write_str(text),
@@ -189,7 +184,7 @@ mod tests {
             (-2.5e-7, "-2.5e-07"),
         ];
         for (float, printed) in rows {
-            assert_eq!(float_plain(float), printed);
+            assert_eq!(format_float(float), printed);
         }
         assert_eq!(Json(&json!(0.000_000_1)).to_string(), "1e-7");
         assert_eq!(Json(&json!(1e20)).to_string(), "100000000000000000000");

@@ -481,6 +481,31 @@ fn a_malformed_policy_is_refused_with_the_place_of_each_fault() {
 }
 
 #[test]
+fn an_empty_word_is_none_of_an_enumeration() {
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"],
+        "resources": ["pods"], "scope": ""});
+    let errors = Policy::compile(
+        &policy(json!({
+            "failurePolicy": "",
+            "matchConstraints": {"matchPolicy": "", "resourceRules": [rule]},
+            "validations": [{"expression": "true", "reason": ""}],
+        })),
+        KubeVersion::default(),
+    )
+    .map(|_| ())
+    .unwrap_err();
+    let paths: Vec<_> = errors.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(errors.len(), 4, "{paths:?}");
+    for error in errors {
+        let text = error.to_string();
+        assert!(
+            text.contains(r#"Unsupported value: "": supported"#),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn words_of_enumerations_are_printed_as_json() {
     let word = "x<\u{0}";
     let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": [word],

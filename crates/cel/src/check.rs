@@ -10,9 +10,9 @@ use crate::ast::{Expr, Kind};
 use crate::error::{Checked, CompileError, CompileErrors};
 use crate::library::Overloads;
 use crate::parser::{Parsed, located};
-use crate::pattern::Pattern;
 use crate::unify::Substitutions;
 use crate::{Env, Type, Value};
+use fivespot_gostd::regexp::Pattern;
 
 /// A checked expression, and what the checker found out, by expression id.
 #[derive(Debug)]

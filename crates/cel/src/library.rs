@@ -12,7 +12,6 @@ mod foreign;
 mod format;
 pub(crate) mod format_text;
 mod ip;
-pub(crate) mod ip_text;
 pub(crate) mod list_ext;
 mod lists;
 mod optionals;

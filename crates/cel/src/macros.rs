@@ -122,8 +122,7 @@ pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr>
 /// is no such macro.
 fn variables(dialect: Dialect, name: &str, args: usize) -> Option<usize> {
     match (name, args) {
-        ("all" | "exists" | "exists_one" | "existsOne" | "filter", 2)
-        | ("map", 2 | 3) => Some(1),
+        ("all" | "exists" | "exists_one" | "filter", 2) | ("map", 2 | 3) => Some(1),
         ("sortBy", 2) if has_sort_by(dialect) => Some(1),
         ("optMap" | "optFlatMap", 2) if has_optionals(dialect) => Some(1),
         ("all" | "exists" | "exists_one" | "existsOne", 3)

@@ -12,8 +12,8 @@ use crate::check::{Reference, Tree};
 use crate::cost::Formula;
 use crate::library::regex::compiled;
 use crate::library::{self, Overload, Overloads};
-use crate::pattern::Pattern;
 use crate::{Paths, RunError, Type, Value, cost};
+use fivespot_gostd::regexp::Pattern;
 
 use constant::{
     constant_list, constant_map, is_conversion, is_dispatched, member, qualified, single,

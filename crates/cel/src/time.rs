@@ -1,9 +1,9 @@
 //! Instants and spans of time, with the ranges and the text forms of Go.
 
-mod duration;
-mod layout;
+mod format;
 mod timestamp;
 
-pub use duration::Duration;
+pub use fivespot_gostd::time::Duration;
+pub use format::read_duration;
 pub(crate) use timestamp::Part;
 pub use timestamp::Timestamp;

@@ -15,7 +15,7 @@ use crate::library::LibraryValue;
 use crate::time::{Duration, Timestamp};
 use crate::{RunError, Type};
 
-pub(crate) use convert::{go_float, lossless_integer, nearest_unsigned};
+pub(crate) use convert::lossless_integer;
 pub(crate) use equality::{order, same};
 pub use json::field as json_field;
 pub(crate) use json::{named, read_untyped as untyped};

@@ -108,7 +108,7 @@ proptest! {
 
     #[test]
     fn no_pattern_makes_the_translation_panic(pattern in "[\\\\\\[\\](){}?*+|^$.a-c0-9<>:=!QEdswéP-]{0,20}") {
-        let _ = fivespot_cel::Pattern::new(&pattern);
+        let _ = fivespot_gostd::regexp::Pattern::new(&pattern);
     }
 
     #[test]

@@ -229,6 +229,21 @@ const ERRORS: &[(&str, &[&str])] = &[
 const STARTS: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, \
      NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
+/// Of one variable there is only `exists_one`.
+#[test]
+fn the_newer_name_of_exists_one_takes_two_variables() {
+    let env = Env::new(Dialect::default());
+    let compile = |source| Program::compile(source, &env).map(|_| ());
+    compile("[7].exists_one(i, i == 7)").expect("it is a macro");
+    compile("[7].existsOne(i, j, j == 7)").expect("it is a macro");
+    let refused = compile("[7].existsOne(i, i == 7)").expect_err("it is none");
+    let refused = refused.to_string();
+    assert!(
+        refused.contains("undeclared reference to 'existsOne'"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn syntax_errors_are_told_as_kubernetes_tells_them() {
     let env = Env::new(Dialect::default());

@@ -110,7 +110,7 @@ impl Difference {
 pub(super) struct Comparison {
     pub(super) compared: BTreeMap<Aspect, usize>,
     pub(super) differences: Vec<Difference>,
-    /// Whether Kubernetes' libraries took too long, so that nothing was compared.
+    /// Whether Kubernetes' libraries took too long or panicked, so that nothing was compared.
     pub(super) unanswered: bool,
 }
 

@@ -20,8 +20,8 @@ const MATTERS: &[Matter] = &[
         fits: |theirs, _| theirs.contains("Syntax error"),
     },
     Matter {
-        what: "rules of a node without a type that has a default",
-        why: "Kubernetes names the node where the engine names the default",
+        what: "the type of a node with rules whose schema is refused for something else",
+        why: "Kubernetes reports it at the node and at what is in it, the engine at its default or not at all",
         fits: |theirs, ours| {
             theirs.contains("failed to construct type information")
                 || ours.contains("failed to convert to declType")
@@ -57,16 +57,6 @@ const MATTERS: &[Matter] = &[
         fits: |theirs, _| theirs.contains("json: cannot unmarshal"),
     },
     Matter {
-        what: "a text of a type with a name, with signs that JSON escapes",
-        why: "Kubernetes prints it as JSON, the engine as it prints other texts",
-        fits: |theirs, ours| theirs != ours && plain(theirs) == plain(ours),
-    },
-    Matter {
-        what: "a default that is longer than a negative length",
-        why: "Kubernetes leaves out how long it may be",
-        fits: |theirs, _| theirs.contains("Too long: value is too long"),
-    },
-    Matter {
         what: "where an error of a macro is told",
         why: "Kubernetes places some errors of macros at the macro, the engine at what is in it",
         fits: |theirs, ours| {
@@ -74,22 +64,6 @@ const MATTERS: &[Matter] = &[
         },
     },
 ];
-
-/// The text without the escapes in which JSON of Go and quoted texts of Go differ. It is itself
-/// in JSON here, so that each backslash is there twice.
-fn plain(text: &str) -> String {
-    let escapes = [
-        (r"\\u003c", "<"),
-        (r"\\u003e", ">"),
-        (r"\\u0026", "&"),
-        (r"\\u00", r"\\x"),
-    ];
-    let mut plain = text.to_owned();
-    for (escape, sign) in escapes {
-        plain = plain.replace(escape, sign);
-    }
-    plain
-}
 
 /// How many differences in text or cost are about what, and the cases that nothing explains.
 pub(super) fn explained<'d>(
@@ -166,17 +140,5 @@ mod tests {
         assert_eq!(explained["matters"][0]["answers"], 2);
         assert_eq!(explained["matters"][1], Value::Null);
         assert_eq!(explained["unexplained"], json!([2, 3]));
-    }
-
-    #[test]
-    fn a_text_that_is_escaped_otherwise_is_a_matter_of_its_own() {
-        let text = difference(
-            Aspect::Text,
-            json!([r#"a.operator: Invalid value: "Exi\u003cs\u0000": not valid"#]),
-            json!([r#"a.operator: Invalid value: "Exi<s\x00": not valid"#]),
-        );
-        let explained = explained([(&1, &vec![text])].into_iter());
-        assert_eq!(explained["matters"][0]["answers"], 1);
-        assert_eq!(explained["unexplained"], json!([]));
     }
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cluster::target;
 use crate::go;
@@ -15,8 +15,20 @@ use crate::go;
 /// # Errors
 /// There is no Go, or it cannot be built.
 pub(super) fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    let program = target(root).join("oracle/oracle");
-    go::build(&root.join("e2e/oracle"), "-s -w", &program, &["."])?;
+    build_package(root, ".", "oracle")
+}
+
+/// Builds one package of the oracle's module into a program of that name.
+///
+/// # Errors
+/// As for [`build`].
+pub(super) fn build_package(
+    root: &Path,
+    package: &str,
+    name: &str,
+) -> Result<PathBuf, Box<dyn Error>> {
+    let program = target(root).join("oracle").join(name);
+    go::build(&root.join("e2e/oracle"), "-s -w", &program, &[package])?;
     Ok(program)
 }
 
@@ -81,6 +93,10 @@ impl Process {
         questions.flush()?;
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
+        if line.is_empty() {
+            // The libraries have panicked where nobody can catch that.
+            return Ok(json!({"unanswered": "the oracle has ended"}));
+        }
         let answer: Value = serde_json::from_str(&line)
             .map_err(|error| format!("the oracle answered no JSON: {error}"))?;
         if let Some(why) = answer.get("malformed") {

@@ -63,6 +63,8 @@ fn definitions(random: &mut Random) -> Value {
         }
     }
     if replaces {
+        // Without it, everything is refused for that.
+        new["metadata"]["resourceVersion"] = json!("1");
         json!({"definition": new, "oldDefinition": old})
     } else {
         json!({"definition": new})

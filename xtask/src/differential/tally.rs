@@ -11,7 +11,7 @@ use crate::Faults;
 pub(super) struct Tally {
     compared: BTreeMap<Aspect, usize>,
     differing: BTreeMap<Aspect, usize>,
-    /// Cases that Kubernetes' libraries took too long for.
+    /// Cases that Kubernetes' libraries took too long for, or panicked at.
     unanswered: usize,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Tally {
             let count = self.unanswered;
             writeln!(
                 f,
-                "\nnot answered in time by Kubernetes' libraries: {count}"
+                "\nnot answered by Kubernetes' libraries in time, or without a panic: {count}"
             )?;
         }
         Ok(())

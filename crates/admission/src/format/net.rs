@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use fivespot_cel::{is_letter, is_letter_or_symbol};
+use fivespot_gostd::unicode::{is_letter, is_letter_or_symbol};
 
 /// An IP address; leading zeros are accepted in every part, as Kubernetes does.
 fn ip(text: &str) -> Option<IpAddr> {

@@ -34,6 +34,27 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A word of an enumeration; none where it is absent. Text that is there and empty is none of
+    /// them, which is an error.
+    pub(super) fn word<const N: usize>(
+        self,
+        name: &str,
+        known: [&'static str; N],
+        errors: &mut Vec<FieldError>,
+    ) -> Option<&'static str> {
+        self.get(name)?;
+        let mut wrong = Vec::new();
+        let given = self.text(name, &mut wrong);
+        let found = known.iter().find(|word| **word == given);
+        if found.is_none() && wrong.is_empty() {
+            let path = self.path.field(name);
+            let error = FieldError::not_supported(path, given.into(), known);
+            wrong.push(error.of_named_type());
+        }
+        errors.extend(wrong);
+        found.copied()
+    }
+
     pub(super) fn list(self, name: &str, errors: &mut Vec<FieldError>) -> &'a [Value] {
         match self.get(name) {
             None => &[],

@@ -25,7 +25,8 @@ struct ResourceRule {
     versions: Vec<String>,
     resources: Vec<String>,
     operations: Vec<String>,
-    scope: String,
+    /// `*` where it is absent.
+    scope: &'static str,
 }
 
 /// The version in which a request matched.
@@ -42,19 +43,13 @@ impl Matching {
         };
         let (namespaces, objects) =
             (selector("namespaceSelector"), selector("objectSelector"));
-        let policy = fields.text("matchPolicy", errors);
-        if !["", "Exact", "Equivalent"].contains(&policy) {
-            let path = fields.path.field("matchPolicy");
-            let known = ["Equivalent", "Exact"];
-            let error = FieldError::not_supported(path, policy.into(), known);
-            errors.push(error.of_named_type());
-        }
+        let policy = fields.word("matchPolicy", ["Equivalent", "Exact"], errors);
         Self {
             namespaces,
             objects,
             rules: rules(fields, "resourceRules", errors),
             excluded: rules(fields, "excludeResourceRules", errors),
-            exact: policy == "Exact",
+            exact: policy == Some("Exact"),
         }
     }
 
@@ -144,15 +139,17 @@ fn rules(
 
 impl ResourceRule {
     fn compile(fields: Fields<'_>, errors: &mut Vec<FieldError>) -> Self {
-        let rule = Self {
+        let mut rule = Self {
             names: fields.texts("resourceNames", errors),
             groups: fields.texts("apiGroups", errors),
             versions: fields.texts("apiVersions", errors),
             resources: fields.texts("resources", errors),
             operations: fields.texts("operations", errors),
-            scope: fields.text("scope", errors).to_owned(),
+            scope: "*",
         };
         rule.check(fields.path, errors);
+        let known = ["*", "Cluster", "Namespaced"];
+        rule.scope = fields.word("scope", known, errors).unwrap_or(rule.scope);
         rule
     }
 
@@ -198,12 +195,6 @@ impl ResourceRule {
             }
         }
         self.check_resources(path.field("resources"), errors);
-        if !["", "*", "Cluster", "Namespaced"].contains(&self.scope.as_str()) {
-            let known = ["*", "Cluster", "Namespaced"];
-            let scope = self.scope.as_str().into();
-            let error = FieldError::not_supported(path.field("scope"), scope, known);
-            errors.push(error.of_named_type());
-        }
     }
 
     fn check_resources(&self, path: Path<'_>, errors: &mut Vec<FieldError>) {
@@ -270,7 +261,7 @@ impl ResourceRule {
 
     fn matches_scope(&self, request: &Request<'_>) -> bool {
         let cluster = request.is_namespace() || request.namespace.is_empty();
-        match self.scope.as_str() {
+        match self.scope {
             "Namespaced" => !cluster,
             "Cluster" => cluster,
             _ => true,

@@ -58,14 +58,9 @@ impl Reader<'_, '_> {
     }
 
     fn failure_policy(&mut self) -> bool {
-        let given = self.spec.text("failurePolicy", self.errors);
-        if !["", "Fail", "Ignore"].contains(&given) {
-            let path = self.spec.path.field("failurePolicy");
-            let known = ["Fail", "Ignore"];
-            let error = FieldError::not_supported(path, given.into(), known);
-            self.errors.push(error.of_named_type());
-        }
-        given == "Ignore"
+        let known = ["Fail", "Ignore"];
+        let given = self.spec.word("failurePolicy", known, self.errors);
+        given == Some("Ignore")
     }
 
     fn params(&mut self) -> Option<ParamKind> {
@@ -309,16 +304,8 @@ impl Reader<'_, '_> {
     }
 
     fn reason(&mut self, fields: Fields<'_>) -> String {
-        let reason = fields.text("reason", self.errors);
-        if !reason.is_empty() && !REASONS.contains(&reason) {
-            let path = fields.path.field("reason");
-            let error = FieldError::not_supported(path, reason.into(), REASONS);
-            self.errors.push(error.of_named_type());
-        }
-        match reason {
-            "" => "Invalid".to_owned(),
-            reason => reason.to_owned(),
-        }
+        let reason = fields.word("reason", REASONS, self.errors);
+        reason.unwrap_or("Invalid").to_owned()
     }
 
     fn annotations(&mut self, environments: &Environments) -> Vec<Expression> {

@@ -128,7 +128,7 @@ pub(crate) struct Checks {
 pub(crate) struct Pattern {
     pub(crate) source: String,
     /// Or why it cannot be compiled.
-    pub(crate) regex: Result<fivespot_cel::Pattern, String>,
+    pub(crate) regex: Result<fivespot_gostd::regexp::Pattern, String>,
 }
 
 /// One entry of `x-kubernetes-validations`.
@@ -417,7 +417,7 @@ impl<'a> Part<'a> {
     fn pattern(&mut self) -> Option<Pattern> {
         let source = self.text("pattern");
         (!source.is_empty()).then(|| Pattern {
-            regex: fivespot_cel::Pattern::new(&source),
+            regex: fivespot_gostd::regexp::Pattern::new(&source),
             source,
         })
     }

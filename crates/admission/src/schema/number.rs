@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 use super::found::{Outcome, Spot};
 use super::node::Node;
 use crate::KubeVersion;
-use crate::quote::float_plain;
+use fivespot_gostd::strconv::format_float;
 
 /// The type of a value and, for numbers, the format that Go's type has.
 pub(super) fn kind(value: &Value) -> (&'static str, &'static str) {
@@ -176,7 +176,7 @@ impl Part<'_> {
             } else {
                 float / factor
             };
-            let shown = float_plain(factor);
+            let shown = format_float(factor);
             (factor > 0.0, is_json_integer(quotient), shown)
         };
         if !positive {
@@ -234,7 +234,7 @@ impl Part<'_> {
     fn out_of_bound(&self, than: &str, value: Size, bound: Size) -> super::found::Found {
         let bound = match bound {
             Size::Int(bound) => bound.to_string(),
-            Size::Float(bound) => float_plain(bound),
+            Size::Float(bound) => format_float(bound),
         };
         let value = match value {
             Size::Int(value) => Value::from(value),

@@ -68,7 +68,7 @@ fn is_text(node: &Node, text: &str) -> bool {
         // And no character has more bytes than four.
         length(text.len().div_ceil(4)) >= least || length(text.chars().count()) >= least
     };
-    let matches = |regex: &Result<fivespot_cel::Pattern, String>| {
+    let matches = |regex: &Result<fivespot_gostd::regexp::Pattern, String>| {
         regex.as_ref().is_ok_and(|regex| regex.is_match(text))
     };
     let format = checks.format.as_str();

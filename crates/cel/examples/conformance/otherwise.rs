@@ -37,6 +37,10 @@ const ALL: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "of entries with equal keys Kubernetes keeps the last, and does not fail",
+        &["{true:1,false:2,true:3}[true]"],
+    ),
+    (
         "Kubernetes finds nothing behind the end of text, and does not fail",
         &[
             "'tacocat'.indexOf('a', 30) == -1",

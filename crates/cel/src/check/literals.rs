@@ -3,8 +3,8 @@
 
 use crate::ast::{Expr, Kind};
 use crate::library::format_text::{self, Part};
-use crate::pattern::Pattern;
 use crate::{Dialect, RunError, Type, Value};
+use fivespot_gostd::regexp::Pattern;
 
 /// Reports every literal that Kubernetes refuses, given the types of all expressions by id.
 /// Answers with the patterns among them, by id.

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use super::foreign::{Foreign, LibraryValue};
 use super::{Row, global, ip, member, no_such_overload};
-use crate::quote::Quoted;
 use crate::{RunError, Value};
+use fivespot_gostd::strconv::Quoted;
 
 /// An address and how many of its bits name the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Cidr {
             return Err(failed("no '/'"));
         };
         let (address, zone) =
-            super::ip_text::parse(address).map_err(|why| failed(&why))?;
+            fivespot_gostd::netip::parse(address).map_err(|why| failed(&why))?;
         if zone {
             return Err(failed("IPv6 zones cannot be present in a prefix"));
         }

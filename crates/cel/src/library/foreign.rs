@@ -10,7 +10,7 @@ use super::cidr::Cidr;
 use super::format::Format;
 use super::quantity::Quantity;
 use super::semver::Semver;
-use crate::url::Url;
+use fivespot_gostd::url::Url;
 
 /// A value of a type that one of Kubernetes' libraries brings.
 #[derive(Clone, Debug, PartialEq, Eq)]

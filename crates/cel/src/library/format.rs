@@ -69,7 +69,7 @@ formats![
     ))),
     ("dns1035LabelPrefix", 30, |text| label_1035(&masked(text))),
     ("labelValue", 40, |text| label_value(text)),
-    ("uri", 1103, |text| crate::url::check(text)
+    ("uri", 1103, |text| fivespot_gostd::url::check(text)
         .err()
         .into_iter()
         .collect()),

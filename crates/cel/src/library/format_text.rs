@@ -1,9 +1,9 @@
 //! `'%s is %d'.format([name, number])`.
 
 use super::no_such_overload;
-use crate::quote::Quoted;
-use crate::value::{List, Map, go_float};
+use crate::value::{List, Map};
 use crate::{RunError, Value};
+use fivespot_gostd::strconv::{Quoted, format_float};
 
 /// Digits after the point where a clause names none.
 const PRECISION: usize = 6;
@@ -303,8 +303,8 @@ fn inner(value: &Value<'_>) -> Option<String> {
         Value::String(text) => Quoted(text).to_string(),
         Value::Bytes(bytes) => format!("b{}", Quoted(&String::from_utf8_lossy(bytes))),
         Value::Double(value) if value.is_finite() => format!("{value:.PRECISION$}"),
-        Value::Double(value) => Quoted(&go_float(*value)).to_string(),
-        Value::Duration(duration) => format!("duration(\"{duration}\")"),
+        Value::Double(value) => Quoted(&format_float(*value)).to_string(),
+        Value::Duration(duration) => format!("duration(\"{}s\")", duration.seconds()),
         Value::Timestamp(instant) => format!("timestamp(\"{instant}\")"),
         Value::Type(name) => format!("type({name})"),
         other => shown(other)?,

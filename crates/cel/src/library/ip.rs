@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use super::foreign::{Foreign, LibraryValue};
 use super::{Row, Run, global, member, no_such_overload};
-use crate::quote::Quoted;
 use crate::{RunError, Value};
+use fivespot_gostd::strconv::Quoted;
 
 pub(super) const ROWS: &[Row] = &[
     global("ip", "string_to_ip", "string -> net.IP", ip),
@@ -58,7 +58,7 @@ const IS_GLOBAL_UNICAST: Run = |args| test(args, is_global_unicast);
 
 /// An address without a zone that is no IPv4 address in IPv6 form.
 pub(super) fn parse(text: &str) -> Result<IpAddr, RunError> {
-    let (address, zone) = super::ip_text::parse(text).map_err(|why| {
+    let (address, zone) = fivespot_gostd::netip::parse(text).map_err(|why| {
         RunError::text(format!(
             "IP Address {} parse error during conversion from string: {why}",
             Quoted(text)

@@ -4,8 +4,8 @@
 //! what is only known when it runs.
 
 use super::{Row, global, member, no_such_overload};
-use crate::pattern::Pattern;
 use crate::{RunError, Value};
+use fivespot_gostd::regexp::Pattern;
 
 pub(super) const ROWS: &[Row] = &[
     global("matches", "matches", "string, string -> bool", dynamic),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::foreign::{Foreign, LibraryValue};
 use super::{Row, Run, global, member, no_such_overload};
-use crate::quote::Quoted;
 use crate::{RunError, Value};
+use fivespot_gostd::strconv::Quoted;
 
 /// A semantic version. Build metadata does not count in comparisons.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::foreign::{Foreign, LibraryValue};
 use super::{Row, Run, global, member, no_such_overload};
-use crate::url::{Mode, Url, check, unescape};
 use crate::value::{Entries, Map};
 use crate::{RunError, Value};
+use fivespot_gostd::url::{Mode, Url, check, unescape};
 
 /// The most parameters of a query that Go reads.
 const MOST_PARAMETERS: usize = 10_000;

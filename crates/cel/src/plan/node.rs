@@ -7,8 +7,8 @@ use crate::ast::{Expr, Kind};
 use crate::cost::Formula;
 use crate::library::Overloads;
 use crate::library::regex::RunCompiled;
-use crate::pattern::Pattern;
 use crate::places::Number;
+use fivespot_gostd::regexp::Pattern;
 
 use super::name::Name;
 

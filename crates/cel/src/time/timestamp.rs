@@ -1,13 +1,13 @@
 //! Instants: from year 1 to year 9999, in nanoseconds.
 
-use crate::quote::Quoted;
+use fivespot_gostd::strconv::Quoted;
+use fivespot_gostd::time::{self as go, Layout};
 use std::cmp::Ordering;
 use std::fmt;
 
 use jiff::tz::{Offset, TimeZone};
 
 use super::Duration;
-use super::layout::{self, Layout};
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 /// 0001-01-01T00:00:00Z
@@ -128,7 +128,7 @@ impl Timestamp {
     /// # Errors
     /// What Go says of text that is none.
     pub fn parse_date(text: &str) -> Result<Self, String> {
-        Self::civil(text, &layout::DATE)
+        Self::civil(text, &go::DATE)
     }
 
     /// Reads RFC 3339, or a time without a zone as one in UTC; nothing at all is 1970.
@@ -137,22 +137,19 @@ impl Timestamp {
     /// What Go says of text that is neither.
     pub fn parse_lenient(text: &str) -> Result<Self, String> {
         if text.is_empty() {
-            return Self::civil("1970-01-01", &layout::DATE);
+            return Self::civil("1970-01-01", &go::DATE);
         }
         match Self::parse(text) {
             Some(instant) => Ok(instant),
-            None => Self::civil(text, &layout::LOCAL_TIME),
+            None => Self::civil(text, &go::LOCAL_TIME),
         }
     }
 
     fn civil(text: &str, layout: &Layout) -> Result<Self, String> {
         let read = layout.read(text)?;
         let days = days_of(read.year, read.month, read.day);
-        let same = Civil::of(days * 86_400);
-        let instant = Self::new(days * 86_400 + read.second_of_day, read.nanos);
-        instant
-            .filter(|_| (same.month, same.day) == (read.month, read.day))
-            .ok_or_else(|| layout::out_of_range(text, "day"))
+        Self::new(days * 86_400 + read.second_of_day, read.nanos)
+            .ok_or_else(|| go::out_of_range(text, "day"))
     }
 
     /// The instant that much later, if it is in range.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Value;
 use crate::RunError;
-use crate::number::{parse_float, parse_uint};
 use crate::time::{Duration, Timestamp};
+use fivespot_gostd::strconv::{format_float, parse_float, parse_uint};
 
 const OUT_OF_RANGE: &str = "integer overflow";
 /// 2^63, the first float above every signed integer.
@@ -202,10 +202,10 @@ impl<'v> Value<'v> {
             Self::Bool(value) => value.to_string(),
             Self::Int(value) => value.to_string(),
             Self::Uint(value) => value.to_string(),
-            Self::Double(value) => go_float(*value),
+            Self::Double(value) => format_float(*value),
             Self::String(text) => text.to_string(),
             Self::Timestamp(value) => value.to_string(),
-            Self::Duration(value) => value.to_string(),
+            Self::Duration(value) => format!("{}s", value.seconds()),
             Self::Library(value) => value.to_string(),
             Self::Type(name) => name.to_string(),
             Self::List(list) if !list.is_unstructured() => {
@@ -233,23 +233,4 @@ impl<'v> Value<'v> {
 /// What Go's `strconv.ParseInt(text, 10, 64)` takes.
 fn go_integer(text: &str) -> Option<i64> {
     text.parse().ok()
-}
-
-/// Go's `%g`: the shortest digits that read back the same, with an exponent below 1e-4 and
-/// from 1e6 on.
-pub(crate) fn go_float(value: f64) -> String {
-    if value.is_nan() {
-        return "NaN".to_owned();
-    }
-    if value.is_infinite() {
-        return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
-    }
-    let scientific = format!("{value:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let power: i32 = exponent.parse().unwrap_or(0);
-    if (-4..6).contains(&power) {
-        return format!("{value}");
-    }
-    let sign = if power < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", power.abs())
 }

@@ -6,7 +6,7 @@ use serde_json::{Number, Value as Json};
 
 use super::{List, Map, Text, Value};
 use crate::plan::Name;
-use crate::time::{Duration, Timestamp};
+use crate::time::{Timestamp, read_duration};
 use crate::{ListKind, ListType, RunError, Type};
 
 /// What JSON of no declared type is read by.
@@ -125,13 +125,11 @@ pub(super) fn read_text<'v>(text: &str, ty: &Type) -> Result<Value<'v>, RunError
         Type::Date => Timestamp::parse_date(text)
             .map(Value::Timestamp)
             .map_err(|why| malformed("date", text, &why)),
-        _ => Duration::parse_lenient(text)
-            .map(Value::Duration)
-            .ok_or_else(|| {
-                RunError::text(format!(
-                    "Invalid duration {text}: unable to parse {text} as duration"
-                ))
-            }),
+        _ => read_duration(text).map(Value::Duration).ok_or_else(|| {
+            RunError::text(format!(
+                "Invalid duration {text}: unable to parse {text} as duration"
+            ))
+        }),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Dates and times without a zone as Go's `time.Parse` reads them by a layout, with its
-//! words for what it cannot read.
+//! Dates and times without a zone, after `time.Parse` with such a layout (src/time/format.go),
+//! with its words for what it cannot read.
 
 use std::fmt::Write as _;
 
@@ -18,19 +18,19 @@ enum Element {
 use Element::{Day, Hour, Literal, Minute, Month, Second, Year};
 
 /// A layout as Go writes it, and its elements.
-pub(super) struct Layout {
+pub struct Layout {
     written: &'static str,
     elements: &'static [Element],
 }
 
 /// A date.
-pub(super) const DATE: Layout = Layout {
+pub const DATE: Layout = Layout {
     written: "2006-01-02",
     elements: &[Year, Literal('-'), Month, Literal('-'), Day],
 };
 
 /// A date and a time of day.
-pub(super) const LOCAL_TIME: Layout = Layout {
+pub const LOCAL_TIME: Layout = Layout {
     written: "2006-01-02T15:04:05",
     elements: &[
         Year,
@@ -47,23 +47,37 @@ pub(super) const LOCAL_TIME: Layout = Layout {
     ],
 };
 
-/// What was read.
+/// A date and a time of day without a zone, as it was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Read {
-    pub(super) year: i64,
-    pub(super) month: i64,
-    pub(super) day: i64,
-    pub(super) second_of_day: i64,
-    pub(super) nanos: u32,
+pub struct Civil {
+    /// The year, from 0 to 9999.
+    pub year: i64,
+    /// The month, from 1 to 12.
+    pub month: i64,
+    /// The day of the month, from 1.
+    pub day: i64,
+    /// Seconds since midnight.
+    pub second_of_day: i64,
+    /// Nanoseconds of that second.
+    pub nanos: u32,
 }
 
 impl Layout {
-    /// Reads all of `text`. The day may be one that the month has not.
+    /// Reads all of `text`.
+    ///
+    /// ```
+    /// use fivespot_gostd::time;
+    /// assert_eq!(time::DATE.read("2024-02-29").map(|date| date.day), Ok(29));
+    /// assert_eq!(
+    ///     time::DATE.read("2023-02-29").unwrap_err(),
+    ///     r#"parsing time "2023-02-29": day out of range"#
+    /// );
+    /// ```
     ///
     /// # Errors
     /// What Go says.
-    pub(super) fn read(&self, text: &str) -> Result<Read, String> {
-        let mut read = Read::default();
+    pub fn read(&self, text: &str) -> Result<Civil, String> {
+        let mut read = Civil::default();
         let mut rest = text;
         for element in self.elements {
             let before = rest;
@@ -93,17 +107,32 @@ impl Layout {
                 }
             }
         }
-        if rest.is_empty() {
-            Ok(read)
-        } else {
+        if !rest.is_empty() {
             let (text, rest) = (quoted(text), quoted(rest));
-            Err(format!("parsing time {text}: extra text: {rest}"))
+            return Err(format!("parsing time {text}: extra text: {rest}"));
+        }
+        if read.day < 1 || read.day > read.days_of_month() {
+            return Err(out_of_range(text, "day"));
+        }
+        Ok(read)
+    }
+}
+
+impl Civil {
+    const fn days_of_month(&self) -> i64 {
+        let is_leap =
+            self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
+        match self.month {
+            2 if is_leap => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
         }
     }
 }
 
 /// What Go says of a part that there cannot be.
-pub(super) fn out_of_range(text: &str, what: &str) -> String {
+pub fn out_of_range(text: &str, what: &str) -> String {
     format!("parsing time {}: {what} out of range", quoted(text))
 }
 
@@ -219,7 +248,7 @@ mod tests {
     #[test]
     fn a_time_may_have_a_fraction_and_a_short_hour() {
         let read = LOCAL_TIME.read("2024-02-29T7:05:06.5").expect("it is one");
-        let wanted = Read {
+        let wanted = Civil {
             year: 2024,
             month: 2,
             day: 29,

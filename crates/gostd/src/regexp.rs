@@ -1,4 +1,4 @@
-//! Regular expressions as Go's `regexp` (RE2) understands them.
+//! Regular expressions, after Go's `regexp` (RE2; src/regexp/syntax).
 //!
 //! The `regex` crate shares the syntax but not all meanings: here `\d`, `\w`, `\s` and `\b`
 //! are ASCII, `\Q…\E` quotes, a `[`, `&&`, `--` or `~~` inside a class is nothing special,

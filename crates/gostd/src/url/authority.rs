@@ -4,8 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::escape::{Mode, escape, text, unescape};
-use crate::library::ip_text;
-use crate::quote::Quoted;
+use crate::netip;
+use crate::strconv::Quoted;
 
 /// What stands between `//` and the path.
 #[derive(Clone, Debug, Default)]
@@ -122,7 +122,7 @@ fn ip_literal(host: &str) -> Result<Vec<u8>, String> {
         }
         None => unescape(address, Mode::Host)?,
     };
-    match ip_text::parse(&text(&decoded)) {
+    match netip::parse_bytes(&decoded) {
         Ok((IpAddr::V6(_), _)) => {}
         Ok((IpAddr::V4(_), _)) => return Err("invalid IP-literal".to_owned()),
         Err(why) => return Err(format!("invalid host: {why}")),

@@ -1,9 +1,16 @@
-//! Numbers, read as Go's `strconv` reads them.
+//! Numbers, after `strconv.ParseFloat`, `ParseUint` and `FormatFloat` (src/strconv/atof.go,
+//! atoi.go, ftoa.go).
 
-use crate::value::nearest_unsigned;
-
-/// What Go's `ParseFloat` makes of `text`; nothing if it is no number or too large for one.
-pub(crate) fn parse_float(text: &str) -> Option<f64> {
+/// What `strconv.ParseFloat(text, 64)` makes of `text`: decimal and hexadecimal numbers with
+/// underscores between digits, infinities and NaN. Nothing if it is no number or too large for
+/// one.
+///
+/// ```
+/// use fivespot_gostd::strconv::parse_float;
+/// assert_eq!(parse_float("0x1p-1"), Some(0.5));
+/// assert_eq!((parse_float("1e400"), parse_float("+Inf")), (None, Some(f64::INFINITY)));
+/// ```
+pub fn parse_float(text: &str) -> Option<f64> {
     let negative = text.starts_with('-');
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is = |name: &str| unsigned.eq_ignore_ascii_case(name);
@@ -26,10 +33,36 @@ pub(crate) fn parse_float(text: &str) -> Option<f64> {
     Some(if negative { -size } else { size })
 }
 
-/// What Go's `ParseUint` makes of `text` in base ten: digits and nothing else.
-pub(crate) fn parse_uint(text: &str) -> Option<u64> {
+/// What `strconv.ParseUint(text, 10, 64)` makes of `text`: digits and nothing else, a sign
+/// neither. Nothing if it is none or too large.
+pub fn parse_uint(text: &str) -> Option<u64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_number)
+}
+
+/// A float as `strconv.FormatFloat(value, 'g', -1, 64)` and `fmt`'s `%v` print it: the shortest
+/// digits that read back the same, with an exponent below 1e-4 and from 1e6 on.
+///
+/// ```
+/// use fivespot_gostd::strconv::format_float;
+/// assert_eq!(format_float(1_234_567.0), "1.234567e+06");
+/// assert_eq!(format_float(-0.5), "-0.5");
+/// ```
+pub fn format_float(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    let scientific = format!("{value:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let power: i32 = exponent.parse().unwrap_or(0);
+    if (-4..6).contains(&power) {
+        return format!("{value}");
+    }
+    let sign = if power < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", power.abs())
 }
 
 /// The text without underscores, which may only stand between digits, or between the prefix of
@@ -95,6 +128,11 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
         }
     }
     Some(scaled(value, power, is_inexact))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the nearest float is wanted")]
+const fn nearest_unsigned(value: u64) -> f64 {
+    value as f64
 }
 
 /// `value * 2^power`, rounded to the nearest float, and to the even one of two;

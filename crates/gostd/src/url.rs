@@ -1,20 +1,20 @@
-//! URLs, read as Go's `net/url` (1.26) reads them.
+//! URLs, after `url.Parse` and `url.ParseRequestURI` (src/net/url/url.go).
 
 mod authority;
 mod escape;
 
 use std::fmt;
 
-use crate::quote::Quoted;
+use crate::strconv::Quoted;
 use authority::Authority;
-pub(crate) use escape::{Mode, unescape};
+pub use escape::{Mode, unescape};
 use escape::{escape, is_plain, text};
 
 /// Whether `uri` is what Go's `url.ParseRequestURI` accepts: an absolute URL or an absolute
 /// path. Cannot fail.
 ///
 /// ```
-/// use fivespot_cel::is_request_uri;
+/// use fivespot_gostd::url::is_request_uri;
 /// assert!(is_request_uri("https://example.com/a") && is_request_uri("/a"));
 /// assert!(!is_request_uri("example.com") && !is_request_uri("https://a%zz/"));
 /// ```
@@ -26,22 +26,23 @@ pub fn is_request_uri(uri: &str) -> bool {
 ///
 /// # Errors
 /// Why not, in Go's words.
-pub(crate) fn check(uri: &str) -> Result<(), String> {
+pub fn check(uri: &str) -> Result<(), String> {
     Url::parse_request(uri).map(drop)
 }
 
 /// The parts of a URL.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Url {
+pub struct Url {
     /// In small letters; empty if there is none.
-    pub(crate) scheme: String,
+    pub scheme: String,
     /// What follows the scheme where that is not a slash.
     opaque: String,
     authority: Authority,
     /// Whether there is a path right after the scheme, without `//` in between.
     omit_host: bool,
     path: Escaped,
-    pub(crate) query: String,
+    /// What follows the first `?`, as it was written.
+    pub query: String,
     /// Whether there is a `?` with nothing behind it.
     force_query: bool,
     fragment: Escaped,
@@ -78,7 +79,7 @@ impl Url {
     ///
     /// # Errors
     /// What Go says.
-    pub(crate) fn parse(url: &str) -> Result<Self, String> {
+    pub fn parse(url: &str) -> Result<Self, String> {
         let failed = |url: &str, why: String| format!("parse {}: {why}", Quoted(url));
         let (start, fragment) = url.split_once('#').unwrap_or((url, ""));
         let mut parsed = Self::read(start, false).map_err(|why| failed(start, why))?;
@@ -91,7 +92,7 @@ impl Url {
     ///
     /// # Errors
     /// What Go says.
-    pub(crate) fn parse_request(url: &str) -> Result<Self, String> {
+    pub fn parse_request(url: &str) -> Result<Self, String> {
         Self::read(url, true).map_err(|why| format!("parse {}: {why}", Quoted(url)))
     }
 
@@ -149,22 +150,22 @@ impl Url {
     }
 
     /// Host and port, without escapes.
-    pub(crate) fn host(&self) -> String {
+    pub fn host(&self) -> String {
         text(&self.authority.host)
     }
 
     /// The host without its port, and without brackets if it is an IPv6 address.
-    pub(crate) fn hostname(&self) -> String {
+    pub fn hostname(&self) -> String {
         self.authority.hostname()
     }
 
     /// The port; empty if there is none.
-    pub(crate) fn port(&self) -> String {
+    pub fn port(&self) -> String {
         self.authority.port()
     }
 
     /// The path as it may stand in a URL.
-    pub(crate) fn escaped_path(&self) -> String {
+    pub fn escaped_path(&self) -> String {
         self.path.shown(Mode::Path)
     }
 }

@@ -1,17 +1,21 @@
 //! Percent signs and what they stand for.
 
-use crate::quote::Quoted;
+use crate::strconv::Quoted;
 
 /// The part of a URL that is read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub enum Mode {
+    /// The path.
     Path,
+    /// The host, with its port.
     Host,
     /// The zone of an IPv6 address, from its `%25` on.
     Zone,
+    /// A user, or a password.
     UserPassword,
     /// A key or value of a query, where a plus is a space.
     QueryComponent,
+    /// What follows the `#`.
     Fragment,
 }
 
@@ -36,11 +40,11 @@ pub(super) fn is_plain(text: &str, mode: Mode) -> bool {
         .all(|byte| b"!'()*[]%".contains(&byte) || !is_escaped(byte, mode))
 }
 
-/// The bytes that the text of a part stands for.
+/// The bytes that the text of a part stands for (Go's `unescape`).
 ///
 /// # Errors
 /// What Go says of an escape that is none, or of a character that no host has.
-pub(crate) fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, String> {
+pub fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, String> {
     let in_host = matches!(mode, Mode::Host | Mode::Zone);
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

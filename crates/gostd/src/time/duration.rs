@@ -1,6 +1,4 @@
-//! Spans of time: Go's `time.Duration`.
-
-use std::fmt;
+//! Spans of time, after `time.Duration` and `time.ParseDuration` (src/time/time.go, format.go).
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
@@ -22,19 +20,6 @@ const UNITS: [(&str, i64); 8] = [
     ("h", 3600 * NANOS_PER_SECOND),
 ];
 
-/// Units of a JSON `format: duration`: their short names, what their long names begin with, and
-/// nanoseconds.
-const LONG_UNITS: [(&[&str], &str, i64); 8] = [
-    (&["ns"], "nano", 1),
-    (&["us", "\u{b5}s"], "micro", 1_000),
-    (&["ms"], "milli", 1_000_000),
-    (&["s"], "sec", NANOS_PER_SECOND),
-    (&["m"], "min", 60 * NANOS_PER_SECOND),
-    (&["h", "hr"], "hour", 3600 * NANOS_PER_SECOND),
-    (&["d"], "day", 86_400 * NANOS_PER_SECOND),
-    (&["w", "wk"], "week", 604_800 * NANOS_PER_SECOND),
-];
-
 impl Duration {
     /// A span of so many nanoseconds.
     pub const fn from_nanos(nanos: i64) -> Self {
@@ -46,7 +31,16 @@ impl Duration {
         self.nanos
     }
 
-    /// Reads Go's form: `1h30m`, `-1.5s`, `0`.
+    /// The span in seconds (Go's `Duration.Seconds`): of many years there is no room for all
+    /// nanoseconds.
+    #[expect(clippy::cast_precision_loss, reason = "Go converts so")]
+    pub const fn seconds(self) -> f64 {
+        let whole = (self.nanos / NANOS_PER_SECOND) as f64;
+        let rest = (self.nanos % NANOS_PER_SECOND) as f64;
+        whole + rest / 1e9
+    }
+
+    /// Reads what `time.ParseDuration` reads: `1h30m`, `-1.5s`, `0`; nothing for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, rest) = match text.strip_prefix(['-', '+']) {
             Some(rest) => (text.starts_with('-'), rest),
@@ -73,37 +67,6 @@ impl Duration {
         i64::try_from(signed).ok().map(Self::from_nanos)
     }
 
-    /// Reads what an OpenAPI `format: duration` allows: Go's form, or whole numbers with
-    /// units up to weeks somewhere in the text, `in 2 days, 3 hours`. What is no number with
-    /// a unit is passed over, and a sum out of range wraps, as in Kubernetes' `strfmt`.
-    pub fn parse_lenient(text: &str) -> Option<Self> {
-        if let Some(duration) = Self::parse(text) {
-            return Some(duration);
-        }
-        let mut total: Option<i64> = None;
-        let mut rest = text;
-        while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
-            let (_, from) = rest.split_at(at);
-            let after = from.trim_start_matches(|c: char| c.is_ascii_digit());
-            let (number, _) = from.split_at(from.len() - after.len());
-            let word = after.trim_start_matches(['\t', '\n', '\u{c}', '\r', ' ']);
-            let is_inner = |c: char| c.is_ascii_alphabetic() || c == '\u{b5}';
-            let end = word.trim_start_matches(is_inner);
-            let (unit, _) = word.split_at(word.len() - end.len());
-            rest = after;
-            if unit.is_empty() {
-                continue;
-            }
-            rest = end;
-            let factor = number.parse::<i64>().ok()?;
-            if let Some(scale) = long_unit(&unit.to_lowercase()) {
-                let span = factor.wrapping_mul(scale);
-                total = Some(total.unwrap_or(0).wrapping_add(span));
-            }
-        }
-        total.map(Self::from_nanos)
-    }
-
     /// The sum, unless it is out of range.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         self.nanos.checked_add(other.nanos).map(Self::from_nanos)
@@ -118,13 +81,6 @@ impl Duration {
     pub fn checked_neg(self) -> Option<Self> {
         self.nanos.checked_neg().map(Self::from_nanos)
     }
-}
-
-fn long_unit(name: &str) -> Option<i64> {
-    let is_meant = |(short, long, _): &&(&[&str], &str, i64)| {
-        short.contains(&name) || name.starts_with(long)
-    };
-    LONG_UNITS.iter().find(is_meant).map(|(_, _, nanos)| *nanos)
 }
 
 /// A decimal number times a unit, cut to whole nanoseconds.
@@ -150,18 +106,4 @@ fn scaled(number: &str, scale: i64) -> Option<i128> {
     unit *= rest;
     nanos += unit / divisor;
     Some(nanos)
-}
-
-/// As `string(duration)` writes it, `90s` or `1.5s`: a float of seconds, which has no room for
-/// all nanoseconds of many years.
-impl fmt::Display for Duration {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "Go's `Duration.Seconds` converts so"
-    )]
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = (self.nanos / NANOS_PER_SECOND) as f64;
-        let rest = (self.nanos % NANOS_PER_SECOND) as f64;
-        write!(f, "{}s", whole + rest / 1e9)
-    }
 }

@@ -1,11 +1,12 @@
-//! Sets of characters by their Unicode properties, as Go knows them.
+//! Sets of characters by their Unicode properties, after Go's `unicode`, whose tables are those
+//! of Unicode 15.0.
 
 use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// A set of characters.
-pub(crate) struct Characters(Vec<(char, char)>);
+struct Characters(Vec<(char, char)>);
 
 impl Characters {
     /// The characters of a class in the syntax of the `regex` crate, as far as Unicode 15.0
@@ -24,16 +25,14 @@ impl Characters {
     }
 
     /// Whether the set has `c`.
-    pub(crate) fn contains(&self, c: char) -> bool {
+    fn contains(&self, c: char) -> bool {
         let after = self.0.partition_point(|(first, _)| *first <= c);
         let range = after.checked_sub(1).and_then(|at| self.0.get(at));
         range.is_some_and(|(_, last)| c <= *last)
     }
 }
 
-/// What Go's `strconv` prints as it is: letters, marks, numbers, punctuation, symbols and the
-/// ASCII space.
-pub(crate) static PRINTABLE: LazyLock<Characters> =
+static PRINTABLE: LazyLock<Characters> =
     LazyLock::new(|| Characters::of(r"[ \p{L}\p{M}\p{N}\p{P}\p{S}]"));
 
 /// `\p{L}` and `\p{S}`.
@@ -43,12 +42,18 @@ static LETTERS_AND_SYMBOLS: LazyLock<Characters> =
 /// `\p{L}`.
 static LETTERS: LazyLock<Characters> = LazyLock::new(|| Characters::of(r"\p{L}"));
 
-/// Whether Unicode 15.0, which is Go's, has `c` among its letters (category L). Cannot fail.
+/// `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space. Cannot
+/// fail.
+pub fn is_printable(c: char) -> bool {
+    PRINTABLE.contains(c)
+}
+
+/// `unicode.IsLetter`: whether Unicode has `c` among its letters (category L). Cannot fail.
 pub fn is_letter(c: char) -> bool {
     c.is_ascii_alphabetic() || !c.is_ascii() && LETTERS.contains(c)
 }
 
-/// Whether Unicode 15.0, which is Go's, has `c` among its letters or symbols (categories L and
+/// `unicode.IsLetter` or `unicode.IsSymbol`: whether Unicode has `c` among its letters or symbols (categories L and
 /// S; `$` and `+` are symbols). Cannot fail.
 pub fn is_letter_or_symbol(c: char) -> bool {
     LETTERS_AND_SYMBOLS.contains(c)

@@ -1,38 +1,64 @@
-//! Addresses as Go's `net/netip` reads them, with its words for what it cannot read.
+//! Addresses, after `netip.ParseAddr` (src/net/netip/netip.go), with its words for what it cannot
+//! read.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::quote::Quoted;
+use crate::strconv::QuotedBytes;
 
 /// What is wrong, and the text from there on if Go tells it.
 type Fault<'t> = (&'static str, Option<&'t str>);
 
 /// The address that `text` is, and whether it has a zone.
 ///
+/// ```
+/// use fivespot_gostd::netip;
+/// assert!(netip::parse("fe80::1%eth0").is_ok_and(|(_, has_zone)| has_zone));
+/// assert_eq!(
+///     netip::parse("10.0.0.256").unwrap_err(),
+///     r#"ParseAddr("10.0.0.256"): IPv4 field has value >255"#
+/// );
+/// ```
+///
 /// # Errors
 /// Go's whole message.
-pub(crate) fn parse(text: &str) -> Result<(IpAddr, bool), String> {
-    let said = |(what, at): Fault<'_>| {
-        let place = at.map_or_else(String::new, |at| format!(" (at {})", Quoted(at)));
-        format!("ParseAddr({}): {what}{place}", Quoted(text))
-    };
+pub fn parse(text: &str) -> Result<(IpAddr, bool), String> {
+    parse_bytes(text.as_bytes())
+}
+
+/// The same of bytes that need not be UTF-8, as those of a URL's host that were escaped.
+///
+/// # Errors
+/// Go's whole message.
+pub fn parse_bytes(bytes: &[u8]) -> Result<(IpAddr, bool), String> {
+    let text = String::from_utf8_lossy(bytes);
+    read(&text).map_err(|(what, at)| {
+        let place = at.map_or_else(String::new, |at| {
+            // All that is in front of the place was read, and is ASCII.
+            let from = at.as_ptr() as usize - text.as_ptr() as usize;
+            let has_all = from + at.len() == text.len();
+            let zone = bytes.iter().position(|byte| !has_all && *byte == b'%');
+            let at = bytes.get(from..zone.unwrap_or(bytes.len()));
+            format!(" (at {})", QuotedBytes(at.unwrap_or_default()))
+        });
+        format!("ParseAddr({}): {what}{place}", QuotedBytes(bytes))
+    })
+}
+
+fn read(text: &str) -> Result<(IpAddr, bool), Fault<'_>> {
     match text.find(['.', ':', '%']).and_then(|at| text.get(at..)) {
-        Some(rest) if rest.starts_with('.') => v4(text)
-            .map(|fields| (Ipv4Addr::from(fields).into(), false))
-            .map_err(said),
+        Some(rest) if rest.starts_with('.') => {
+            v4(text).map(|fields| (Ipv4Addr::from(fields).into(), false))
+        }
         Some(rest) if rest.starts_with(':') => {
             let (address, zone) = match text.split_once('%') {
-                Some((_, "")) => {
-                    return Err(said(("zone must be a non-empty string", None)));
-                }
+                Some((_, "")) => return Err(("zone must be a non-empty string", None)),
                 Some((address, _)) => (address, true),
                 None => (text, false),
             };
-            let address = v6(address).map_err(said)?;
-            Ok((address.into(), zone))
+            Ok((v6(address)?.into(), zone))
         }
-        Some(_) => Err(said(("missing IPv6 address", None))),
-        None => Err(said(("unable to parse IP", None))),
+        Some(_) => Err(("missing IPv6 address", None)),
+        None => Err(("unable to parse IP", None)),
     }
 }
 

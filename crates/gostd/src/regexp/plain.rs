@@ -197,7 +197,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pattern::compiled;
+    use crate::regexp::compiled;
 
     #[test]
     fn patterns_that_people_write_are_plain() {
@@ -209,7 +209,7 @@ mod tests {
             "(?i)^[*](/0*[1-9][0-9]*)? [^ ]+$",
         ];
         for row in rows {
-            let translated = crate::pattern::translate(row).expect(row);
+            let translated = crate::regexp::translate(row).expect(row);
             assert!(parts(&translated).is_some(), "{row}");
         }
     }
@@ -240,7 +240,7 @@ mod tests {
         fn what_is_plain_is_parsed_and_no_larger_than_said(
             pattern in r"(\(\?i\))?([aks0.^$|*+?(){},\[\]\\-]|\(\?:|\{[0-9],?[0-9]?\}|\[\^?[hik*]-?[js+]\]){0,12}"
         ) {
-            if let Ok(translated) = crate::pattern::translate(&pattern)
+            if let Ok(translated) = crate::regexp::translate(&pattern)
                 && let Some(most) = parts(&translated)
             {
                 let parsed = regex_syntax::parse(&translated);

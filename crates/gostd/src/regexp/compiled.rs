@@ -70,7 +70,7 @@ impl Pattern {
     }
 
     /// Compiles `pattern` for use where it stands, and nowhere else.
-    pub(crate) fn alone(pattern: &str) -> Result<Self, String> {
+    pub fn alone(pattern: &str) -> Result<Self, String> {
         let refused = |error: String| too_large(pattern, &error);
         let translated = translate(pattern)?;
         let automaton = OnceLock::new();
@@ -144,7 +144,7 @@ impl Pattern {
     }
 
     /// The parts of `text` that match, from left to right.
-    pub(crate) fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+    pub fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         self.automaton()
             .into_iter()
             .flat_map(move |automaton| automaton.find_iter(text))
