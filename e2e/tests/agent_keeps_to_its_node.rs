@@ -1,7 +1,9 @@
 //! The agent of emergency reclaim, with the rights that are shipped and the token of its pod,
 //! writes its annotations on its own Node, and nothing else anywhere.
 
-use fivespot_agent::node::{Asked, Attempt, Identity, OwnNode, Told, Wanted};
+use fivespot_agent::node::{
+    Attempt, DesiredAnnotations, Identity, OwnNode, ReclaimRequest, ReportState,
+};
 use fivespot_api::reclaim::Report;
 use fivespot_install::agent::Settings;
 use fivespot_testkit::{Cluster, instant, node_path};
@@ -121,10 +123,10 @@ fn labelled() -> Value {
     json!({"metadata": {"labels": {"a": "b"}}})
 }
 
-fn wanted() -> Wanted {
-    Wanted {
-        report: Told::Report(Report::accepted("c0ffee")),
-        request: Some(Asked {
+fn wanted() -> DesiredAnnotations {
+    DesiredAnnotations {
+        report: ReportState::Report(Report::accepted("c0ffee")),
+        request: Some(ReclaimRequest {
             pattern: "steam".to_owned(),
             at: instant("2026-03-06T15:00:00Z"),
         }),
@@ -179,7 +181,7 @@ async fn another_node_is_refused_whoever_the_agent_says_that_it_is() {
     let refusal = stage.agent("other").await.write(&wanted()).await;
     insta::assert_snapshot!(
         words(&stage, &refusal.expect_err("refused")),
-        @"nodes \"other\" is forbidden: ValidatingAdmissionPolicy '5spot-reclaim-agent-own-node' with binding '5spot-reclaim-agent-own-node' denied request: the reclaim agent may annotate no Node but the one that its token names: Forbidden"
+        @"nodes \"other\" is forbidden: ValidatingAdmissionPolicy '5spot-reclaim-agent-own-node' with binding '5spot-reclaim-agent-own-node' denied request: the reclaim agent may only annotate the Node that its token names: Forbidden"
     );
     stage.end().await;
 }
@@ -191,7 +193,7 @@ async fn a_token_that_names_no_node_writes_to_none() {
     let refusal = agent.write(&wanted()).await.expect_err("refused");
     let refusal = words(&stage, &refusal);
     assert!(
-        refusal.contains("no Node but the one that its token names"),
+        refusal.contains("may only annotate the Node that its token names"),
         "{refusal}"
     );
     stage.end().await;
@@ -203,22 +205,22 @@ async fn nothing_of_a_node_but_its_own_annotations_is_changed() {
     let taint = json!([{"key": "a", "effect": "NoSchedule"}]);
     let long = "x".repeat(2049);
     for (change, refusal) in [
-        (labelled(), "may change nothing of a Node but annotations"),
+        (labelled(), "may only change annotations of a Node"),
         (
             json!({"spec": {"unschedulable": true}}),
-            "may change nothing of a Node but annotations",
+            "may only change annotations of a Node",
         ),
         (
             json!({"spec": {"taints": taint}}),
-            "may change nothing of a Node but annotations",
+            "may only change annotations of a Node",
         ),
         (
             json!({"metadata": {"finalizers": ["a.example/b"]}}),
-            "may change nothing of a Node but annotations",
+            "may only change annotations of a Node",
         ),
         (
             json!({"metadata": {"annotations": {"5spot.finos.org/cordoned": "x"}}}),
-            "may change no annotation but 5spot.finos.org/reclaim-agent",
+            "may only change the annotations 5spot.finos.org/reclaim-agent",
         ),
         (
             json!({"metadata": {"annotations": {"5spot.finos.org/reclaim-reason": long}}}),
@@ -234,7 +236,7 @@ async fn nothing_of_a_node_but_its_own_annotations_is_changed() {
     stage.cluster.patch(&node_path("own"), &foreign).await;
     let away = json!({"metadata": {"annotations": {"a.example/b": null}}});
     let error = stage.try_change(&client, away).await.expect_err("refused");
-    assert!(words(&stage, &error).contains("may change no annotation but"));
+    assert!(words(&stage, &error).contains("may only change the annotations"));
     // What the policy lets pass is for others to do, the operator among them.
     stage.cluster.patch(&node_path("own"), &labelled()).await;
     // Deleting and writing the status, no role gives.
@@ -280,7 +282,7 @@ async fn its_configuration_can_be_read_and_not_written() {
 async fn it_finds_out_whether_it_is_kept_to_its_node() {
     let stage = Stage::set().await;
     let agent = stage.agent("own").await;
-    assert_eq!(agent.try_another().await.expect("asked"), Attempt::Refused);
+    assert_eq!(agent.try_another().await.expect("asked"), Attempt::Rejected);
     stage.end().await;
 }
 

@@ -229,7 +229,7 @@ async fn what_is_wrong_is_refused_in_the_words_of_the_rules() {
     assert_snapshot!(session.kubectl_reading("create", &twofold).await, @r#"
     The ScheduledMachine "worker" is invalid:
     * spec.nodeDrainTimeout: Invalid value: "25h": must be at most 24h
-    * spec.schedule.hoursOfDay[0]: Invalid value: "9-24": hours go from 0 to 23
+    * spec.schedule.hoursOfDay[0]: Invalid value: "9-24": hours must be from 0 to 23
     exit status: 1
     "#);
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use fivespot_agent::confinement::Proof;
-use fivespot_agent::detect::Means;
+use fivespot_agent::detect::DetectionMode;
 use fivespot_agent::node::{Identity, OwnNode};
+use fivespot_agent::policy_check::PolicyRequirement;
 use fivespot_agent::proc::Proc;
 use fivespot_agent::run::{Agent, run};
 use fivespot_install::agent::Settings;
@@ -108,8 +108,8 @@ impl Pod {
                 identity: Identity::File(machine_id.clone()),
             },
             proc: Proc::open(Path::new("/proc")).expect("/proc"),
-            means: Means::Auto,
-            proof: Proof::Required,
+            mode: DetectionMode::Auto,
+            requirement: PolicyRequirement::Required,
             now: || instant(WITHIN),
         };
         let work = async move {

@@ -8,7 +8,7 @@ use fivespot_api::{crd, name};
 use fivespot_clock::Clock;
 use fivespot_testkit::{Cluster, instant, machine_path, scheduled_machine};
 use fivespot_webhook::upkeep::{self, Upkeep};
-use fivespot_webhook::{Certificate, Judge, serve};
+use fivespot_webhook::{Certificate, Validator, serve};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -68,10 +68,10 @@ async fn the_webhook_says_what_the_policy_says() {
     cluster.apply(&crd::render_without_rules()).await;
     let by_policy = |refused: &str| refused.contains(": ValidatingAdmissionPolicy '");
     until_refused(&cluster, &wrong(), |it| by_policy(&it.message)).await;
-    let judge = Judge::new(&["Deny"]).unwrap();
+    let validator = Validator::new(&["Deny"]).unwrap();
     for (rule, example) in rejected() {
         let by_policy = answer(&cluster, rule, example).await.unwrap();
-        let reply = judge.answer(question(rule, example).to_string().as_bytes());
+        let reply = validator.answer(question(rule, example).to_string().as_bytes());
         let reply: Value = serde_json::from_str(&reply.body).unwrap();
         let status = &reply["response"]["status"];
         assert_eq!(
@@ -119,11 +119,11 @@ async fn start(cluster: &Cluster) -> oneshot::Sender<()> {
     };
     let upkeep = Upkeep::new(cluster.client(), settings, Clock::system(), &certificate);
     tokio::spawn(upkeep.run());
-    let judge = Arc::new(Judge::new(&["Deny"]).unwrap());
+    let validator = Arc::new(Validator::new(&["Deny"]).unwrap());
     let (stop, stopped) = oneshot::channel();
     let stopped = async { _ = stopped.await };
     tokio::spawn(async move {
-        serve(listener, &certificate, (judge, Arc::new(())), stopped).await
+        serve(listener, &certificate, (validator, Arc::new(())), stopped).await
     });
     stop
 }

@@ -13,9 +13,9 @@ use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::confinement::Proof;
-use crate::detect::{Means, told};
+use crate::detect::{DetectionMode, with_causes};
 use crate::node::{Identity, OwnNode};
+use crate::policy_check::PolicyRequirement;
 use crate::proc::{Proc, Scope};
 use crate::run::{Agent, run};
 use crate::{doctor, once};
@@ -25,11 +25,11 @@ const USUAL_LOG: &str = "info,kube=warn,hyper=warn,tower=warn";
 /// Who the agent is in the audit log of an API server.
 const USER: &str = concat!("5spot-reclaim-agent/", env!("CARGO_PKG_VERSION"));
 
-/// Watch the processes of a node, and ask for the machine back when a listed program runs.
+/// Watch the processes of a node, and request a reclaim when a listed program runs.
 ///
-/// The programs are listed in the ConfigMap reclaim-agent-NODE of the namespace 5spot-system,
-/// which the operator writes from spec.killIfCommands. The request is three annotations on
-/// the Node; the operator does the rest.
+/// The programs are listed in the ConfigMap reclaim-agent-NODE in the namespace 5spot-system, which
+/// the operator writes from spec.killIfCommands. The request consists of three annotations on the
+/// Node; the operator removes the machine.
 #[derive(Debug, Parser)]
 #[command(
     name = "5spot-reclaim-agent",
@@ -42,10 +42,10 @@ const USER: &str = concat!("5spot-reclaim-agent/", env!("CARGO_PKG_VERSION"));
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The Node that this host is
+    /// Name of the Node of this host
     #[arg(long, env = "NODE_NAME", value_name = "NAME", global = true)]
     node_name: Option<String>,
-    /// Where the host's /proc is mounted
+    /// Directory where the host's /proc is mounted
     #[arg(
         long,
         env = "RECLAIM_PROC_ROOT",
@@ -54,7 +54,7 @@ pub(crate) struct Args {
         global = true
     )]
     proc_root: PathBuf,
-    /// The file that says which machine this is
+    /// File with the machine ID of this host
     #[arg(
         long,
         env = "MACHINE_ID_PATH",
@@ -63,7 +63,7 @@ pub(crate) struct Args {
         global = true
     )]
     machine_id_path: PathBuf,
-    /// Write to the Node without comparing machine ids
+    /// Do not compare the machine ID of the host with that of the Node
     #[arg(
         long,
         env = "SKIP_HOST_ID_CHECK",
@@ -76,8 +76,8 @@ pub(crate) struct Args {
         global = true
     )]
     skip_host_id_check: bool,
-    /// Do the work without having shown that the policy which keeps the agent to its own Node is in
-    /// force; for an agent that acts as somebody else, such as on a laptop
+    /// Do not check that the admission policy which limits the agent to its own Node is in force;
+    /// for an agent that authenticates as another user, such as on a laptop
     #[arg(
         long,
         env = "SKIP_POLICY_CHECK",
@@ -90,7 +90,7 @@ pub(crate) struct Args {
         global = true
     )]
     skip_policy_check: bool,
-    /// Let no process in a container of a pod match
+    /// Ignore processes in containers of pods
     #[arg(
         long,
         env = "RECLAIM_OUTSIDE_CONTAINERS",
@@ -103,7 +103,7 @@ pub(crate) struct Args {
         global = true
     )]
     outside_containers: bool,
-    /// How processes are seen
+    /// How processes are detected
     #[arg(
         long,
         env = "RECLAIM_DETECTION",
@@ -111,20 +111,21 @@ pub(crate) struct Args {
         default_value_t,
         global = true
     )]
-    detection: Means,
-    /// Look once, ask for the machine back if a listed program runs, and end
+    detection: DetectionMode,
+    /// Scan once, request a reclaim if a listed program runs, and exit
     #[arg(long)]
     oneshot: bool,
-    /// Look once, print what would match, write nothing, and end
+    /// Scan once, print the matching processes, write nothing, and exit
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run: a configuration to try, instead of the node's own
+    /// With --dry-run, the configuration file to use instead of the node's own
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     config: Option<PathBuf>,
-    /// The kubeconfig to use; otherwise $KUBECONFIG, ~/.kube/config, the pod's service account
+    /// Path of the kubeconfig [default: $KUBECONFIG, ~/.kube/config, then the pod's service
+    /// account]
     #[arg(long, value_name = "PATH", global = true)]
     kubeconfig: Option<PathBuf>,
-    /// The form of the log on standard error
+    /// Format of the log on standard error
     #[arg(
         long,
         value_enum,
@@ -137,17 +138,17 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, Subcommand)]
 enum Command {
-    /// Say which means of detection there are on this host, and why not the others
+    /// Show which detection methods are available on this host, and why others are not
     Doctor,
 }
 
 /// The form of the log.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum LogFormat {
-    /// One JSON object a line.
+    /// One JSON object per line
     #[default]
     Json,
-    /// For people.
+    /// Plain text
     Text,
 }
 
@@ -167,24 +168,24 @@ impl Failure {
     ) -> Self {
         Self {
             what: what.into(),
-            why: told(why),
+            why: with_causes(why),
             remedy,
         }
     }
 
-    /// Everything but the word `error`.
-    pub(crate) fn words(&self) -> String {
+    /// The error message, without the prefix `error: `.
+    pub(crate) fn message(&self) -> String {
         format!("{}: {}; {}", self.what, self.why, self.remedy)
     }
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::new("writing", &error, "check where standard output goes")
+        Self::new("writing", &error, "check that standard output is writable")
     }
 }
 
-/// What a command answers.
+/// The result of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Yes,
@@ -207,7 +208,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
         Err(failure) => {
-            let _ = writeln!(io::stderr(), "error: {}", failure.words());
+            let _ = writeln!(io::stderr(), "error: {}", failure.message());
             ExitCode::from(2)
         }
     }
@@ -229,7 +230,7 @@ fn start_log(format: LogFormat) {
 async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let proc = Proc::open(&args.proc_root).map_err(|error| {
         let what = format!("reading {}", args.proc_root.display());
-        Failure::new(what, &error, "name the host's /proc with --proc-root")
+        Failure::new(what, &error, "give the host's /proc with --proc-root")
     })?;
     let proc = proc.within(if args.outside_containers {
         Scope::OutsideContainers
@@ -246,7 +247,7 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     if let Some(path) = &args.config {
         let text = std::fs::read_to_string(path).map_err(|error| {
             let what = format!("reading {}", path.display());
-            Failure::new(what, &error, "name a reclaim.toml with --config")
+            Failure::new(what, &error, "give a reclaim.toml with --config")
         })?;
         let config = once::parse(&text)?;
         return once::print(&proc, &config, out);
@@ -256,20 +257,20 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         let config = once::read(&node).await?;
         return once::print(&proc, &config, out);
     }
-    let proof = if args.skip_policy_check {
-        Proof::NotRequired
+    let requirement = if args.skip_policy_check {
+        PolicyRequirement::NotRequired
     } else {
-        Proof::Required
+        PolicyRequirement::Required
     };
     if args.oneshot {
-        once::prove(&node, proof).await?;
-        return once::ask(&node, &proc, now, out).await;
+        once::check_policy(&node, requirement).await?;
+        return once::request(&node, &proc, now, out).await;
     }
     let agent = Agent {
         node,
         proc,
-        means: args.detection,
-        proof,
+        mode: args.detection,
+        requirement,
         now,
     };
     work(agent).await
@@ -293,7 +294,7 @@ async fn work(agent: Agent) -> Result<Outcome, Failure> {
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, node = agent.node.name, "agent started");
     run(agent, stop).await.map_err(|error| {
-        let remedy = "5spot-reclaim-agent doctor says what this host allows";
+        let remedy = "5spot-reclaim-agent doctor shows what is available on this host";
         Failure::new("watching this node", &error, remedy)
     })?;
     tracing::info!("agent stopped");
@@ -314,13 +315,13 @@ impl Args {
         name.ok_or_else(|| Failure {
             what: "--node-name".to_owned(),
             why: "is missing".to_owned(),
-            remedy: "name the Node that this host is, or set NODE_NAME",
+            remedy: "give the name of the Node of this host, or set NODE_NAME",
         })
     }
 
     async fn own_node(&self, name: &str) -> Result<OwnNode, Failure> {
         let failed = |error: &dyn std::error::Error| {
-            let remedy = "give the pod a service account, or name a --kubeconfig";
+            let remedy = "give the pod a service account, or set --kubeconfig";
             Failure::new("finding the cluster", error, remedy)
         };
         let mut config = match &self.kubeconfig {

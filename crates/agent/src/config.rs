@@ -100,7 +100,7 @@ fn read(text: &str) -> Result<File, String> {
             text.len()
         ));
     }
-    let file: File = toml::from_str(text).map_err(|error| told(text, &error))?;
+    let file: File = toml::from_str(text).map_err(|error| toml_error(text, &error))?;
     let lists = [
         ("match_commands", &file.match_commands),
         ("match_argv_substrings", &file.match_argv_substrings),
@@ -135,7 +135,7 @@ fn read(text: &str) -> Result<File, String> {
 }
 
 /// A TOML error in one line, with the line it is about.
-fn told(text: &str, error: &toml::de::Error) -> String {
+fn toml_error(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().lines().collect::<Vec<_>>().join(" ");
     match error.span() {
         Some(span) => {

@@ -1,4 +1,4 @@
-//! The socket over which the kernel tells which processes start.
+//! The netlink socket of the kernel's process connector, which reports process events.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,7 +22,7 @@ use crate::event::{self, Event};
 /// The multicast group of process events.
 const GROUP: u32 = 1;
 
-/// How long the kernel is given to answer. It answers within the call that asks; where it does
+/// How long to wait for the answer of the kernel. It answers within the call that asks; where it does
 /// not mean to, it says nothing at all.
 const ANSWER: Duration = Duration::from_millis(200);
 
@@ -32,34 +32,35 @@ const BACKLOG: usize = 4 * 1024 * 1024;
 /// More than one datagram of the connector takes.
 const DATAGRAM: usize = 4096;
 
-/// Why the kernel does not tell.
+/// Why process events are not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum SubscribeError {
     /// The kernel has no connector.
     #[error("the kernel has no process connector (CONFIG_PROC_EVENTS)")]
     NotBuilt,
     /// A privilege is missing.
     #[error(
-        "the kernel requires CAP_NET_ADMIN to tell of processes (it does before Linux 6.6); \
-         add the capability NET_ADMIN"
+        "the kernel requires CAP_NET_ADMIN for process events (before Linux 6.6); add the \
+         capability NET_ADMIN"
     )]
     Privilege,
     /// A security module forbids it.
     #[error(
-        "a security module of this host (SELinux, AppArmor) forbids the socket of the process \
-         connector; allow it netlink_connector_socket"
+        "a security module of this host (SELinux, AppArmor) denies the socket of the process \
+         connector; allow netlink_connector_socket"
     )]
     Forbidden,
     /// The connector is not in this network namespace.
     #[error(
-        "the process connector is in the host's network namespace only; set hostNetwork: true"
+        "the process connector is only available in the host's network namespace; set \
+         hostNetwork: true"
     )]
     NetworkNamespace,
     /// The subscription was not answered.
     #[error(
-        "the kernel did not answer the subscription: it tells of processes in the host's pid \
-         and user namespaces only; set hostPID: true"
+        "the kernel did not answer the subscription: process events are only available in the \
+         host's PID and user namespaces; set hostPID: true"
     )]
     Silent,
     /// Something else.
@@ -67,9 +68,9 @@ pub enum Refused {
     Failed(#[from] io::Error),
 }
 
-/// What was heard.
+/// What was received.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct Received {
     /// These events, in the kernel's order.
     pub events: Vec<Event>,
     /// There were more events than could wait: some are lost.
@@ -88,33 +89,33 @@ impl Connector {
     /// Subscribes.
     ///
     /// # Errors
-    /// Why the kernel does not tell, and what would change that.
-    pub async fn subscribe() -> Result<Self, Refused> {
-        let socket = open().map_err(refused)?;
+    /// Process events are not available; the error says why, and what would change that.
+    pub async fn subscribe() -> Result<Self, SubscribeError> {
+        let socket = open().map_err(subscribe_error)?;
         // Datagrams to the group reach every listener: the mark tells whose answer it is.
         let mark = std::process::id();
-        ask(&socket, mark, None)?;
+        subscribe(&socket, mark, None)?;
         let mut connector = Self {
             socket: UnixDatagram::from_std(socket.into())?,
         };
         let answered = timeout(ANSWER, connector.answer(mark.wrapping_add(1))).await;
-        match answered.map_err(|_| Refused::Silent)?? {
+        match answered.map_err(|_| SubscribeError::Silent)?? {
             0 => {}
             error => {
                 let error = i32::try_from(error).unwrap_or_default();
-                return Err(refused(Errno::from_raw_os_error(error)));
+                return Err(subscribe_error(Errno::from_raw_os_error(error)));
             }
         }
         // Never answered: a kernel before 6.6 does not know of filters and passes over it, and
         // a later one's filter holds back its own answer too.
-        ask(&connector.socket, mark, Some(event::NAMING))?;
+        subscribe(&connector.socket, mark, Some(event::NAMING))?;
         Ok(connector)
     }
 
     /// The error number with which the kernel answers the subscription.
     async fn answer(&mut self, mark: u32) -> io::Result<u32> {
         loop {
-            for event in self.hear().await?.events {
+            for event in self.receive().await?.events {
                 match event {
                     Event::Answered {
                         acknowledgement,
@@ -132,24 +133,28 @@ impl Connector {
     ///
     /// # Errors
     /// The socket does not work any more.
-    pub async fn hear(&mut self) -> io::Result<Heard> {
+    pub async fn receive(&mut self) -> io::Result<Received> {
         loop {
             self.socket.readable().await?;
-            let heard = self
+            let received = self
                 .socket
                 .try_io(Interest::READABLE, || take(&self.socket));
-            match heard {
+            match received {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                heard => return heard,
+                received => return received,
             }
         }
     }
 }
 
 /// Asks for events, or for fewer of them.
-fn ask(socket: impl AsFd, mark: u32, filter: Option<u32>) -> Result<(), Refused> {
+fn subscribe(
+    socket: impl AsFd,
+    mark: u32,
+    filter: Option<u32>,
+) -> Result<(), SubscribeError> {
     let datagram = event::subscription(mark, filter);
-    send(socket, &datagram, SendFlags::empty()).map_err(refused)?;
+    send(socket, &datagram, SendFlags::empty()).map_err(subscribe_error)?;
     Ok(())
 }
 
@@ -172,17 +177,17 @@ fn open() -> Result<OwnedFd, Errno> {
 const AT_A_TIME: usize = 256;
 
 /// The events that have come; an error of the kind `WouldBlock` if there is none.
-fn take(socket: &UnixDatagram) -> io::Result<Heard> {
-    let mut heard = Heard::default();
+fn take(socket: &UnixDatagram) -> io::Result<Received> {
+    let mut received = Received::default();
     let mut datagram = [0; DATAGRAM];
-    while heard.events.len() < AT_A_TIME {
-        let received = recvfrom(socket, &mut datagram[..], RecvFlags::empty());
-        let (bytes, _, sender) = match received {
+    while received.events.len() < AT_A_TIME {
+        let result = recvfrom(socket, &mut datagram[..], RecvFlags::empty());
+        let (bytes, _, sender) = match result {
             Ok(received) => received,
             Err(Errno::INTR) => continue,
-            Err(Errno::AGAIN) if heard != Heard::default() => break,
+            Err(Errno::AGAIN) if received != Received::default() => break,
             Err(Errno::NOBUFS) => {
-                heard.overrun = true;
+                received.overrun = true;
                 break;
             }
             Err(error) => return Err(error.into()),
@@ -191,19 +196,19 @@ fn take(socket: &UnixDatagram) -> io::Result<Heard> {
         let sender = sender.and_then(|sender| SocketAddrNetlink::try_from(sender).ok());
         if sender.is_some_and(|sender| sender.pid() == 0) {
             let datagram = datagram.get(..bytes).unwrap_or_default();
-            heard.events.extend(event::events(datagram));
+            received.events.extend(event::events(datagram));
         }
     }
-    Ok(heard)
+    Ok(received)
 }
 
-fn refused(error: Errno) -> Refused {
+fn subscribe_error(error: Errno) -> SubscribeError {
     match error {
-        Errno::PROTONOSUPPORT | Errno::AFNOSUPPORT => Refused::NotBuilt,
-        Errno::PERM => Refused::Privilege,
-        Errno::ACCESS => Refused::Forbidden,
-        Errno::CONNREFUSED => Refused::NetworkNamespace,
-        other => Refused::Failed(other.into()),
+        Errno::PROTONOSUPPORT | Errno::AFNOSUPPORT => SubscribeError::NotBuilt,
+        Errno::PERM => SubscribeError::Privilege,
+        Errno::ACCESS => SubscribeError::Forbidden,
+        Errno::CONNREFUSED => SubscribeError::NetworkNamespace,
+        other => SubscribeError::Failed(other.into()),
     }
 }
 
@@ -213,22 +218,22 @@ mod tests {
 
     use rustix::net::sockopt::set_socket_recv_buffer_size;
 
-    use super::{Connector, Refused, refused};
-    use crate::detect::told;
+    use super::{Connector, SubscribeError, subscribe_error};
+    use crate::detect::with_causes;
     use crate::event::Event;
 
     /// A connector, where the kernel tells of processes; says that nothing is tested elsewhere.
     async fn subscribed() -> Option<Connector> {
         let connector = Connector::subscribe().await;
         connector
-            .inspect_err(|refused| {
-                eprintln!("NOT TESTED, needs process events: {refused}");
+            .inspect_err(|error| {
+                eprintln!("NOT TESTED, needs process events: {error}");
             })
             .ok()
     }
 
     #[tokio::test]
-    async fn events_that_found_no_room_are_told_as_an_overrun() {
+    async fn lost_events_are_reported_as_an_overrun() {
         let Some(mut connector) = subscribed().await else {
             return;
         };
@@ -237,15 +242,15 @@ mod tests {
         for _ in 0..50 {
             Command::new("true").status().unwrap();
         }
-        let mut heard = connector.hear().await.unwrap();
-        assert!(!heard.events.is_empty() || heard.overrun);
-        while !heard.overrun {
-            heard = connector.hear().await.unwrap();
+        let mut received = connector.receive().await.unwrap();
+        assert!(!received.events.is_empty() || received.overrun);
+        while !received.overrun {
+            received = connector.receive().await.unwrap();
         }
         // And it goes on.
         Command::new("true").status().unwrap();
-        while heard.events.is_empty() {
-            heard = connector.hear().await.unwrap();
+        while received.events.is_empty() {
+            received = connector.receive().await.unwrap();
         }
     }
 
@@ -260,13 +265,13 @@ mod tests {
             process.id()
         };
         let (first, second) = (run(), run());
-        let mut heard = Vec::new();
-        while !heard.contains(&Event::Started(second)) {
-            heard.extend(connector.hear().await.unwrap().events);
+        let mut received = Vec::new();
+        while !received.contains(&Event::Started(second)) {
+            received.extend(connector.receive().await.unwrap().events);
         }
-        assert!(heard.contains(&Event::Started(first)));
+        assert!(received.contains(&Event::Started(first)));
         if knows_of_filters() {
-            assert!(!heard.contains(&Event::Ended(first)));
+            assert!(!received.contains(&Event::Ended(first)));
         }
     }
 
@@ -288,9 +293,11 @@ mod tests {
             Errno::CONNREFUSED,
             Errno::NOMEM,
         ];
-        let mut told: Vec<String> =
-            errors.iter().map(|error| told(&refused(*error))).collect();
-        told.push(Refused::Silent.to_string());
-        insta::assert_snapshot!(told.join("\n"));
+        let mut messages: Vec<String> = errors
+            .iter()
+            .map(|error| with_causes(&subscribe_error(*error)))
+            .collect();
+        messages.push(SubscribeError::Silent.to_string());
+        insta::assert_snapshot!(messages.join("\n"));
     }
 }

@@ -1,24 +1,24 @@
-//! How processes come to be seen: the kernel tells, or `/proc` is scanned.
+//! Detecting processes: by kernel events, or by scanning `/proc`.
 
 use std::io;
 
 use tokio::time::{Instant, sleep_until};
 
 use crate::config::Config;
-use crate::connector::{Connector, Heard, Refused};
+use crate::connector::{Connector, Received, SubscribeError};
 use crate::event::Event;
 use crate::proc::Proc;
-use crate::sight::{Occasion, Sighting, look, scan};
+use crate::scan::{ProcessMatch, Trigger, check, scan};
 
-/// By what means processes may be seen.
+/// How processes are detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Means {
-    /// The kernel's events where it tells them, else scans.
+pub enum DetectionMode {
+    /// Kernel process events if available, else scans of /proc
     #[default]
     Auto,
-    /// The kernel's events, or nothing.
+    /// Kernel process events only
     Events,
-    /// Scans of /proc.
+    /// Scans of /proc only
     Scan,
 }
 
@@ -38,24 +38,24 @@ enum Source {
 }
 
 impl Detection {
-    /// Begins to watch: by events where `means` allows it and the kernel tells them, and then
-    /// with one scan, so that what runs already is seen too.
+    /// Begins to watch: by events where `mode` allows it and they are available, and then
+    /// with one scan, which finds processes that already run.
     ///
     /// # Errors
-    /// The kernel does not tell, and `means` leaves nothing else.
-    pub async fn begin(proc: Proc, means: Means) -> Result<Self, Refused> {
+    /// Process events are not available, and `mode` allows nothing else.
+    pub async fn begin(proc: Proc, mode: DetectionMode) -> Result<Self, SubscribeError> {
         let scans = Source::Scans {
             next: Instant::now(),
         };
         // Subscribed first: what starts during the scan is in the events.
-        let source = match means {
-            Means::Scan => scans,
-            Means::Events => Source::Events(Connector::subscribe().await?),
-            Means::Auto => match Connector::subscribe().await {
+        let source = match mode {
+            DetectionMode::Scan => scans,
+            DetectionMode::Events => Source::Events(Connector::subscribe().await?),
+            DetectionMode::Auto => match Connector::subscribe().await {
                 Ok(connector) => Source::Events(connector),
-                Err(refused) => {
-                    let why = told(&refused);
-                    tracing::warn!(%why, "scanning /proc: no process events");
+                Err(error) => {
+                    let why = with_causes(&error);
+                    tracing::warn!(%why, "process events are not available, scanning /proc");
                     scans
                 }
             },
@@ -67,29 +67,29 @@ impl Detection {
         })
     }
 
-    /// Whether the kernel tells.
+    /// Whether detection is by kernel events.
     pub fn is_by_events(&self) -> bool {
         matches!(self.source, Source::Events(_))
     }
 
-    /// Has all of `/proc` looked at again: what is meant has changed.
+    /// Scans all of `/proc` again, because the patterns have changed.
     pub fn rescan(&mut self) {
         self.scan_due = true;
     }
 
-    /// Waits for a process that `config` means.
+    /// Waits for a process that matches `config`.
     ///
     /// A process may be returned more than once. Nothing is lost when the future is dropped
     /// before it is done.
     ///
     /// # Errors
     /// `/proc` cannot be read, or the subscription has ended.
-    pub async fn next(&mut self, config: &Config) -> io::Result<Sighting> {
+    pub async fn next(&mut self, config: &Config) -> io::Result<ProcessMatch> {
         loop {
             if self.scan_due {
                 let found = scan(&self.proc, &config.patterns)?.next();
-                if let Some(sighting) = found {
-                    return Ok(sighting);
+                if let Some(process) = found {
+                    return Ok(process);
                 }
                 self.scan_due = false;
                 if let Source::Scans { next } = &mut self.source {
@@ -102,22 +102,26 @@ impl Detection {
                     self.scan_due = true;
                 }
                 Source::Events(connector) => {
-                    let heard = connector.hear().await?;
-                    if let Some(sighting) = self.hear(&heard, config) {
-                        return Ok(sighting);
+                    let received = connector.receive().await?;
+                    if let Some(process) = self.match_events(&received, config) {
+                        return Ok(process);
                     }
                 }
             }
         }
     }
 
-    /// The first of these events that is about a process that is meant.
-    fn hear(&mut self, heard: &Heard, config: &Config) -> Option<Sighting> {
-        if heard.overrun {
+    /// The first of these events whose process matches.
+    fn match_events(
+        &mut self,
+        received: &Received,
+        config: &Config,
+    ) -> Option<ProcessMatch> {
+        if received.overrun {
             tracing::warn!("process events were lost, scanning /proc");
             self.scan_due = true;
         }
-        let subjects = heard.events.iter().filter_map(|event| match event {
+        let subjects = received.events.iter().filter_map(|event| match event {
             Event::Started(pid) | Event::Renamed(pid) | Event::Forked(pid) => Some(*pid),
             Event::Ended(_) | Event::Answered { .. } | Event::Other => None,
         });
@@ -127,9 +131,9 @@ impl Detection {
             if last.replace(pid) == Some(pid) {
                 continue;
             }
-            let seen = look(&self.proc, &config.patterns, pid, Occasion::Event);
+            let seen = check(&self.proc, &config.patterns, pid, Trigger::Event);
             if seen.is_some() {
-                // What else was heard is found by looking again.
+                // The remaining events are covered by a scan.
                 self.scan_due = true;
                 return seen;
             }
@@ -138,14 +142,14 @@ impl Detection {
     }
 }
 
-/// An error with its causes, in one line; a cause that is told already is not repeated.
-pub(crate) fn told(error: &dyn std::error::Error) -> String {
+/// An error with its causes, in one line; a cause that is already in the text is not repeated.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        let words = error.to_string();
-        if !text.ends_with(&words) {
-            text = format!("{text}: {words}");
+        let cause_text = error.to_string();
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
         }
         cause = error.source();
     }

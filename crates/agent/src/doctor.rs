@@ -7,16 +7,16 @@ use fivespot_api::name::{AGENT_POLICY, reclaim_config_map};
 use crate::command::{Failure, Outcome};
 use crate::config::Config;
 use crate::connector::Connector;
-use crate::detect::told;
+use crate::detect::with_causes;
 use crate::node::{Attempt, OwnNode};
 use crate::proc::Proc;
 use crate::run::{config_maps, text_of};
 
 /// One line of the answer.
 struct Finding {
-    of: &'static str,
+    check: &'static str,
     is_fine: bool,
-    words: String,
+    detail: String,
 }
 
 /// Examines, and prints what was found. "No" if the agent could not do its work.
@@ -35,9 +35,9 @@ pub(crate) async fn examine(
         Some(Err(failure)) => {
             can_write = false;
             findings.push(Finding {
-                of: "cluster",
+                check: "cluster",
                 is_fine: false,
-                words: failure.words(),
+                detail: failure.message(),
             });
         }
         Some(Ok(node)) => {
@@ -50,12 +50,17 @@ pub(crate) async fn examine(
             findings.extend(found);
         }
     }
-    for Finding { of, is_fine, words } in &findings {
+    for Finding {
+        check,
+        is_fine,
+        detail,
+    } in &findings
+    {
         let verdict = if *is_fine { "ok" } else { "no" };
-        writeln!(out, "{of:<15} {verdict}  {words}")?;
+        writeln!(out, "{check:<15} {verdict}  {detail}")?;
     }
     let means = match (by_scan, by_events) {
-        (false, _) => "none: matching needs the host's /proc",
+        (false, _) => "none: the host's /proc is required",
         (true, true) => "process events, after one scan of /proc",
         (true, false) => "scans of /proc at poll_interval_ms",
     };
@@ -68,14 +73,14 @@ pub(crate) async fn examine(
 }
 
 async fn events() -> Finding {
-    let (is_fine, words) = match Connector::subscribe().await {
-        Ok(_) => (true, "the kernel tells which processes start".to_owned()),
-        Err(refused) => (false, told(&refused)),
+    let (is_fine, detail) = match Connector::subscribe().await {
+        Ok(_) => (true, "available".to_owned()),
+        Err(refused) => (false, with_causes(&refused)),
     };
     Finding {
-        of: "process events",
+        check: "process events",
         is_fine,
-        words,
+        detail,
     }
 }
 
@@ -94,63 +99,60 @@ fn processes(proc: &Proc) -> Finding {
         }
         Ok(())
     };
-    let (is_fine, words) = match read() {
-        Err(error) => (false, told(&error)),
+    let (is_fine, detail) = match read() {
+        Err(error) => (false, with_causes(&error)),
         Ok(()) if kernel == 0 => (
             false,
             format!(
-                "{named} processes, and no kernel thread among them: this is not the host's \
-                 /proc; set hostPID: true, or name it with --proc-root"
+                "{named} processes and no kernel threads: this is not the host's /proc; set \
+                 hostPID: true, or give it with --proc-root"
             ),
         ),
         Ok(()) => (
             true,
-            format!("{named} processes, and {kernel} kernel threads, which never match"),
+            format!("{named} processes and {kernel} kernel threads, which never match"),
         ),
     };
     Finding {
-        of: "/proc",
+        check: "/proc",
         is_fine,
-        words,
+        detail,
     }
 }
 
 async fn own_node(node: &OwnNode) -> Finding {
-    let (is_fine, words) = match node.check().await {
-        Ok(()) => (true, format!("{} is this machine", node.name)),
-        Err(error) => (false, told(&error)),
+    let (is_fine, detail) = match node.check().await {
+        Ok(()) => (true, format!("{} is the Node of this host", node.name)),
+        Err(error) => (false, with_causes(&error)),
     };
     Finding {
-        of: "node",
+        check: "node",
         is_fine,
-        words,
+        detail,
     }
 }
 
 async fn policy(node: &OwnNode) -> Finding {
-    let (is_fine, words) = match node.try_another().await {
-        Ok(Attempt::Refused) => (true, format!("{AGENT_POLICY} is in force")),
+    let (is_fine, detail) = match node.try_another().await {
+        Ok(Attempt::Rejected) => (true, format!("{AGENT_POLICY} is in force")),
         Ok(Attempt::Allowed) => {
             let why = "is not in force: this token may write to other Nodes";
             (false, format!("{AGENT_POLICY} {why}"))
         }
-        Err(error) => (false, told(&error)),
+        Err(error) => (false, with_causes(&error)),
     };
     Finding {
-        of: "policy",
+        check: "policy",
         is_fine,
-        words,
+        detail,
     }
 }
 
 async fn config(node: &OwnNode) -> Finding {
     let name = reclaim_config_map(&node.name);
-    let (is_fine, words) = match config_maps(node).get_opt(&name).await {
-        Err(error) => (false, told(&error)),
-        Ok(None) => (
-            true,
-            format!("there is no ConfigMap {name}: nothing is looked for"),
-        ),
+    let (is_fine, detail) = match config_maps(node).get_opt(&name).await {
+        Err(error) => (false, with_causes(&error)),
+        Ok(None) => (true, format!("no ConfigMap {name}: detection is off")),
         Ok(Some(config_map)) => {
             match Config::parse(text_of(&config_map).unwrap_or_default()) {
                 Err(rejected) => (false, rejected.why),
@@ -163,8 +165,8 @@ async fn config(node: &OwnNode) -> Finding {
         }
     };
     Finding {
-        of: "configuration",
+        check: "configuration",
         is_fine,
-        words,
+        detail,
     }
 }

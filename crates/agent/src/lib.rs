@@ -1,24 +1,24 @@
-//! The node side of emergency reclaim: sees a listed program start, asks for the machine back.
+//! The node side of emergency reclaim: detects that a listed program starts, and requests a reclaim.
 //!
-//! - [`pattern`]: which processes are meant; pure
-//! - [`proc`], [`sight`]: processes as `/proc` shows them
-//! - [`event`], [`connector`]: processes as the kernel tells of them
-//! - [`detect`]: either of the two, from the first scan on
-//! - [`config`]: `reclaim.toml`; [`node`]: what is written on the Node; [`run`]: the agent at work
-//! - [`confinement`]: nothing is done where the agent could write to other Nodes
+//! - [`pattern`]: which processes match; pure
+//! - [`proc`], [`scan`]: the processes in `/proc`
+//! - [`event`], [`connector`]: process events of the kernel
+//! - [`detect`]: detection by either of the two, after an initial scan
+//! - [`config`]: `reclaim.toml`; [`node`]: the annotations on the Node; [`run`]: the main loop
+//! - [`policy_check`]: checks that the agent cannot write to other Nodes
 //! - [`command`]: the command line
 
 pub mod command;
 pub mod config;
-pub mod confinement;
 pub mod connector;
 pub mod detect;
 mod doctor;
 pub mod event;
-mod follow;
 pub mod node;
 mod once;
 pub mod pattern;
+pub mod policy_check;
 pub mod proc;
 pub mod run;
-pub mod sight;
+pub mod scan;
+mod watched;

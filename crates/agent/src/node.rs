@@ -1,4 +1,4 @@
-//! The Node that this host is: who it is, and what is written on it.
+//! The Node of this host: its identity, and the annotations on it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,7 @@ const REQUEST: Duration = Duration::from_secs(5);
 /// The HTTP status of what roles or a policy refuse.
 const FORBIDDEN: u16 = 403;
 
-/// What the agent tries to write where it must not.
+/// The key that the agent tries to write where it must not.
 const TRIED_KEY: &str = "5spot.finos.org/reclaim-agent-tried";
 
 /// The annotations of an object.
@@ -39,18 +39,18 @@ pub fn is_requested(annotations: &Annotations) -> bool {
         .is_some_and(|value| value == REQUESTED)
 }
 
-/// What the agent wants to stand on its Node.
+/// The annotations that the agent wants on its Node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct DesiredAnnotations {
     /// The report on its configuration.
-    pub report: Told,
+    pub report: ReportState,
     /// A request for reclaim.
-    pub request: Option<Asked>,
+    pub request: Option<ReclaimRequest>,
 }
 
-/// What the agent has to say of its configuration.
+/// The agent's report on its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Told {
+pub enum ReportState {
     /// It does not know yet whether it has one.
     #[default]
     NotYet,
@@ -62,64 +62,64 @@ pub enum Told {
 
 /// A request for reclaim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ReclaimRequest {
     /// The pattern that a process matched.
     pub pattern: String,
     /// When that was seen.
     pub at: Timestamp,
 }
 
-impl Wanted {
-    /// The annotations to write over `found`, null for one to take away; empty if all is as it
-    /// should be. A request that stands already is left as it is, with its first reason.
+impl DesiredAnnotations {
+    /// The changes to the annotations `found`, null for one to remove; empty if there are none. An
+    /// existing request is not changed, and keeps its first reason.
     ///
     /// # Example
     /// ```
-    /// use fivespot_agent::node::{Told, Wanted};
+    /// use fivespot_agent::node::{ReportState, DesiredAnnotations};
     /// let report = fivespot_api::reclaim::Report::accepted("c0ffee");
-    /// let wanted = Wanted { report: Told::Report(report), request: None };
+    /// let desired = DesiredAnnotations { report: ReportState::Report(report), request: None };
     /// let mut found = std::collections::BTreeMap::new();
-    /// assert_eq!(wanted.changes(&found).len(), 1);
+    /// assert_eq!(desired.changes(&found).len(), 1);
     /// found.insert("5spot.finos.org/reclaim-agent".into(), "c0ffee ok".into());
-    /// assert!(wanted.changes(&found).is_empty());
+    /// assert!(desired.changes(&found).is_empty());
     /// ```
     pub fn changes(&self, found: &Annotations) -> BTreeMap<&'static str, Value> {
         let mut changes = BTreeMap::new();
         let reported = found.get(RECLAIM_AGENT_KEY);
         match &self.report {
-            Told::Report(report) if reported != Some(&report.to_string()) => {
+            ReportState::Report(report) if reported != Some(&report.to_string()) => {
                 changes.insert(RECLAIM_AGENT_KEY, json!(report.to_string()));
             }
-            Told::Nothing if reported.is_some() => {
+            ReportState::Nothing if reported.is_some() => {
                 changes.insert(RECLAIM_AGENT_KEY, Value::Null);
             }
-            Told::NotYet | Told::Nothing | Told::Report(_) => {}
+            ReportState::NotYet | ReportState::Nothing | ReportState::Report(_) => {}
         }
-        if let Some(asked) = &self.request
+        if let Some(request) = &self.request
             && !is_requested(found)
         {
-            let reason = format!("process-match: {}", asked.pattern);
+            let reason = format!("process-match: {}", request.pattern);
             changes.insert(RECLAIM_REQUESTED_ANNOTATION, json!(REQUESTED));
             changes.insert(RECLAIM_REASON_ANNOTATION, json!(reason));
-            let at = format!("{:.3}", asked.at);
+            let at = format!("{:.3}", request.at);
             changes.insert(RECLAIM_REQUESTED_AT_ANNOTATION, json!(at));
         }
         changes
     }
 }
 
-/// Why the Node was not written.
+/// Why patching the Node failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The API server refused, or could not be reached.
-    #[error("asking the API server")]
+    #[error("calling the API server")]
     Api(#[from] Box<kube::Error>),
     /// No answer in time.
-    #[error("the API server did not answer within {} s", REQUEST.as_secs())]
+    #[error("the API server did not respond within {} s", REQUEST.as_secs())]
     Slow,
     /// The host does not tell who it is.
-    #[error("reading the machine id from {path}")]
+    #[error("reading the machine ID from {path}")]
     NoIdentity {
         /// The file.
         path: String,
@@ -129,8 +129,8 @@ pub enum Error {
     },
     /// This host is not the one that the Node stands for.
     #[error(
-        "the machine id of this host is not the Node's status.nodeInfo.machineID: nothing is \
-         written to a Node of another machine"
+        "the machine ID of this host differs from the Node's status.nodeInfo.machineID: a Node \
+         of another machine is not written"
     )]
     AnotherMachine,
 }
@@ -141,11 +141,11 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// What came of an attempt to write where the agent must not.
+/// The result of an attempt to write what the agent must not write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// It was refused.
-    Refused,
+    /// It was rejected.
+    Rejected,
     /// It would have been written.
     Allowed,
 }
@@ -212,8 +212,8 @@ impl OwnNode {
         Api::all(self.client.clone())
     }
 
-    /// Makes the Node's annotations what is wanted, with at most one patch, and none where they
-    /// are so already. Returns the annotations then.
+    /// Patches the Node's annotations to the desired ones, if they differ. Returns the annotations
+    /// afterwards.
     ///
     /// # Errors
     /// The API server's refusal, or that this host is not the machine that the Node stands for.
@@ -221,10 +221,13 @@ impl OwnNode {
     /// # Guarantees
     /// The patch bears the uid of the Node whose machine id was compared: another Node of that
     /// name is not written.
-    pub async fn write(&self, wanted: &Wanted) -> Result<Annotations, Error> {
+    pub async fn write(
+        &self,
+        desired: &DesiredAnnotations,
+    ) -> Result<Annotations, Error> {
         let found = self.read().await?;
         self.compare(&found.status.node_info.machine_id)?;
-        let changes = wanted.changes(&found.metadata.annotations);
+        let changes = desired.changes(&found.metadata.annotations);
         if changes.is_empty() {
             return Ok(found.metadata.annotations);
         }
@@ -244,7 +247,7 @@ impl OwnNode {
     /// Whether this host is the machine that the Node stands for.
     ///
     /// # Errors
-    /// It is not, or that cannot be told.
+    /// It is not, or that is not known.
     pub async fn check(&self) -> Result<(), Error> {
         let found = self.read().await?;
         self.compare(&found.status.node_info.machine_id)
@@ -276,7 +279,7 @@ impl OwnNode {
         match patched.map_err(|_| Error::Slow)? {
             Ok(_) => Ok(Attempt::Allowed),
             Err(kube::Error::Api(status)) if status.code == FORBIDDEN => {
-                Ok(Attempt::Refused)
+                Ok(Attempt::Rejected)
             }
             Err(error) => Err(error.into()),
         }
@@ -308,12 +311,12 @@ impl OwnNode {
 
 #[cfg(test)]
 mod tests {
-    use super::{Annotations, Asked, Report, Told, Wanted};
+    use super::{Annotations, DesiredAnnotations, ReclaimRequest, Report, ReportState};
 
-    fn wanted(report: Told) -> Wanted {
-        Wanted {
+    fn desired(report: ReportState) -> DesiredAnnotations {
+        DesiredAnnotations {
             report,
-            request: Some(Asked {
+            request: Some(ReclaimRequest {
                 pattern: "steam".to_owned(),
                 at: "2026-03-06T22:50:00.123456Z".parse().unwrap(),
             }),
@@ -329,8 +332,8 @@ mod tests {
 
     #[test]
     fn a_request_is_three_annotations() {
-        let wanted = wanted(Told::NotYet);
-        let changes = wanted.changes(&Annotations::new());
+        let desired = desired(ReportState::NotYet);
+        let changes = desired.changes(&Annotations::new());
         let changes: Vec<String> = changes
             .iter()
             .map(|(key, value)| format!("{key}: {value}"))
@@ -349,23 +352,23 @@ mod tests {
     fn a_request_that_stands_is_not_made_again() {
         let found =
             annotations(&[("reclaim-requested", "true"), ("reclaim-agent", "a ok")]);
-        assert!(wanted(Told::NotYet).changes(&found).is_empty());
+        assert!(desired(ReportState::NotYet).changes(&found).is_empty());
         assert!(
-            wanted(Told::Report(Report::accepted("a")))
+            desired(ReportState::Report(Report::accepted("a")))
                 .changes(&found)
                 .is_empty()
         );
         // Only the literal asks.
         let found = annotations(&[("reclaim-requested", "True")]);
-        assert_eq!(wanted(Told::NotYet).changes(&found).len(), 3);
+        assert_eq!(desired(ReportState::NotYet).changes(&found).len(), 3);
     }
 
     #[test]
     fn a_report_is_taken_away_when_there_is_nothing_to_report_on() {
         let found =
             annotations(&[("reclaim-agent", "a ok"), ("reclaim-requested", "true")]);
-        let wanted = wanted(Told::Nothing);
-        let changes = wanted.changes(&found);
+        let desired = desired(ReportState::Nothing);
+        let changes = desired.changes(&found);
         assert_eq!(changes.len(), 1);
         assert!(changes["5spot.finos.org/reclaim-agent"].is_null());
     }

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 
 use crate::command::{Failure, Outcome};
 use crate::config::Config;
-use crate::confinement::Proof;
-use crate::node::{Asked, Attempt, OwnNode, Told, Wanted};
+use crate::node::{Attempt, DesiredAnnotations, OwnNode, ReclaimRequest, ReportState};
+use crate::policy_check::PolicyRequirement;
 use crate::proc::Proc;
 use crate::run::{config_maps, text_of};
-use crate::sight::{Sighting, scan};
+use crate::scan::{ProcessMatch, scan};
 
 /// Reads a configuration.
 pub(crate) fn parse(text: &str) -> Result<Config, Failure> {
@@ -25,21 +25,21 @@ pub(crate) async fn read(node: &OwnNode) -> Result<Config, Failure> {
     let what = format!("reading ConfigMap {SYSTEM_NAMESPACE}/{name}");
     let config_map = config_maps(node).get(&name).await.map_err(|error| {
         let remedy =
-            "it is there while a ScheduledMachine of this node has killIfCommands";
+            "it exists while the ScheduledMachine of this node has killIfCommands";
         Failure::new(what, &error, remedy)
     })?;
     parse(text_of(&config_map).unwrap_or_default())
 }
 
-fn look<'a>(
+fn matches<'a>(
     proc: &'a Proc,
     config: &'a Config,
-) -> Result<impl Iterator<Item = Sighting> + 'a, Failure> {
+) -> Result<impl Iterator<Item = ProcessMatch> + 'a, Failure> {
     scan(proc, &config.patterns)
         .map_err(|error| Failure::new("reading /proc", &error, "check --proc-root"))
 }
 
-/// Prints every process that is meant, one a line.
+/// Prints every matching process, one per line.
 pub(crate) fn print(
     proc: &Proc,
     config: &Config,
@@ -47,15 +47,15 @@ pub(crate) fn print(
 ) -> Result<Outcome, Failure> {
     let patterns = config.patterns.texts().len();
     let mut number = 0;
-    for sighting in look(proc, config)? {
+    for process in matches(proc, config)? {
         number += 1;
         writeln!(
             out,
             "{:>7}  {}  matches {:?} by {}",
-            sighting.pid,
-            sighting.names,
-            sighting.pattern,
-            sighting.by.as_str()
+            process.pid,
+            process.names,
+            process.pattern,
+            process.by.as_str()
         )?;
     }
     let processes = if number == 1 {
@@ -72,19 +72,22 @@ pub(crate) fn print(
 }
 
 /// Makes sure that the agent can write to no Node but its own.
-pub(crate) async fn prove(node: &OwnNode, proof: Proof) -> Result<(), Failure> {
-    if proof == Proof::NotRequired {
+pub(crate) async fn check_policy(
+    node: &OwnNode,
+    requirement: PolicyRequirement,
+) -> Result<(), Failure> {
+    if requirement == PolicyRequirement::NotRequired {
         return Ok(());
     }
     let tried = node.try_another().await;
     let why = match tried {
-        Ok(Attempt::Refused) => return Ok(()),
+        Ok(Attempt::Rejected) => return Ok(()),
         Ok(Attempt::Allowed) => NotInForce.into(),
         Err(error) => Box::<dyn std::error::Error>::from(error),
     };
-    let remedy = "apply what 5spot generate agent prints, or give --skip-policy-check";
+    let remedy = "apply the output of 5spot generate agent, or set --skip-policy-check";
     Err(Failure::new(
-        format!("trying the policy {AGENT_POLICY}"),
+        format!("checking the policy {AGENT_POLICY}"),
         why.as_ref(),
         remedy,
     ))
@@ -95,39 +98,39 @@ pub(crate) async fn prove(node: &OwnNode, proof: Proof) -> Result<(), Failure> {
 #[error("it is not in force: the token of the agent may write to other Nodes")]
 struct NotInForce;
 
-/// Asks for the machine back if a process is meant.
-pub(crate) async fn ask(
+/// Requests a reclaim if a process matches.
+pub(crate) async fn request(
     node: &OwnNode,
     proc: &Proc,
     now: fn() -> Timestamp,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     let config = read(node).await?;
-    let found = look(proc, &config)?.next();
-    let wanted = Wanted {
-        report: Told::Report(config.report()),
-        request: found.as_ref().map(|sighting| Asked {
-            pattern: sighting.pattern.clone(),
+    let found = matches(proc, &config)?.next();
+    let desired = DesiredAnnotations {
+        report: ReportState::Report(config.report()),
+        request: found.as_ref().map(|process| ReclaimRequest {
+            pattern: process.pattern.clone(),
             at: now(),
         }),
     };
-    node.write(&wanted).await.map_err(|error| {
+    node.write(&desired).await.map_err(|error| {
         let what = format!("annotating Node {}", node.name);
         Failure::new(
             what,
             &error,
-            "5spot-reclaim-agent doctor says what is missing",
+            "5spot-reclaim-agent doctor shows what is missing",
         )
     })?;
     match found {
         None => writeln!(out, "no process matches")?,
-        Some(sighting) => writeln!(
+        Some(process) => writeln!(
             out,
-            "process {} ({}) matches {:?} by {}: Node {} asks for reclaim",
-            sighting.pid,
-            sighting.names,
-            sighting.pattern,
-            sighting.by.as_str(),
+            "process {} ({}) matches {:?} by {}: reclaim requested on Node {}",
+            process.pid,
+            process.names,
+            process.pattern,
+            process.by.as_str(),
             node.name
         )?,
     }

@@ -74,15 +74,15 @@ impl Names {
     fn is_called(&self, command: &[u8]) -> bool {
         if self.comm == command {
             return command.len() < COMM_BYTES
-                || self.told_name().is_none_or(|name| name == command);
+                || self.full_name().is_none_or(|name| name == command);
         }
         self.comm.len() == COMM_BYTES
             && command.starts_with(&self.comm)
-            && self.told_name().is_none_or(|name| name == command)
+            && self.full_name().is_none_or(|name| name == command)
     }
 
     /// The name that `comm` was cut from, where one of the first arguments has it.
-    fn told_name(&self) -> Option<&[u8]> {
+    fn full_name(&self) -> Option<&[u8]> {
         self.arguments()
             .take(NAMING_ARGUMENTS)
             .map(base)
@@ -122,7 +122,7 @@ pub enum By {
 }
 
 impl By {
-    /// The words that a log and a person are told.
+    /// As text, for logs and output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Comm => "comm",

@@ -103,7 +103,7 @@ impl Proc {
 
 /// What else is known of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct Stat {
     /// It belongs to the kernel and runs no program.
     pub is_kernel_thread: bool,
     /// It has ended, and its parent has not asked for the result yet.
@@ -134,8 +134,8 @@ impl Process {
     }
 
     /// What else is known of it; none if it is gone.
-    pub fn standing(&self) -> Option<Standing> {
-        standing(&self.read("stat", SHORT_BYTES)?)
+    pub fn stat(&self) -> Option<Stat> {
+        parse_stat(&self.read("stat", SHORT_BYTES)?)
     }
 
     /// Whether it is in a container of a pod. One that is gone is in none.
@@ -181,12 +181,12 @@ fn is_of_pod(groups: &[u8]) -> bool {
 
 /// Reads the line of `/proc/<pid>/stat`. The name in it may hold anything, brackets and line
 /// breaks too; what follows the last bracket is numbers.
-fn standing(line: &[u8]) -> Option<Standing> {
+fn parse_stat(line: &[u8]) -> Option<Stat> {
     let end = line.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(line.get(end + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    Some(Standing {
+    Some(Stat {
         is_kernel_thread: number(6)? & KERNEL_THREAD != 0,
         has_ended: matches!(*fields.first()?, "Z" | "X" | "x"),
         started: number(19)?,

@@ -1,5 +1,5 @@
-//! The agent at work: configuration and Node are followed, processes are watched, and what is
-//! seen is written on the Node.
+//! The main loop of the agent: it watches its configuration, its Node and the processes, and
+//! annotates the Node.
 
 use std::future::{Future, pending};
 use std::io;
@@ -13,27 +13,28 @@ use kube::api::{Api, PartialObjectMeta};
 use tokio::time::{Instant, sleep_until};
 
 use crate::config::Config;
-use crate::confinement::{Confinement, Proof};
-use crate::connector::Refused;
-use crate::detect::{Detection, Means, told};
-use crate::follow::{Seen, backoff, follow};
+use crate::connector::SubscribeError;
+use crate::detect::{Detection, DetectionMode, with_causes};
 use crate::node::{
-    Annotations, Asked, Attempt, Error as NodeError, OwnNode, Told, Wanted, is_requested,
+    Annotations, Attempt, DesiredAnnotations, Error as NodeError, OwnNode,
+    ReclaimRequest, ReportState, is_requested,
 };
+use crate::policy_check::{PolicyCheck, PolicyRequirement};
 use crate::proc::Proc;
-use crate::sight::Sighting;
+use crate::scan::ProcessMatch;
+use crate::watched::{Observed, backoff, watch_object};
 
 /// What the agent works with.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    /// The Node that this host is.
+    /// The Node of this host.
     pub node: OwnNode,
     /// The processes of this host.
     pub proc: Proc,
-    /// By what means they may be seen.
-    pub means: Means,
+    /// How they are detected.
+    pub mode: DetectionMode,
     /// Whether the agent has to show that it can write to no other Node before it does anything.
-    pub proof: Proof,
+    pub requirement: PolicyRequirement,
     /// What time it is.
     pub now: fn() -> Timestamp,
 }
@@ -44,19 +45,19 @@ pub struct Agent {
 pub enum Error {
     /// The kernel does not tell of processes, and scanning was not allowed.
     #[error("watching processes")]
-    Refused(#[from] Refused),
+    Subscribe(#[from] SubscribeError),
     /// Processes cannot be watched any more.
     #[error("watching processes")]
     Broken(#[from] io::Error),
 }
 
-/// What has happened.
-enum Happening {
+/// An input of the main loop.
+enum Input {
     Config,
     Node,
-    Sighting(Sighting),
+    Process(ProcessMatch),
     Due,
-    Proof,
+    PolicyCheck,
 }
 
 /// Works until `stop` is done.
@@ -65,45 +66,47 @@ enum Happening {
 /// Processes cannot be watched. What concerns the API server is retried for ever.
 pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Error> {
     let name = agent.node.name.clone();
-    let mut nodes = follow(agent.node.api(), name.clone());
-    let mut configs = follow(config_maps(&agent.node), reclaim_config_map(&name));
-    let mut state = State::new(agent.proof);
+    let mut nodes = watch_object(agent.node.api(), name.clone());
+    let mut configs = watch_object(config_maps(&agent.node), reclaim_config_map(&name));
+    let mut state = State::new(agent.requirement);
     let mut detection = None;
     let mut stop = pin!(stop);
     loop {
         if !state.is_watching() {
             detection = None;
         } else if detection.is_none() {
-            detection = Some(Detection::begin(agent.proc.clone(), agent.means).await?);
+            detection = Some(Detection::begin(agent.proc.clone(), agent.mode).await?);
         }
-        let happening = tokio::select! {
+        let input = tokio::select! {
             biased;
             () = &mut stop => return Ok(()),
-            Ok(()) = configs.seen.changed() => Happening::Config,
-            Ok(()) = nodes.seen.changed() => Happening::Node,
-            sighting = sighting(&mut detection, state.config.as_ref()) => {
-                Happening::Sighting(sighting?)
+            Ok(()) = configs.observed.changed() => Input::Config,
+            Ok(()) = nodes.observed.changed() => Input::Node,
+            process = process(&mut detection, state.config.as_ref()) => {
+                Input::Process(process?)
             }
-            () = sleep_until(state.due), if state.has_work() => Happening::Due,
-            () = state.confinement.due() => Happening::Proof,
+            () = sleep_until(state.due), if state.has_work() => Input::Due,
+            () = state.policy_check.due() => Input::PolicyCheck,
         };
-        match happening {
-            Happening::Config => {
-                let seen = configs.seen.borrow_and_update().clone();
-                if state.is_given(&seen)
+        match input {
+            Input::Config => {
+                let observed = configs.observed.borrow_and_update().clone();
+                if state.apply_config(&observed)
                     && let Some(detection) = &mut detection
                 {
                     detection.rescan();
                 }
             }
-            Happening::Node => state.sees_node(&nodes.seen.borrow_and_update()),
-            Happening::Sighting(sighting) => state.has_seen(&sighting, (agent.now)()),
-            Happening::Due => {}
-            Happening::Proof => state.has_tried(agent.node.try_another().await),
+            Input::Node => state.apply_node(&nodes.observed.borrow_and_update()),
+            Input::Process(process) => state.request_reclaim(&process, (agent.now)()),
+            Input::Due => {}
+            Input::PolicyCheck => {
+                state.apply_policy_check(agent.node.try_another().await)
+            }
         }
         if state.has_work() && state.due <= Instant::now() {
             let outcome = agent.node.write(&state.effective()).await;
-            state.has_written(outcome);
+            state.apply_write(outcome);
         }
     }
 }
@@ -119,114 +122,114 @@ pub(crate) fn text_of(config_map: &ConfigMap) -> Option<&str> {
     data.get(RECLAIM_CONFIG_KEY).map(String::as_str)
 }
 
-/// Waits for a process that is meant; for ever while none can be.
-async fn sighting(
+/// Waits for a matching process; forever while none can match.
+async fn process(
     detection: &mut Option<Detection>,
     config: Option<&Config>,
-) -> io::Result<Sighting> {
+) -> io::Result<ProcessMatch> {
     match (detection, config) {
         (Some(detection), Some(config)) => detection.next(config).await,
         _ => pending().await,
     }
 }
 
-/// What the agent knows and wants.
+/// The observed and desired state.
 #[derive(Debug)]
 struct State {
     /// The last configuration that could be used.
     config: Option<Config>,
     /// The Node's annotations.
-    node: Seen<Annotations>,
-    wanted: Wanted,
+    node: Observed<Annotations>,
+    desired: DesiredAnnotations,
     /// The next attempt to write, not before the Node has changed if none.
     due: Instant,
     /// This host is not the Node's machine; nothing is tried before the Node has changed.
-    is_stranger: bool,
+    is_wrong_host: bool,
     failures: u32,
-    confinement: Confinement,
+    policy_check: PolicyCheck,
 }
 
 impl State {
-    fn new(proof: Proof) -> Self {
+    fn new(requirement: PolicyRequirement) -> Self {
         Self {
             config: None,
-            node: Seen::Unknown,
-            wanted: Wanted::default(),
+            node: Observed::Unknown,
+            desired: DesiredAnnotations::default(),
             due: Instant::now(),
-            is_stranger: false,
+            is_wrong_host: false,
             failures: 0,
-            confinement: Confinement::new(proof),
+            policy_check: PolicyCheck::new(requirement),
         }
     }
 
-    /// What is wanted on the Node by an agent that is confined to it; what one that is not has to
+    /// What is desired on the Node by an agent that is confined to it; what one that is not has to
     /// say instead.
-    fn effective(&self) -> Wanted {
-        let report = match &self.wanted.report {
-            Told::Report(report) => self.confinement.report(report),
+    fn effective(&self) -> DesiredAnnotations {
+        let report = match &self.desired.report {
+            ReportState::Report(report) => self.policy_check.report(report),
             other => other.clone(),
         };
-        let request = self.wanted.request.clone();
-        Wanted {
+        let request = self.desired.request.clone();
+        DesiredAnnotations {
             report,
-            request: request.filter(|_| self.confinement.is_shown()),
+            request: request.filter(|_| self.policy_check.is_satisfied()),
         }
     }
 
-    /// Takes what came of the attempt to write to a Node that is not the agent's.
-    fn has_tried(&mut self, outcome: Result<Attempt, NodeError>) {
-        let was_shown = self.confinement.is_shown();
-        self.confinement.has_tried(outcome);
-        if was_shown && !self.confinement.is_shown() {
-            self.wanted.request = None;
+    /// Applies the result of the attempt to write to another Node.
+    fn apply_policy_check(&mut self, outcome: Result<Attempt, NodeError>) {
+        let was_satisfied = self.policy_check.is_satisfied();
+        self.policy_check.update(outcome);
+        if was_satisfied && !self.policy_check.is_satisfied() {
+            self.desired.request = None;
         }
         self.due = Instant::now();
     }
 
-    /// Whether processes are to be watched: something is meant, and nothing is asked for yet.
+    /// Whether processes are to be watched: there are patterns, and no reclaim is requested yet.
     fn is_watching(&self) -> bool {
-        let is_asked = match &self.node {
-            Seen::Unknown => false,
-            Seen::Absent => true,
-            Seen::Is(annotations) => is_requested(annotations),
+        let is_requested_now = match &self.node {
+            Observed::Unknown => false,
+            Observed::Absent => true,
+            Observed::Is(annotations) => is_requested(annotations),
         };
-        let means_something = |config: &Config| !config.patterns.is_empty();
-        !is_asked
-            && self.confinement.is_shown()
-            && self.wanted.request.is_none()
-            && self.config.as_ref().is_some_and(means_something)
+        let has_patterns = |config: &Config| !config.patterns.is_empty();
+        !is_requested_now
+            && self.policy_check.is_satisfied()
+            && self.desired.request.is_none()
+            && self.config.as_ref().is_some_and(has_patterns)
     }
 
-    /// Whether something on the Node is not as it should be.
+    /// Whether the Node's annotations differ from the desired ones.
     fn has_work(&self) -> bool {
         match &self.node {
-            Seen::Is(found) => {
-                !self.is_stranger && !self.effective().changes(found).is_empty()
+            Observed::Is(found) => {
+                !self.is_wrong_host && !self.effective().changes(found).is_empty()
             }
-            Seen::Unknown => self.effective().request.is_some(),
-            Seen::Absent => false,
+            Observed::Unknown => self.effective().request.is_some(),
+            Observed::Absent => false,
         }
     }
 
-    /// Takes the ConfigMap as it is now. Says whether something else is meant than before.
-    fn is_given(&mut self, seen: &Seen<ConfigMap>) -> bool {
-        let report = match seen {
-            Seen::Unknown => return false,
-            Seen::Absent => {
-                tracing::info!("no configuration: nothing is looked for");
+    /// Applies the current ConfigMap. Returns whether the patterns may have changed.
+    fn apply_config(&mut self, observed: &Observed<ConfigMap>) -> bool {
+        let report = match observed {
+            Observed::Unknown => return false,
+            Observed::Absent => {
+                tracing::info!("no configuration: detection is off");
                 self.config = None;
-                self.wanted.request = None;
-                self.wanted.report = Told::Nothing;
+                self.desired.request = None;
+                self.desired.report = ReportState::Nothing;
                 self.due = Instant::now();
                 return false;
             }
-            Seen::Is(config_map) => self.read(config_map),
+            Observed::Is(config_map) => self.read(config_map),
         };
-        let report = Told::Report(report);
-        if self.wanted.report == report {
+        let report = ReportState::Report(report);
+        if self.desired.report == report {
             return false;
         }
-        self.wanted.report = report;
+        self.desired.report = report;
         self.due = Instant::now();
         true
     }
@@ -234,7 +237,7 @@ impl State {
     fn read(&mut self, config_map: &ConfigMap) -> Report {
         let Some(text) = text_of(config_map) else {
             let why = format!("the ConfigMap has no key {RECLAIM_CONFIG_KEY}");
-            tracing::error!(why, "configuration rejected, the last good one is kept");
+            tracing::error!(why, "configuration rejected, keeping the last valid one");
             return Report::rejected(config_hash(""), &why);
         };
         match Config::parse(text) {
@@ -243,7 +246,7 @@ impl State {
                 let patterns = config.patterns.texts().len();
                 let hash = config.hash.as_str();
                 if self.config.as_ref().is_none_or(|old| old.hash != hash) {
-                    tracing::info!(hash, patterns, "configuration taken");
+                    tracing::info!(hash, patterns, "configuration loaded");
                 }
                 self.config = Some(config);
                 report
@@ -253,69 +256,71 @@ impl State {
                     hash = rejected.hash,
                     why = rejected.why,
                     kept = self.config.as_ref().map(|config| config.hash.as_str()),
-                    "configuration rejected, the last good one is kept"
+                    "configuration rejected, keeping the last valid one"
                 );
                 rejected.report()
             }
         }
     }
 
-    /// Takes the Node as it is now.
-    fn sees_node(&mut self, seen: &Seen<PartialObjectMeta<Node>>) {
-        let was_asked = matches!(&self.node, Seen::Is(found) if is_requested(found));
-        self.node = match seen {
-            Seen::Unknown => Seen::Unknown,
-            Seen::Absent => Seen::Absent,
-            Seen::Is(node) => {
-                Seen::Is(node.metadata.annotations.clone().unwrap_or_default())
+    /// Applies the current Node.
+    fn apply_node(&mut self, observed: &Observed<PartialObjectMeta<Node>>) {
+        let was_requested =
+            matches!(&self.node, Observed::Is(found) if is_requested(found));
+        self.node = match observed {
+            Observed::Unknown => Observed::Unknown,
+            Observed::Absent => Observed::Absent,
+            Observed::Is(node) => {
+                Observed::Is(node.metadata.annotations.clone().unwrap_or_default())
             }
         };
-        let is_asked = matches!(&self.node, Seen::Is(found) if is_requested(found));
-        if is_asked {
-            self.wanted.request = None;
-        } else if was_asked && self.node != Seen::Absent {
-            tracing::info!("the request is gone: looking for processes again");
+        let is_requested_now =
+            matches!(&self.node, Observed::Is(found) if is_requested(found));
+        if is_requested_now {
+            self.desired.request = None;
+        } else if was_requested && self.node != Observed::Absent {
+            tracing::info!("the reclaim request was cleared: detection resumes");
         }
-        if self.is_stranger {
-            self.is_stranger = false;
+        if self.is_wrong_host {
+            self.is_wrong_host = false;
             self.due = Instant::now();
         }
     }
 
-    fn has_seen(&mut self, sighting: &Sighting, now: Timestamp) {
+    fn request_reclaim(&mut self, process: &ProcessMatch, now: Timestamp) {
         tracing::warn!(
-            pid = sighting.pid,
-            started = sighting.started,
-            process = %sighting.names,
-            pattern = sighting.pattern,
-            by = sighting.by.as_str(),
-            "process matches: asking for the machine back"
+            pid = process.pid,
+            started = process.started,
+            process = %process.names,
+            pattern = process.pattern,
+            by = process.by.as_str(),
+            "process matches: requesting reclaim"
         );
-        self.wanted.request = Some(Asked {
-            pattern: sighting.pattern.clone(),
+        self.desired.request = Some(ReclaimRequest {
+            pattern: process.pattern.clone(),
             at: now,
         });
         self.due = Instant::now();
     }
 
-    fn has_written(&mut self, outcome: Result<Annotations, NodeError>) {
+    fn apply_write(&mut self, outcome: Result<Annotations, NodeError>) {
         match outcome {
             Ok(annotations) => {
                 self.failures = 0;
-                if self.wanted.request.take().is_some() {
-                    tracing::warn!("the Node asks for reclaim");
+                if self.desired.request.take().is_some() {
+                    tracing::warn!("reclaim requested on the Node");
                 }
-                self.node = Seen::Is(annotations);
+                self.node = Observed::Is(annotations);
             }
             Err(error) => {
                 self.failures += 1;
-                self.is_stranger = matches!(error, NodeError::AnotherMachine);
+                self.is_wrong_host = matches!(error, NodeError::AnotherMachine);
                 self.due = Instant::now() + backoff(self.failures);
-                let error = told(&error);
+                let error = with_causes(&error);
                 tracing::error!(
                     error,
                     attempt = self.failures,
-                    "the Node was not written"
+                    "patching the Node failed"
                 );
             }
         }

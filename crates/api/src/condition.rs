@@ -1,4 +1,4 @@
-//! Conditions: which there are, why they say what they say, and how one is set.
+//! Condition types and reasons, and how a condition is set.
 
 use std::fmt;
 
@@ -13,21 +13,21 @@ const MAX_REASON: usize = 1_024;
 /// What a condition is about. The order is the order in which a status lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConditionType {
-    /// Reality is what is wanted.
+    /// The observed state matches the desired state.
     Ready,
-    /// Inside the window.
+    /// The schedule is active now.
     Scheduled,
-    /// The schedule can be understood.
+    /// The schedule is valid.
     ScheduleValid,
-    /// Everything that the spec names exists and may be used.
+    /// All objects that the spec refers to exist and may be used.
     ReferencesValid,
     /// The Machine's own readiness.
     MachineReady,
-    /// The workload cluster answers.
+    /// The workload cluster is reachable.
     NodeAccess,
-    /// The Node bears the taints asked for; absent without `nodeTaints`.
+    /// The Node has the desired taints; absent without `nodeTaints`.
     NodeTainted,
-    /// The agent runs with the configuration asked for; absent without `killIfCommands`.
+    /// The agent runs with the desired configuration; absent without `killIfCommands`.
     AgentReady,
 }
 
@@ -47,16 +47,16 @@ impl ConditionType {
     /// What it means that the condition is true.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Ready => "reality is what is wanted",
-            Self::Scheduled => "the time is inside the window",
-            Self::ScheduleValid => "the schedule can be understood",
+            Self::Ready => "the observed state matches the desired state",
+            Self::Scheduled => "the schedule is active now",
+            Self::ScheduleValid => "the schedule is valid",
             Self::ReferencesValid => {
-                "everything that the spec names exists and may be used"
+                "all objects that the spec refers to exist and may be used"
             }
-            Self::MachineReady => "the Machine says so itself",
-            Self::NodeAccess => "the workload cluster answers",
-            Self::NodeTainted => "the Node bears the taints asked for",
-            Self::AgentReady => "the agent runs with the configuration asked for",
+            Self::MachineReady => "the Machine reports that it is ready",
+            Self::NodeAccess => "the workload cluster is reachable",
+            Self::NodeTainted => "the Node has the desired taints",
+            Self::AgentReady => "the agent runs with the desired configuration",
         }
     }
 
@@ -75,14 +75,14 @@ impl ConditionType {
     }
 }
 
-/// What a condition says.
+/// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConditionStatus {
     /// It holds.
     True,
     /// It does not hold.
     False,
-    /// It cannot be told.
+    /// It is not known.
     Unknown,
 }
 
@@ -106,11 +106,11 @@ impl From<bool> for ConditionStatus {
 /// Declares [`Reason`] so that each reason is spelled once.
 macro_rules! reasons {
     ($($(#[doc = $doc:literal])+ $reason:ident,)+) => {
-        /// Why a condition says what it says.
+        /// The reason of a condition.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum Reason {
             $($(#[doc = $doc])+ $reason,)+
-            /// A reason in another controller's words, e.g. Cluster API's.
+            /// A reason that another controller reports, e.g. Cluster API.
             Reported(String),
         }
 
@@ -126,7 +126,7 @@ macro_rules! reasons {
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$reason => stringify!($reason),)+
-                    Self::Reported(words) if is_reason(words) => words,
+                    Self::Reported(reason) if is_reason(reason) => reason,
                     Self::Reported(_) => "Reported",
                 }
             }
@@ -136,29 +136,29 @@ macro_rules! reasons {
 
 reasons! {
     // Ready
-    /// The machine is in service.
+    /// The machine is running and its Node is ready.
     MachineRunning,
-    /// Nothing is wanted and nothing is there.
+    /// No machine is desired and none exists.
     Inactive,
-    /// The schedule is switched off.
+    /// The schedule is disabled.
     Disabled,
     /// The kill switch removed the machine.
     Terminated,
-    /// In service, but the spec asks for something else at the next activation.
+    /// The machine is running; a changed spec takes effect at the next activation.
     PendingChanges,
-    /// On its way into service.
+    /// The machine is being provisioned.
     Provisioning,
-    /// The Node is there but not ready (also in `NodeTainted`).
+    /// The Node exists but is not ready (also in `NodeTainted`).
     NodeNotReady,
-    /// In service, but an object that the Machine was made from is gone.
+    /// The machine is running, but its bootstrap or infrastructure object is missing.
     InfrastructureMissing,
-    /// Leaving.
+    /// The machine is shutting down.
     ShuttingDown,
-    /// Leaving, and nothing has moved for ten minutes.
+    /// The machine is shutting down, without progress for ten minutes.
     RemovalStalled,
-    /// Paused: nothing is touched.
+    /// Reconciliation is paused.
     Paused,
-    /// Being removed because its owner reclaims it.
+    /// The machine is being removed because the owner of its host reclaims it.
     EmergencyReclaim,
     /// An object could not be read.
     ReadFailed,
@@ -168,55 +168,55 @@ reasons! {
     InfrastructureCreationFailed,
     /// The Machine could not be created.
     MachineCreationFailed,
-    /// The Machine could not be changed.
+    /// The Machine could not be updated.
     MachineUpdateFailed,
-    /// The Machine, or what was left without one, could not be deleted.
+    /// The Machine, or a bootstrap or infrastructure object without one, could not be deleted.
     MachineDeletionFailed,
-    /// The Node could not be cordoned, or its pods not be evicted.
+    /// The Node could not be cordoned, or its pods could not be evicted.
     NodeDrainFailed,
 
     // Scheduled
-    /// Inside the window.
+    /// The current time is inside a window of the schedule.
     ScheduleActive,
-    /// Outside the window.
+    /// The current time is outside all windows of the schedule.
     ScheduleInactive,
-    /// The schedule is switched off.
+    /// The schedule is disabled.
     ScheduleDisabled,
-    /// Reclaim switched the schedule off.
+    /// A reclaim disabled the schedule.
     EmergencyReclaimDisabledSchedule,
     /// The kill switch overrides the schedule.
     KillSwitchActivated,
 
     // ScheduleValid, ReferencesValid
-    /// Nothing is wrong.
+    /// No errors were found.
     Valid,
-    /// The time zone is not in the database.
+    /// The time zone is not in the tz database.
     UnknownTimeZone,
-    /// The days cannot be understood.
+    /// The days are invalid.
     InvalidDays,
-    /// The hours cannot be understood.
+    /// The hours are invalid.
     InvalidHours,
-    /// The cron expression or its duration cannot be understood.
+    /// The cron expression or its duration is invalid.
     InvalidCron,
-    /// Neither cron nor both lists are given.
+    /// Neither cron nor both of daysOfWeek and hoursOfDay are set.
     Incomplete,
-    /// A field of the spec other than the schedule breaks a rule.
+    /// A field of the spec other than the schedule violates a rule.
     InvalidSpec,
-    /// There is no such Cluster.
+    /// The Cluster does not exist.
     ClusterNotFound,
     /// The Cluster is being deleted.
     ClusterDeleting,
-    /// The Cluster is not initialised.
+    /// The Cluster is not initialized.
     ClusterNotReady,
-    /// A provider spec is larger than is read.
+    /// A bootstrap or infrastructure spec exceeds the size limit.
     SpecTooLarge,
-    /// An object of that name belongs to somebody else.
+    /// An object with this name exists and is not owned by the ScheduledMachine.
     NameTaken,
-    /// The API server does not serve that kind.
+    /// The API server does not serve this kind.
     KindNotServed,
-    /// The operator may not do that; the message names the role to extend.
+    /// The operator lacks a permission; the message names the role to extend.
     Forbidden,
-    /// The API server refused the object.
+    /// The API server rejected the object.
     Rejected,
 
     // MachineReady
@@ -224,38 +224,39 @@ reasons! {
     NoMachine,
 
     // NodeAccess
-    /// The workload cluster answers.
+    /// The workload cluster is reachable.
     Connected,
-    /// There is no kubeconfig Secret.
+    /// The kubeconfig Secret does not exist.
     KubeconfigMissing,
-    /// The kubeconfig asks for what the operator does not do on a Secret's word.
+    /// The kubeconfig uses a feature that 5-Spot rejects for security (exec, auth provider, file
+    /// path, proxy, impersonation).
     KubeconfigRefused,
-    /// The workload cluster does not answer.
+    /// The workload cluster does not respond.
     Unreachable,
-    /// What the workload cluster sends is more than is read of one cluster.
+    /// The objects of the workload cluster exceed the size limit.
     TooLarge,
-    /// The workload cluster refuses the credentials.
+    /// The workload cluster rejects the credentials.
     Unauthorized,
-    /// The Node is another machine's, is claimed by two, or bears a control-plane role: it is not
-    /// touched.
+    /// The Node belongs to another Machine or to two Machines, or has a control-plane role. It is
+    /// not changed.
     NodeNotOurs,
 
     // NodeTainted
-    /// All taints are in place.
+    /// All taints are applied.
     Applied,
     /// There is no Node.
     NoNodeYet,
-    /// The Node could not be written.
+    /// The Node could not be patched.
     PatchFailed,
-    /// Somebody else put a taint of that key and effect there.
+    /// Another client has set a taint with this key and effect.
     TaintOwnershipConflict,
 
     // AgentReady
-    /// The agent runs with the configuration asked for.
+    /// The agent runs with the desired configuration.
     Running,
-    /// No agent reports.
+    /// No agent has reported.
     NotInstalled,
-    /// The agent refuses its configuration.
+    /// The agent rejected its configuration.
     ConfigRejected,
 }
 
@@ -266,15 +267,15 @@ impl fmt::Display for Reason {
 }
 
 /// Kubernetes' format of a condition reason, `^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`.
-fn is_reason(words: &str) -> bool {
+fn is_reason(text: &str) -> bool {
     let inner = |letter: char| letter.is_ascii_alphanumeric() || "_,:".contains(letter);
-    words.len() <= MAX_REASON
-        && words.starts_with(|first: char| first.is_ascii_alphabetic())
-        && words.chars().all(inner)
-        && !words.ends_with([',', ':'])
+    text.len() <= MAX_REASON
+        && text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.chars().all(inner)
+        && !text.ends_with([',', ':'])
 }
 
-/// What a pass found out about one condition.
+/// The desired value of one condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Which condition.
@@ -283,7 +284,7 @@ pub struct Finding {
     pub status: ConditionStatus,
     /// Why.
     pub reason: Reason,
-    /// One sentence for people, cut at Kubernetes' 32,768 characters when set.
+    /// One sentence, truncated to Kubernetes' 32,768 characters when set.
     pub message: String,
 }
 
@@ -422,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transition_is_not_told_to_be_earlier_than_the_one_before_it() {
+    fn a_transition_time_is_never_earlier_than_the_one_before_it() {
         let mut all = Vec::new();
         let ready = |status| ready(status, Reason::Inactive);
         set(&mut all, ready(ConditionStatus::False), None, at(100));
@@ -474,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_words_become_a_reason_that_kubernetes_takes() {
+    fn foreign_reasons_are_written_in_a_form_that_kubernetes_accepts() {
         let written =
             |words: &str| Reason::Reported(words.to_owned()).as_str().to_owned();
         assert_eq!(written("DrainingNode"), "DrainingNode");

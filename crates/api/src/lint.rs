@@ -1,6 +1,6 @@
-//! What is allowed and rarely meant: remarks about a ScheduledMachine, each with a stable code.
+//! What is allowed and rarely meant: warnings about a ScheduledMachine, each with a stable code.
 //!
-//! A remark refuses nothing. Rules say what is wrong in itself; a lint looks at what the parts
+//! A warning refuses nothing. Rules say what is wrong in itself; a lint looks at what the parts
 //! come to together, and at the calendar.
 
 mod calendar;
@@ -22,7 +22,7 @@ pub use provider::{of_providers, shared_hosts};
 /// something else.
 const SHORTEST_COMMAND: usize = 4;
 
-/// A kind of remark.
+/// A kind of warning.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lint {
     /// The code by which people speak of it, `SL001`; never given to another lint.
@@ -35,9 +35,9 @@ pub struct Lint {
     pub remedy: &'static str,
 }
 
-/// One remark.
+/// One warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
+pub struct LintWarning {
     /// The kind.
     pub lint: &'static Lint,
     /// The field it is about.
@@ -62,94 +62,92 @@ pub const LINTS: [Lint; 10] = [
     Lint {
         code: "SL001",
         name: "never active",
-        why: "No machine is wanted at any time of the next ten years, so that nothing will ever \
-              happen.",
+        why: "The schedule has no window in the next ten years, so no machine is ever created.",
         remedy: "check days, hours and cron with `5spot preview`",
     },
     Lint {
         code: "SL002",
         name: "overnight tail",
-        why: "Hours that reach over midnight belong to the day on which they are: `fri` with \
-              `22-6` is on Friday from 00:00 to 06:59 and from 22:00 to 23:59, and not on \
-              Saturday morning.",
-        remedy: "write what begins in the evening as cron with a duration, such as \
-                 `0 22 * * fri` for `9h`",
+        why: "Hours that cross midnight apply to each listed day separately: `fri` with `22-6` \
+              is Friday from 00:00 to 06:59 and from 22:00 to 23:59, not Saturday morning.",
+        remedy: "for a window that starts in the evening, use cron with a duration, such as `0 \
+                 22 * * fri` and `9h`",
     },
     Lint {
         code: "SL003",
         name: "time zone",
-        why: "The zone is not in the tz database, or it is an abbreviation or a fixed offset, \
-              which follows no daylight saving time and often means several places.",
-        remedy: "name a place, such as `Europe/Zurich`",
+        why: "The zone is not in the tz database, or it is an abbreviation or a fixed offset. \
+              These are ambiguous or do not observe daylight saving time.",
+        remedy: "use the name of a location, such as `Europe/Zurich`",
     },
     Lint {
         code: "SL004",
         name: "clock change",
-        why: "Within the next year clocks are put forward or back while a window begins or \
-              ends: an hour that is skipped never opens, an hour that is repeated is on twice. A \
-              cron that is to fire in an hour that is skipped fires at its end; one that fires in \
-              an hour that is repeated fires twice.",
-        remedy: "look at that day with `5spot preview`, and move the edge if it matters",
+        why: "Within the next year a daylight saving time change falls on the start or end of a \
+              window. A skipped hour is never active, and a repeated hour is active twice. Cron \
+              expressions that match in a skipped hour fire at its end; in a repeated hour they \
+              fire twice.",
+        remedy: "check that day with `5spot preview`, and move the start or end if it matters",
     },
     Lint {
         code: "SL005",
         name: "short window",
-        why: "A window is shorter than taking leave may last, so that a machine may be leaving \
-              for longer than it served.",
+        why: "A window is shorter than the shutdown may take, so a machine may shut down for \
+              longer than it ran.",
         remedy: "lengthen the window, or shorten gracefulShutdownTimeout or nodeDrainTimeout",
     },
     Lint {
         code: "SL006",
         name: "cron never fires",
-        why: "The expression can be read, and names a day that no month has.",
+        why: "The expression is syntactically valid, but its date does not exist in any year.",
         remedy: "check the day of the month against the month",
     },
     Lint {
         code: "SL007",
         name: "short command",
-        why: "Entries of killIfCommands are looked for anywhere in command lines. One of fewer \
-              than four characters is found in many that it does not mean.",
-        remedy: "write more of the command",
+        why: "Entries of killIfCommands match anywhere in a command line. An entry with fewer \
+              than four characters matches many unrelated processes.",
+        remedy: "use a longer part of the command",
     },
     Lint {
         code: "SL008",
         name: "no version",
-        why: "kubeadm reads the Kubernetes version from the Machine and cannot join without one, \
-              so that the machine stays Pending.",
+        why: "kubeadm reads the Kubernetes version from the Machine and cannot join without it. \
+              The machine stays Pending.",
         remedy: "set spec.machineTemplate.version to the version of the cluster's nodes",
     },
     Lint {
         code: "SL009",
         name: "no SSH key",
-        why: "k0smotron reaches the host of a RemoteMachine by SSH and reads the key before \
-              anything else, also when the host is to be cleaned up. Without the key the machine \
-              neither joins nor leaves: the Machine stays in deletion.",
-        remedy: "name a Secret with the private key in spec.infrastructureSpec.spec.sshKeyRef.name",
+        why: "k0smotron connects to the host of a RemoteMachine by SSH and needs the key to \
+              provision it and to clean it up. Without the key the machine cannot join, and the \
+              deletion of the Machine never finishes.",
+        remedy: "set spec.infrastructureSpec.spec.sshKeyRef.name to a Secret with the private key",
     },
     Lint {
         code: "SL010",
         name: "shared host",
-        why: "Two ScheduledMachines have the same address. When one leaves, the provider resets \
-              the host under the other, also hours later if its clean-up was delayed; both have \
-              the same provider identifier.",
-        remedy: "give each host to one ScheduledMachine, or use a pool of the provider",
+        why: "Two ScheduledMachines have the same address. When one is removed, the provider \
+              resets the host that the other is using, possibly hours later if the clean-up was \
+              delayed. Both have the same provider ID.",
+        remedy: "use each host in one ScheduledMachine only, or use a pool of the provider",
     },
 ];
 
-/// Every remark about `object`, as of `now`, in the order of the codes. Cannot fail: what cannot
+/// Every warning about `object`, as of `now`, in the order of the codes. Cannot fail: what cannot
 /// be read is for the rules to say.
 ///
 /// What several objects have in common is found by [`shared_hosts`].
-pub fn check(object: &ScheduledMachine, now: Timestamp) -> Vec<Remark> {
-    let mut remarks = of_schedule(object, now);
-    remarks.extend(of_providers(object));
-    remarks
+pub fn check(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning> {
+    let mut warnings = of_schedule(object, now);
+    warnings.extend(of_providers(object));
+    warnings
 }
 
-/// The remarks about schedule, timeouts and commands, as of `now`: SL001 to SL007.
-pub fn of_schedule(object: &ScheduledMachine, now: Timestamp) -> Vec<Remark> {
+/// The warnings about schedule, timeouts and commands, as of `now`: SL001 to SL007.
+pub fn of_schedule(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning> {
     let spec = &object.spec;
-    let mut remarks = Vec::new();
+    let mut warnings = Vec::new();
     let schedule = spec.schedule.schedule().ok();
     if let Some(schedule) = &schedule {
         let fires = schedule
@@ -157,41 +155,45 @@ pub fn of_schedule(object: &ScheduledMachine, now: Timestamp) -> Vec<Remark> {
             .is_none_or(|(cron, _)| cron.can_fire());
         let window = schedule.at(now);
         if fires && !window.is_open() && window.until().is_none() {
-            remarks.push(remark(
+            warnings.push(warning(
                 NEVER_ACTIVE,
                 "spec.schedule",
-                "no machine is wanted in the next ten years".to_owned(),
+                "the schedule has no window in the next ten years".to_owned(),
             ));
         }
     }
-    remarks.extend(overnight_tail(object));
-    remarks.extend(time_zone(&spec.schedule.timezone));
+    warnings.extend(overnight_tail(object));
+    warnings.extend(time_zone(&spec.schedule.timezone));
     if let Some(schedule) = &schedule {
         for message in calendar::clock_changes(&spec.schedule, schedule, now) {
-            remarks.push(remark(CLOCK_CHANGE, "spec.schedule", message));
+            warnings.push(warning(CLOCK_CHANGE, "spec.schedule", message));
         }
-        remarks.extend(short_window(object, schedule, now));
+        warnings.extend(short_window(object, schedule, now));
         if schedule
             .cron_expression()
             .is_some_and(|(cron, _)| !cron.can_fire())
         {
-            let message = "the expression fires on no day of any year".to_owned();
-            remarks.push(remark(CRON_NEVER_FIRES, "spec.schedule.cron", message));
+            let message = "the expression never fires".to_owned();
+            warnings.push(warning(CRON_NEVER_FIRES, "spec.schedule.cron", message));
         }
     }
-    remarks.extend(short_commands(object));
-    remarks
+    warnings.extend(short_commands(object));
+    warnings
 }
 
-fn remark(lint: &'static Lint, field: impl Into<String>, message: String) -> Remark {
-    Remark {
+fn warning(
+    lint: &'static Lint,
+    field: impl Into<String>,
+    message: String,
+) -> LintWarning {
+    LintWarning {
         lint,
         field: field.into(),
         message,
     }
 }
 
-fn overnight_tail(object: &ScheduledMachine) -> Option<Remark> {
+fn overnight_tail(object: &ScheduledMachine) -> Option<LintWarning> {
     let schedule = &object.spec.schedule;
     let days: Vec<Days> = parsed(&schedule.days_of_week)?;
     let hours: Vec<Hours> = parsed(&schedule.hours_of_day)?;
@@ -200,9 +202,8 @@ fn overnight_tail(object: &ScheduledMachine) -> Option<Remark> {
     let is_split =
         schedule.cron.is_none() && hours.is_over_midnight() && !days.is_every_day();
     is_split.then(|| {
-        let message = "the hours reach over midnight, and those after it belong to the same \
-                       days as those before it, not to the following ones";
-        remark(
+        let message = "the hours cross midnight; the hours after midnight apply to the listed days, not to the days after them";
+        warning(
             OVERNIGHT_TAIL,
             "spec.schedule.hoursOfDay",
             message.to_owned(),
@@ -215,11 +216,11 @@ fn parsed<T: std::str::FromStr>(entries: &[String]) -> Option<Vec<T>> {
     entries.iter().map(|entry| entry.parse().ok()).collect()
 }
 
-fn time_zone(name: &str) -> Option<Remark> {
+fn time_zone(name: &str) -> Option<LintWarning> {
     let field = "spec.schedule.timezone";
     if fivespot_schedule::zone(name).is_none() {
         let message = format!("'{name}' is not in the tz database");
-        return Some(remark(TIME_ZONE, field, message));
+        return Some(warning(TIME_ZONE, field, message));
     }
     let is_universal = ["UTC", "Etc/UTC"]
         .iter()
@@ -229,18 +230,18 @@ fn time_zone(name: &str) -> Option<Remark> {
         return None;
     }
     let what = if is_offset {
-        "a fixed offset, whose sign is the opposite of the usual one"
+        "a fixed offset, with the opposite sign of ISO 8601"
     } else {
-        "an abbreviation or an alias, not the name of a place"
+        "an abbreviation or an alias, not the name of a location"
     };
-    Some(remark(TIME_ZONE, field, format!("'{name}' is {what}")))
+    Some(warning(TIME_ZONE, field, format!("'{name}' is {what}")))
 }
 
 fn short_window(
     object: &ScheduledMachine,
     schedule: &fivespot_schedule::Schedule,
     now: Timestamp,
-) -> Option<Remark> {
+) -> Option<LintWarning> {
     let (grace, drain) = (
         &object.spec.graceful_shutdown_timeout,
         &object.spec.node_drain_timeout,
@@ -251,23 +252,21 @@ fn short_window(
     let (opens, closes) = calendar::shortest_window(schedule, now)?;
     (closes.duration_since(opens) < leaving).then(|| {
         let message = format!(
-            "the window from {opens} to {closes} is shorter than the machine may take to leave: \
+            "the window from {opens} to {closes} is shorter than the shutdown may take, which is \
              the shorter of gracefulShutdownTimeout ({grace}) and nodeDrainTimeout ({drain})"
         );
-        remark(SHORT_WINDOW, "spec.schedule", message)
+        warning(SHORT_WINDOW, "spec.schedule", message)
     })
 }
 
-fn short_commands(object: &ScheduledMachine) -> Vec<Remark> {
+fn short_commands(object: &ScheduledMachine) -> Vec<LintWarning> {
     let commands = object.spec.kill_if_commands.iter().flatten().enumerate();
     commands
         .filter(|(_, command)| command.chars().count() < SHORTEST_COMMAND)
         .map(|(place, command)| {
             let field = format!("spec.killIfCommands[{place}]");
-            let message = format!(
-                "'{command}' is found in many command lines that it does not mean"
-            );
-            remark(SHORT_COMMAND, field, message)
+            let message = format!("'{command}' matches many unrelated command lines");
+            warning(SHORT_COMMAND, field, message)
         })
         .collect()
 }
@@ -275,8 +274,8 @@ fn short_commands(object: &ScheduledMachine) -> Vec<Remark> {
 /// The reference page. Cannot fail.
 pub fn page() -> GeneratedFile {
     let mut text = format!(
-        "{PAGE_HEADER}# Lints\n\nWhat is allowed and rarely meant. `5spot validate` tells it; \
-         nothing is refused for it, unless `--lint error` is given.\n\n\
+        "{PAGE_HEADER}# Lints\n\nLegal but suspicious settings. `5spot validate` warns about \
+         them; nothing is rejected, unless `--lint error` is given.\n\n\
          | code | name | what to do |\n|---|---|---|\n"
     );
     for lint in &LINTS {

@@ -32,7 +32,7 @@ const LONGEST_WHY: usize = 256;
 pub fn agent_config(commands: &[String]) -> String {
     let mut text =
         "# Written by 5-Spot from spec.killIfCommands; edits are overwritten.\n\
-                    # A matching process gives this machine back to its owner.\n"
+                    # A matching process triggers the return of this machine to its owner.\n"
             .to_owned();
     for key in ["match_commands", "match_argv_substrings"] {
         let _ = writeln!(text, "{key} = [");

@@ -33,7 +33,7 @@ fn api_page() -> String {
         "{HEADER}# {kind}, `{version}`\n\n\
          Plural `{plural}`, short name `{short}`, category `{category}`. Namespaced, with the \
          subresource `status`.\n\n\
-         Beside the bounds below, the [rules](rules.md) say what a value must be.\n",
+         In addition to the limits below, values must satisfy the [rules](rules.md).\n",
         kind = name::KIND,
         version = name::API_VERSION,
         plural = name::PLURAL,
@@ -43,7 +43,7 @@ fn api_page() -> String {
     for part in ["spec", "status"] {
         let _ = write!(
             page,
-            "\n## {part}\n\n| field | type | default | bounds | meaning |\n\
+            "\n## {part}\n\n| field | type | default | limits | meaning |\n\
              |---|---|---|---|---|\n"
         );
         if let Some(part) = property(part) {
@@ -55,7 +55,7 @@ fn api_page() -> String {
 }
 
 fn conditions(page: &mut String) {
-    page.push_str("\n## Conditions\n\n| type | it is true if |\n|---|---|\n");
+    page.push_str("\n## Conditions\n\n| type | true if |\n|---|---|\n");
     for kind in ConditionType::ALL {
         let _ = writeln!(page, "| `{}` | {} |", kind.as_str(), kind.meaning());
     }
@@ -66,7 +66,7 @@ fn conditions(page: &mut String) {
     for (reason, meaning) in Reason::MEANINGS {
         let _ = writeln!(page, "| `{reason}` | {} |", cell(meaning.trim()));
     }
-    page.push_str("\n`MachineReady` repeats the Machine's own reasons.\n");
+    page.push_str("\n`MachineReady` has the reasons of the Machine's own condition.\n");
 }
 
 /// One row for each property of an object, those of nested objects below their parent.
@@ -162,12 +162,9 @@ fn cell(text: &str) -> String {
 fn rules_page() -> String {
     let mut page = format!(
         "{HEADER}# Rules\n\n\
-         What an acceptable {kind} is. Rules marked *CRD* are validation rules of the CRD, which \
-         name the field and the value; all rules are in the admission policy `{policy}` as well. \
-         The operator asks them once more before it acts, and `5spot validate` asks them offline.\n\n\
-         An update is never refused for a rule whose inputs it leaves alone: the kill switch can \
-         be set, and the schedule switched off, on an object that breaks every rule.\n\n\
-         | rule | field | it says | in |\n|---|---|---|---|\n",
+         The rules that a {kind} must satisfy. Rules marked *CRD* are validation rules of the CRD, whose errors name the field and the value; all rules are also in the admission policy `{policy}`. The operator checks them again before it acts, and `5spot validate` checks them offline.\n\n\
+         An update is never rejected by a rule whose inputs it does not change: the kill switch can be set, and the schedule disabled, on an object that violates every rule.\n\n\
+         | rule | field | message | in |\n|---|---|---|---|\n",
         kind = name::KIND,
         policy = name::POLICY,
     );

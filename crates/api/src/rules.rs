@@ -202,7 +202,7 @@ impl fmt::Display for Violation {
 /// assert_eq!(rules::check(&machine), []);
 /// machine.spec.schedule.hours_of_day = vec!["9-17".into(), "9-24".into()];
 /// let broken = rules::check(&machine);
-/// assert_eq!(broken[0].to_string(), "spec.schedule.hoursOfDay[1]: hours go from 0 to 23");
+/// assert_eq!(broken[0].to_string(), "spec.schedule.hoursOfDay[1]: hours must be from 0 to 23");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn check(object: &ScheduledMachine) -> Vec<Violation> {

@@ -25,7 +25,7 @@ pub const DEFAULT_PRIORITY: u8 = 50;
 /// What an absent `schedule.duration` means where a cron expression is given.
 pub const DEFAULT_DURATION: &str = "1h";
 
-/// A machine that joins a Cluster API cluster and leaves it on a schedule.
+/// A machine that is added to a Cluster API cluster and removed from it on a schedule.
 ///
 /// It implements k8s-openapi's resource traits, and is thereby a resource to `kube` without this
 /// crate knowing a client.
@@ -70,7 +70,8 @@ pub struct ScheduledMachineSpec {
     /// What the Machine carries besides: labels, annotations, version, failure domain.
     #[serde(default, deserialize_with = "null_is_default")]
     pub machine_template: MachineTemplate,
-    /// Which machines start first (high) and leave last (high) when starts are rate-limited.
+    /// Priority from 0 to 255. With --max-starts-per-minute, machines with a higher priority start
+    /// first.
     #[serde(default = "default_priority")]
     pub priority: u8,
     /// How long the whole leave-taking may last, e.g. `5m`; `0s` means no waiting.

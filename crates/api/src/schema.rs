@@ -33,7 +33,7 @@ pub(crate) fn root() -> Value {
         ("status", status::status()),
     ];
     object(
-        "A machine that joins a Cluster API cluster and leaves it on a schedule.",
+        "A machine that is added to a Cluster API cluster and removed from it on a schedule.",
         &["spec"],
         properties,
     )

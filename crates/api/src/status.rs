@@ -189,7 +189,7 @@ pub struct Shutdown {
     pub machine_uid: String,
     /// The time of the pass that wrote the commitment.
     pub started_at: Timestamp,
-    /// When the Machine is deleted at the latest.
+    /// The latest time at which the Machine is deleted.
     pub deadline: Timestamp,
     /// Why it leaves. A stored reason that is unknown, as one that a later release has written,
     /// reads as [`ShutdownReason::ScheduleEnded`]: the commitment stands, with its deadline.

@@ -24,30 +24,30 @@ Examples:
   5spot cel 'self.spec.replicas <= 5' --data widget.yaml
   5spot cel 'object.spec.schedule.enabled' --data machine.yaml --schema crd.yaml -o json";
 
-/// Compile, type-check, estimate and run one expression in Kubernetes' dialect of CEL
+/// Compile, type-check, estimate and evaluate one expression in the Kubernetes dialect of CEL
 ///
-/// The variables are `self` and `object`, which both are the object of --data, and `oldSelf` and
-/// `oldObject`, which are that of --old. They are of any type, unless --schema says which.
-/// Exit codes: 0, it has a value; 1, the value is false; 2, it has none.
+/// The variables `self` and `object` are the object of --data; `oldSelf` and `oldObject` are the
+/// object of --old. Their type is dynamic unless --schema gives it. Exit codes: 0 the expression
+/// has a value, 1 the value is false, 2 error (the expression does not compile or fails).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The expression
     #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     expression: String,
-    /// A file with the object, - for standard input; without it, an empty one
+    /// File with the object, - for standard input [default: an empty object]
     #[arg(long, value_name = "FILE|-")]
     data: Option<PathBuf>,
-    /// A file with the object as it was
+    /// File with the old object
     #[arg(long, value_name = "FILE")]
     old: Option<PathBuf>,
-    /// A file with the CustomResourceDefinition whose objects the variables are
+    /// File with the CustomResourceDefinition that declares the type of the objects
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// The Kubernetes whose dialect is spoken
+    /// The Kubernetes version whose dialect is used
     #[arg(long, value_name = "VERSION", default_value_t)]
     kube_version: KubeVersion,
-    /// The form of the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
 }
@@ -103,7 +103,7 @@ fn evaluate(
     );
     let program = Program::compile(&args.expression, &env).map_err(|errors| {
         Failure::new("compiling the expression", errors)
-            .remedy("correct it where it is marked, and quote it for the shell")
+            .remedy("correct it at the marked position, and quote it for the shell")
     })?;
     let variables = Variables::new()
         .json("self", object)
@@ -147,7 +147,7 @@ fn read(path: Option<&Path>) -> Result<Value, Failure> {
         (Some(only), 0) => Ok(only.object),
         (_, more) => {
             let count = if more == 0 { 0 } else { more + 1 };
-            let why = format!("it holds {count} objects, not one");
+            let why = format!("it contains {count} objects instead of one");
             Err(Failure::new(format!("reading {}", path.display()), why)
                 .remedy("give a file with one object"))
         }
@@ -161,10 +161,10 @@ fn declared(
     object: &Value,
     version: KubeVersion,
 ) -> Result<(Type, Bounds), Failure> {
-    let what = format!("the definition in {}", path.display());
+    let what = format!("the CRD in {}", path.display());
     let failed = |errors: Vec<FieldError>| {
         Failure::new(format!("compiling {what}"), field::aggregate(&errors))
-            .remedy("give a CustomResourceDefinition that a server accepts")
+            .remedy("give a CustomResourceDefinition that the API server accepts")
     };
     let definition = Crd::compile(&read(Some(path))?, version).map_err(failed)?;
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
@@ -172,11 +172,8 @@ fn declared(
     let first = || definition.versions().iter().find(|it| it.is_served());
     let resource = definition.served(named).or_else(first);
     resource.and_then(CustomResource::declared).ok_or_else(|| {
-        Failure::new(
-            what,
-            "it serves no version with a schema that rules can see",
-        )
-        .remedy("give a definition with a structural schema")
+        Failure::new(what, "it serves no version with a structural schema")
+            .remedy("give a CRD with a structural schema")
     })
 }
 
@@ -186,10 +183,10 @@ fn text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
     match &report.estimate {
         None => Ok(()),
         Some(Estimate { max: u64::MAX, .. }) => {
-            writeln!(out, "nothing in the schema bounds what it may cost")
+            writeln!(out, "estimated cost: unbounded by the schema")
         }
         Some(Estimate { min, max }) => {
-            writeln!(out, "by the schema it may cost from {min} to {max}")
+            writeln!(out, "estimated cost by the schema: {min} to {max}")
         }
     }
 }

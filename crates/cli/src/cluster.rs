@@ -1,4 +1,4 @@
-//! Which cluster a command talks to, chosen as kubectl chooses it.
+//! Selecting the cluster of a command, as kubectl does.
 
 use std::path::PathBuf;
 
@@ -10,19 +10,19 @@ use kube::{Client, Config};
 
 use crate::Failure;
 
-/// Words that choose a cluster.
+/// Flags that select a cluster.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Source {
-    /// The kubeconfig to use; otherwise $KUBECONFIG, otherwise ~/.kube/config
+    /// Path of the kubeconfig [default: $KUBECONFIG, then ~/.kube/config]
     #[arg(long, value_name = "PATH")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig to use; otherwise its current one
+    /// Context of the kubeconfig [default: the current context]
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
 
 impl Source {
-    /// How to reach the cluster that was asked for. The cluster itself is not asked anything.
+    /// The client configuration of the selected cluster. Sends no request.
     ///
     /// # Errors
     /// No kubeconfig, or one that cannot be used.
@@ -30,20 +30,20 @@ impl Source {
         self.read().await.map_err(|error| failed(&error))
     }
 
-    /// The same; a pod that is given no words finds its own cluster.
+    /// The same; in a pod without these flags, the in-cluster configuration.
     ///
     /// # Errors
     /// No kubeconfig, or one that cannot be used, and no pod's service account either.
     pub(crate) async fn config_or_in_cluster(&self) -> Result<Config, Failure> {
-        let asked_for = self.kubeconfig.is_some() || self.context.is_some();
+        let is_selected = self.kubeconfig.is_some() || self.context.is_some();
         match self.read().await {
             Err(_)
-                if !asked_for
+                if !is_selected
                     && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() =>
             {
                 Config::incluster().map_err(|error| {
-                    Failure::new("finding the cluster of this pod", error)
-                        .remedy("give the pod a service account, or --kubeconfig")
+                    Failure::new("loading the in-cluster configuration", error)
+                        .remedy("give the pod a service account, or set --kubeconfig")
                 })
             }
             read => read.map_err(|error| failed(&error)),
@@ -68,10 +68,10 @@ impl Source {
 /// How the nodes of a cluster are reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum NodeAccess {
-    /// By the kubeconfig Secret that Cluster API keeps for each Cluster.
+    /// Through the kubeconfig Secret that Cluster API maintains for each Cluster.
     #[default]
     Workload,
-    /// The management cluster's own nodes are the ones.
+    /// The nodes are in the management cluster itself.
     Management,
 }
 
@@ -84,29 +84,29 @@ impl From<NodeAccess> for fivespot_controller::NodeAccess {
     }
 }
 
-/// The API server's own words where there are any.
-pub(crate) fn words(error: kube::Error) -> String {
+/// The message of the API server's Status, or the error of the client.
+pub(crate) fn error_message(error: kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
         other => other.to_string(),
     }
 }
 
-/// By how much a server's clock has to differ from this machine's for its time to count: more
-/// than clocks that are kept differ, and a request takes.
-const APART: SignedDuration = SignedDuration::from_secs(30);
+/// If the server's clock differs from this machine's by more than this, the server's time is used.
+/// More than the skew of synchronized clocks and the duration of a request.
+const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// The present instant for what is read from this cluster: the time of this machine, unless the
 /// server's `Date` is another, as that of `5spot dev --start` is.
 pub(crate) async fn now(client: &Client) -> Timestamp {
     let here = Clock::system().now();
     match date(client).await {
-        Some(there) if there.duration_since(here).abs() > APART => there,
+        Some(there) if there.duration_since(here).abs() > MAX_CLOCK_DIFFERENCE => there,
         _ => here,
     }
 }
 
-/// The `Date` of an answer of the server; none where it does not answer, or says none.
+/// The `Date` header of a response of the server; none without a response or header.
 async fn date(client: &Client) -> Option<Timestamp> {
     let request = http::Request::get("/version").body(Body::empty()).ok()?;
     let answer = client.send(request).await.ok()?;
@@ -130,39 +130,39 @@ pub(crate) fn block_on<T>(
 }
 
 fn failed(error: &KubeconfigError) -> Failure {
-    Failure::new("finding a cluster", error)
-        .remedy("name one with --kubeconfig and --context")
+    Failure::new("loading the kubeconfig", error)
+        .remedy("set $KUBECONFIG, or --kubeconfig and --context")
 }
 
-/// A kubeconfig that can be read, and that nothing can be reached with.
+/// The kubeconfig could be read, but no client could be created from it.
 pub(crate) fn no_client(error: kube::Error) -> Failure {
-    Failure::new("making a client of the kubeconfig", error)
-        .remedy("correct it, or name another with --kubeconfig and --context")
+    Failure::new("creating a client from the kubeconfig", error)
+        .remedy("correct it, or select another with --kubeconfig and --context")
 }
 
-/// Words that choose a cluster and a namespace.
+/// Flags that select a cluster and a namespace.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Access {
     #[command(flatten)]
     source: Source,
-    /// The namespace; otherwise that of the context
+    /// Namespace [default: that of the context]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 }
 
 impl Access {
-    /// A client, whose default namespace is the one that was asked for.
+    /// A client with the selected namespace as its default namespace.
     ///
     /// # Errors
-    /// No kubeconfig, or one that cannot be used. The cluster itself is not asked anything.
+    /// No kubeconfig, or one that cannot be used. Sends no request.
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
         Client::try_from(self.config().await?).map_err(no_client)
     }
 
-    /// How to reach the cluster, with the namespace that was asked for as the default.
+    /// The client configuration, with the selected namespace as the default namespace.
     ///
     /// # Errors
-    /// No kubeconfig, or one that cannot be used. The cluster itself is not asked anything.
+    /// No kubeconfig, or one that cannot be used. Sends no request.
     pub(crate) async fn config(&self) -> Result<Config, Failure> {
         let mut config = self.source.config().await?;
         if let Some(namespace) = &self.namespace {

@@ -5,7 +5,7 @@ mod flag;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use fivespot_controller::Options;
+use fivespot_controller::{Coordination, Options};
 use kube::Config;
 use tokio::sync::oneshot;
 
@@ -14,8 +14,8 @@ use crate::{Failure, Outcome, cluster, log};
 pub(crate) use flag::Args;
 use flag::{Pod, Settings};
 
-/// How long passes that are under way may take to end, and the Lease to be released: less than
-/// the 30 s that Kubernetes gives a pod.
+/// How long reconciles in progress may take to finish, and the Lease to be released: less than
+/// the grace period of a pod, 30 s.
 const GRACE: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -38,7 +38,7 @@ async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         identity = options.identity,
-        coordination = ?options.coordination,
+        coordination = coordination(&options.coordination),
         "operator started"
     );
     let (metrics, health) = (options.instruments.clone(), options.instruments.clone());
@@ -46,29 +46,39 @@ async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
         move |path| metrics.on_metrics_port(path),
         move |path, detail| health.on_health_port(path, detail),
     );
-    let outcome = until_told(options, &mut signals).await;
+    let outcome = run_until_signal(options, &mut signals).await;
     tracing::info!(
-        in_order = matches!(outcome, Outcome::Yes),
+        graceful = matches!(outcome, Outcome::Yes),
         "operator stopped"
     );
     let _ = io::stderr().flush();
     Ok(outcome)
 }
 
-/// Runs until a signal; then to the end of what is under way, but not for ever.
-async fn until_told(options: Options, signals: &mut Signals) -> Outcome {
+/// Runs until a signal, then until the reconciles in progress have finished, at most [`GRACE`].
+async fn run_until_signal(options: Options, signals: &mut Signals) -> Outcome {
     let (stop, stopped) = oneshot::channel::<()>();
     let mut running = Box::pin(fivespot_controller::run_until(options, stopped));
     tokio::select! {
-        () = signals.heard() => {}
-        // Nobody has told it to.
+        () = signals.received() => {}
+        // It ended without a signal.
         _ = &mut running => return Outcome::No,
     }
-    tracing::info!("operator is told to stop");
+    tracing::info!("received a signal, shutting down");
     drop(stop);
     tokio::select! {
         _ = &mut running => Outcome::Yes,
-        () = signals.heard() => Outcome::No,
+        () = signals.received() => Outcome::No,
         () = tokio::time::sleep(GRACE) => Outcome::No,
+    }
+}
+
+/// How replicas are coordinated, for the log.
+fn coordination(coordination: &Coordination) -> &'static str {
+    match coordination {
+        Coordination::Alone => "none",
+        Coordination::Unelected(_) => "leader election disabled",
+        Coordination::Leader(_) => "leader election",
+        Coordination::Shards(_) => "sharding",
     }
 }

@@ -18,18 +18,18 @@ Examples:
   5spot convert -f machine.yaml > current.yaml
   kustomize build . | 5spot convert -f - | kubectl apply -f -";
 
-/// Print manifests with older groups and field forms as they are written now
+/// Convert manifests with older API groups and field formats to the current ones
 ///
-/// Everything else stays as it is, other objects included. Comments and layout are kept wherever
-/// the text can be changed in place, which is checked by reading it again; a document of which
-/// that cannot be said is written anew, and a note says so.
+/// Everything else is unchanged, including other objects. Comments and layout are kept where the
+/// text can be edited in place; the result is parsed again to check this. A document that cannot be
+/// edited in place is reformatted, and a note says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file with objects, - for standard input
+    /// File with objects, - for standard input
     #[arg(short, long, value_name = "FILE|-")]
     file: PathBuf,
-    /// The form of the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
 }
@@ -78,7 +78,7 @@ fn read(path: &Path) -> Result<(String, String), Failure> {
     let origin = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
         ErrorKind::IsADirectory => {
-            unreadable(&origin, &error).remedy("name one file with -f")
+            unreadable(&origin, &error).remedy("give one file with -f")
         }
         _ => unreadable(&origin, &error),
     })?;

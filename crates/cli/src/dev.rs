@@ -1,16 +1,16 @@
 //! `5spot dev`: an API server, admission, a simulated Cluster API and the operator in one
 //! process.
 
+mod audit;
+mod connect;
+mod data_dir;
 mod example;
 mod goal;
-mod keep;
 mod kubeconfig;
 mod load;
-mod neighbour;
-mod record;
-mod story;
+mod printer;
+mod run;
 mod until;
-mod world;
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -22,19 +22,19 @@ use jiff::Timestamp;
 use crate::{Failure, Outcome};
 use goal::Goals;
 
-/// Run everything on this machine, with no cluster: an API server that kubectl can use,
-/// admission, a simulated Cluster API, and the operator.
+/// Run everything locally, without a cluster: an API server for kubectl, admission, a simulated
+/// Cluster API, and the operator.
 ///
-/// For development and tests; production is Kubernetes. Ends when --until is reached (exit code
-/// 0) or --timeout has passed first (exit code 1), and on Ctrl-C or SIGTERM (exit code 0; with
-/// --until 1, for it was not reached).
+/// For evaluation, development and tests; for production use Kubernetes. Ends when --until is
+/// reached (exit code 0), when --timeout passes first (exit code 1), or on Ctrl-C or SIGTERM (exit
+/// code 0; with --until 1, because it was not reached).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   5spot dev
   5spot dev --start 2026-03-06T21:30:00Z --speed 600 --apply examples/business-hours.yaml
   5spot dev --apply machines/ --until ScheduledMachine/worker=Active --timeout 60s")]
 pub(crate) struct Args {
-    /// The address to listen on; loopback only, port 0 for a free one
+    /// Address to listen on; loopback only, port 0 selects a free port
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -42,22 +42,22 @@ pub(crate) struct Args {
         value_parser = loopback
     )]
     listen: SocketAddr,
-    /// Where to write the kubeconfig; only its owner can read it
+    /// Path of the kubeconfig to write; readable only by its owner
     #[arg(long, value_name = "PATH", default_value = ".5spot/kubeconfig")]
     kubeconfig: PathBuf,
-    /// Keep everything in this directory and go on from what it holds [default: in memory]
+    /// Directory that stores all objects; a later run continues from it [default: in memory]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// A manifest or a directory of manifests to apply; repeatable [default: the examples]
+    /// Manifest or directory of manifests to apply (repeatable) [default: the examples]
     #[arg(long, value_name = "FILE|DIR")]
     apply: Vec<PathBuf>,
-    /// Start a virtual clock at this instant, RFC 3339
+    /// Start a virtual clock at this time, RFC 3339
     #[arg(long, value_name = "TIME")]
     start: Option<Timestamp>,
-    /// How many virtual seconds pass in one second
+    /// Virtual seconds per real second
     #[arg(long, value_name = "1..100000", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     speed: Option<u32>,
-    /// The Kubernetes release to answer as, such as 1.36
+    /// Kubernetes version to emulate, such as 1.36
     #[arg(long, value_name = "VERSION", default_value_t)]
     kube_version: KubeVersion,
     /// Do not run the operator
@@ -66,19 +66,19 @@ pub(crate) struct Args {
     /// Do not simulate Cluster API, nodes and pods
     #[arg(long)]
     no_simulator: bool,
-    /// Admission plugins to switch on, beside the default ones
+    /// Admission plugins to enable in addition to the default ones
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     enable_admission_plugins: Vec<String>,
-    /// Admission plugins to switch off
+    /// Admission plugins to disable
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     disable_admission_plugins: Vec<String>,
-    /// Write one line of JSON for each request to this file
+    /// Write one line of JSON per request to this file
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
-    /// End with exit code 0 once all of these hold
+    /// Exit with code 0 as soon as all of these objects are in these phases
     #[arg(long, value_name = "KIND/NAME=PHASE[,...]")]
     until: Option<Goals>,
-    /// With --until: how long to wait on this machine's own clock, such as 120s
+    /// With --until, how long to wait in real time, such as 120s
     #[arg(long, value_name = "DURATION", requires = "until")]
     timeout: Option<fivespot_schedule::Duration>,
 }
@@ -91,14 +91,14 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     if address.ip().is_loopback() {
         return Ok(address);
     }
-    Err("only a loopback address is listened on, such as 127.0.0.1:6443".to_owned())
+    Err("must be a loopback address, such as 127.0.0.1:6443".to_owned())
 }
 
 pub(crate) fn run(args: Args, _: &mut dyn Write) -> Result<Outcome, Failure> {
-    // One thread: a virtual clock knows by its scheduler when the process is quiet.
+    // One thread: a virtual clock needs a single scheduler to know when the process is quiet.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Failure::at_start)?;
-    runtime.block_on(world::play(args))
+    runtime.block_on(run::run(args))
 }

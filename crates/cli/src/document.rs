@@ -32,7 +32,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The line of the file on which a field stands, as well as can be told from the text: that
+    /// The line of the file that contains a field, as far as it can be found in the text: that
     /// of the nearest field around it where it cannot be found.
     pub(crate) fn line_of(&self, field: &str) -> usize {
         let lines: Vec<&str> = self.text.lines().collect();
@@ -175,11 +175,11 @@ pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> 
 pub(crate) fn unreadable(origin: &str, error: &io::Error) -> Failure {
     let remedy = match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            "name a file or a directory that is there"
+            "give an existing file or directory"
         }
-        io::ErrorKind::PermissionDenied => "make it readable for you, or name another",
-        io::ErrorKind::InvalidData => "give text, in UTF-8",
-        _ => "name another file",
+        io::ErrorKind::PermissionDenied => "make it readable, or give another file",
+        io::ErrorKind::InvalidData => "give UTF-8 text",
+        _ => "give another file",
     };
     Failure::new(format!("reading {origin}"), error).remedy(remedy)
 }

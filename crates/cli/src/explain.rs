@@ -1,6 +1,6 @@
-//! `5spot explain`: why a machine is as it is, from the function that decides it; and rules.
+//! `5spot explain`: why a machine is in its current state, from the planning function; and rules.
 
-mod ladder;
+mod report;
 mod rule;
 #[cfg(test)]
 mod tests;
@@ -26,27 +26,28 @@ Examples:
   5spot explain business-hours-worker --node-access management
   5spot explain rule SM002";
 
-/// Say what decides about a machine, rung by rung, and what happens next; or explain a rule
+/// Explain why a machine is in its current state and what happens next; or explain a rule
 ///
-/// Reads what the operator reads, with your own rights, asks the same function, and changes
-/// nothing. A line says so where the operator has told otherwise of the workload cluster. What it
-/// alone remembers, such as a step that has just failed, is not seen.
+/// Reads the same objects as the operator, with your permissions, and calls the same planning
+/// function. Nothing is changed. If the operator reported another state of the workload cluster, a
+/// line says so. What only the operator has in memory, such as a step that just failed, is not
+/// shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The name of the ScheduledMachine; or `rule`, which with --namespace is a machine's name too
+    /// Name of the ScheduledMachine; or `rule` (with --namespace, a machine of that name)
     #[arg(value_name = "NAME")]
     name: String,
-    /// After `rule`: which one
+    /// After `rule`, the rule's id
     #[arg(value_name = "ID")]
     rule: Option<String>,
-    /// The instant to decide at, with the facts of now: RFC 3339, or a date [default: now]
+    /// Time to plan for, with the current objects: RFC 3339, or a date [default: now]
     #[arg(long, value_name = "TIME", conflicts_with = "rule")]
     at: Option<Moment>,
-    /// How the nodes of a cluster are reached: as the operator was told to
+    /// How to reach the nodes of a cluster; use the operator's setting
     #[arg(long, value_enum, default_value_t, conflicts_with = "rule")]
     node_access: NodeAccess,
-    /// The form of the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
     #[command(flatten)]
@@ -60,9 +61,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         ("rule", None) if args.access.namespace.is_none() => Err(rule::unnamed()),
         (name, Some(extra)) => Err(Failure::new(
             format!("explain {name} {extra}"),
-            "there is one name too many",
+            "too many arguments",
         )
-        .remedy("name one ScheduledMachine, or write `rule` and a rule's id")),
+        .remedy("give one ScheduledMachine, or `rule` and a rule's id")),
         (name, None) => {
             let found = cluster::block_on(read(args, name))?;
             let at = args.at.map_or(found.now, Moment::instant);
@@ -89,8 +90,8 @@ async fn read(args: &Args, name: &str) -> Result<Look, Failure> {
             found.now = cluster::now(&client).await;
             Ok(found)
         }
-        Ok(None) => Err(Failure::new(what, "there is none of that name")
-            .remedy("name its namespace with -n, or see `5spot status -A`")),
+        Ok(None) => Err(Failure::new(what, "not found")
+            .remedy("give its namespace with -n; `5spot status -A` lists all")),
         Err(error) => {
             Err(Failure::new(what, error)
                 .remedy("check the cluster and your access to it"))
@@ -105,9 +106,9 @@ fn machine(
     format: Format,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let report = ladder::report(found, at);
+    let report = report::report(found, at);
     match format {
-        Format::Text => ladder::text(out, &report)?,
+        Format::Text => report::text(out, &report)?,
         Format::Json => output::json(out, &report)?,
         Format::Yaml => output::yaml(out, &report)?,
     }

@@ -50,8 +50,9 @@ impl Failure {
 
     /// The system does not give what every command needs.
     pub(crate) fn at_start(error: io::Error) -> Self {
-        Self::new("starting", error)
-            .remedy("allow more open files and processes, as `ulimit -a` shows them")
+        Self::new("starting", error).remedy(
+            "raise the limits of open files and processes (`ulimit -a` shows them)",
+        )
     }
 
     /// Adds what to do about it.
@@ -72,7 +73,7 @@ impl From<io::Error> for Failure {
         Self {
             closed_pipe,
             ..Self::new("writing the output", error)
-                .remedy("send it to where there is room for it")
+                .remedy("check that the disk is not full")
         }
     }
 }

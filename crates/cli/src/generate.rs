@@ -21,7 +21,7 @@ use fivespot_install::file;
 use crate::document::unreadable;
 use crate::{Failure, Outcome};
 
-/// Print, write or check what is generated
+/// Print, write or check generated manifests, roles, docs and completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  5spot generate crd | kubectl apply -f -")]
 pub(crate) struct Args {
@@ -39,10 +39,10 @@ enum What {
                       kubectl apply -f admission/")]
     Admission(Output),
     Rbac(rbac::Args),
-    /// All that a management cluster is given: definition, policy, roles, operator
+    /// Everything for a management cluster: CRD, policy, roles, operator
     ///
-    /// Prints one stream of documents. With --output-dir, writes them in folders as well, as they
-    /// are under deploy/ in the source tree.
+    /// Prints one stream of documents. With --output-dir, also writes them as separate files in
+    /// folders, as under deploy/ in the source tree.
     #[command(
         after_help = "Example:\n  5spot generate manifests --image registry.example/5spot:0.1.0 \\\n    \
                       --kubeconfig team-a/prod | kubectl apply --server-side -f -"
@@ -54,7 +54,7 @@ enum What {
     #[command(after_help = "Example:\n  5spot generate chart -o chart\n  \
                       helm install 5spot ./chart -n 5spot-system --create-namespace")]
     Chart(Output),
-    /// What a shell needs to complete the words of this command line
+    /// Shell completions for this command line
     #[command(after_help = "Example:\n  source <(5spot generate completions bash)")]
     Completions(completions::Args),
     /// The reference pages
@@ -67,8 +67,8 @@ struct Definition {
     #[command(flatten)]
     output: Output,
 
-    /// The oldest Kubernetes that has to accept the CRD; below 1.30, updates of objects that
-    /// break a rule are refused more often
+    /// Oldest Kubernetes version that must accept the CRD; below 1.30, more updates of objects that
+    /// already violate a rule are rejected
     #[arg(long, value_name = "VERSION", default_value_t = shipped())]
     kube_version: KubeVersion,
 }
@@ -76,13 +76,12 @@ struct Definition {
 /// Where it goes.
 #[derive(Debug, clap::Args)]
 struct Output {
-    /// Compare with the files that are there; print what would change, and exit with 1 if
-    /// something would
+    /// Compare with the existing files, print the differences, and exit with 1 if there are any
     #[arg(long)]
     check: bool,
 
-    /// Write files into this directory instead of printing them; with --check, the directory
-    /// to compare with (default: the one in the source tree)
+    /// Directory to write files to, instead of printing them; with --check, the directory to
+    /// compare with [default: the one in the source tree]
     #[arg(short = 'o', long = "output-dir", value_name = "DIR")]
     directory: Option<PathBuf>,
 }
@@ -183,7 +182,7 @@ fn write(
 ) -> Result<Outcome, Failure> {
     let failed = |path: &Path, error| {
         Failure::new(format!("writing {}", path.display()), error)
-            .remedy("check that the directory can be written to")
+            .remedy("check that the directory is writable")
     };
     for file in files {
         let path = directory.join(&file.path);
@@ -209,7 +208,7 @@ fn check(
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => {
                 return Err(unreadable(&path.display().to_string(), &error).remedy(
-                    "name the directory that they are in, or write them there first",
+                    "give the directory that contains them, or write them there first",
                 ));
             }
         };
@@ -229,14 +228,14 @@ fn check(
 mod tests {
     use super::*;
 
-    fn generate(words: &[&str]) -> (Outcome, String) {
+    fn generate(arguments: &[&str]) -> (Outcome, String) {
         #[derive(clap::Parser)]
         struct Line {
             #[command(flatten)]
             args: Args,
         }
-        let words = ["generate"].into_iter().chain(words.iter().copied());
-        let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
+        let arguments = ["generate"].into_iter().chain(arguments.iter().copied());
+        let line = <Line as clap::Parser>::try_parse_from(arguments).unwrap();
         let mut out = Vec::new();
         let outcome = run(line.args, &mut out).unwrap();
         (outcome, String::from_utf8(out).unwrap())
@@ -254,7 +253,7 @@ mod tests {
     fn roles_name_the_chosen_provider_and_read_secrets_where_they_may() {
         let (_, text) = generate(&["rbac", "--provider", "metal3", "--namespace", "a,b"]);
         assert!(text.contains("metal3machines") && !text.contains("remotemachines"));
-        // Two that were asked for, and the operator's own.
+        // The two for Secrets, and the operator's own.
         assert_eq!(text.matches("\nkind: Role\n").count(), 3);
         let (_, workload) = generate(&["rbac", "--workload", "--workload-user", "jane"]);
         assert!(workload.contains("- pods/eviction") && workload.contains("name: jane"));
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deployment_starts_the_operator_with_words_that_it_knows() {
+    fn the_deployment_starts_the_operator_with_valid_arguments() {
         let settings = fivespot_install::controller::Settings {
             rights: fivespot_install::role::Rights {
                 reach: fivespot_install::role::Reach::Only(["a".to_owned()].into()),
@@ -271,23 +270,23 @@ mod tests {
             },
             ..fivespot_install::controller::Settings::default()
         };
-        let words = ["5spot".to_owned()].into_iter().chain(settings.arguments());
-        let parsed = crate::command().try_get_matches_from(words);
+        let arguments = ["5spot".to_owned()].into_iter().chain(settings.arguments());
+        let parsed = crate::command().try_get_matches_from(arguments);
         assert!(parsed.is_ok(), "{parsed:?}");
     }
 
     #[test]
-    fn the_deployment_of_the_webhook_starts_it_with_words_that_it_knows() {
+    fn the_webhook_deployment_starts_it_with_valid_arguments() {
         let settings = fivespot_install::webhook::Settings::default();
-        let words = ["5spot".to_owned()].into_iter().chain(settings.arguments());
-        let parsed = crate::command().try_get_matches_from(words);
+        let arguments = ["5spot".to_owned()].into_iter().chain(settings.arguments());
+        let parsed = crate::command().try_get_matches_from(arguments);
         assert!(parsed.is_ok(), "{parsed:?}");
         let (_, text) = generate(&["webhook", "--operator-namespace", "ops"]);
         assert!(!text.contains("5spot-system"), "{text}");
     }
 
     #[test]
-    fn the_agents_bundle_runs_the_image_that_was_asked_for() {
+    fn the_agent_manifests_have_the_given_image() {
         let (_, text) = generate(&["agent", "--image", "registry.example/agent:1"]);
         assert!(text.contains("image: registry.example/agent:1"), "{text}");
     }

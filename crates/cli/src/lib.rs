@@ -4,8 +4,8 @@
 //! given output and says how it ended. Data goes to standard output; errors go to
 //! standard error as `error: <what>: <why>; <what to do>`.
 //!
-//! Exit codes: 0, the answer is yes; 1, the answer is no; 2, there is no answer (wrong
-//! words, a file that cannot be read, a cluster that does not answer).
+//! Exit codes: 0 success or valid, 1 invalid or goal not reached, 2 error (wrong arguments, an
+//! unreadable file, an unreachable cluster).
 
 mod cel;
 mod cluster;
@@ -40,12 +40,12 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 pub(crate) use failure::{Failure, Outcome};
 pub(crate) use output::Format;
 
-/// Machines that join and leave Cluster API clusters on a schedule.
+/// Adds machines to Cluster API clusters and removes them again, on a schedule.
 #[derive(Debug, Parser)]
 #[command(name = "5spot", version, disable_help_subcommand = true)]
 struct Cli {
-    /// The directory of compiled time zones to use; otherwise $TZDIR, otherwise the newer of
-    /// the system's and those inside 5spot
+    /// Directory of compiled time zones [default: $TZDIR, then the newer of the system's and the
+    /// embedded ones]
     #[arg(long, value_name = "DIR", global = true)]
     zoneinfo: Option<PathBuf>,
     #[command(subcommand)]
@@ -69,12 +69,11 @@ enum Command {
 
 /// Runs the command line of this process and says how it ended.
 ///
-/// Never panics on its arguments: wrong words are printed with a hint and answered with
-/// exit code 2.
+/// Never panics on its arguments: wrong arguments are reported, with exit code 2.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return report_clap_error(&error),
     };
     let mut out = io::stdout().lock();
     let ended = zoneinfo::start(cli.zoneinfo.as_deref())
@@ -83,7 +82,7 @@ pub fn main() -> ExitCode {
         .and_then(|outcome| out.flush().map(|()| outcome).map_err(Failure::from));
     match ended {
         Ok(outcome) => outcome.into(),
-        // A reader that has seen enough, such as `head`, is no failure.
+        // A reader that closes the pipe, such as `head`, is not an error.
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             let text = failure.to_string();
@@ -93,7 +92,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Prints what the user has to know before anything else.
+/// Prints a warning before any other output.
 fn warn(warning: Option<String>) {
     if let Some(warning) = warning {
         let _ = writeln!(io::stderr(), "warning: {}", plain::lines(&warning));
@@ -116,14 +115,13 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
     }
 }
 
-/// Every command with its words, for what is generated of them.
+/// The clap command, for generated pages and completions.
 pub(crate) fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Prints what clap has to say: help and version to standard output, the rest to
-/// standard error.
-fn refuse(error: &clap::Error) -> ExitCode {
+/// Prints a clap error: help and version to standard output, errors to standard error.
+fn report_clap_error(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     if error.use_stderr() {
         Outcome::Unanswered.into()

@@ -1,18 +1,18 @@
-//! The log of a command that runs until it is told to stop: on standard error.
+//! The log of a long-running command, on standard error.
 
 use std::io::{self, IsTerminal as _};
 
 use tracing_subscriber::EnvFilter;
 
-/// What is logged unless RUST_LOG says otherwise.
-const USUAL: &str = "info,kube=warn,hyper=warn,tower=warn";
-/// Our own crates say more; libraries say as much as before.
-const VERBOSE: &str = "info,kube=warn,hyper=warn,tower=warn,fivespot=debug";
+/// The filter unless RUST_LOG is set.
+const DEFAULT_FILTER: &str = "info,kube=warn,hyper=warn,tower=warn";
+/// The filter with --verbose: debug for our own crates, not for libraries.
+const VERBOSE_FILTER: &str = "info,kube=warn,hyper=warn,tower=warn,fivespot=debug";
 
 /// How much is logged, and in which form.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Settings {
-    /// The form of the log on standard error: json, or anything else for text
+    /// Format of the log on standard error: json, or anything else for text
     #[arg(
         long,
         env = "RUST_LOG_FORMAT",
@@ -29,9 +29,9 @@ pub(crate) struct Settings {
 /// The form of the log.
 #[derive(Clone, Copy, Debug)]
 enum Format {
-    /// One JSON object a line.
+    /// One JSON object per line
     Json,
-    /// For people.
+    /// Plain text.
     Text,
 }
 
@@ -48,9 +48,13 @@ fn format(text: &str) -> Result<Format, String> {
 
 /// Starts it, once in a process.
 pub(crate) fn start(settings: Settings) {
-    let usual = if settings.verbose { VERBOSE } else { USUAL };
+    let default = if settings.verbose {
+        VERBOSE_FILTER
+    } else {
+        DEFAULT_FILTER
+    };
     let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(usual));
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr);

@@ -1,4 +1,4 @@
-//! The forms in which data is printed.
+//! Output formats.
 
 use std::io::Write;
 
@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use crate::Failure;
 
-/// The form of printed data, where a command has no further ones of its own.
+/// The output formats of commands without additional ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Plain text
     #[default]
     Text,
-    /// One JSON document.
+    /// One JSON document
     Json,
-    /// One YAML document.
+    /// One YAML document
     Yaml,
 }
 

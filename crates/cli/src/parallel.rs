@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Fewer things than this are not worth a thread.
-const WORTH_A_THREAD: usize = 32;
+/// A thread is only started for at least this many items.
+const MIN_ITEMS_PER_THREAD: usize = 32;
 
 /// `each` of `items`, in their order.
 pub(crate) fn map<T: Send, R: Send>(
@@ -13,7 +13,7 @@ pub(crate) fn map<T: Send, R: Send>(
     each: impl Fn(T) -> R + Sync,
 ) -> Vec<R> {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let workers = processors.min(items.len() / WORTH_A_THREAD);
+    let workers = processors.min(items.len() / MIN_ITEMS_PER_THREAD);
     if workers < 2 {
         return items.into_iter().map(each).collect();
     }

@@ -1,8 +1,8 @@
-//! Text from elsewhere, as it may be shown on a terminal.
+//! Sanitizing text from API servers for a terminal.
 //!
 //! Names, messages and reasons come from a server, and whoever may write an object there chooses
-//! some of them. A terminal takes control characters for commands: they could change what stands
-//! on the screen above, the window's title, or what is pasted next.
+//! some of them. A terminal takes control characters for commands: they could change what is
+//! on the screen, the window's title, or what is pasted next.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The ports on which the operator and the webhook are looked into.
+//! The metrics and health ports of the operator and the webhook.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -11,7 +11,7 @@ use crate::Failure;
 /// Where metrics and health are served.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Ports {
-    /// The address of all ports
+    /// Address for all ports
     #[arg(
         long = "bind-address",
         env = "BIND_ADDRESS",
@@ -19,7 +19,7 @@ pub(crate) struct Ports {
         default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED)
     )]
     pub(crate) address: IpAddr,
-    /// The port of /metrics; 0 for a free one
+    /// Port of /metrics; 0 selects a free port
     #[arg(
         long = "metrics-port",
         env = "METRICS_PORT",
@@ -27,7 +27,7 @@ pub(crate) struct Ports {
         default_value_t = pod::METRICS_PORT
     )]
     metrics: u16,
-    /// The port of /healthz and /readyz; 0 for a free one
+    /// Port of /healthz and /readyz; 0 selects a free port
     #[arg(
         long = "health-port",
         env = "HEALTH_PORT",
@@ -60,17 +60,19 @@ impl Ports {
 }
 
 impl Listening {
-    /// Answers on both until the process ends.
+    /// Serves both until the process ends.
     pub(crate) fn serve<M, H>(self, on_metrics: M, on_health: H)
     where
         M: Fn(&str) -> Answer + Clone + Send + 'static,
         H: Fn(&str, Detail) -> Answer + Clone + Send + 'static,
     {
-        let address = |listener: &TcpListener| listener.local_addr().ok();
+        let address = |listener: &TcpListener| {
+            listener.local_addr().ok().map(tracing::field::display)
+        };
         tracing::info!(
-            metrics = ?address(&self.metrics),
-            health = ?address(&self.health),
-            "ports are open"
+            metrics = address(&self.metrics),
+            health = address(&self.health),
+            "listening"
         );
         let on_metrics = move |path: &str, _: Detail| on_metrics(path);
         tokio::spawn(serve(self.metrics, on_metrics));
@@ -89,8 +91,8 @@ pub(crate) async fn bind(
 ) -> Result<TcpListener, Failure> {
     let socket = SocketAddr::new(address, port);
     TcpListener::bind(socket).await.map_err(|error| {
-        Failure::new(flag, format!("{socket} cannot be listened on: {error}"))
-            .remedy("give another port, or 0 for a free one")
+        Failure::new(flag, format!("cannot listen on {socket}: {error}"))
+            .remedy("choose another port, or 0 for a free one")
     })
 }
 
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_port_that_is_taken_is_told_by_its_flag() {
+    async fn a_port_that_is_in_use_is_reported_by_its_flag() {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let taken = TcpListener::bind((loopback, 0)).await.unwrap();
         let port = taken.local_addr().unwrap().port();
@@ -109,7 +111,7 @@ mod tests {
             health: port,
         };
         let failure = ports.listen().await.unwrap_err().to_string();
-        let said = failure.replace(&port.to_string(), "PORT");
-        insta::assert_snapshot!(said, @"--health-port: 127.0.0.1:PORT cannot be listened on: Address already in use (os error 98); give another port, or 0 for a free one");
+        let message = failure.replace(&port.to_string(), "PORT");
+        insta::assert_snapshot!(message, @"--health-port: cannot listen on 127.0.0.1:PORT: Address already in use (os error 98); choose another port, or 0 for a free one");
     }
 }

@@ -33,25 +33,25 @@ Examples:
 
 /// Arguments of `5spot preview`.
 #[derive(Debug, clap::Args)]
-#[command(about = "Show when machines will be wanted, change by change", after_help = EXAMPLES)]
+#[command(about = "Show when machines will run", after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Args {
     /// Files or directories with ScheduledMachines, - for standard input (repeatable)
     #[arg(short, long, value_name = "FILE|DIR|-", group = "which")]
     file: Vec<PathBuf>,
-    /// A ScheduledMachine of the cluster
+    /// Name of a ScheduledMachine in the cluster
     #[arg(value_name = "NAME", group = "which")]
     name: Option<String>,
-    /// All ScheduledMachines of the cluster
+    /// All ScheduledMachines in the cluster
     #[arg(short = 'A', long, group = "which")]
     all_namespaces: bool,
-    /// The first instant: RFC 3339, or a date for its midnight in UTC [default: now]
+    /// Start: RFC 3339, or a date (midnight UTC) [default: now]
     #[arg(long, value_name = "TIME")]
     from: Option<Moment>,
-    /// The instant to stop before, at most ten years later [default: 7 days later]
+    /// End (exclusive), at most ten years after the start [default: 7 days after the start]
     #[arg(long, value_name = "TIME")]
     to: Option<Moment>,
-    /// The form of the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]
@@ -61,14 +61,14 @@ pub(crate) struct Args {
 /// The forms in which a preview is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A week as a grid, and all changes, for people
+    /// A week as a grid, and all changes
     #[default]
     Text,
     /// One JSON document
     Json,
     /// One YAML document
     Yaml,
-    /// A calendar with an event for each time of service
+    /// An iCalendar file with one event per window
     Ics,
 }
 
@@ -87,9 +87,10 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     };
     let span = Span::new(args.from, args.to, now)?;
     if documents.is_empty() {
-        let why = "there is no ScheduledMachine in what was given";
-        return Err(Failure::new("preview", why)
-            .remedy("give a file that holds one with -f, or name one of the cluster"));
+        let why = "the input contains no ScheduledMachine";
+        return Err(Failure::new("preview", why).remedy(
+            "give a file that contains one with -f, or the name of one in the cluster",
+        ));
     }
     let namespace = args.access.namespace.as_deref();
     let forecasts = documents

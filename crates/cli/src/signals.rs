@@ -1,4 +1,4 @@
-//! The signals by which a person or a system ends a command that runs until then.
+//! The signals that stop a long-running command.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -24,7 +24,7 @@ impl Signals {
     }
 
     /// Waits for the first of them.
-    pub(crate) async fn heard(&mut self) {
+    pub(crate) async fn received(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

@@ -1,4 +1,4 @@
-//! `5spot status`: how the machines stand.
+//! `5spot status`: the state of each machine.
 
 mod table;
 
@@ -23,17 +23,17 @@ Examples:
   5spot status -A --watch
   5spot status -n team-a -o json";
 
-/// Show how the machines stand: phase, node, next change, and why
+/// Show phase, node, next change and message of each machine
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// In all namespaces
+    /// List all namespaces
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     all_namespaces: bool,
-    /// Go on with a line for each change, until Ctrl-C
+    /// Print a line for each change, until Ctrl-C
     #[arg(short, long)]
     watch: bool,
-    /// The form of the answer; with --watch, one document for each change
+    /// Output format; with --watch, one document for each change
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
     #[command(flatten)]
@@ -41,10 +41,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    cluster::block_on(tell(args, out))
+    cluster::block_on(show(args, out))
 }
 
-async fn tell(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let client = args.access.client().await?;
     let resource = ApiResource::erase::<ScheduledMachine>(&());
     let api: Api<DynamicObject> = if args.all_namespaces {
@@ -56,7 +56,7 @@ async fn tell(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         follow(args, api, out).await
     } else {
         let found = api.list(&ListParams::default()).await.map_err(|error| {
-            Failure::new("reading ScheduledMachines", cluster::words(error))
+            Failure::new("reading ScheduledMachines", cluster::error_message(error))
                 .remedy("check the cluster and your access to it")
         })?;
         let objects = found
@@ -78,7 +78,7 @@ fn print(format: Format, objects: &[Value], out: &mut dyn Write) -> Result<(), F
     let rows: Vec<Row> = objects.iter().map(Row::of).collect();
     match format {
         Format::Text if rows.is_empty() => {
-            writeln!(out, "There are no ScheduledMachines here.")?;
+            writeln!(out, "No ScheduledMachines found.")?;
             Ok(())
         }
         Format::Text => Ok(table::text(out, &rows)?),
@@ -95,24 +95,26 @@ async fn follow(
     let mut signals = Signals::listen()?;
     let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
     let mut shown = table::Shown::default();
-    // What is there at first is told together, so that its columns fit all of it.
+    // The initial list is printed at once, so that its columns fit all rows.
     let mut listed: Vec<Row> = Vec::new();
     loop {
         let event = tokio::select! {
-            () = signals.heard() => return Ok(Outcome::Yes),
+            () = signals.received() => return Ok(Outcome::Yes),
             event = events.try_next() => event,
         };
         let event = event.map_err(|error| {
             Failure::new("watching ScheduledMachines", error)
                 .remedy("check the cluster and your access to it")
         })?;
-        let (mut rows, is_gone) = match event {
+        let (mut rows, is_deleted) = match event {
             Some(Event::InitApply(object)) => {
                 listed.push(Row::of(&value(&object)?));
                 continue;
             }
             Some(Event::Apply(object)) => (vec![Row::of(&value(&object)?)], false),
-            Some(Event::Delete(object)) => (vec![Row::of(&value(&object)?).gone()], true),
+            Some(Event::Delete(object)) => {
+                (vec![Row::of(&value(&object)?).deleted()], true)
+            }
             Some(Event::InitDone) => (std::mem::take(&mut listed), false),
             Some(Event::Init) => {
                 listed.clear();
@@ -120,12 +122,12 @@ async fn follow(
             }
             None => return Ok(Outcome::Yes),
         };
-        rows.retain(|row| shown.is_news(row, is_gone));
+        rows.retain(|row| shown.is_changed(row, is_deleted));
         changed(args.output, &mut shown, &rows, out)?;
     }
 }
 
-/// Tells what is new.
+/// Prints the changed rows.
 fn changed(
     format: Format,
     shown: &mut table::Shown,

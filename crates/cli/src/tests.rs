@@ -98,11 +98,11 @@ fn a_rule_without_its_id_is_not_taken_for_a_machine() {
     let failure = answer("explain rule --kubeconfig /nowhere")
         .unwrap_err()
         .to_string();
-    assert!(failure.starts_with("rule: its id is missing; name one from SM001 to SM"));
+    assert!(failure.starts_with("rule: its id is missing; give an id from SM001 to SM"));
     // A machine may be called so.
     let failure = answer("explain rule -n default --kubeconfig /nowhere").unwrap_err();
     assert!(
-        failure.to_string().starts_with("finding a cluster: "),
+        failure.to_string().starts_with("loading the kubeconfig: "),
         "{failure}"
     );
 }

@@ -4,6 +4,7 @@ mod answer;
 mod engine;
 mod github;
 mod junit;
+mod lookup;
 mod options;
 mod refusal;
 mod report;
@@ -13,7 +14,6 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod type_check;
-mod world;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -42,14 +42,14 @@ Examples:
 /// Arguments of `5spot validate`.
 #[derive(Debug, clap::Args)]
 #[command(
-    about = "Say what the API server would answer to manifests, without one",
+    about = "Validate manifests as an API server would, offline",
     after_help = EXAMPLES
 )]
 pub(crate) struct Args {
     /// Files or directories with objects, - for standard input (repeatable)
     #[arg(short, long, value_name = "FILE|DIR|-", required = true)]
     file: Vec<PathBuf>,
-    /// Leave out the definition and the policy of ScheduledMachine
+    /// Do not use the built-in CRD and policy of ScheduledMachine
     #[arg(long)]
     no_builtin: bool,
     /// Files or directories with CustomResourceDefinitions (repeatable)
@@ -58,78 +58,77 @@ pub(crate) struct Args {
     /// Files or directories with ValidatingAdmissionPolicies and their bindings (repeatable)
     #[arg(long, value_name = "FILE|DIR")]
     policy: Vec<PathBuf>,
-    /// Files or directories with the parameters of policies: objects of their paramKind
-    /// (repeatable)
+    /// Files or directories with parameter objects of policies (their paramKind) (repeatable)
     #[arg(long, value_name = "FILE|DIR")]
     param: Vec<PathBuf>,
-    /// Files or directories with Namespace objects, for policies that look at labels
+    /// Files or directories with Namespace objects, for policies that read their labels
     /// (repeatable)
     #[arg(long, value_name = "FILE|DIR")]
     namespace_object: Vec<PathBuf>,
-    /// Who asks
+    /// User of the request
     #[arg(long, value_name = "NAME", default_value = "kubernetes-admin")]
     user: String,
-    /// A group of the user, beside system:authenticated (repeatable) [default: system:masters
+    /// Group of the user, in addition to system:authenticated (repeatable) [default: system:masters
     /// for the default user]
     #[arg(long, value_name = "NAME")]
     group: Vec<String>,
-    /// Files or directories with the objects as they are stored: one of the same kind,
-    /// namespace and name makes the object an update (repeatable)
+    /// Files or directories with the stored objects: an object with the same kind, namespace and
+    /// name as one of these is validated as an update (repeatable)
     #[arg(long, value_name = "FILE|DIR")]
     old: Vec<PathBuf>,
-    /// What is done with the objects [default: update where --old has one, else create]
+    /// Operation to validate [default: update if --old contains the object, else create]
     #[arg(long, value_enum)]
     operation: Option<Operation>,
-    /// The namespace of objects that name none
+    /// Namespace of objects that have none
     #[arg(short, long, default_value = "default")]
     namespace: String,
-    /// The API server whose answer is wanted
+    /// Kubernetes version of the API server
     #[arg(long, value_name = "VERSION", default_value_t)]
     kube_version: KubeVersion,
-    /// Everything that is wrong, also what a server would have kept back: further refusals by
-    /// policies, and policies after the schema has refused
+    /// Report all errors, including those that a server would not return: further denials by
+    /// policies, and policies after schema errors
     #[arg(long)]
     all_failures: bool,
-    /// Refuse policies whose expressions do not fit the definitions that they match, about which
-    /// a server only writes a warning into status.typeChecking
+    /// Reject policies whose expressions do not match the types of their CRDs; a server only writes
+    /// a warning into status.typeChecking
     #[arg(long)]
     type_check: bool,
-    /// Say which layer, rule, policy and binding answered, and what it cost
+    /// Show which layer, rule, policy and binding decided, and the CEL cost
     #[arg(long)]
     explain: bool,
-    /// What becomes of remarks about schedules that are allowed and rarely meant
+    /// Severity of lint warnings about legal but suspicious settings
     #[arg(long, value_enum, default_value_t)]
     lint: LintLevel,
-    /// The form of the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
 }
 
-/// What is done with an object.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Operation {
-    /// It is new
+    /// Create
     Create,
-    /// It replaces one of --old
+    /// Update of an object of --old
     Update,
-    /// It goes
+    /// Delete
     Delete,
 }
 
-/// What becomes of remarks.
+/// The severity of lint warnings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum LintLevel {
-    /// They are not looked for
+    /// No lint warnings
     Off,
-    /// They are printed
+    /// Print them
     #[default]
     Warn,
-    /// They are printed, and the answer is no if there are any
+    /// Print them, and exit with 1 if there are any
     Error,
 }
 
 impl LintLevel {
-    /// How much a remark weighs.
+    /// The level of a lint warning.
     fn level(self) -> Level {
         match self {
             Self::Off | Self::Warn => Level::Warning,
@@ -157,10 +156,9 @@ enum Form {
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let documents = document::read(&args.file)?;
     if documents.is_empty() {
-        let remedy = "give files that hold objects";
+        let remedy = "give files that contain objects";
         return Err(
-            Failure::new("validate", "there is no object in what was given")
-                .remedy(remedy),
+            Failure::new("validate", "the input contains no objects").remedy(remedy)
         );
     }
     let sources = Sources {
@@ -182,16 +180,15 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     report::print(out, &args, &answers)?;
     match outcome(&answers, args.lint) {
         Outcome::Unanswered => {
-            let why = "nothing says what any of these objects has to be";
+            let why = "there is no schema for any of these objects";
             Err(Failure::new("validate", why)
-                .remedy("give the definitions of their kinds with --crd"))
+                .remedy("give the CRDs of their kinds with --crd"))
         }
         answer => Ok(answer),
     }
 }
 
-/// What the server would answer to each of the documents, and what is remarked on about all of
-/// them together.
+/// The result for each of the documents, with lint warnings about all of them together.
 fn answers(
     engine: &Engine,
     documents: Vec<Document>,
@@ -205,15 +202,15 @@ fn answers(
         engine.answer(document, old, (args, now))
     });
     let mut answers = answered.into_iter().collect::<Result<Vec<_>, _>>()?;
-    for (place, remark) in shared {
+    for (place, lint_warning) in shared {
         if let Some(answer) = answers.get_mut(place) {
-            answer.remarks.push(remark);
+            answer.lints.push(lint_warning);
         }
     }
     Ok(answers)
 }
 
-/// Who asks.
+/// The user of the requests.
 fn user(args: &Args) -> User {
     let is_usual = args.group.is_empty() && args.user == "kubernetes-admin";
     let usual = is_usual.then(|| "system:masters".to_owned());

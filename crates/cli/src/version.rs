@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use crate::{Failure, Format, Outcome, output};
 
-/// Say what this is: version, commit, what it works with
+/// Show version, commit, and supported versions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  5spot version -o json")]
 pub(crate) struct Args {
-    /// The form of the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
 }

@@ -1,6 +1,6 @@
 //! `5spot webhook`: the admission policy, for API servers that know no policies.
 
-mod look;
+mod probe;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use fivespot_api::name;
 use fivespot_clock::Clock;
 use fivespot_webhook::mounted::Mounted;
 use fivespot_webhook::upkeep::{self, Condition, Upkeep};
-use fivespot_webhook::{Certificate, Judge, Metrics};
+use fivespot_webhook::{Certificate, Metrics, Validator};
 use kube::Client;
 use tokio::sync::oneshot;
 
@@ -18,20 +18,21 @@ use crate::cluster::Source;
 use crate::port::{Ports, bind};
 use crate::signals::Signals;
 use crate::{Failure, Outcome, cluster, log};
-use look::Look;
+use probe::Probes;
 
-/// Serve the admission policy as a webhook until told to stop.
+/// Serve the admission policy as a webhook.
 ///
-/// For clusters without ValidatingAdmissionPolicy, which is on by default since Kubernetes
-/// 1.30: refuses what the policy refuses, in the same words. `5spot generate webhook` prints
-/// what a cluster needs for it.
+/// For clusters without ValidatingAdmissionPolicy, which is enabled by default since Kubernetes
+/// 1.30. It rejects the same objects as the policy, with the same messages. `5spot generate
+/// webhook` prints the manifests.
 ///
-/// Makes its own authority and certificate, keeps them in a Secret, renews them in time, and
-/// has them trusted by the webhook configuration; with --certificate-dir, serves what is there
-/// and talks to no cluster.
+/// Creates its own CA and certificate, stores them in a Secret, renews them before they expire, and
+/// sets the caBundle of the webhook configuration. With --certificate-dir it serves the certificate
+/// in that directory and does not connect to a cluster.
 ///
-/// Exit codes: 0, it was told to stop and has answered what was under way; 1, it was cut short
-/// by a second signal; 2, it could not start (a flag, the kubeconfig, a port, a certificate).
+/// Exit codes: 0 stopped by a signal after the requests in progress finished, 1 shutdown was
+/// interrupted by a second signal, 2 error at start (a flag, the kubeconfig, a port, a
+/// certificate).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   5spot webhook
@@ -41,11 +42,11 @@ use look::Look;
 pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
-    /// A directory with tls.crt and tls.key, such as a mounted Secret, that somebody else
-    /// renews; they are read again when they change
+    /// Directory with tls.crt and tls.key, such as a mounted Secret, that is renewed by others;
+    /// they are reloaded when they change
     #[arg(long, value_name = "DIR")]
     certificate_dir: Option<PathBuf>,
-    /// What becomes of an object that breaks a rule, as in a ValidatingAdmissionPolicyBinding:
+    /// What to do with an object that violates a rule, as in a ValidatingAdmissionPolicyBinding:
     /// Deny, Warn, Audit
     #[arg(
         long,
@@ -54,7 +55,7 @@ pub(crate) struct Args {
         default_value = "Deny"
     )]
     validation_actions: Vec<String>,
-    /// The namespace of the Secret and of the Service
+    /// Namespace of the Secret and the Service
     #[arg(
         long,
         env = "POD_NAMESPACE",
@@ -62,25 +63,25 @@ pub(crate) struct Args {
         default_value = name::SYSTEM_NAMESPACE
     )]
     namespace: String,
-    /// The Secret in which authorities and certificate are kept; it has to be there
+    /// Secret that stores the CAs and the certificate; it must exist
     #[arg(long, value_name = "NAME", default_value = name::WEBHOOK)]
     secret: String,
-    /// The Service by which API servers reach the webhook
+    /// Service through which API servers reach the webhook
     #[arg(long, value_name = "NAME", default_value = name::WEBHOOK_SERVICE)]
     service: String,
-    /// Further names or addresses by which API servers reach the webhook
+    /// Additional names or addresses under which API servers reach the webhook
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     serving_name: Vec<String>,
-    /// The ValidatingWebhookConfiguration whose caBundle is kept
+    /// ValidatingWebhookConfiguration whose caBundle is maintained
     #[arg(long, value_name = "NAME", default_value = name::WEBHOOK_CONFIGURATION)]
     configuration: String,
-    /// The port on which API servers ask; 0 for a free one
+    /// Port for requests of API servers; 0 selects a free port
     #[arg(long, value_name = "PORT", default_value_t = fivespot_install::webhook::PORT)]
     port: u16,
     #[command(flatten)]
     ports: Ports,
-    /// How long to go on serving after the signal to stop, while API servers still learn that
-    /// this instance goes
+    /// How long to continue serving after the signal, until API servers stop sending requests to
+    /// this replica
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     shutdown_delay_secs: u16,
     #[command(flatten)]
@@ -88,27 +89,27 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let judge = Judge::new(&args.validation_actions).map_err(|error| {
+    let validator = Validator::new(&args.validation_actions).map_err(|error| {
         Failure::new("--validation-actions", error)
-            .remedy("give Deny, Warn or Audit, or Audit beside one of the others")
+            .remedy("give Deny, Warn or Audit, or Audit together with one of the others")
     })?;
     log::start(args.log);
-    cluster::block_on(operate(args, judge))
+    cluster::block_on(operate(args, validator))
 }
 
-async fn operate(args: &Args, judge: Judge) -> Result<Outcome, Failure> {
+async fn operate(args: &Args, validator: Validator) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
     let https = bind("--port", args.ports.address, args.port).await?;
     let ports = args.ports.listen().await?;
     let certificate = Certificate::default();
     let condition = keep(args, &certificate).await?;
-    let look = Look {
+    let probes = Probes {
         metrics: Arc::new(Metrics::default()),
         certificate: certificate.clone(),
         condition,
-        ..Look::default()
+        ..Probes::default()
     };
-    let (metrics, health) = (look.clone(), look.clone());
+    let (metrics, health) = (probes.clone(), probes.clone());
     ports.serve(
         move |path| metrics.on_metrics_port(path),
         move |path, detail| health.on_health_port(path, detail),
@@ -119,24 +120,24 @@ async fn operate(args: &Args, judge: Judge) -> Result<Outcome, Failure> {
         "webhook started"
     );
     let (stop, stopped) = oneshot::channel::<()>();
-    let observed = (Arc::new(judge), look.metrics.clone() as _);
+    let observed = (Arc::new(validator), probes.metrics.clone() as _);
     let stopped = async { _ = stopped.await };
     let serving = fivespot_webhook::serve(https, &certificate, observed, stopped);
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
-        () = signals.heard() => {}
+        () = signals.received() => {}
         ended = &mut serving => return ended
             .map(|()| Outcome::No)
             .map_err(|error| Failure::new("serving", error).remedy("start it again")),
     }
-    tracing::info!("webhook is told to stop");
-    look.leave();
+    tracing::info!("received a signal, shutting down");
+    probes.shut_down();
     let delay = Duration::from_secs(u64::from(args.shutdown_delay_secs));
     let mut stop = Some(stop);
     let mut rest = std::pin::pin!(tokio::time::sleep(delay));
     loop {
         tokio::select! {
-            () = signals.heard() => return Ok(Outcome::No),
+            () = signals.received() => return Ok(Outcome::No),
             () = &mut rest, if stop.is_some() => drop(stop.take()),
             _ = &mut serving => return Ok(Outcome::Yes),
         }

@@ -1,5 +1,5 @@
-//! Which tz database this process uses: a directory that somebody named, the system's, or the
-//! one inside the binary.
+//! Selecting the tz database of this process: that of a given directory, the system's, or the
+//! embedded one.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -29,18 +29,18 @@ const DEEPEST: usize = 4;
 
 /// At the top of a directory, and no zones: the same zones again, with leap seconds or without,
 /// and what the machine itself is set to.
-const PASSED_OVER: [&str; 4] = ["posix", "right", "localtime", "posixrules"];
+const IGNORED: [&str; 4] = ["posix", "right", "localtime", "posixrules"];
 
 /// Chooses the database of this process and sets it, before any schedule is read.
 ///
-/// Answers what somebody who named a directory has to know, as a sentence.
+/// Returns a warning about the given directory, if any.
 ///
 /// # Errors
 /// The directory that was named cannot be read or holds no zones.
 pub(crate) fn start(named: Option<&Path>) -> Result<Option<String>, Failure> {
     let choice = choose(named, std::env::var_os("TZDIR"), &SYSTEM.map(Path::new))?;
     let (data, warning) = choice;
-    // Nothing has been asked for a zone yet, and a second start changes nothing.
+    // No zone has been used yet, and a second call has no effect.
     let _ = fivespot_schedule::use_zone_data(data);
     Ok(warning)
 }
@@ -61,12 +61,12 @@ fn choose(
     let data = read(dir, ZoneSource::Directory).map_err(|error| {
         let what = format!("reading time zones from {} ({named_by})", dir.display());
         Failure::new(what, error)
-            .remedy("name a directory of compiled zones, such as /usr/share/zoneinfo")
+            .remedy("give a directory of compiled zones, such as /usr/share/zoneinfo")
     })?;
     let warning = is_older(data.release()).then(|| {
         format!(
-            "the time zones of {} ({named_by}) are of release {}, and those inside 5spot of {}: \
-             leave {named_by} out to use the newer",
+            "the time zones in {} ({named_by}) are release {}, older than the embedded release \
+             {}; unset {named_by} to use the newer one",
             dir.display(),
             data.release(),
             embedded_release(),
@@ -108,9 +108,7 @@ fn read(dir: &Path, source: ZoneSource) -> io::Result<ZoneData> {
     let mut walk = Walk::default();
     walk.directory(dir, "")?;
     if walk.zones.is_empty() {
-        return Err(io::Error::other(
-            "there is no compiled zone (TZif file) in it",
-        ));
+        return Err(io::Error::other("it contains no compiled zone (TZif file)"));
     }
     Ok(ZoneData::of_files(source, release(dir), walk.zones))
 }
@@ -129,14 +127,14 @@ impl Walk {
             let entry = entry?;
             self.entries += 1;
             if self.entries > MOST_ENTRIES {
-                let error = format!("there are more than {MOST_ENTRIES} files in it");
+                let error = format!("it contains more than {MOST_ENTRIES} files");
                 return Err(io::Error::other(error));
             }
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
-            let is_passed_over = prefix.is_empty() && PASSED_OVER.contains(&&*name);
-            if is_part_of_a_name(&name) && !is_passed_over {
+            let is_ignored = prefix.is_empty() && IGNORED.contains(&&*name);
+            if is_part_of_a_name(&name) && !is_ignored {
                 self.entry(&entry.path(), format!("{prefix}{name}"))?;
             }
         }

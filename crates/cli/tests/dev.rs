@@ -150,7 +150,7 @@ fn a_goal_that_is_not_reached_in_time_is_exit_code_1_and_says_what_is_missing() 
 }
 
 #[test]
-fn wrong_words_are_exit_code_2_with_what_to_do() {
+fn wrong_arguments_are_exit_code_2_with_what_to_do() {
     let place = Place::new();
     for (args, wanted) in [
         (&["--listen", "0.0.0.0:0"][..], "loopback"),
@@ -160,7 +160,7 @@ fn wrong_words_are_exit_code_2_with_what_to_do() {
         ),
         (
             &["--until", "Nonsense/a=b", "--timeout", "1s"],
-            "no kind Nonsense is served",
+            "does not serve the kind Nonsense",
         ),
         (&["--until", "Nonsense"], "KIND/NAME=PHASE"),
         (
@@ -178,7 +178,7 @@ fn wrong_words_are_exit_code_2_with_what_to_do() {
 }
 
 #[test]
-fn what_it_cannot_begin_with_is_told_with_what_to_do() {
+fn errors_at_start_say_what_to_do() {
     let place = Place::new();
     let machine = "apiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\n";
     for (file, text) in [
@@ -222,17 +222,18 @@ fn without_the_simulator_the_examples_are_applied_as_far_as_they_are_served() {
         .spawn()
         .unwrap();
     let lines = BufReader::new(running.stdout.take().unwrap()).lines();
-    let told: Vec<String> = lines
+    let printed: Vec<String> = lines
         .map(Result::unwrap)
-        .skip_while(|line| !line.starts_with("left out"))
+        .skip_while(|line| !line.starts_with("not applied"))
         .take(2)
         .collect();
     running.kill().unwrap();
     running.wait().unwrap();
     assert_eq!(
-        told,
+        printed,
         [
-            "left out what is not served: Cluster/production-cluster, Cluster/demo-cluster",
+            "not applied, because their kinds are not served: Cluster/production-cluster, \
+             Cluster/demo-cluster",
             "applied Secret/business-hours-worker-ssh, ScheduledMachine/business-hours-worker, \
              Pod/shop-0, Pod/shop-1, PodDisruptionBudget/shop, Secret/every-other-minute-ssh, \
              ScheduledMachine/every-other-minute",
@@ -275,7 +276,7 @@ fn a_termination_signal_ends_it_cleanly() {
 #[test]
 fn a_termination_signal_before_the_goal_is_exit_code_1_and_says_what_is_missing() {
     let place = Place::new();
-    let goal = "ScheduledMachine/nobody=Active";
+    let goal = "ScheduledMachine/missing=Active";
     let (code, last) = terminated(&place, &["--apply", EXAMPLE, "--until", goal]);
     assert_eq!(code, Some(1), "{last}");
     let missing = format!("stopped before: {goal} (has no phase)");
@@ -294,13 +295,13 @@ fn explain_and_preview_count_from_the_time_of_the_server() {
     let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
     let applied = lines.find(|line| line.as_ref().unwrap().starts_with("applied "));
     let ask = |command: &str| {
-        let asked = Command::new(env!("CARGO_BIN_EXE_5spot"))
+        let output = Command::new(env!("CARGO_BIN_EXE_5spot"))
             .current_dir(&place.0)
             .args([command, "business-hours-worker"])
             .args(["--kubeconfig", ".5spot/kubeconfig"])
             .output()
             .unwrap();
-        text(&asked.stdout).to_owned() + text(&asked.stderr)
+        text(&output.stdout).to_owned() + text(&output.stderr)
     };
     let answers = [ask("explain"), ask("preview")];
     running.kill().unwrap();
@@ -308,7 +309,7 @@ fn explain_and_preview_count_from_the_time_of_the_server() {
     assert!(applied.is_some());
     let at = "default/business-hours-worker at 2026-03-06T15:0";
     assert!(answers[0].starts_with(at), "{}", answers[0]);
-    assert!(!answers[0].contains("was seen at"), "{}", answers[0]);
+    assert!(!answers[0].contains("planned with"), "{}", answers[0]);
     let from = "From 2026-03-06T15:0";
     assert!(answers[1].contains(from), "{}", answers[1]);
 }

@@ -48,109 +48,113 @@ pub const METRICS: &[Row] = &[
         "fivespot_reconciliations_total",
         "counter",
         &["phase", "result"],
-        "Passes over one ScheduledMachine, by the phase in which they left it and by whether a step failed",
+        "Reconciliations of one ScheduledMachine, by resulting phase and by result (success, or \
+         failure if a step failed)",
     ),
     row(
         "fivespot_reconciliation_duration_seconds",
         "histogram",
         &["phase"],
-        "How long a pass took",
+        "Duration of a reconciliation",
     ),
     row(
         "fivespot_transition_lateness_seconds",
         "histogram",
         &[],
-        "How long after the instant that was foretold in status.nextTransition a change of phase was stored",
+        "Delay between status.nextTransition and the status update with the new phase",
     ),
     row(
         "fivespot_machines_active",
         "gauge",
         &[],
-        "ScheduledMachines of this instance in phase Active",
+        "ScheduledMachines of this replica in phase Active",
     ),
     row(
         "fivespot_machines_by_phase",
         "gauge",
         &["phase"],
-        "ScheduledMachines of this instance by phase",
+        "ScheduledMachines of this replica by phase",
     ),
     row(
         "fivespot_orphaned_machines",
         "gauge",
         &[],
-        "Machines that have outlived their ScheduledMachine, which no schedule and no kill switch reaches",
+        "Machines whose ScheduledMachine no longer exists; no schedule and no kill switch \
+         applies to them",
     ),
     row(
         "fivespot_schedule_evaluations_total",
         "counter",
         &["result"],
-        "Passes by what the schedule said: active or inactive",
+        "Reconciliations by the state of the schedule: active or inactive",
     ),
     row(
         "fivespot_kill_switch_activations_total",
         "counter",
         &[],
-        "Machines that have gone by their kill switch",
+        "Machines removed by their kill switch",
     ),
     row(
         "fivespot_node_drains_total",
         "counter",
         &["result"],
-        "Machines deleted after a drain: success if before the deadline, else failure",
+        "Machines deleted after a drain: success if the drain finished before the deadline, else \
+         failure",
     ),
     row(
         "fivespot_pod_evictions_total",
         "counter",
         &["result"],
-        "Evictions that were asked for: success, or failure where one was refused",
+        "Eviction requests: success, or failure if rejected",
     ),
     row(
         "fivespot_finalizer_cleanup_timeouts_total",
         "counter",
         &[],
-        "Finalizers released although objects were left, see --force-finalizer-on-timeout",
+        "Finalizers removed although objects remained, see --force-finalizer-on-timeout",
     ),
     row(
         "fivespot_errors_total",
         "counter",
         &["error_type"],
-        "Steps and reads that failed: kube_api, not_found, validation, or timeout",
+        "Failed steps and reads: kube_api, not_found, validation or timeout",
     ),
     row(
         "fivespot_api_requests_total",
         "counter",
         &["cluster", "verb", "resource", "code"],
-        "Requests to API servers; code 0 where no answer came; cluster is management or workload",
+        "Requests to API servers; code 0 means no response; cluster is management or workload",
     ),
     row(
         "fivespot_queue_depth",
         "gauge",
         &[],
-        "ScheduledMachines that are due and wait for a pass to begin",
+        "ScheduledMachines in the work queue that are due",
     ),
     row(
         "fivespot_is_leader",
         "gauge",
         &[],
-        "1 while this instance may act: it leads, is an acting shard, or is alone; else 0",
+        "1 if this replica may act (leader, active shard, or without leader election), else 0",
     ),
     row(
         "fivespot_shards",
         "gauge",
         &[],
-        "Shards that this one reckons with, itself included; 0 without sharding",
+        "Number of live shards, including this one; 0 without sharding",
     ),
     row(
         "fivespot_controller_info",
         "gauge",
         &["version", "instance_id"],
-        "Always 1: which release this is, and the instance's name",
+        "Always 1; the release and the name of this replica",
     ),
     row(
         "fivespot_tzdata_info",
         "gauge",
         &["release", "source"],
-        "Always 1: the release of the time zone data in use, and whether it is embedded, the system's, or from a directory that was named",
+        "Always 1; the release of the time zone data in use, and its source: embedded, system or \
+         directory",
     ),
     process::CPU,
     process::RESIDENT,
@@ -164,7 +168,7 @@ pub const METRICS: &[Row] = &[
 /// The page about them.
 pub fn reference() -> String {
     let mut page = "# Metrics\n\nServed at `:8080/metrics` (`--metrics-port`) in the OpenMetrics text format.\n\n\
-                    | name | kind | labels | what it says |\n|---|---|---|---|\n"
+                    | name | type | labels | meaning |\n|---|---|---|---|\n"
         .to_owned();
     for Row {
         name,

@@ -35,7 +35,7 @@ pub struct Kernel {
 
 /// Why a text is no [`Kernel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("is no release of Linux such as 6.6")]
+#[error("must be a Linux version such as 6.6")]
 pub struct NoKernel;
 
 /// The first release that tells of processes whoever asks from the host's network namespace.
@@ -63,7 +63,7 @@ impl fmt::Display for Kernel {
 /// How the agent sees processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
-    /// By the kernel's events, in the host's network namespace.
+    /// By kernel process events, in the host's network namespace.
     #[default]
     Events,
     /// By scans of `/proc`.
@@ -87,7 +87,7 @@ pub struct Settings {
     pub image: String,
     /// The oldest kernel of the nodes; none if that is not known.
     pub kernel: Option<Kernel>,
-    /// How processes are seen.
+    /// How processes are detected.
     pub detection: Detection,
     /// Which of them may match.
     pub matching: Matching,

@@ -36,13 +36,13 @@ const MORE_ARGUMENTS: &str = r#"        {{- with $.Values.namespaces }}
         {{- end }}
 "#;
 
-const NOTES: &str = r#"5-Spot looks after {{ if $.Values.namespaces }}{{ join ", " $.Values.namespaces }}{{ else }}every namespace{{ end }}.
+const NOTES: &str = r#"5-Spot watches {{ if $.Values.namespaces }}{{ join ", " $.Values.namespaces }}{{ else }}all namespaces{{ end }}.
 
   kubectl get scheduledmachines -A
 {{- if and (eq $.Values.nodeAccess "workload") (not $.Values.kubeconfigs.clusterWide) (not $.Values.kubeconfigs.namespaces) (not $.Values.kubeconfigs.clusters) }}
 
-It may read no kubeconfig of a workload cluster: nodes are neither drained by it nor tainted, and
-Cluster API drains alone. Set kubeconfigs.clusters to change that.
+It cannot read kubeconfigs of workload clusters, so it does not drain or taint nodes; Cluster API
+drains them. Set kubeconfigs.clusters to grant access.
 {{- end }}
 "#;
 
@@ -177,7 +177,7 @@ fn description() -> Value {
     json!({
         "apiVersion": "v2",
         "name": "5spot",
-        "description": "Machines that join and leave Cluster API clusters on a schedule.",
+        "description": "Adds machines to Cluster API clusters and removes them again, on a schedule.",
         "type": "application",
         "version": version,
         "appVersion": version,

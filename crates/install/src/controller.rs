@@ -24,7 +24,7 @@ pub struct Settings {
     pub rights: Rights,
     /// The image with `5spot` as its entry point.
     pub image: String,
-    /// How many instances there are; one of them acts, the others stand by.
+    /// Number of replicas; one is the leader, the others are on standby.
     pub replicas: u32,
     /// The oldest Kubernetes that has to take the manifests, 1.`kube_minor`.
     pub kube_minor: u32,

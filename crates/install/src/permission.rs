@@ -14,7 +14,7 @@ pub enum Scope {
     ManagementWide,
     /// In the management cluster, in the operator's own namespace.
     Home,
-    /// In each workload cluster, cluster-wide, as whoever the kubeconfig names.
+    /// In each workload cluster, cluster-wide, for the user of the kubeconfig.
     Workload,
     /// In each workload cluster, in the namespace of the agents' configurations, as the same.
     WorkloadSystem,
@@ -75,91 +75,92 @@ pub const PERMISSIONS: &[Permission] = &[
         Scope::Management,
         ("5spot.finos.org", "scheduledmachines"),
         &["get", "list", "watch", "patch"],
-        "read what is asked for; put the finalizer on and take it off; switch a schedule off",
+        "read the spec; add and remove the finalizer; disable the schedule after a reclaim",
     ),
     permission(
         Scope::Management,
         ("5spot.finos.org", "scheduledmachines/status"),
         &["patch"],
-        "say what was seen and decided",
+        "update the status",
     ),
     permission(
         Scope::Management,
         ("5spot.finos.org", "scheduledmachines/finalizers"),
         &["update"],
-        "set owner references that block a deletion in the foreground",
+        "set owner references with blockOwnerDeletion",
     ),
     permission(
         Scope::Management,
         ("cluster.x-k8s.io", "clusters"),
         WATCHED,
-        "know whether Machines can join, and whether the Cluster is paused",
+        "read whether the Cluster is ready, and whether it is paused",
     ),
     permission(
         Scope::Management,
         ("cluster.x-k8s.io", "machines"),
         &["get", "list", "watch", "create", "patch", "delete"],
-        "create and remove the Machine, keep its timeouts, and note a reclaim on it",
+        "create, update and delete the Machine, and record a reclaim on it",
     ),
     permission(
         Scope::Management,
         (PROVIDER, PROVIDER),
         &["get", "list", "watch", "create", "delete"],
-        "create what the Machine is made from, and remove what is left without one",
+        "create the bootstrap and infrastructure objects, and delete those without a Machine",
     ),
     permission(
         Scope::Management,
         ("", "secrets"),
         WATCHED,
-        "read the kubeconfig Secrets that Cluster API keeps; of a Cluster that is given by name its own alone, in a namespace that is given every Secret",
+        "read the kubeconfig Secrets of Cluster API: only the one Secret for each Cluster of \
+         --kubeconfig, every Secret in the namespaces of --namespace",
     ),
     permission(
         Scope::Management,
         ("events.k8s.io", "events"),
         &["create"],
-        "publish one event per transition",
+        "create events",
     ),
     permission(
         Scope::Home,
         ("coordination.k8s.io", "leases"),
         &["get", "list", "watch", "create", "update", "delete"],
-        "agree with other instances on who acts, by leader election or by shards",
+        "leader election, or sharding",
     ),
     permission(
         Scope::ManagementWide,
         ("apiextensions.k8s.io", "customresourcedefinitions"),
         &["list", "watch"],
-        "notice kinds that appear",
+        "detect newly installed kinds",
     ),
     permission(
         Scope::Workload,
         ("", "nodes"),
         &["get", "list", "watch", "patch"],
-        "see whether the Node is ready; cordon it and let pods in again; taint it; bring the agent",
+        "read whether the Node is ready; cordon, uncordon and taint it; label it for the agent",
     ),
     permission(
         Scope::Workload,
         ("", "pods"),
         &["list", "watch", "delete"],
-        "see which pods are still on a Node that is being drained; empty a reclaimed host at once",
+        "list the pods of a Node that is drained; delete the pods of a reclaimed host",
     ),
     permission(
         Scope::Workload,
         ("", "pods/eviction"),
         &["create"],
-        "evict them, as disruption budgets allow",
+        "evict pods, within their disruption budgets",
     ),
     permission(
         Scope::WorkloadSystem,
         ("", "configmaps"),
         &["get", "list", "watch", "create", "patch", "delete"],
-        "configure the agent on a Node",
+        "configure the agent of a Node",
     ),
     permission(
         Scope::WebhookHome,
         ("", "secrets"),
         &["get", "list", "watch", "update"],
-        "keep the authorities and the serving certificate in a Secret that the manifests bring",
+        "store the CAs and the serving certificate in the Secret that the manifests create",
     )
     .only(&[name::WEBHOOK]),
     permission(
@@ -169,7 +170,7 @@ pub const PERMISSIONS: &[Permission] = &[
             "validatingwebhookconfigurations",
         ),
         &["get", "list", "watch", "patch"],
-        "have the authorities trusted by the API servers",
+        "set the caBundle, so that API servers trust the CAs",
     )
     .only(&[name::WEBHOOK_CONFIGURATION]),
 ];
@@ -190,25 +191,21 @@ const TITLES: &[(Scope, &str)] = &[
     ),
     (
         Scope::Workload,
-        "In each workload cluster, cluster-wide, as whoever the kubeconfig names",
+        "In each workload cluster, cluster-wide, for the user of the kubeconfig",
     ),
     (
         Scope::WorkloadSystem,
-        "In each workload cluster, in the namespace `5spot-system`, as whoever the kubeconfig names",
+        "In each workload cluster, in the namespace `5spot-system`, for the user of the kubeconfig",
     ),
-    (
-        Scope::WebhookHome,
-        "Of the webhook, in the operator's own namespace",
-    ),
-    (Scope::WebhookWide, "Of the webhook, cluster-wide"),
+    (Scope::WebhookHome, "For the webhook, in its own namespace"),
+    (Scope::WebhookWide, "For the webhook, cluster-wide"),
 ];
 
 /// The reference page: every row, with what it is for. Cannot fail.
 pub(crate) fn page() -> String {
     let mut page = format!(
         "{PAGE_HEADER}# Permissions\n\n\
-         What the operator asks of the API servers, and nothing else. `5spot generate rbac` makes \
-         roles of it.\n"
+         All permissions that the operator uses. `5spot generate rbac` generates roles from this table.\n"
     );
     for (scope, title) in TITLES {
         let mut rows = PERMISSIONS
@@ -220,19 +217,19 @@ pub(crate) fn page() -> String {
         }
         let _ = write!(
             page,
-            "\n## {title}\n\n| group | resource | verbs | what for |\n|---|---|---|---|\n"
+            "\n## {title}\n\n| group | resource | verbs | purpose |\n|---|---|---|---|\n"
         );
         for row in rows {
             let (group, resource) = match (row.group, row.resource) {
                 (PROVIDER, PROVIDER) => {
-                    ("of the provider", "each kind that a machine is made from")
+                    ("of the provider", "each bootstrap and infrastructure kind")
                 }
                 ("", resource) => ("core", resource),
                 names => names,
             };
             let named = match row.names {
                 [] => String::new(),
-                names => format!(" `{}` alone", names.join("`, `")),
+                names => format!(" `{}` only", names.join("`, `")),
             };
             let (verbs, why) = (row.verbs.join(", "), row.why);
             let _ = writeln!(page, "| {group} | {resource}{named} | {verbs} | {why} |");

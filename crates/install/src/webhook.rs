@@ -40,7 +40,7 @@ pub struct Settings {
     pub home: String,
     /// The image with `5spot` as its entry point.
     pub image: String,
-    /// How many instances there are; all of them answer.
+    /// Number of replicas; all of them serve.
     pub replicas: u32,
     /// The oldest Kubernetes that has to take the manifests, 1.`kube_minor`.
     pub kube_minor: u32,
@@ -373,7 +373,7 @@ pub fn confinement(home: &str) -> [Value; 2] {
             "resources": ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"],
         }]},
         "matchConditions": [{
-            "name": "asked-by-the-webhook",
+            "name": "requested-by-webhook",
             "expression": format!("request.userInfo.username == '{user}'"),
         }],
         "validations": [{
@@ -383,8 +383,7 @@ pub fn confinement(home: &str) -> [Value; 2] {
                  object.?webhooks.orValue([]).all(is, \
                  oldObject.?webhooks.orValue([]).exists(was, {of_webhook}))"
             ),
-            "message": "the webhook may change nothing of webhook configurations but the bundle \
-                        of its authorities",
+            "message": "the webhook may only change the caBundle of its own webhook configuration",
             "reason": "Forbidden",
         }],
     });

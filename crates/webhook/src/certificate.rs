@@ -22,13 +22,13 @@ pub enum Error {
     #[error("the certificate is not PEM: {0}")]
     Chain(pem::Error),
     /// There is no certificate in it, or too many of them.
-    #[error("there are {0} certificates, not 1 to {LONGEST_CHAIN}")]
+    #[error("expected 1 to {LONGEST_CHAIN} certificates, found {0}")]
     Length(usize),
     /// The text of the key is not PEM, or holds no private key.
     #[error("the private key is not PEM: {0}")]
     Key(pem::Error),
     /// The key is of an unknown kind, or is not the certificate's.
-    #[error("the certificate cannot be used with its key: {0}")]
+    #[error("the certificate and its key do not match or are not supported: {0}")]
     Pair(#[from] rustls::Error),
 }
 

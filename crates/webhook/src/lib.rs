@@ -1,33 +1,33 @@
 //! The admission policy of ScheduledMachines as a validating webhook, for clusters whose API
 //! server does not know `ValidatingAdmissionPolicy`.
 //!
-//! What is decided is pure and stands in [`judge`]: the bytes of an `AdmissionReview` in, the
-//! bytes of the answer out. The same engine and the same policy are asked as anywhere else, so
-//! that an object is refused in the same words. Around it:
+//! The decision is pure and made in [`validator`]: the bytes of an `AdmissionReview` in, the bytes of
+//! the response out. It evaluates the same policy with the same engine as the other layers, so the
+//! messages are the same. Around it:
 //!
-//! - [`serve`](mod@serve): TLS, limits, an orderly end;
+//! - [`serve`](mod@serve): TLS, limits, graceful shutdown;
 //! - [`certificate`]: the certificate in use, which can be exchanged while clients come and go;
-//! - [`rotation`]: which authorities and which certificate there should be at an instant; pure;
-//! - [`upkeep`]: keeps a Secret and the webhook configuration as the rotation says;
-//! - [`metrics`]: how many questions there were, and when the certificate ends
-//! - [`mounted`]: a certificate from files that somebody else keeps.
+//! - [`rotation`]: the desired CAs and certificate at an instant; pure;
+//! - [`upkeep`]: reconciles a Secret and the webhook configuration with the rotation;
+//! - [`metrics`]: how many reviews there were, and when the certificate expires;
+//! - [`mounted`]: a certificate from files that are renewed by others.
 //!
-//! Everything fails closed: what cannot be read, judged or answered is no admission, and the
-//! webhook configuration says `failurePolicy: Fail`.
+//! Everything fails closed: a request that cannot be read or decided is not admitted, and the webhook
+//! configuration has `failurePolicy: Fail`.
 
 mod authority;
+mod body;
 pub mod certificate;
-mod intake;
-pub mod judge;
-mod lean;
 pub mod metrics;
 pub mod mounted;
+mod object;
 mod review;
 pub mod rotation;
 pub mod serve;
 pub mod upkeep;
+pub mod validator;
 
 pub use certificate::Certificate;
-pub use judge::{Judge, Reply};
 pub use metrics::Metrics;
 pub use serve::serve;
+pub use validator::{Reply, Validator};

@@ -12,8 +12,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::judge::Verdict;
 use crate::serve::Observe;
+use crate::validator::Verdict;
 
 /// Name, kind, labels and meaning of every metric.
 const METRICS: [[&str; 4]; 3] = [
@@ -21,25 +21,25 @@ const METRICS: [[&str; 4]; 3] = [
         "fivespot_webhook_reviews_total",
         "counter",
         "`verdict`",
-        "Questions answered, by what was decided: admitted, refused or malformed",
+        "Admission reviews by verdict: admitted, refused or malformed",
     ],
     [
         "fivespot_webhook_review_duration_seconds",
         "histogram",
         "",
-        "How long a decision took, reading the question excepted",
+        "Duration of a review, without reading the request",
     ],
     [
         "fivespot_webhook_certificate_end_timestamp_seconds",
         "gauge",
         "",
-        "When the certificate that the webhook keeps itself ends; 0 where it keeps none",
+        "Expiry of the certificate that the webhook issues itself; 0 if it does not",
     ],
 ];
 
 /// The page of reference, without its header. Cannot fail.
 pub fn reference() -> String {
-    let mut page = "## Of the webhook\n\n| metric | kind | labels | what it says |\n\
+    let mut page = "## Webhook\n\n| name | type | labels | meaning |\n\
                     |---|---|---|---|\n"
         .to_owned();
     for [name, kind, labels, help] in METRICS {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_metric_is_told_under_its_name() {
+    fn every_metric_is_exposed_under_its_name() {
         let metrics = Metrics::default();
         metrics.answered(Verdict::Refused, Duration::from_micros(50));
         let text = metrics.text(Some("2026-04-05T00:00:00Z".parse().unwrap()));

@@ -29,7 +29,7 @@ const MOST_BYTES: u64 = 256 << 10;
 #[non_exhaustive]
 pub enum Error {
     /// A file or the directory cannot be read or watched.
-    #[error("{path} cannot be read: {source}")]
+    #[error("reading {path}: {source}")]
     File {
         /// Which.
         path: PathBuf,
@@ -94,19 +94,19 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// Reads again whatever changes. What cannot be used is logged, and the certificate in use
-    /// stays. Ends when the directory itself is removed.
+    /// Reads again whatever changes. What cannot be used is logged, and certificate not reloaded,
+    /// keeping the current one. Ends when the directory itself is removed.
     pub async fn follow(mut self) {
         while self.changes.recv().await.is_some() {
             match self.read() {
-                Ok(()) => tracing::info!("the certificate was read again"),
+                Ok(()) => tracing::info!("certificate reloaded"),
                 Err(error) => {
-                    tracing::warn!(%error, "the certificate in use stays");
+                    tracing::warn!(%error, "certificate not reloaded, keeping the current one");
                 }
             }
         }
-        tracing::warn!(directory = %self.directory.display(), "the directory of the \
-            certificate is not watched any more");
+        tracing::warn!(directory = %self.directory.display(), "the certificate directory is no \
+                                                               longer watched");
     }
 
     fn read(&self) -> Result<(), Error> {

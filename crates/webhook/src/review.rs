@@ -8,7 +8,7 @@ use fivespot_admission::policy::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::lean::Lean;
+use crate::object::ReviewedObject;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
@@ -21,7 +21,7 @@ const LONGEST_UID: usize = 256;
 #[non_exhaustive]
 pub enum Malformed {
     /// It is not JSON, or a field is of another type than it should be.
-    #[error("the body is no AdmissionReview: {0}")]
+    #[error("the body is not an AdmissionReview: {0}")]
     Json(#[from] serde_json::Error),
     /// It is something else, or of another version.
     #[error(
@@ -49,30 +49,30 @@ pub enum Malformed {
 pub(crate) struct Review {
     api_version: String,
     kind: String,
-    request: Option<Asked>,
+    request: Option<RequestFields>,
 }
 
 /// What it asks about.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Asked {
+pub(crate) struct RequestFields {
     uid: String,
-    kind: AskedKind,
-    resource: AskedResource,
+    kind: KindFields,
+    resource: ResourceFields,
     sub_resource: String,
     name: String,
     namespace: String,
     operation: String,
     user_info: UserInfo,
-    object: Option<Lean>,
-    old_object: Option<Lean>,
+    object: Option<ReviewedObject>,
+    old_object: Option<ReviewedObject>,
     dry_run: Option<bool>,
-    options: Option<Lean>,
+    options: Option<ReviewedObject>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct AskedKind {
+struct KindFields {
     group: String,
     version: String,
     kind: String,
@@ -80,7 +80,7 @@ struct AskedKind {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct AskedResource {
+struct ResourceFields {
     group: String,
     version: String,
     resource: String,
@@ -98,7 +98,7 @@ struct UserInfo {
 /// A question that can be answered.
 #[derive(Debug)]
 pub(crate) struct Question {
-    asked: Asked,
+    fields: RequestFields,
     operation: Operation,
     user: User,
 }
@@ -115,13 +115,13 @@ impl Question {
             });
         }
         let lacks = |field, problem| Malformed::Field { field, problem };
-        let Some(mut asked) = review.request else {
+        let Some(mut fields) = review.request else {
             return Err(lacks("request", "is missing"));
         };
-        if asked.uid.is_empty() || asked.uid.len() > LONGEST_UID {
+        if fields.uid.is_empty() || fields.uid.len() > LONGEST_UID {
             return Err(lacks("request.uid", "must have 1 to 256 characters"));
         }
-        let operation = match asked.operation.as_str() {
+        let operation = match fields.operation.as_str() {
             "CREATE" => Operation::Create,
             "UPDATE" => Operation::Update,
             "DELETE" => Operation::Delete,
@@ -133,17 +133,18 @@ impl Question {
         };
         // The policy would take an update without its old object for a creation, and a creation
         // without an object for an empty one.
-        let is_object =
-            |lean: &Option<Lean>| lean.as_ref().is_some_and(|it| it.0.is_object());
+        let is_object = |lean: &Option<ReviewedObject>| {
+            lean.as_ref().is_some_and(|it| it.0.is_object())
+        };
         let writes = matches!(operation, Operation::Create | Operation::Update);
-        if writes && !is_object(&asked.object) {
+        if writes && !is_object(&fields.object) {
             return Err(lacks("request.object", "must be an object"));
         }
         let replaces = matches!(operation, Operation::Update | Operation::Delete);
-        if replaces && !is_object(&asked.old_object) {
+        if replaces && !is_object(&fields.old_object) {
             return Err(lacks("request.oldObject", "must be an object"));
         }
-        let user = std::mem::take(&mut asked.user_info);
+        let user = std::mem::take(&mut fields.user_info);
         Ok(Self {
             operation,
             user: User {
@@ -152,34 +153,34 @@ impl Question {
                 groups: user.groups.unwrap_or_default(),
                 extra: user.extra.unwrap_or_default(),
             },
-            asked,
+            fields,
         })
     }
 
     /// The question as the engine takes it.
     pub(crate) fn request(&self) -> Request<'_> {
-        let asked = &self.asked;
+        let fields = &self.fields;
         Request {
             operation: self.operation,
             kind: GroupVersionKind {
-                group: &asked.kind.group,
-                version: &asked.kind.version,
-                kind: &asked.kind.kind,
+                group: &fields.kind.group,
+                version: &fields.kind.version,
+                kind: &fields.kind.kind,
             },
             resource: GroupVersionResource {
-                group: &asked.resource.group,
-                version: &asked.resource.version,
-                resource: &asked.resource.resource,
+                group: &fields.resource.group,
+                version: &fields.resource.version,
+                resource: &fields.resource.resource,
             },
             equivalents: &[],
-            subresource: &asked.sub_resource,
-            namespace: &asked.namespace,
-            name: &asked.name,
-            object: given(asked.object.as_ref()),
-            old_object: given(asked.old_object.as_ref()),
-            options: given(asked.options.as_ref()),
+            subresource: &fields.sub_resource,
+            namespace: &fields.namespace,
+            name: &fields.name,
+            object: given(fields.object.as_ref()),
+            old_object: given(fields.old_object.as_ref()),
+            options: given(fields.options.as_ref()),
             user: &self.user,
-            dry_run: asked.dry_run.unwrap_or_default(),
+            dry_run: fields.dry_run.unwrap_or_default(),
             namespace_object: None,
         }
     }
@@ -187,7 +188,7 @@ impl Question {
     /// The answer for the API server: the first refusal, as the policy would have given it.
     pub(crate) fn answer(&self, decision: &Decision) -> Value {
         let mut response = Map::new();
-        response.insert("uid".to_owned(), self.asked.uid.as_str().into());
+        response.insert("uid".to_owned(), self.fields.uid.as_str().into());
         let denied = decision.denied();
         response.insert("allowed".to_owned(), denied.is_none().into());
         if let Some(denial) = denied {
@@ -202,9 +203,9 @@ impl Question {
                 "reason": denial.reason,
                 "message": denial.message,
                 "details": {
-                    "name": self.asked.name,
-                    "group": self.asked.resource.group,
-                    "kind": self.asked.resource.resource,
+                    "name": self.fields.name,
+                    "group": self.fields.resource.group,
+                    "kind": self.fields.resource.resource,
                     "causes": causes,
                 },
             });
@@ -228,7 +229,7 @@ impl Question {
 }
 
 /// What is there and not null.
-fn given(lean: Option<&Lean>) -> Option<&Value> {
+fn given(lean: Option<&ReviewedObject>) -> Option<&Value> {
     lean.map(|it| &it.0).filter(|it| !it.is_null())
 }
 

@@ -33,16 +33,16 @@ const MOST_NAMES: usize = 32;
 #[non_exhaustive]
 pub enum Error {
     /// A key or a certificate could not be made.
-    #[error("a certificate could not be made: {0}")]
+    #[error("creating a certificate: {0}")]
     Made(#[from] rcgen::Error),
     /// There are more names than a certificate takes.
-    #[error("a certificate is for at most {MOST_NAMES} names, not {0}")]
+    #[error("a certificate has at most {MOST_NAMES} names, not {0}")]
     Names(usize),
 }
 
 /// What is kept: the authorities, oldest first, and what is served.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct Certificates {
     authorities: Vec<Pair>,
     serving: Option<Serving>,
 }
@@ -56,7 +56,7 @@ struct Serving {
     issuer: Timestamp,
 }
 
-impl Kept {
+impl Certificates {
     /// Reads what [`text`](Self::text) has written; nothing where the text is damaged, so that
     /// all is made anew.
     pub fn read(text: &[u8]) -> Self {

@@ -1,4 +1,4 @@
-//! The webhook behind a socket: TLS, limits, an orderly end.
+//! Serving the webhook: TLS, limits, graceful shutdown.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use tokio::net::TcpListener;
 
+use crate::body::{BodyReader, Refusal, Reservation};
 use crate::certificate::Certificate;
-use crate::intake::{Held, Intake, Refusal};
-use crate::judge::{Judge, Reply, Verdict};
+use crate::validator::{Reply, Validator, Verdict};
 
-/// Where the webhook configuration sends questions.
+/// The path in the webhook configuration.
 pub const PATH: &str = fivespot_api::name::WEBHOOK_PATH;
-/// Most bytes of a question: two objects of the 3 MiB that an API server takes, and what is
+/// Maximum size of a request body, in bytes: two objects of the 3 MiB that an API server takes, and what is
 /// around them.
 pub const MOST_BYTES: usize = 7 << 20;
-/// How long a question may take to arrive; more than API servers wait for an answer.
+/// Time limit for receiving a request body; more than API servers wait for a response.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much API servers may take. They ask again on a new connection where one has ended.
 const LIMITS: Limits = Limits {
@@ -33,7 +33,7 @@ const LIMITS: Limits = Limits {
     farewell: Duration::from_secs(10),
 };
 
-/// Told of every question that was answered.
+/// Called for every request that was answered.
 pub trait Observe: Send + Sync {
     /// `verdict` is what was decided, `took` how long that was, reading excepted.
     fn answered(&self, verdict: Verdict, took: Duration);
@@ -44,8 +44,8 @@ impl Observe for () {
     fn answered(&self, _: Verdict, _: Duration) {}
 }
 
-/// Serves API servers over TLS until `stop` ends; then waits up to ten seconds for questions
-/// that are being answered.
+/// Serves API servers over TLS until `stop` ends; then waits up to ten seconds for requests
+/// in progress.
 ///
 /// While `certificate` is empty, no handshake succeeds.
 ///
@@ -54,14 +54,14 @@ impl Observe for () {
 pub async fn serve(
     listener: TcpListener,
     certificate: &Certificate,
-    judging: (Arc<Judge>, Arc<dyn Observe>),
+    judging: (Arc<Validator>, Arc<dyn Observe>),
     stop: impl Future<Output = ()>,
 ) -> Result<(), rustls::Error> {
-    let (judge, observer) = judging;
-    let desk = Arc::new(Desk {
-        judge,
+    let (validator, observer) = judging;
+    let handler = Arc::new(Handler {
+        validator,
         observer,
-        intake: Intake::default(),
+        reader: BodyReader::default(),
     });
     let server = Server {
         listener,
@@ -69,26 +69,26 @@ pub async fn serve(
         limits: LIMITS,
     };
     let respond = move |request| {
-        let desk = desk.clone();
-        async move { desk.respond(request).await }
+        let handler = handler.clone();
+        async move { handler.respond(request).await }
     };
     server.serve(respond, stop).await;
     Ok(())
 }
 
-/// Where questions are taken.
-struct Desk {
-    judge: Arc<Judge>,
+/// Handles requests.
+struct Handler {
+    validator: Arc<Validator>,
     observer: Arc<dyn Observe>,
-    intake: Intake,
+    reader: BodyReader,
 }
 
-impl Desk {
+impl Handler {
     async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        match self.question(request).await {
-            Ok((body, _held)) => {
+        match self.body(request).await {
+            Ok((body, _reservation)) => {
                 let begun = std::time::Instant::now();
-                let reply = self.judge.answer(&body);
+                let reply = self.validator.answer(&body);
                 self.observer.answered(reply.verdict, begun.elapsed());
                 answered(reply)
             }
@@ -99,38 +99,38 @@ impl Desk {
         }
     }
 
-    /// The body, if it is one that can be a question.
-    async fn question(
+    /// Reads the body, after checking path, method and media type.
+    async fn body(
         &self,
         request: Request<Incoming>,
-    ) -> Result<(Bytes, Held<'_>), (StatusCode, &'static str)> {
+    ) -> Result<(Bytes, Reservation<'_>), (StatusCode, &'static str)> {
         if request.uri().path() != PATH {
             return Err((StatusCode::NOT_FOUND, "only /validate is served"));
         }
         if request.method() != Method::POST {
-            return Err((StatusCode::METHOD_NOT_ALLOWED, "only POST is answered"));
+            return Err((StatusCode::METHOD_NOT_ALLOWED, "only POST is allowed"));
         }
         let media = request.headers().get(header::CONTENT_TYPE);
         let media = media.and_then(|it| it.to_str().ok()).unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default().trim();
         if !media.eq_ignore_ascii_case("application/json") {
-            let why = "only application/json is read";
+            let why = "only application/json is accepted";
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
         }
-        let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "the body is beyond 7 MiB");
+        let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "the body exceeds 7 MiB");
         let least = request.body().size_hint().lower();
         if usize::try_from(least).is_ok_and(|least| least > MOST_BYTES) {
             return Err(too_large);
         }
-        let reading = self.intake.read(request.into_body(), MOST_BYTES);
+        let reading = self.reader.read(request.into_body(), MOST_BYTES);
         let Ok(read) = tokio::time::timeout(BODY_TIMEOUT, reading).await else {
             return Err((StatusCode::REQUEST_TIMEOUT, "the body took too long"));
         };
         read.map_err(|refusal| match refusal {
             Refusal::TooLarge => too_large,
             Refusal::Broken => (StatusCode::BAD_REQUEST, "the body ended early"),
-            Refusal::Crowded => {
-                let why = "other questions took the place of this one; ask again";
+            Refusal::Evicted => {
+                let why = "too many concurrent requests; retry";
                 (StatusCode::SERVICE_UNAVAILABLE, why)
             }
         })

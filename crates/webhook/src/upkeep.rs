@@ -1,11 +1,11 @@
-//! Keeps the Secret with the authorities and the certificate, and the bundle in the webhook
-//! configuration, as the [rotation](crate::rotation) says.
+//! Reconciles the Secret with the CAs and the certificate, and the caBundle of the webhook
+//! configuration, with the [rotation](crate::rotation).
 //!
 //! Any number of instances do so at once. The Secret is replaced under its resourceVersion: of
 //! two that replace it one fails, reads what the other has written, and finds nothing to do.
 //! What is served is always what is stored, so that all instances serve the same.
 
-mod seen;
+mod observed;
 mod write;
 
 use std::convert::Infallible;
@@ -21,11 +21,11 @@ use kube::api::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
 
 use crate::certificate::Certificate;
-use crate::rotation::Kept;
-use seen::Seen;
+use crate::rotation::Certificates;
+use observed::Observed;
 
-/// How long to wait before a write that failed is tried again.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(5);
+/// How long to wait before a failed write is retried.
+const RETRY_AFTER: SignedDuration = SignedDuration::from_secs(5);
 
 /// What is kept, and for whom.
 #[derive(Clone, Debug)]
@@ -43,43 +43,40 @@ pub struct Settings {
     pub names: Vec<String>,
 }
 
-/// How the upkeep goes; empty where all is well. Clones share it.
+/// Problems of the certificate renewal, empty if there are none. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Condition(Arc<Mutex<Told>>);
+pub struct Condition(Arc<Mutex<HealthState>>);
 
 #[derive(Debug, Default)]
-struct Told {
+struct HealthState {
     problems: Vec<String>,
     ends: Option<Timestamp>,
 }
 
 impl Condition {
-    /// What keeps the upkeep from its work, in sentences.
+    /// The current problems, in sentences.
     pub fn problems(&self) -> Vec<String> {
-        self.told(|told| told.problems.clone())
+        self.with_state(|state| state.problems.clone())
     }
 
     /// When the certificate that is served ends.
     pub fn ends(&self) -> Option<Timestamp> {
-        self.told(|told| told.ends)
+        self.with_state(|state| state.ends)
     }
 
-    fn told<T>(&self, look: impl FnOnce(&mut Told) -> T) -> T {
+    fn with_state<T>(&self, look: impl FnOnce(&mut HealthState) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Logs what is new.
-    fn tell(&self, problems: Vec<String>) {
-        self.told(|told| {
+    fn set_problems(&self, problems: Vec<String>) {
+        self.with_state(|state| {
             for problem in &problems {
-                if !told.problems.contains(problem) {
-                    tracing::warn!(
-                        problem,
-                        "the certificate is not kept as it should be"
-                    );
+                if !state.problems.contains(problem) {
+                    tracing::warn!(problem, "certificate renewal failed");
                 }
             }
-            told.problems = problems;
+            state.problems = problems;
         });
     }
 }
@@ -119,12 +116,12 @@ impl Upkeep {
 
     /// Keeps both until dropped. Watches, and sleeps until the next step of the rotation.
     pub async fn run(self) -> Infallible {
-        let mut secrets = pin!(follow(self.secrets.clone(), &self.settings.secret));
+        let mut secrets = pin!(watch_object(self.secrets.clone(), &self.settings.secret));
         let name = &self.settings.configuration;
-        let mut configurations = pin!(follow(self.configurations.clone(), name));
-        let (mut secret, mut configuration) = (Seen::default(), Seen::default());
+        let mut configurations = pin!(watch_object(self.configurations.clone(), name));
+        let (mut secret, mut configuration) = (Observed::default(), Observed::default());
         loop {
-            let due = self.pass(&mut secret, &mut configuration).await;
+            let due = self.reconcile(&mut secret, &mut configuration).await;
             let rest = self.clock.sleep_until(due);
             tokio::select! {
                 Some(event) = secrets.next() => secret.take(event),
@@ -134,11 +131,11 @@ impl Upkeep {
         }
     }
 
-    /// Does what is due, and says when to look again if nothing changes.
-    async fn pass(
+    /// Reconciles both objects, and returns when to do so again if nothing changes.
+    async fn reconcile(
         &self,
-        secret: &mut Seen<Secret>,
-        configuration: &mut Seen<ValidatingWebhookConfiguration>,
+        secret: &mut Observed<Secret>,
+        configuration: &mut Observed<ValidatingWebhookConfiguration>,
     ) -> Timestamp {
         let mut problems = Vec::new();
         problems.extend(configuration.problem(
@@ -150,27 +147,27 @@ impl Upkeep {
             None => Timestamp::MAX,
             Some(stored) => {
                 let stored = stored.clone();
-                let passed = self.rotate(stored, secret, configuration).await;
-                passed.unwrap_or_else(|problem| {
+                let rotated = self.rotate(stored, secret, configuration).await;
+                rotated.unwrap_or_else(|problem| {
                     problems.push(problem);
                     self.later()
                 })
             }
         };
-        self.condition.tell(problems);
+        self.condition.set_problems(problems);
         due
     }
 
     fn later(&self) -> Timestamp {
-        let later = self.clock.now().saturating_add(PATIENCE);
+        let later = self.clock.now().saturating_add(RETRY_AFTER);
         later.unwrap_or(Timestamp::MAX)
     }
 
     async fn rotate(
         &self,
         stored: Secret,
-        secret: &mut Seen<Secret>,
-        configuration: &mut Seen<ValidatingWebhookConfiguration>,
+        secret: &mut Observed<Secret>,
+        configuration: &mut Observed<ValidatingWebhookConfiguration>,
     ) -> Result<Timestamp, String> {
         let kept = write::kept(&stored);
         let trusted = configuration.object();
@@ -184,12 +181,12 @@ impl Upkeep {
                 // Somebody else was first; the watch brings what is stored now.
                 None => return Ok(self.later()),
                 Some(written) => {
-                    tracing::info!("the certificates were renewed");
-                    secret.know(written);
+                    tracing::info!("certificates renewed");
+                    secret.set(written);
                 }
             }
         }
-        self.use_it(&next)?;
+        self.activate(&next)?;
         if let Some(found) = configuration.object() {
             let bundle = next.bundle();
             let patch = write::bundle_patch(found, &self.settings.webhook, &bundle)?;
@@ -198,8 +195,8 @@ impl Upkeep {
                 match written {
                     None => return Ok(self.later()),
                     Some(written) => {
-                        tracing::info!("the webhook configuration trusts what is served");
-                        configuration.know(written);
+                        tracing::info!("caBundle of the webhook configuration updated");
+                        configuration.set(written);
                         // What is trusted now may be what a step has waited for.
                         let now = self.clock.now();
                         let again = next.next(&self.settings.names, &bundle, now);
@@ -211,19 +208,19 @@ impl Upkeep {
         Ok(due)
     }
 
-    fn use_it(&self, kept: &Kept) -> Result<(), String> {
+    fn activate(&self, kept: &Certificates) -> Result<(), String> {
         let Some((chain, key)) = kept.serving() else {
             return Ok(());
         };
         let exchanged = self.certificate.exchange(chain.as_bytes(), key.as_bytes());
         exchanged.map_err(|error| error.to_string())?;
-        self.condition.told(|told| told.ends = kept.ends());
+        self.condition.with_state(|state| state.ends = kept.ends());
         Ok(())
     }
 }
 
 /// Every change of one object, its absence included.
-fn follow<K>(
+fn watch_object<K>(
     api: Api<K>,
     name: &str,
 ) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + use<K>

@@ -19,16 +19,16 @@ use support::{Client, Webhook, authority, question};
 #[tokio::test]
 async fn each_example_is_refused_in_the_words_of_the_policy() {
     let webhook = Webhook::start().await;
-    let mut told = String::new();
+    let mut printed = String::new();
     for file in ["valid", "bad-duration", "bad-api-group", "cron-conflict"] {
         let (code, answer) = webhook.client().ask(&question(file)).await;
         assert_eq!(code, 200);
         let answer: Value = serde_json::from_str(&answer).unwrap();
         let response = &answer["response"];
         let message = response["status"]["message"].as_str().unwrap_or("-");
-        writeln!(told, "{file}: {} {message}", response["allowed"]).unwrap();
+        writeln!(printed, "{file}: {} {message}", response["allowed"]).unwrap();
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(printed);
 }
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn what_is_no_question_is_answered_with_a_failure() {
     let older = good.replace("admission.k8s.io/v1", "admission.k8s.io/v1beta1");
     let huge = " ".repeat(MOST_BYTES + 1);
     let json = "application/json";
-    let mut told = String::new();
+    let mut printed = String::new();
     for (what, method, path, media, body) in [
         ("no JSON", "POST", PATH, json, "five minutes"),
         ("another version", "POST", PATH, json, older.as_str()),
@@ -48,9 +48,9 @@ async fn what_is_no_question_is_answered_with_a_failure() {
         ("another type", "POST", PATH, "text/yaml", good.as_str()),
     ] {
         let (code, body) = webhook.client().send(method, path, media, body).await;
-        write!(told, "{what}: {code} {body}").unwrap();
+        write!(printed, "{what}: {code} {body}").unwrap();
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(printed);
 }
 
 #[tokio::test]
@@ -129,18 +129,18 @@ async fn what_is_mounted_is_served_and_read_again_when_it_changes() {
 #[test]
 fn what_cannot_be_mounted_is_told_by_its_path() {
     let directory = support::Directory::new("unmounted");
-    let told = |made: &Certificate| {
+    let printed = |made: &Certificate| {
         let opened = fivespot_webhook::mounted::Mounted::open(directory.path(), made);
         let path = directory.path().display().to_string();
         opened.unwrap_err().to_string().replace(&path, "DIR")
     };
     let certificate = Certificate::default();
-    let mut all = vec![told(&certificate)];
+    let mut all = vec![printed(&certificate)];
     std::fs::write(directory.path().join("tls.crt"), "text").unwrap();
     std::fs::write(directory.path().join("tls.key"), "text").unwrap();
-    all.push(told(&certificate));
+    all.push(printed(&certificate));
     std::fs::write(directory.path().join("tls.crt"), authority("a").bundle).unwrap();
-    all.push(told(&certificate));
+    all.push(printed(&certificate));
     insta::assert_snapshot!(all.join("\n"));
     assert!(!certificate.is_there());
 }

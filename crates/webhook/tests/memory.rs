@@ -6,7 +6,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
-use fivespot_webhook::Judge;
+use fivespot_webhook::Validator;
 use fivespot_webhook::serve::MOST_BYTES;
 
 /// The limit of the shipped Deployment is 256 MiB, for all questions together.
@@ -35,7 +35,7 @@ fn dense(place: &str) -> String {
 
 #[test]
 fn the_densest_question_stays_far_below_the_memory_of_the_shipped_webhook() {
-    let judge = Judge::new(&["Deny"]).unwrap();
+    let validator = Validator::new(&["Deny"]).unwrap();
     for place in [
         r#"{"spec": {"infrastructureSpec": {"spec": DENSE}}}"#,
         r#"{"spec": {"bootstrapSpec": {"spec": {"a": DENSE}}}}"#,
@@ -45,7 +45,7 @@ fn the_densest_question_stays_far_below_the_memory_of_the_shipped_webhook() {
     ] {
         let question = dense(place);
         assert!(question.len() <= MOST_BYTES && question.len() > MOST_BYTES - 9);
-        judge.answer(question.as_bytes());
+        validator.answer(question.as_bytes());
         drop(question);
         assert!(peak() < MOST_KIB, "{place}: {} KiB", peak());
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fivespot_webhook::{Certificate, Judge, serve};
+use fivespot_webhook::{Certificate, Validator, serve};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -98,10 +98,10 @@ impl Webhook {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let judge = Arc::new(Judge::new(&["Deny"]).unwrap());
+        let validator = Arc::new(Validator::new(&["Deny"]).unwrap());
         let serving = tokio::spawn(async move {
             let stopped = async { _ = stopped.await };
-            serve(listener, &certificate, (judge, Arc::new(())), stopped)
+            serve(listener, &certificate, (validator, Arc::new(())), stopped)
                 .await
                 .unwrap();
         });

@@ -54,36 +54,36 @@ async fn explain_tells_what_a_field_means() {
 
 
     DESCRIPTION:
-        When the machine is wanted: either daysOfWeek and hoursOfDay, or cron with
+        When the machine runs: either daysOfWeek and hoursOfDay, or cron and
         duration.
 
     FIELDS:
       cron	<string>
         Five cron fields (minute, hour, day of month, month, day of week), instead
         of daysOfWeek and hoursOfDay. Each firing opens a window of the given
-        duration; windows that touch or overlap are one.
+        duration; adjacent or overlapping windows are merged.
 
       daysOfWeek	<[]string>
-        Days on which the machine is wanted: mon, tue, wed, thu, fri, sat, sun,
-        ranges such as mon-fri or fri-mon, or comma lists of these.
+        Days on which the machine runs: mon, tue, wed, thu, fri, sat, sun, ranges
+        such as mon-fri or fri-mon, or comma-separated lists of these.
 
       duration	<string>
-        How long one firing of cron keeps the machine wanted, from 1m to 168h; 1h if
-        absent. Only together with cron.
+        Length of the window that each firing of cron opens, from 1m to 168h; 1h if
+        absent. Only allowed with cron.
 
       enabled	<boolean>
-        Whether the schedule is in force. A machine that is there when it is
-        switched off stays.
+        Whether the schedule is enabled. Disabling it does not remove a running
+        machine.
 
       hoursOfDay	<[]string>
-        Hours at which the machine is wanted, both ends included: 9-17 is from
-        09:00:00 to 17:59:59. Ranges may run over midnight, such as 22-6, which on a
-        single day means its first and its last hours. Entries may be comma lists.
+        Hours in which the machine runs, both ends included: 9-17 is from 09:00:00
+        to 17:59:59. Ranges may cross midnight, such as 22-6, which for a single day
+        means its first and its last hours. Entries may be comma-separated lists.
 
       timezone	<string>
-        The IANA time zone in which days, hours and cron are read, such as
-        Europe/Zurich. An hour that the clocks skip never opens; one that they
-        repeat is on twice.
+        The IANA time zone of days, hours and cron, such as Europe/Zurich. At
+        daylight saving time changes, a skipped hour is never active and a repeated
+        hour is active twice.
     ");
 }
 

@@ -7,8 +7,8 @@ use fivespot_admission::policy::{Binding, GroupVersionKind, Policies, Policy, Re
 use fivespot_admission::{FieldError, KubeVersion};
 use fivespot_api::rules::{RULES, Rule};
 use fivespot_api::{crd, name, vap};
-use fivespot_webhook::Judge;
-use fivespot_webhook::judge::Verdict;
+use fivespot_webhook::Validator;
+use fivespot_webhook::validator::Verdict;
 use serde_json::{Value, json};
 
 pub(super) const DEFINITION_WORDS: &[&str] = &[
@@ -287,12 +287,12 @@ pub(super) fn decide(bytes: &[u8]) -> String {
 /// An answer is an AdmissionReview or a refusal to read; never an admission of what could not
 /// be read.
 pub(super) fn review(bytes: &[u8]) -> String {
-    static JUDGE: OnceLock<Option<Judge>> = OnceLock::new();
-    let judge = JUDGE.get_or_init(|| Judge::new(&["Deny"]).ok());
-    let Some(judge) = judge else {
+    static JUDGE: OnceLock<Option<Validator>> = OnceLock::new();
+    let validator = JUDGE.get_or_init(|| Validator::new(&["Deny"]).ok());
+    let Some(validator) = validator else {
         return "nobody judges".to_owned();
     };
-    let reply = judge.answer(bytes);
+    let reply = validator.answer(bytes);
     let answer: Option<Value> = serde_json::from_str(&reply.body).ok();
     let response = answer.as_ref().map(|it| &it["response"]);
     match reply.verdict {

@@ -44,7 +44,7 @@ impl Fake {
     }
 
     /// What a command line prints, or how it fails, with the directory called DIR.
-    fn told(&self, words: &[&str]) -> String {
+    fn run(&self, words: &[&str]) -> String {
         let root = self.0.join("proc");
         let config = self.0.join("reclaim.toml");
         let given = words.iter().map(|word| match *word {
@@ -69,7 +69,7 @@ impl Fake {
             Ok(Outcome::No) => {
                 format!("{}exit code 1\n", String::from_utf8(out).unwrap())
             }
-            Err(failure) => format!("error: {}\n", failure.words()),
+            Err(failure) => format!("error: {}\n", failure.message()),
         };
         text.replace(&self.0.display().to_string(), "DIR")
     }
@@ -85,9 +85,9 @@ fn a_dry_run_prints_what_would_match_and_no_argument_of_it() {
     let config = "match_commands = [\"steam\", \"idea.jar\"]\n\
                   match_argv_substrings = [\"steam\", \"idea.jar\"]\n";
     let fake = Fake::new("dry-run", config);
-    let told = fake.told(&["--dry-run", "--config", "reclaim.toml"]);
+    let printed = fake.run(&["--dry-run", "--config", "reclaim.toml"]);
     // The order is that of the directory.
-    let mut lines: Vec<&str> = told.lines().collect();
+    let mut lines: Vec<&str> = printed.lines().collect();
     lines.sort_unstable();
     insta::assert_snapshot!(lines.join("\n"), @r#"
          40  steam  matches "steam" by comm
@@ -100,7 +100,7 @@ fn a_dry_run_prints_what_would_match_and_no_argument_of_it() {
 fn a_dry_run_without_a_match_says_so() {
     let fake = Fake::new("no-match", "match_commands = [\"chess\"]");
     insta::assert_snapshot!(
-        fake.told(&["--dry-run", "--config", "reclaim.toml"]),
+        fake.run(&["--dry-run", "--config", "reclaim.toml"]),
         @"0 processes match 1 pattern; nothing was written"
     );
 }
@@ -109,24 +109,24 @@ fn a_dry_run_without_a_match_says_so() {
 fn what_cannot_be_done_is_told_with_the_reason_and_a_remedy() {
     let fake = Fake::new("refused", "match_commands = [\"\"]");
     insta::assert_snapshot!(
-        fake.told(&["--dry-run", "--config", "reclaim.toml"]),
+        fake.run(&["--dry-run", "--config", "reclaim.toml"]),
         @"error: reading the configuration: match_commands[0]: must not be empty; correct it"
     );
     insta::assert_snapshot!(
-        fake.told(&["--dry-run", "--config", "/nowhere/reclaim.toml"]),
-        @"error: reading /nowhere/reclaim.toml: No such file or directory (os error 2); name a reclaim.toml with --config"
+        fake.run(&["--dry-run", "--config", "/nowhere/reclaim.toml"]),
+        @"error: reading /nowhere/reclaim.toml: No such file or directory (os error 2); give a reclaim.toml with --config"
     );
     insta::assert_snapshot!(
-        fake.told(&["--proc-root", "/nowhere/proc"]),
-        @"error: reading /nowhere/proc: No such file or directory (os error 2); name the host's /proc with --proc-root"
+        fake.run(&["--proc-root", "/nowhere/proc"]),
+        @"error: reading /nowhere/proc: No such file or directory (os error 2); give the host's /proc with --proc-root"
     );
     insta::assert_snapshot!(
-        fake.told(&["--node-name", ""]),
-        @"error: --node-name: is missing; name the Node that this host is, or set NODE_NAME"
+        fake.run(&["--node-name", ""]),
+        @"error: --node-name: is missing; give the name of the Node of this host, or set NODE_NAME"
     );
     insta::assert_snapshot!(
-        fake.told(&["--node-name", "worker-1", "--kubeconfig", "/nowhere/kubeconfig"]),
-        @r#"error: finding the cluster: failed to read kubeconfig from '"/nowhere/kubeconfig"': No such file or directory (os error 2); give the pod a service account, or name a --kubeconfig"#
+        fake.run(&["--node-name", "worker-1", "--kubeconfig", "/nowhere/kubeconfig"]),
+        @r#"error: finding the cluster: failed to read kubeconfig from '"/nowhere/kubeconfig"': No such file or directory (os error 2); give the pod a service account, or set --kubeconfig"#
     );
 }
 
@@ -147,12 +147,12 @@ fn a_value_of_the_environment_switches_the_machine_id_check_as_a_flag_does() {
 fn the_doctor_says_that_a_proc_without_kernel_threads_is_not_the_hosts() {
     let fake = Fake::new("doctor", "");
     fs::remove_dir_all(fake.0.join("proc/2")).unwrap();
-    let told = fake.told(&["doctor"]);
+    let printed = fake.run(&["doctor"]);
     // The first line is about the kernel that the test runs on.
-    let lines: Vec<&str> = told.lines().skip(1).collect();
+    let lines: Vec<&str> = printed.lines().skip(1).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
-    /proc           no  3 processes, and no kernel thread among them: this is not the host's /proc; set hostPID: true, or name it with --proc-root
-    detection: none: matching needs the host's /proc
+    /proc           no  3 processes and no kernel threads: this is not the host's /proc; set hostPID: true, or give it with --proc-root
+    detection: none: the host's /proc is required
     exit code 1
     ");
 }

@@ -1,4 +1,4 @@
-use super::{Standing, standing};
+use super::{Stat, parse_stat};
 
 #[test]
 fn a_name_with_brackets_blanks_and_line_breaks_does_not_confuse_what_follows() {
@@ -6,8 +6,8 @@ fn a_name_with_brackets_blanks_and_line_breaks_does_not_confuse_what_follows() {
     for name in ["sh", "a b", ") S 9 (", "x\n)", "(((", ""] {
         let line = format!("17 ({name}) {numbers}");
         assert_eq!(
-            standing(line.as_bytes()),
-            Some(Standing {
+            parse_stat(line.as_bytes()),
+            Some(Stat {
                 is_kernel_thread: false,
                 has_ended: false,
                 started: 4242
@@ -18,19 +18,19 @@ fn a_name_with_brackets_blanks_and_line_breaks_does_not_confuse_what_follows() {
 }
 
 #[test]
-fn kernel_threads_and_the_ended_are_told_by_their_flags_and_state() {
+fn kernel_threads_and_ended_processes_are_known_by_their_flags_and_state() {
     let line = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0";
-    assert!(standing(line.as_bytes()).unwrap().is_kernel_thread);
+    assert!(parse_stat(line.as_bytes()).unwrap().is_kernel_thread);
     let line = "9 (x) Z 0 0 0 0 -1 4194564 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0";
-    assert!(standing(line.as_bytes()).unwrap().has_ended);
+    assert!(parse_stat(line.as_bytes()).unwrap().has_ended);
 }
 
 #[test]
 fn a_line_that_ends_early_says_nothing() {
     let whole = "2 (k) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1";
-    assert!(standing(whole.as_bytes()).is_some());
+    assert!(parse_stat(whole.as_bytes()).is_some());
     for length in 0..whole.len() {
-        assert_eq!(standing(&whole.as_bytes()[..length]), None, "{length}");
+        assert_eq!(parse_stat(&whole.as_bytes()[..length]), None, "{length}");
     }
-    assert_eq!(standing(b"2 (k) S \xff"), None);
+    assert_eq!(parse_stat(b"2 (k) S \xff"), None);
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fivespot_agent::confinement::Proof;
-use fivespot_agent::detect::Means;
+use fivespot_agent::detect::DetectionMode;
 use fivespot_agent::node::{Identity, OwnNode};
+use fivespot_agent::policy_check::PolicyRequirement;
 use fivespot_agent::run::{Agent, run};
 use fivespot_api::name;
 use fivespot_api::reclaim::{agent_config, config_hash};
@@ -57,10 +57,10 @@ impl Drop for Stage {
 impl Stage {
     async fn set() -> Self {
         let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
-        let heard = log.clone();
+        let received = log.clone();
         let mut options = Options::new(Clock::system());
         options.audit = Some(Audit::new(move |event| {
-            heard.lock().unwrap().push(event.clone());
+            received.lock().unwrap().push(event.clone());
         }));
         let server = Server::new(options).unwrap();
         let machine_id = std::env::temp_dir().join(unique("5spot-agent-machine-id-"));
@@ -147,8 +147,8 @@ impl Stage {
                 identity: Identity::File(self.machine_id.clone()),
             },
             proc: self.fake.proc(),
-            means: Means::Scan,
-            proof: Proof::Required,
+            mode: DetectionMode::Scan,
+            requirement: PolicyRequirement::Required,
             now: || "2026-03-06T22:50:00Z".parse().unwrap(),
         };
         self.agent = Some(tokio::spawn(async move {

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use fivespot_agent::config::Config;
 use fivespot_agent::connector::Connector;
-use fivespot_agent::detect::{Detection, Means};
+use fivespot_agent::detect::{Detection, DetectionMode};
 use fivespot_agent::pattern::By;
 use fivespot_agent::proc::Proc;
-use fivespot_agent::sight::Sighting;
+use fivespot_agent::scan::ProcessMatch;
 
 use crate::program::{Program, Running, called, containing, unique};
 
@@ -24,96 +24,96 @@ fn proc() -> Proc {
     Proc::open(Path::new("/proc")).unwrap()
 }
 
-/// The means that this host allows. Says so where the kernel does not tell.
-async fn means() -> Vec<Means> {
+/// The detection modes of this host. Prints a note where process events are not available.
+async fn modes() -> Vec<DetectionMode> {
     match Connector::subscribe().await {
-        Ok(_) => vec![Means::Events, Means::Scan],
+        Ok(_) => vec![DetectionMode::Events, DetectionMode::Scan],
         Err(refused) => {
             eprintln!("NOT TESTED with process events, by scans only: {refused}");
-            vec![Means::Scan]
+            vec![DetectionMode::Scan]
         }
     }
 }
 
-async fn next(detection: &mut Detection, config: &Config) -> Sighting {
+async fn next(detection: &mut Detection, config: &Config) -> ProcessMatch {
     let next = tokio::time::timeout(NEVER, detection.next(config));
     next.await.expect("nothing was seen").unwrap()
 }
 
 /// What is seen of processes that are meant by `config`, first when `start` has run.
-async fn first_seen(
-    means: Means,
+async fn first_match(
+    mode: DetectionMode,
     config: &Config,
     start: impl FnOnce() -> Running,
-) -> (Running, Sighting) {
-    let mut detection = Detection::begin(proc(), means).await.unwrap();
+) -> (Running, ProcessMatch) {
+    let mut detection = Detection::begin(proc(), mode).await.unwrap();
     let nothing = Config::parse("match_commands = [\"nothing is called this\"]").unwrap();
     // Looks through /proc, so that what is seen later was not there before.
     let patience = tokio::time::timeout(Duration::ZERO, detection.next(&nothing)).await;
     assert!(patience.is_err());
     let running = start();
-    let sighting = next(&mut detection, config).await;
-    (running, sighting)
+    let process = next(&mut detection, config).await;
+    (running, process)
 }
 
 #[tokio::test]
 async fn a_program_is_seen_when_it_starts() {
-    for means in means().await {
+    for mode in modes().await {
         let name = unique("five");
         let program = Program::copy("cat", &name);
         let start = || program.run::<&str>(&[]);
-        let (running, sighting) = first_seen(means, &called(&name), start).await;
-        assert_eq!(sighting.pid, running.pid());
-        assert_eq!((sighting.pattern, sighting.by), (name, By::Comm));
-        assert!(sighting.started.is_some());
+        let (running, process) = first_match(mode, &called(&name), start).await;
+        assert_eq!(process.pid, running.pid());
+        assert_eq!((process.pattern, process.by), (name, By::Comm));
+        assert!(process.started.is_some());
     }
 }
 
 #[tokio::test]
 async fn a_program_that_runs_already_is_seen_by_the_scan_at_the_start() {
-    for means in means().await {
+    for mode in modes().await {
         let name = unique("five");
         let program = Program::copy("cat", &name);
         let running = program.run::<&str>(&[]);
-        let mut detection = Detection::begin(proc(), means).await.unwrap();
-        let sighting = next(&mut detection, &called(&name)).await;
-        assert_eq!(sighting.pid, running.pid());
+        let mut detection = Detection::begin(proc(), mode).await.unwrap();
+        let process = next(&mut detection, &called(&name)).await;
+        assert_eq!(process.pid, running.pid());
     }
 }
 
 #[tokio::test]
 async fn what_is_meant_from_now_on_is_looked_for_among_what_runs() {
-    for means in means().await {
+    for mode in modes().await {
         let name = unique("five");
         let program = Program::copy("cat", &name);
         let start = || program.run::<&str>(&[]);
-        let (first, _) = first_seen(means, &called(&name), start).await;
+        let (first, _) = first_match(mode, &called(&name), start).await;
         let other = unique("five");
         let program = Program::copy("cat", &other);
-        let mut detection = Detection::begin(proc(), means).await.unwrap();
+        let mut detection = Detection::begin(proc(), mode).await.unwrap();
         next(&mut detection, &called(&name)).await;
         drop(first);
         let running = program.run::<&str>(&[]);
         detection.rescan();
-        let sighting = next(&mut detection, &called(&other)).await;
-        assert_eq!(sighting.pid, running.pid());
+        let process = next(&mut detection, &called(&other)).await;
+        assert_eq!(process.pid, running.pid());
     }
 }
 
 #[tokio::test]
 async fn a_name_beyond_fifteen_bytes_is_seen_of_a_program_and_of_a_script() {
-    for means in means().await {
+    for mode in modes().await {
         let name = unique("a-program-with-a-long-name-");
         let program = Program::copy("cat", &name);
         let start = || program.run::<&str>(&[]);
-        let (running, sighting) = first_seen(means, &called(&name), start).await;
-        assert_eq!((sighting.pid, sighting.by), (running.pid(), By::Comm));
+        let (running, process) = first_match(mode, &called(&name), start).await;
+        assert_eq!((process.pid, process.by), (running.pid(), By::Comm));
 
         let name = unique("a-script-with-a-long-name-");
         let script = Program::script("read line", &name);
         let start = || script.run::<&str>(&[]);
-        let (running, sighting) = first_seen(means, &called(&name), start).await;
-        assert_eq!(sighting.pid, running.pid());
+        let (running, process) = first_match(mode, &called(&name), start).await;
+        assert_eq!(process.pid, running.pid());
     }
 }
 
@@ -122,40 +122,40 @@ async fn a_long_name_that_only_begins_like_the_pattern_is_another_program() {
     let stem = unique("a-long-name-");
     let other = Program::copy("cat", &format!("{stem}-one"));
     let meant = Program::copy("cat", &format!("{stem}-two"));
-    for means in means().await {
+    for mode in modes().await {
         let _other = other.run::<&str>(&[]);
         let config = called(&format!("{stem}-two"));
         let start = || meant.run::<&str>(&[]);
-        let (running, sighting) = first_seen(means, &config, start).await;
-        assert_eq!(sighting.pid, running.pid());
+        let (running, process) = first_match(mode, &config, start).await;
+        assert_eq!(process.pid, running.pid());
     }
 }
 
 #[tokio::test]
 async fn a_process_that_renames_itself_is_seen_under_its_new_name() {
-    for means in means().await {
+    for mode in modes().await {
         let name = unique("re");
         let script = format!("printf {name} > /proc/$$/comm; read line");
         let start = || Running::start(Command::new("sh").args(["-c", &script]));
-        let (running, sighting) = first_seen(means, &called(&name), start).await;
-        assert_eq!((sighting.pid, sighting.by), (running.pid(), By::Comm));
+        let (running, process) = first_match(mode, &called(&name), start).await;
+        assert_eq!((process.pid, process.by), (running.pid(), By::Comm));
     }
 }
 
 #[tokio::test]
 async fn a_program_under_another_first_argument_is_seen_by_that() {
     use std::os::unix::process::CommandExt as _;
-    for means in means().await {
+    for mode in modes().await {
         let name = unique("first");
         let start = || Running::start(Command::new("cat").arg0(format!("/opt/{name}")));
-        let (running, sighting) = first_seen(means, &called(&name), start).await;
-        assert_eq!((sighting.pid, sighting.by), (running.pid(), By::Program));
+        let (running, process) = first_match(mode, &called(&name), start).await;
+        assert_eq!((process.pid, process.by), (running.pid(), By::Program));
     }
 }
 
 #[tokio::test]
 async fn arguments_that_are_empty_or_no_text_are_looked_through() {
-    for means in means().await {
+    for mode in modes().await {
         let part = unique("part");
         let arguments = [
             OsStr::from_bytes(b"-c"),
@@ -168,11 +168,8 @@ async fn arguments_that_are_empty_or_no_text_are_looked_through() {
         ];
         let start = || Running::start(Command::new("sh").args(arguments));
         let config = containing(&format!("  {part} "));
-        let (running, sighting) = first_seen(means, &config, start).await;
-        assert_eq!(
-            (sighting.pid, sighting.by),
-            (running.pid(), By::CommandLine)
-        );
+        let (running, process) = first_match(mode, &config, start).await;
+        assert_eq!((process.pid, process.by), (running.pid(), By::CommandLine));
     }
 }
 
@@ -183,10 +180,10 @@ async fn the_agent_itself_never_matches() {
     // A process of this test's own name, beside it.
     let program = Program::copy("cat", own);
     let running = program.run::<&str>(&[]);
-    for means in means().await {
-        let mut detection = Detection::begin(proc(), means).await.unwrap();
-        let sighting = next(&mut detection, &called(own)).await;
-        assert_eq!(sighting.pid, running.pid());
+    for mode in modes().await {
+        let mut detection = Detection::begin(proc(), mode).await.unwrap();
+        let process = next(&mut detection, &called(own)).await;
+        assert_eq!(process.pid, running.pid());
     }
 }
 
@@ -194,12 +191,12 @@ async fn the_agent_itself_never_matches() {
 async fn one_among_a_thousand_processes_is_found() {
     let crowd = Program::copy("cat", &unique("crowd"));
     let running: Vec<Running> = (0..1000).map(|_| crowd.run::<&str>(&[])).collect();
-    for means in means().await {
+    for mode in modes().await {
         let name = unique("five");
         let program = Program::copy("cat", &name);
         let start = || program.run::<&str>(&[]);
-        let (one, sighting) = first_seen(means, &called(&name), start).await;
-        assert_eq!(sighting.pid, one.pid());
+        let (one, process) = first_match(mode, &called(&name), start).await;
+        assert_eq!(process.pid, one.pid());
     }
     drop(running);
 }
@@ -212,11 +209,13 @@ async fn a_program_of_five_milliseconds_is_seen_by_the_event_of_its_start() {
     }
     let name = unique("five");
     let program = Program::copy("sleep", &name);
-    let mut detection = Detection::begin(proc(), Means::Events).await.unwrap();
+    let mut detection = Detection::begin(proc(), DetectionMode::Events)
+        .await
+        .unwrap();
     // It stays readable until it is reaped, so that a busy machine makes no difference.
     let mut running = program.run(&["0.005"]);
-    let sighting = next(&mut detection, &called(&name)).await;
-    assert_eq!(sighting.pid, running.pid());
+    let process = next(&mut detection, &called(&name)).await;
+    assert_eq!(process.pid, running.pid());
     running.end();
 }
 
@@ -233,7 +232,7 @@ async fn a_number_that_is_given_again_is_not_taken_for_the_process_that_had_it()
     while opened.names().unwrap().comm() != name.as_bytes() {
         tokio::task::yield_now().await;
     }
-    let started = opened.standing().unwrap().started;
+    let started = opened.stat().unwrap().started;
     first.end();
     assert_eq!(opened.names(), None);
     // Any process of the machine may be given the number instead; all the better.
@@ -253,16 +252,16 @@ async fn a_number_that_is_given_again_is_not_taken_for_the_process_that_had_it()
         None,
         "the old one is gone, whoever has its number"
     );
-    assert_eq!(opened.standing(), None);
-    if let (Some(names), Some(standing)) = (other.names(), other.standing()) {
+    assert_eq!(opened.stat(), None);
+    if let (Some(names), Some(stat)) = (other.names(), other.stat()) {
         assert_ne!(names.comm(), name.as_bytes());
-        assert!(standing.started >= started);
+        assert!(stat.started >= started);
     }
 }
 
 /// As `5spot generate agent --kernel 6.6` has it run.
 #[tokio::test]
-async fn from_linux_6_6_on_events_are_told_to_an_agent_that_is_not_root() {
+async fn from_linux_6_6_on_an_agent_without_root_receives_events() {
     const NOBODY: u32 = 65532;
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split(['.', '-', '\n']).map(str::parse::<u32>);

@@ -58,16 +58,19 @@ fn told(
     );
     let name = zone.iana_name().unwrap_or("UTC");
     let (does, comes) = match (before < after, spec.cron.is_some()) {
-        (true, false) => ("skip", "what is skipped never opens"),
+        (true, false) => ("skip", "skipped hours are never active"),
         (true, true) => (
             "skip",
-            "what is to fire while they skip fires when they are on again",
+            "cron expressions that match in the skipped time fire at its end",
         ),
-        (false, false) => ("repeat", "what is repeated is on twice"),
-        (false, true) => ("repeat", "what fires while they repeat fires twice"),
+        (false, false) => ("repeat", "repeated hours are active twice"),
+        (false, true) => (
+            "repeat",
+            "cron expressions that match in the repeated time fire twice",
+        ),
     };
     Some(format!(
-        "on {date} the clocks of {name} {does} {from} to {to}, where a window begins or ends: \
+        "on {date} the clocks in {name} {does} {from} to {to}, at the start or end of a window: \
          {comes}"
     ))
 }

@@ -4,26 +4,26 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{NO_SSH_KEY, NO_VERSION, Remark, SHARED_HOST, remark};
+use super::{LintWarning, NO_SSH_KEY, NO_VERSION, SHARED_HOST, warning};
 use crate::ScheduledMachine;
 
 /// The port of SSH, which a RemoteMachine without a port has.
 const SSH: u64 = 22;
 
-/// The remarks about what the providers of one object need: SL008 and SL009.
-pub fn of_providers(object: &ScheduledMachine) -> Vec<Remark> {
+/// The warnings about what the providers of one object need: SL008 and SL009.
+pub fn of_providers(object: &ScheduledMachine) -> Vec<LintWarning> {
     no_version(object)
         .into_iter()
         .chain(no_ssh_key(object))
         .collect()
 }
 
-fn no_version(object: &ScheduledMachine) -> Option<Remark> {
+fn no_version(object: &ScheduledMachine) -> Option<LintWarning> {
     let spec = &object.spec;
     let is_kubeadm = spec.bootstrap_spec.kind == "KubeadmConfig";
     (is_kubeadm && spec.machine_template.version.is_none()).then(|| {
-        let message = "a KubeadmConfig cannot be used without the version of the machine";
-        remark(
+        let message = "a KubeadmConfig requires the Kubernetes version of the machine";
+        warning(
             NO_VERSION,
             "spec.machineTemplate.version",
             message.to_owned(),
@@ -31,22 +31,21 @@ fn no_version(object: &ScheduledMachine) -> Option<Remark> {
     })
 }
 
-fn no_ssh_key(object: &ScheduledMachine) -> Option<Remark> {
+fn no_ssh_key(object: &ScheduledMachine) -> Option<LintWarning> {
     let spec = remote_machine(object)?;
     let key = spec.get("sshKeyRef").and_then(|key| key["name"].as_str());
     // A job of one's own brings its own way to the host.
     let is_needed = spec.contains_key("address") && !spec.contains_key("provisionJob");
     (is_needed && key.unwrap_or_default().is_empty()).then(|| {
-        let message = "the host cannot be reached without a key, neither to join nor to be \
-                       cleaned up";
+        let message = "the host cannot be provisioned or cleaned up without an SSH key";
         let field = "spec.infrastructureSpec.spec.sshKeyRef";
-        remark(NO_SSH_KEY, field, message.to_owned())
+        warning(NO_SSH_KEY, field, message.to_owned())
     })
 }
 
-/// The remarks about hosts that several of `objects` name, SL010: each with the place in `objects`
+/// The warnings about hosts that several of `objects` name, SL010: each with the place in `objects`
 /// of the one that it is about. Objects of one namespace and name count as one.
-pub fn shared_hosts(objects: &[&ScheduledMachine]) -> Vec<(usize, Remark)> {
+pub fn shared_hosts(objects: &[&ScheduledMachine]) -> Vec<(usize, LintWarning)> {
     let mut by_host: HashMap<String, Vec<usize>> = HashMap::new();
     for (place, object) in objects.iter().enumerate() {
         if let Some(host) = host(object) {
@@ -62,10 +61,9 @@ pub fn shared_hosts(objects: &[&ScheduledMachine]) -> Vec<(usize, Remark)> {
         for (place, name) in &named {
             // One of the others is enough to look for, however many there are.
             if let Some((_, other)) = named.iter().find(|(_, other)| other != name) {
-                let message =
-                    format!("{host} is also the host of ScheduledMachine {other}");
+                let message = format!("{host} is also used by ScheduledMachine {other}");
                 let field = "spec.infrastructureSpec.spec.address";
-                found.push((*place, remark(SHARED_HOST, field, message)));
+                found.push((*place, warning(SHARED_HOST, field, message)));
             }
         }
     }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::{LINTS, check, shared_hosts};
 use crate::rules::acceptable;
 
-fn remarks(edits: &[(&str, Value)]) -> Vec<(&'static str, String)> {
+fn warnings(edits: &[(&str, Value)]) -> Vec<(&'static str, String)> {
     let mut object = acceptable();
     object["spec"]["gracefulShutdownTimeout"] = "5m".into();
     for (field, value) in edits {
@@ -18,17 +18,17 @@ fn remarks(edits: &[(&str, Value)]) -> Vec<(&'static str, String)> {
     let found = check(&object, now);
     found
         .into_iter()
-        .map(|remark| {
+        .map(|warning| {
             (
-                remark.lint.code,
-                format!("{}: {}", remark.field, remark.message),
+                warning.lint.code,
+                format!("{}: {}", warning.field, warning.message),
             )
         })
         .collect()
 }
 
 fn codes(edits: &[(&str, Value)]) -> Vec<&'static str> {
-    remarks(edits).into_iter().map(|(code, _)| code).collect()
+    warnings(edits).into_iter().map(|(code, _)| code).collect()
 }
 
 fn cron(expression: &str, duration: &str) -> [(&'static str, Value); 4] {
@@ -41,7 +41,7 @@ fn cron(expression: &str, duration: &str) -> [(&'static str, Value); 4] {
 }
 
 #[test]
-fn office_hours_are_beyond_remark() {
+fn office_hours_have_no_warnings() {
     assert_eq!(codes(&[]), [""; 0]);
     let zone = ("schedule.timezone", json!("America/New_York"));
     assert_eq!(codes(&[zone]), [""; 0]);
@@ -56,8 +56,8 @@ fn a_night_on_some_days_has_its_tail_on_the_same_days() {
 }
 
 #[test]
-fn zones_that_are_no_places_are_remarked_on() {
-    for (zone, is_remarked) in [
+fn zones_that_are_no_places_are_reported() {
+    for (zone, is_reported) in [
         ("UTC", false),
         ("Europe/Zurich", false),
         ("America/Argentina/Ushuaia", false),
@@ -68,22 +68,22 @@ fn zones_that_are_no_places_are_remarked_on() {
         ("", true),
     ] {
         let found = codes(&[("schedule.timezone", zone.into())]);
-        assert_eq!(found.contains(&"SL003"), is_remarked, "{zone}: {found:?}");
+        assert_eq!(found.contains(&"SL003"), is_reported, "{zone}: {found:?}");
     }
 }
 
 #[test]
-fn a_clock_change_is_remarked_on_where_an_edge_falls_into_it() {
+fn a_clock_change_is_reported_where_an_edge_falls_into_it() {
     let zone = ("schedule.timezone", json!("America/New_York"));
     let sundays = ("schedule.daysOfWeek", json!(["sun"]));
     let hour = |hour: &str| ("schedule.hoursOfDay", json!([hour]));
-    let found = remarks(&[zone.clone(), sundays.clone(), hour("2")]);
-    let expected = "spec.schedule: on 2026-03-08 the clocks of America/New_York skip 02:00 to \
-                    03:00, where a window begins or ends: what is skipped never opens";
+    let found = warnings(&[zone.clone(), sundays.clone(), hour("2")]);
+    let expected = "spec.schedule: on 2026-03-08 the clocks in America/New_York skip 02:00 to \
+                    03:00, at the start or end of a window: skipped hours are never active";
     assert_eq!(found, [("SL004", expected.to_owned())]);
-    let found = remarks(&[zone.clone(), sundays.clone(), hour("1")]);
-    let expected = "spec.schedule: on 2026-11-01 the clocks of America/New_York repeat 01:00 \
-                    to 02:00, where a window begins or ends: what is repeated is on twice";
+    let found = warnings(&[zone.clone(), sundays.clone(), hour("1")]);
+    let expected = "spec.schedule: on 2026-11-01 the clocks in America/New_York repeat 01:00 \
+                    to 02:00, at the start or end of a window: repeated hours are active twice";
     assert_eq!(found, [("SL004", expected.to_owned())]);
     assert_eq!(codes(&[zone, sundays, hour("0-23")]), [""; 0]);
 }
@@ -93,23 +93,23 @@ fn what_a_clock_change_does_to_a_cron_is_told_as_it_is() {
     for (cron, expected) in [
         (
             "30 2 8 3 *",
-            "on 2026-03-08 the clocks of America/New_York skip 02:00 to 03:00, where a window \
-             begins or ends: what is to fire while they skip fires when they are on again",
+            "on 2026-03-08 the clocks in America/New_York skip 02:00 to 03:00, at the start or \
+             end of a window: cron expressions that match in the skipped time fire at its end",
         ),
         (
             "30 1 1 11 *",
-            "on 2026-11-01 the clocks of America/New_York repeat 01:00 to 02:00, where a window \
-             begins or ends: what fires while they repeat fires twice",
+            "on 2026-11-01 the clocks in America/New_York repeat 01:00 to 02:00, at the start or \
+             end of a window: cron expressions that match in the repeated time fire twice",
         ),
     ] {
         let zone = ("schedule.timezone", json!("America/New_York"));
-        let found = remarks(&[&self::cron(cron, "3h")[..], &[zone][..]].concat());
+        let found = warnings(&[&self::cron(cron, "3h")[..], &[zone][..]].concat());
         assert_eq!(found, [("SL004", format!("spec.schedule: {expected}"))]);
     }
 }
 
 #[test]
-fn a_window_that_is_shorter_than_leaving_is_remarked_on() {
+fn a_window_that_is_shorter_than_leaving_is_reported() {
     assert_eq!(codes(&cron("0 9 * * *", "4m")), ["SL005"]);
     assert_eq!(codes(&cron("0 9 * * *", "5m")), [""; 0]);
     // Whichever of the two is over first ends the leave-taking.
@@ -127,9 +127,9 @@ fn a_day_that_no_month_has_never_fires() {
 }
 
 #[test]
-fn short_commands_are_remarked_on_one_by_one() {
+fn short_commands_are_reported_one_by_one() {
     let commands = ("killIfCommands", json!(["vim", "java", "ü"]));
-    let found = remarks(&[commands]);
+    let found = warnings(&[commands]);
     let fields: Vec<&str> = found
         .iter()
         .filter_map(|(_, text)| text.split(':').next())
@@ -138,7 +138,7 @@ fn short_commands_are_remarked_on_one_by_one() {
 }
 
 #[test]
-fn a_kubeadm_machine_without_a_version_is_remarked_on() {
+fn a_kubeadm_machine_without_a_version_is_reported() {
     let kubeadm = ("bootstrapSpec.kind", json!("KubeadmConfig"));
     assert_eq!(codes(std::slice::from_ref(&kubeadm)), ["SL008"]);
     let version = ("machineTemplate", json!({"version": "v1.31.2"}));
@@ -147,7 +147,7 @@ fn a_kubeadm_machine_without_a_version_is_remarked_on() {
 }
 
 #[test]
-fn a_remote_machine_without_a_key_is_remarked_on_unless_another_way_leads_to_it() {
+fn a_remote_machine_without_a_key_is_reported_unless_another_way_leads_to_it() {
     let spec = |spec: Value| codes(&[("infrastructureSpec.spec", spec)]);
     assert_eq!(spec(json!({"address": "192.0.2.7"})), ["SL009"]);
     let empty = json!({"address": "192.0.2.7", "sshKeyRef": {"name": ""}});
@@ -167,7 +167,7 @@ fn a_remote_machine_without_a_key_is_remarked_on_unless_another_way_leads_to_it(
 }
 
 #[test]
-fn two_machines_with_one_address_are_remarked_on_by_each_others_name() {
+fn two_machines_with_one_address_are_reported_by_each_others_name() {
     let machine = |name: &str, spec: Value| {
         let mut object = acceptable();
         object["metadata"]["name"] = name.into();
@@ -184,12 +184,12 @@ fn two_machines_with_one_address_are_remarked_on_by_each_others_name() {
     let all: Vec<&crate::ScheduledMachine> = all.iter().collect();
     let found: Vec<(usize, String)> = shared_hosts(&all)
         .into_iter()
-        .map(|(place, remark)| {
-            (place, format!("{} {}", remark.lint.code, remark.message))
+        .map(|(place, warning)| {
+            (place, format!("{} {}", warning.lint.code, warning.message))
         })
         .collect();
     let told = |other: &str| {
-        format!("SL010 192.0.2.7:22 is also the host of ScheduledMachine default/{other}")
+        format!("SL010 192.0.2.7:22 is also used by ScheduledMachine default/{other}")
     };
     assert_eq!(found, [(0, told("second")), (2, told("first"))]);
     let twice = [all[0], all[0]];

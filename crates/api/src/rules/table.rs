@@ -144,7 +144,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0s", "30s", "5m", "24h", "007m"],
             rejects: &["", "5", "5 m", "m5", "five minutes", "1.5h", "-5m", "5M"],
         },
-        why: "A text that cannot be read as a duration would be found out about only when the machine is to leave.",
+        why: "An invalid duration would only be noticed when the machine shuts down.",
     },
     Rule {
         id: "SM003",
@@ -158,7 +158,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0s", "30s", "5m", "24h", "007m"],
             rejects: &["", "5", "5 m", "m5", "five minutes", "1.5h", "-5m", "5M"],
         },
-        why: "A text that cannot be read as a duration would be found out about only when the machine is to leave.",
+        why: "An invalid duration would only be noticed when the machine shuts down.",
     },
     Rule {
         id: "SM004",
@@ -203,7 +203,7 @@ pub const RULES: &[Rule] = &[
                 r#"{"hoursOfDay": ["9-17"]}"#,
             ],
         },
-        why: "Days without hours, or hours without days, would never open.",
+        why: "Days without hours, or hours without days, have no window.",
     },
     Rule {
         id: "SM006",
@@ -217,7 +217,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["mon", "mon-fri", "fri-mon", "mon-wed,fri-sun"],
             rejects: &["", "monday", "Mon", "mon-", "mon,", "mon - fri", "1-5"],
         },
-        why: "Days are lower case, and a range may run over the end of the week.",
+        why: "Days are lower case; a range may cross the end of the week.",
     },
     Rule {
         id: "SM007",
@@ -231,7 +231,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["9", "09", "9-17", "22-6", "0-9,18-23"],
             rejects: &["", "9am", "9-", "9:30", "-1", "9 - 17", "123"],
         },
-        why: "Both ends of a range are included, and it may run over midnight.",
+        why: "Both ends of a range are included; a range may cross midnight.",
     },
     Rule {
         id: "SM008",
@@ -245,7 +245,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["bootstrap.cluster.x-k8s.io/v1beta1"],
             rejects: &["", "v1"],
         },
-        why: "Core objects are not for a ScheduledMachine to create.",
+        why: "A ScheduledMachine must not create objects of the core API.",
     },
     Rule {
         id: "SM009",
@@ -264,7 +264,8 @@ pub const RULES: &[Rule] = &[
                 "bootstrap.cluster.x-k8s.io.evil.example/v1",
             ],
         },
-        why: "Whoever may create a ScheduledMachine must not thereby create objects of any other kind.",
+        why: "Permission to create a ScheduledMachine must not be permission to create objects \
+              of any other kind.",
     },
     Rule {
         id: "SM010",
@@ -292,7 +293,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["infrastructure.cluster.x-k8s.io/v1beta1"],
             rejects: &["", "v1"],
         },
-        why: "Core objects are not for a ScheduledMachine to create.",
+        why: "A ScheduledMachine must not create objects of the core API.",
     },
     Rule {
         id: "SM012",
@@ -314,7 +315,8 @@ pub const RULES: &[Rule] = &[
                 "infrastructure.cluster.x-k8s.io.evil.example/v1",
             ],
         },
-        why: "Whoever may create a ScheduledMachine must not thereby create objects of any other kind.",
+        why: "Permission to create a ScheduledMachine must not be permission to create objects \
+              of any other kind.",
     },
     Rule {
         id: "SM013",
@@ -342,7 +344,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0s", "24h", "1440m", "86400s", "0000086400s"],
             rejects: &["25h", "1441m", "86401s", "99999999999999999999h"],
         },
-        why: "A machine that takes longer to leave is one that somebody forgot.",
+        why: "A shutdown that takes longer is probably stuck.",
     },
     Rule {
         id: "SM015",
@@ -356,7 +358,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0s", "24h", "1440m", "86400s", "0000086400s"],
             rejects: &["25h", "1441m", "86401s", "99999999999999999999h"],
         },
-        why: "A machine that takes longer to leave is one that somebody forgot.",
+        why: "A shutdown that takes longer is probably stuck.",
     },
     Rule {
         id: "SM016",
@@ -375,7 +377,7 @@ pub const RULES: &[Rule] = &[
                 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl",
             ],
         },
-        why: "The name becomes the value of a label.",
+        why: "The name is used as a label value.",
     },
     Rule {
         id: "SM017",
@@ -386,7 +388,7 @@ pub const RULES: &[Rule] = &[
               || has(oldSelf.status.infrastructureRef) && has(oldSelf.status.infrastructureRef.uid)) \
               || self.spec.clusterName == oldSelf.spec.clusterName",
         inputs: &[],
-        message: "must not change while the machine exists; wait until it has left",
+        message: "must not change while the machine exists; wait until it is removed",
         layer: Layer::Change,
         predicate: None,
         examples: Examples::Json {
@@ -400,14 +402,14 @@ pub const RULES: &[Rule] = &[
         path: "spec.schedule.hoursOfDay[]",
         cel: HOURS_OF_A_DAY,
         inputs: &[],
-        message: "hours go from 0 to 23",
+        message: "hours must be from 0 to 23",
         layer: Layer::SchemaAndPolicy,
         predicate: Some(predicate::are_hours_of_a_day),
         examples: Examples::Text {
             accepts: &["0-23", "00", "23", "20-23"],
             rejects: &["24", "9-24", "99", "9,30"],
         },
-        why: "There is no hour 24: the end of a range is included, `18-23` ends at midnight.",
+        why: "There is no hour 24: the end of a range is included, so `18-23` ends at midnight.",
     },
     Rule {
         id: "SM019",
@@ -421,7 +423,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0 9-17 * * 1-5", "*/5 * * * *", "0  9 * * *"],
             rejects: &["", "@daily", "0 9 * *", "0 0 9 * * 1-5", " 0 9 * * *"],
         },
-        why: "There are no seconds, no years and no names such as `@daily`.",
+        why: "Seconds, years and names such as `@daily` are not supported.",
     },
     Rule {
         id: "SM020",
@@ -441,7 +443,7 @@ pub const RULES: &[Rule] = &[
                 ", * * * *",
             ],
         },
-        why: "A field that can never match would be a window that never opens.",
+        why: "A field that never matches means that no window ever opens.",
     },
     Rule {
         id: "SM021",
@@ -455,7 +457,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0 0-23 * * *", "0 09,17 * * *"],
             rejects: &["0 24 * * *", "0 9-24 * * *", "0 -9 * * *"],
         },
-        why: "A field that can never match would be a window that never opens.",
+        why: "A field that never matches means that no window ever opens.",
     },
     Rule {
         id: "SM022",
@@ -469,7 +471,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0 9 1,31 * *"],
             rejects: &["0 9 0 * *", "0 9 32 * *", "0 9 L * *"],
         },
-        why: "A field that can never match would be a window that never opens.",
+        why: "A field that never matches means that no window ever opens.",
     },
     Rule {
         id: "SM023",
@@ -483,7 +485,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0 9 * 1-12 *", "0 9 * JAN,mar-Jun *"],
             rejects: &["0 9 * 0 *", "0 9 * 13 *", "0 9 * january *"],
         },
-        why: "A field that can never match would be a window that never opens.",
+        why: "A field that never matches means that no window ever opens.",
     },
     Rule {
         id: "SM024",
@@ -497,7 +499,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0 9 * * 0-7", "0 9 * * mon-FRI"],
             rejects: &["0 9 * * 8", "0 9 * * monday", "0 9 * * 5#2"],
         },
-        why: "A field that can never match would be a window that never opens.",
+        why: "A field that never matches means that no window ever opens.",
     },
     Rule {
         id: "SM025",
@@ -511,7 +513,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["1h", "90m", "3600s"],
             rejects: &["", "1", "1d", "one hour"],
         },
-        why: "It says how long one firing keeps the machine wanted.",
+        why: "It is the length of the window that each firing opens.",
     },
     Rule {
         id: "SM026",
@@ -525,14 +527,15 @@ pub const RULES: &[Rule] = &[
             accepts: &["1m", "60s", "168h", "604800s"],
             rejects: &["0s", "59s", "169h", "9999999h"],
         },
-        why: "A firing shorter than a minute would be over before a machine is up; a week is for ever.",
+        why: "A window of less than a minute ends before a machine is ready; one of more than a \
+              week is never closed.",
     },
     Rule {
         id: "SM027",
         path: "spec.schedule",
         cel: "!has(self.duration) || has(self.cron)",
         inputs: &["cron", "duration"],
-        message: "duration is only for cron",
+        message: "duration must not be set without cron",
         layer: Layer::SchemaAndPolicy,
         predicate: Some(predicate::has_duration_only_with_cron),
         examples: Examples::Json {
@@ -544,7 +547,7 @@ pub const RULES: &[Rule] = &[
                 r#"{"daysOfWeek": ["mon"], "hoursOfDay": ["9"], "duration": "8h"}"#,
             ],
         },
-        why: "Hours of the day say themselves how long the window is.",
+        why: "hoursOfDay already determines the length of the window.",
     },
     Rule {
         id: "SM028",
@@ -563,7 +566,7 @@ pub const RULES: &[Rule] = &[
             ],
             rejects: &["", "../etc/passwd", "Europe Zurich", "+02:00"],
         },
-        why: "Whether there is such a zone is found out by the operator, which has the database.",
+        why: "Whether the zone exists is checked by the operator, which has the tz database.",
     },
     Rule {
         id: "SM029",
@@ -601,14 +604,15 @@ pub const RULES: &[Rule] = &[
             accepts: &["K0sWorkerConfig"],
             rejects: &["k0s", "Foo/Bar", "Foo-Bar", "Foo Bar"],
         },
-        why: "Kubernetes knows no other kinds.",
+        why: "These are the kinds that Kubernetes allows.",
     },
     Rule {
         id: "SM031",
         path: "spec.bootstrapSpec.kind",
         cel: "!self.matches('(Template|Cluster|List|Identity)$')",
         inputs: &[],
-        message: "must be the kind of a single machine's object, not a template, cluster, list or identity",
+        message: "must be the kind of an object of one machine, not a template, cluster, list or \
+                  identity",
         layer: Layer::SchemaAndPolicy,
         predicate: Some(predicate::is_kind_of_one_machine),
         examples: Examples::Text {
@@ -620,7 +624,8 @@ pub const RULES: &[Rule] = &[
                 "AWSClusterStaticIdentity",
             ],
         },
-        why: "Objects that serve many machines must not come and go with one.",
+        why: "Objects that are shared by several machines must not be created and deleted with \
+              one of them.",
     },
     Rule {
         id: "SM032",
@@ -658,14 +663,15 @@ pub const RULES: &[Rule] = &[
             accepts: &["RemoteMachine"],
             rejects: &["k0s", "Foo/Bar", "Foo-Bar", "Foo Bar"],
         },
-        why: "Kubernetes knows no other kinds.",
+        why: "These are the kinds that Kubernetes allows.",
     },
     Rule {
         id: "SM034",
         path: "spec.infrastructureSpec.kind",
         cel: "!self.matches('(Template|Cluster|List|Identity)$')",
         inputs: &[],
-        message: "must be the kind of a single machine's object, not a template, cluster, list or identity",
+        message: "must be the kind of an object of one machine, not a template, cluster, list or \
+                  identity",
         layer: Layer::SchemaAndPolicy,
         predicate: Some(predicate::is_kind_of_one_machine),
         examples: Examples::Text {
@@ -677,14 +683,15 @@ pub const RULES: &[Rule] = &[
                 "AWSClusterStaticIdentity",
             ],
         },
-        why: "Objects that serve many machines must not come and go with one.",
+        why: "Objects that are shared by several machines must not be created and deleted with \
+              one of them.",
     },
     Rule {
         id: "SM035",
         path: "spec.bootstrapSpec.namespace",
         cel: "self == object.metadata.?namespace.orValue(self)",
         inputs: &[],
-        message: "must be the namespace of the ScheduledMachine itself",
+        message: "must be the namespace of the ScheduledMachine",
         layer: Layer::Policy,
         predicate: Some(predicate::is_own_namespace),
         examples: Examples::Text {
@@ -698,7 +705,7 @@ pub const RULES: &[Rule] = &[
         path: "spec.infrastructureSpec.namespace",
         cel: "self == object.metadata.?namespace.orValue(self)",
         inputs: &[],
-        message: "must be the namespace of the ScheduledMachine itself",
+        message: "must be the namespace of the ScheduledMachine",
         layer: Layer::Policy,
         predicate: Some(predicate::is_own_namespace),
         examples: Examples::Text {
@@ -724,14 +731,14 @@ pub const RULES: &[Rule] = &[
                 r#"{"-x": "a"}"#,
             ],
         },
-        why: "The Machine would be refused by the API server.",
+        why: "The API server would reject the Machine.",
     },
     Rule {
         id: "SM038",
         path: "spec.machineTemplate.labels",
         cel: NO_RESERVED_KEYS,
         inputs: &[],
-        message: "keys must not be those of Kubernetes, Cluster API or 5-Spot",
+        message: "keys must not be reserved by Kubernetes, Cluster API or 5-Spot",
         layer: Layer::Policy,
         predicate: Some(predicate::has_no_reserved_keys),
         examples: Examples::Json {
@@ -756,7 +763,8 @@ pub const RULES: &[Rule] = &[
                 r#"{"sub.node.cluster.x-k8s.io/x": ""}"#,
             ],
         },
-        why: "By such a key the Machine could be passed off as another's, or its drain be skipped.",
+        why: "With such a key the Machine could appear to belong to another owner, or its drain \
+              could be skipped.",
     },
     Rule {
         id: "SM039",
@@ -774,7 +782,7 @@ pub const RULES: &[Rule] = &[
                 r#"{"team": "a_"}"#,
             ],
         },
-        why: "The Machine would be refused by the API server.",
+        why: "The API server would reject the Machine.",
     },
     Rule {
         id: "SM040",
@@ -793,14 +801,14 @@ pub const RULES: &[Rule] = &[
                 r#"{"-x": "a"}"#,
             ],
         },
-        why: "The Machine would be refused by the API server.",
+        why: "The API server would reject the Machine.",
     },
     Rule {
         id: "SM041",
         path: "spec.machineTemplate.annotations",
         cel: NO_RESERVED_KEYS,
         inputs: &[],
-        message: "keys must not be those of Kubernetes, Cluster API or 5-Spot",
+        message: "keys must not be reserved by Kubernetes, Cluster API or 5-Spot",
         layer: Layer::Policy,
         predicate: Some(predicate::has_no_reserved_keys),
         examples: Examples::Json {
@@ -825,7 +833,8 @@ pub const RULES: &[Rule] = &[
                 r#"{"sub.node.cluster.x-k8s.io/x": ""}"#,
             ],
         },
-        why: "By such a key the Machine could be passed off as another's, or its drain be skipped.",
+        why: "With such a key the Machine could appear to belong to another owner, or its drain \
+              could be skipped.",
     },
     Rule {
         id: "SM042",
@@ -845,7 +854,7 @@ pub const RULES: &[Rule] = &[
                 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl",
             ],
         },
-        why: "The Node would refuse the taint.",
+        why: "The API server would reject the taint.",
     },
     Rule {
         id: "SM043",
@@ -864,7 +873,7 @@ pub const RULES: &[Rule] = &[
                 "node-role.kubernetes.io/control-plane",
             ],
         },
-        why: "Kubernetes' own controllers come and go with those.",
+        why: "Kubernetes' own controllers set and remove taints with these prefixes.",
     },
     Rule {
         id: "SM044",
@@ -878,7 +887,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["", "batch", "a.b_c-d"],
             rejects: &["a b", "-a", "a."],
         },
-        why: "The Node would refuse the taint.",
+        why: "The API server would reject the taint.",
     },
     Rule {
         id: "SM045",
@@ -911,7 +920,7 @@ pub const RULES: &[Rule] = &[
                 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl",
             ],
         },
-        why: "The name becomes the value of a label and the name of a node.",
+        why: "The name is used as a label value and as the name of a Node.",
     },
     Rule {
         id: "SM048",
@@ -925,21 +934,21 @@ pub const RULES: &[Rule] = &[
             accepts: &["v1.31.2", "1.31.2", "v1.30.0+k0s.0", "v1.32.0-rc.1"],
             rejects: &["", "latest", "v1.31", "v1.31.x", "1.31.2.3", "V1.31.2"],
         },
-        why: "Cluster API refuses a Machine with another version, and kubeadm cannot join with it.",
+        why: "Cluster API rejects a Machine with another version, and kubeadm cannot join with it.",
     },
     Rule {
         id: "SM049",
         path: "spec.machineTemplate.failureDomain",
         cel: "self.size() > 0",
         inputs: &[],
-        message: "must not be empty; leave it out to let the provider choose",
+        message: "must not be empty; omit it to let the provider choose",
         layer: Layer::SchemaAndPolicy,
         predicate: Some(predicate::is_not_empty),
         examples: Examples::Text {
             accepts: &["zone-1"],
             rejects: &[""],
         },
-        why: "Cluster API refuses a Machine with an empty one.",
+        why: "Cluster API rejects a Machine with an empty failure domain.",
     },
     Rule {
         id: "SM050",
@@ -953,8 +962,8 @@ pub const RULES: &[Rule] = &[
             accepts: &["0 bytes", "65536 bytes"],
             rejects: &["65537 bytes"],
         },
-        why: "The API server refuses a Machine whose annotations are too large together, after \
-              its other objects are there.",
+        why: "The API server rejects a Machine whose annotations exceed a total size, after its \
+              other objects were created.",
     },
     Rule {
         id: "SM051",
@@ -966,7 +975,7 @@ pub const RULES: &[Rule] = &[
             "infrastructureSpec.apiVersion",
             "infrastructureSpec.kind",
         ],
-        message: "bootstrapSpec and infrastructureSpec must not be of one kind of one group",
+        message: "bootstrapSpec and infrastructureSpec must not have the same group and kind",
         layer: Layer::SchemaAndPolicy,
         predicate: Some(predicate::has_two_kinds),
         examples: Examples::Json {
@@ -978,6 +987,7 @@ pub const RULES: &[Rule] = &[
                 r#"{"bootstrapSpec": {"apiVersion": "k0smotron.io/v1beta1", "kind": "RemoteMachine", "spec": {}}, "infrastructureSpec": {"apiVersion": "k0smotron.io/v1beta2", "kind": "RemoteMachine", "spec": {}}}"#,
             ],
         },
-        why: "Both objects get the name of the ScheduledMachine, so that one object would have both roles.",
+        why: "Both objects have the name of the ScheduledMachine, so one object would have both \
+              roles.",
     },
 ];

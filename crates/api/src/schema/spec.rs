@@ -12,7 +12,7 @@ use crate::scheduled_machine::{
 
 pub(super) fn spec() -> Value {
     object(
-        "What is asked for: when the machine is wanted, what it is made from, how it leaves.",
+        "The desired state: when the machine runs, what it is created from, how it is shut down.",
         &[
             "schedule",
             "clusterName",
@@ -53,8 +53,8 @@ fn priority() -> Value {
     json!({
         "type": "integer",
         "format": "int32",
-        "description": "Which machines start first (high) and leave last (high) when starts are \
-            rate-limited.",
+        "description": "Priority from 0 to 255. With --max-starts-per-minute, machines with a \
+         higher priority start first.",
         "default": DEFAULT_PRIORITY,
         "minimum": 0,
         "maximum": 255,
@@ -63,16 +63,15 @@ fn priority() -> Value {
 
 fn graceful_shutdown_timeout() -> Value {
     timeout(
-        "How long the whole leave-taking may last, from the moment at which the machine is no \
-         longer wanted to its removal: digits and one of s, m, h, at most 24h. 0s means no \
-         waiting.",
+        "Time limit for the whole shutdown, from the end of the window to the deletion of the \
+         Machine: digits and one of s, m, h, at most 24h. 0s means no waiting.",
     )
 }
 
 fn node_drain_timeout() -> Value {
     timeout(
-        "How long the eviction of the node's pods may last, within gracefulShutdownTimeout: \
-         digits and one of s, m, h, at most 24h. 0s means no waiting.",
+        "Time limit for evicting the pods of the Node, within gracefulShutdownTimeout: digits \
+         and one of s, m, h, at most 24h. 0s means no waiting.",
     )
 }
 
@@ -86,17 +85,17 @@ fn timeout(description: &str) -> Value {
 
 fn kill_switch() -> Value {
     boolean(
-        "Removes the machine at once, without grace and without drain. Set it back to false to \
-         return to the schedule.",
+        "If true, the machine is removed immediately, without grace period and without drain. \
+         Set it to false to return to the schedule.",
         json!(false),
     )
 }
 
 fn kill_if_commands() -> Value {
     list(
-        "Gives the host back to its owner when a process runs whose name, or the file name of \
-         whose program, is one of these, or whose command line contains one: the machine is \
-         removed at once and the schedule switched off.",
+        "Commands that trigger an emergency reclaim, which returns the host to its owner: if a \
+         process runs whose name or executable file name equals an entry, or whose command line \
+         contains one, the machine is removed immediately and the schedule is disabled.",
         100,
         json!({"type": "string", "maxLength": 256}),
     )
@@ -104,8 +103,8 @@ fn kill_if_commands() -> Value {
 
 fn node_taints() -> Value {
     let taints = list_map(
-        "Taints that the Node bears while the machine is in service. Taints that somebody else \
-         put there are left alone.",
+        "Taints of the Node while the machine is running. Taints that are set by others are not \
+         changed.",
         MOST_TAINTS,
         &["key", "effect"],
         taint(),
@@ -115,7 +114,7 @@ fn node_taints() -> Value {
 
 fn schedule() -> Value {
     object(
-        "When the machine is wanted: either daysOfWeek and hoursOfDay, or cron with duration.",
+        "When the machine runs: either daysOfWeek and hoursOfDay, or cron and duration.",
         &[],
         [
             ("daysOfWeek", days_of_week()),
@@ -130,16 +129,16 @@ fn schedule() -> Value {
 
 fn days_of_week() -> Value {
     texts(
-        "Days on which the machine is wanted: mon, tue, wed, thu, fri, sat, sun, ranges such as \
-         mon-fri or fri-mon, or comma lists of these.",
+        "Days on which the machine runs: mon, tue, wed, thu, fri, sat, sun, ranges such as \
+         mon-fri or fri-mon, or comma-separated lists of these.",
     )
 }
 
 fn hours_of_day() -> Value {
     texts(
-        "Hours at which the machine is wanted, both ends included: 9-17 is from 09:00:00 to \
-         17:59:59. Ranges may run over midnight, such as 22-6, which on a single day means its \
-         first and its last hours. Entries may be comma lists.",
+        "Hours in which the machine runs, both ends included: 9-17 is from 09:00:00 to 17:59:59. \
+         Ranges may cross midnight, such as 22-6, which for a single day means its first and its \
+         last hours. Entries may be comma-separated lists.",
     )
 }
 
@@ -155,24 +154,23 @@ fn texts(description: &str) -> Value {
 fn cron() -> Value {
     string(
         "Five cron fields (minute, hour, day of month, month, day of week), instead of daysOfWeek \
-         and hoursOfDay. Each firing opens a window of the given duration; windows that touch or \
-         overlap are one.",
+         and hoursOfDay. Each firing opens a window of the given duration; adjacent or overlapping windows are merged.",
         128,
     )
 }
 
 fn duration() -> Value {
     string(
-        "How long one firing of cron keeps the machine wanted, from 1m to 168h; 1h if absent. \
-         Only together with cron.",
+        "Length of the window that each firing of cron opens, from 1m to 168h; 1h if absent. \
+         Only allowed with cron.",
         MAX_SHORT,
     )
 }
 
 fn timezone() -> Value {
     let zone = string(
-        "The IANA time zone in which days, hours and cron are read, such as Europe/Zurich. An \
-         hour that the clocks skip never opens; one that they repeat is on twice.",
+        "The IANA time zone of days, hours and cron, such as Europe/Zurich. At daylight saving \
+         time changes, a skipped hour is never active and a repeated hour is active twice.",
         MAX_SHORT,
     );
     with(zone, "default", json!(DEFAULT_TIMEZONE))
@@ -180,15 +178,15 @@ fn timezone() -> Value {
 
 fn enabled() -> Value {
     boolean(
-        "Whether the schedule is in force. A machine that is there when it is switched off stays.",
+        "Whether the schedule is enabled. Disabling it does not remove a running machine.",
         json!(true),
     )
 }
 
 fn inline_object(role: &str, kind: &str) -> Value {
     let description = format!(
-        "The {role} object that is created, under the name of the ScheduledMachine, while the \
-         machine is wanted. Changes take effect at the next activation."
+        "The {role} object that is created for the machine, with the name of the \
+         ScheduledMachine. Changes take effect at the next activation."
     );
     let version = format!(
         "Group and version of the object: group {role}.cluster.x-k8s.io or k0smotron.io."
@@ -210,7 +208,7 @@ fn inline_object(role: &str, kind: &str) -> Value {
 
 fn own_namespace() -> Value {
     string(
-        "The namespace of the object: the ScheduledMachine's own, and so best left out.",
+        "Namespace of the object. If set, it must be that of the ScheduledMachine.",
         MAX_LABEL,
     )
 }
@@ -218,7 +216,7 @@ fn own_namespace() -> Value {
 fn passed_on() -> Value {
     json!({
         "type": "object",
-        "description": "The object's spec, passed on to the provider untouched.",
+        "description": "The object's spec, passed to the provider unchanged.",
         "x-kubernetes-preserve-unknown-fields": true,
     })
 }
@@ -226,28 +224,27 @@ fn passed_on() -> Value {
 fn machine_template() -> Value {
     let labels = string_map(
         "Labels of the Machine. Keys of Kubernetes, Cluster API and 5-Spot are reserved, except \
-         those that Cluster API hands on to the Node.",
+         those that Cluster API copies to the Node.",
         MAX_LABEL,
     );
     let annotations = string_map(
-        "Annotations of the Machine, keys and values together at most 64 KiB. The same keys are \
-         reserved as for labels.",
+        "Annotations of the Machine, at most 64 KiB of keys and values in total. The same keys \
+         as for labels are reserved.",
         4096,
     );
     let version = string(
-        "The Kubernetes version of the machine, such as v1.31.2, which becomes the Machine's own \
-         version. Bootstrap providers that know no version of their own, such as kubeadm's, need \
-         it; others leave it out.",
+        "The Kubernetes version in the Machine's spec, such as v1.31.2. Required by bootstrap \
+         providers without a version field of their own, such as kubeadm; otherwise omit it.",
         MAX_SHORT,
     );
     let failure_domain = string(
-        "Where the infrastructure provider places the machine: one of the failure domains of the \
-         Cluster.",
+        "The failure domain of the Cluster in which the infrastructure provider places the \
+         machine.",
         256,
     );
     let template = object(
-        "What the created Machine carries besides what 5-Spot needs. Changes take effect at the \
-         next activation.",
+        "Additional labels, annotations and fields of the created Machine. Changes take effect \
+         at the next activation.",
         &[],
         [
             ("labels", labels),

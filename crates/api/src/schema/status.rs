@@ -11,19 +11,19 @@ const MAX_MESSAGE: u32 = 32_768;
 
 pub(super) fn status() -> Value {
     let bootstrap =
-        "The bootstrap object, from just before it is created until it is gone.";
+        "The bootstrap object, from just before it is created until it is deleted.";
     let infrastructure =
-        "The infrastructure object, from just before it is created until it is gone.";
+        "The infrastructure object, from just before it is created until it is deleted.";
     object(
-        "What was seen and decided.",
+        "The observed state.",
         &[],
         [
             ("phase", phase()),
-            ("message", string("One sentence for people.", MAX_MESSAGE)),
+            ("message", string("The state in one sentence.", MAX_MESSAGE)),
             ("inSchedule", in_schedule()),
             (
                 "observedGeneration",
-                generation("The generation of the spec that was acted on."),
+                generation("The generation of the spec that was last reconciled."),
             ),
             ("conditions", conditions()),
             ("machineRef", reference("The Machine, while it exists.")),
@@ -33,7 +33,7 @@ pub(super) fn status() -> Value {
             ("nodeRef", node_reference()),
             (
                 "providerID",
-                string("The provider's identifier of the machine.", 2048),
+                string("The provider ID of the machine.", 2048),
             ),
             ("shutdown", shutdown()),
             ("appliedNodeTaints", applied_node_taints()),
@@ -43,13 +43,15 @@ pub(super) fn status() -> Value {
             ),
             (
                 "nextActivation",
-                instant("The next opening of the schedule; absent while open."),
+                instant(
+                    "When the next window of the schedule opens; absent while one is open.",
+                ),
             ),
             (
                 "nextCleanup",
                 instant(
-                    "When a leaving machine is removed at the latest; while it is wanted, when \
-                     the window closes.",
+                    "During shutdown, the deadline for deleting the Machine; while the schedule \
+                     is active, the end of the window.",
                 ),
             ),
             ("nextTransition", next_transition()),
@@ -60,14 +62,14 @@ pub(super) fn status() -> Value {
 fn phase() -> Value {
     json!({
         "type": "string",
-        "description": "A summary for people; nothing is decided from it.",
+        "description": "A summary of the state. It is output only and never read by the operator.",
         "enum": Phase::ALL.map(Phase::as_str),
         "maxLength": MAX_SHORT,
     })
 }
 
 fn in_schedule() -> Value {
-    json!({"type": "boolean", "description": "Whether the schedule wants the machine."})
+    json!({"type": "boolean", "description": "Whether the schedule is active now."})
 }
 
 fn generation(description: &str) -> Value {
@@ -85,23 +87,22 @@ fn instant(description: &str) -> Value {
 
 fn next_transition() -> Value {
     instant(
-        "The next change of the schedule, or the deadline of a leaving machine, whichever comes \
-         first.",
+        "The next start or end of a window, or the shutdown deadline, whichever comes first.",
     )
 }
 
 fn spec_hash() -> Value {
     string(
-        "The hash of bootstrapSpec, infrastructureSpec and machineTemplate as they were when the \
-         machine was created.",
+        "The hash of bootstrapSpec, infrastructureSpec and machineTemplate at the creation of \
+         the machine.",
         MAX_SHORT,
     )
 }
 
 fn applied_node_taints() -> Value {
     list_map(
-        "The taints that 5-Spot has put, or is about to put, on the Node: it changes and removes only \
-         what is named here and in the record on the Node.",
+        "The taints that 5-Spot has applied to the Node, or is about to apply. It changes and \
+         removes only taints that are listed here and in the annotation on the Node.",
         MOST_APPLIED_TAINTS,
         &["key", "effect"],
         taint(),
@@ -110,39 +111,39 @@ fn applied_node_taints() -> Value {
 
 fn conditions() -> Value {
     let condition = object(
-        "One aspect of the state.",
+        "A condition of the ScheduledMachine.",
         &["type", "status", "reason", "message", "lastTransitionTime"],
         [
-            ("type", string("What it is about.", 316)),
+            ("type", string("The type of the condition.", 316)),
             (
                 "status",
                 json!({
                     "type": "string",
-                    "description": "Whether it holds.",
+                    "description": "The status of the condition.",
                     "enum": ["True", "False", "Unknown"],
                     "maxLength": MAX_SHORT,
                 }),
             ),
             (
                 "observedGeneration",
-                generation("The generation of the spec that it is about."),
+                generation("The generation of the spec that the condition refers to."),
             ),
             (
                 "lastTransitionTime",
                 instant("When the status last changed."),
             ),
             ("reason", reason()),
-            ("message", string("Why, in a sentence.", MAX_MESSAGE)),
+            ("message", string("The reason, in a sentence.", MAX_MESSAGE)),
         ],
     );
-    list_map("Details, one for each type.", 32, &["type"], condition)
+    list_map("Conditions, one per type.", 32, &["type"], condition)
 }
 
 /// The format is that of Kubernetes' own conditions.
 fn reason() -> Value {
     json!({
         "type": "string",
-        "description": "Why, in one CamelCase word.",
+        "description": "The reason, in one CamelCase word.",
         "minLength": 1,
         "maxLength": 1024,
         "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
@@ -160,7 +161,7 @@ fn reference(description: &str) -> Value {
             ("namespace", string("Namespace.", MAX_LABEL)),
             (
                 "uid",
-                string("Uid; absent until the object exists.", LONGEST_UID),
+                string("UID; absent until the object exists.", LONGEST_UID),
             ),
         ],
     )
@@ -176,7 +177,10 @@ fn node_reference() -> Value {
             ("name", string("Name.", MAX_NAME)),
             (
                 "uid",
-                string("Uid; a Node of another uid is another Node.", LONGEST_UID),
+                string(
+                    "UID; a Node with another UID is a different Node.",
+                    LONGEST_UID,
+                ),
             ),
         ],
     )
@@ -184,23 +188,24 @@ fn node_reference() -> Value {
 
 fn shutdown() -> Value {
     object(
-        "The commitment to leave: written before anything is taken away, gone when all is.",
+        "The shutdown in progress: recorded before anything is removed, cleared when everything \
+         is removed.",
         &["machineUID", "startedAt", "deadline", "reason"],
         [
             (
                 "machineUID",
-                string("The Machine that leaves.", LONGEST_UID),
+                string("UID of the Machine that is shut down.", LONGEST_UID),
             ),
-            ("startedAt", instant("When it began.")),
+            ("startedAt", instant("When the shutdown started.")),
             (
                 "deadline",
-                instant("When the Machine is deleted at the latest."),
+                instant("The latest time at which the Machine is deleted."),
             ),
             (
                 "reason",
                 json!({
                     "type": "string",
-                    "description": "Why the machine leaves.",
+                    "description": "Why the machine is shut down.",
                     "enum": ShutdownReason::ALL.map(ShutdownReason::as_str),
                     "maxLength": MAX_SHORT,
                 }),

@@ -122,7 +122,7 @@ fn an_object_that_breaks_many_rules_hears_of_all_from_the_crd_and_of_the_first_f
     assert_eq!(
         from_crd,
         [
-            "spec.schedule.hoursOfDay[1]: Invalid value: \"24\": hours go from 0 to 23",
+            "spec.schedule.hoursOfDay[1]: Invalid value: \"24\": hours must be from 0 to 23",
             "spec.gracefulShutdownTimeout: Invalid value: \"five minutes\": must be a duration \
              string such as '5m', '30s', or '1h'",
             "spec.nodeDrainTimeout: Invalid value: \"25h\": must be at most 24h",

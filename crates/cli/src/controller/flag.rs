@@ -1,4 +1,4 @@
-//! The flags and environment variables of the operator, and what they come to.
+//! The flags and environment variables of the operator, and the settings made from them.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -14,14 +14,15 @@ use crate::cluster::{NodeAccess, Source};
 use crate::port::Ports;
 use crate::{Failure, log};
 
-/// Run the operator until it is told to stop.
+/// Run the operator until it receives a signal.
 ///
-/// Finds its cluster by --kubeconfig, $KUBECONFIG or ~/.kube/config, and within a pod by
-/// the pod's service account. Of several instances one leads and the others stand by, unless
+/// The cluster is that of --kubeconfig, $KUBECONFIG or ~/.kube/config; in a pod, that of the pod's
+/// service account. One of several replicas is elected leader and the others are on standby, unless
 /// --instance-count divides the work among them.
 ///
-/// Exit codes: 0, it was told to stop and has ended what was under way; 1, it was cut short
-/// (a second signal, or 20 seconds); 2, it could not start (a flag, the kubeconfig, a port).
+/// Exit codes: 0 stopped by a signal after the reconciles in progress finished, 1 shutdown was
+/// interrupted (by a second signal, or after 20 seconds), 2 error at start (a flag, the kubeconfig,
+/// a port).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   5spot controller --kubeconfig ~/.kube/config --context management
@@ -30,29 +31,28 @@ use crate::{Failure, log};
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// The namespaces to look after [default: all]
+    /// Namespaces to watch [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     namespaces: Vec<String>,
-    /// How the nodes of a cluster are reached
+    /// How to reach the nodes of a cluster
     #[arg(long, value_enum, default_value_t)]
     node_access: NodeAccess,
-    /// Accept kubeconfig Secrets whose server has a path, as Rancher's have: whoever writes such a
-    /// Secret chooses which pages of that server are asked for
+    /// Accept kubeconfig Secrets whose server URL has a path, as those of Rancher do. Whoever can
+    /// write such a Secret chooses the URLs that are requested from that server
     #[arg(long)]
     allow_workload_server_path: bool,
     /// Accept kubeconfig Secrets whose server is a loopback or link-local address, or a name that
-    /// resolves to one: whoever writes such a Secret reaches services of this host
+    /// resolves to one. Whoever can write such a Secret can reach services of this host
     #[arg(long)]
     allow_loopback_workload_server: bool,
-    /// How many ScheduledMachines may be looked at at a time
+    /// How many ScheduledMachines are reconciled concurrently
     #[arg(long, value_name = "NUMBER", default_value = "128")]
     max_concurrent: NonZeroUsize,
-    /// How many machines may start within a minute, those of high priority first [default: no
-    /// limit]
+    /// How many machines may start per minute, highest priority first [default: no limit]
     #[arg(long, value_name = "NUMBER")]
     max_starts_per_minute: Option<NonZeroU32>,
-    /// Take the finalizer off a deleted ScheduledMachine whose machine could not be removed
-    /// within 24 hours; what is left then has to be removed by hand
+    /// Remove the finalizer of a deleted ScheduledMachine whose machine could not be removed within
+    /// 24 hours. The remaining objects must then be deleted by hand
     #[arg(
         long,
         env = "FORCE_FINALIZER_ON_TIMEOUT",
@@ -64,8 +64,8 @@ pub(crate) struct Args {
         action = clap::ArgAction::Set
     )]
     force_finalizer_on_timeout: bool,
-    /// Act only while holding the Lease, so that several instances can run; an instance that is
-    /// started without writes nothing while another holds the Lease
+    /// Act only while holding the Lease, so that several replicas can run. A replica that is
+    /// started with false writes nothing while another replica holds the Lease
     #[arg(
         long,
         env = "ENABLE_LEADER_ELECTION",
@@ -77,7 +77,7 @@ pub(crate) struct Args {
         action = clap::ArgAction::Set
     )]
     enable_leader_election: bool,
-    /// The name of the Lease
+    /// Name of the Lease
     #[arg(
         long,
         env = "LEASE_NAME",
@@ -85,7 +85,7 @@ pub(crate) struct Args {
         default_value = "5spot-leader"
     )]
     lease_name: String,
-    /// The namespace of the Lease
+    /// Namespace of the Lease
     #[arg(
         long,
         env = "POD_NAMESPACE",
@@ -93,7 +93,7 @@ pub(crate) struct Args {
         default_value = "5spot-system"
     )]
     lease_namespace: String,
-    /// How long others wait before they take over
+    /// How long other replicas wait before they take over the Lease
     #[arg(
         long,
         env = "LEASE_DURATION_SECONDS",
@@ -101,7 +101,7 @@ pub(crate) struct Args {
         default_value_t = 15
     )]
     lease_duration_secs: u32,
-    /// How long after its last renewal a holder stops writing
+    /// How long after the last renewal the holder stops writing
     #[arg(
         long,
         env = "LEASE_RENEW_DEADLINE_SECONDS",
@@ -109,7 +109,7 @@ pub(crate) struct Args {
         default_value_t = 10
     )]
     lease_renew_deadline_secs: u32,
-    /// How often the Lease is renewed
+    /// Interval between renewals of the Lease
     #[arg(
         long,
         env = "LEASE_RETRY_PERIOD_SECONDS",
@@ -117,8 +117,8 @@ pub(crate) struct Args {
         default_value_t = 2
     )]
     lease_retry_period_secs: u32,
-    /// More than 1: divide the ScheduledMachines among all instances that run, however many;
-    /// leader election is off then
+    /// If more than 1, the ScheduledMachines are divided among all running replicas, whatever their
+    /// number, and leader election is off
     #[arg(
         long,
         env = "OPERATOR_INSTANCE_COUNT",
@@ -126,7 +126,7 @@ pub(crate) struct Args {
         default_value = "1"
     )]
     instance_count: NonZeroU32,
-    /// Names this instance, unless POD_NAME does
+    /// Name of this replica if POD_NAME is not set
     #[arg(
         long,
         env = "OPERATOR_INSTANCE_ID",
@@ -140,7 +140,7 @@ pub(crate) struct Args {
     pub(crate) log: log::Settings,
 }
 
-/// What a pod knows about itself.
+/// The pod that the operator runs in.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pod {
     /// Its name; none outside of a pod.
@@ -148,7 +148,7 @@ pub(crate) struct Pod {
 }
 
 impl Pod {
-    /// As the environment says.
+    /// Read from the environment.
     pub(crate) fn of_environment() -> Self {
         let name = std::env::var("POD_NAME").ok();
         Self {
@@ -157,7 +157,7 @@ impl Pod {
     }
 }
 
-/// What the flags come to, besides the cluster.
+/// The settings from the flags, without the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     namespaces: Namespaces,
@@ -172,10 +172,10 @@ pub(crate) struct Settings {
 }
 
 impl Args {
-    /// What the flags come to.
+    /// Checks the flags.
     ///
     /// # Errors
-    /// Flags that cannot be meant, alone or together, by their names.
+    /// Invalid flags or combinations; names the flag.
     pub(crate) fn settings(&self, pod: Pod) -> Result<Settings, Failure> {
         let namespaces = match self.namespaces.as_slice() {
             [] => Namespaces::All,
@@ -209,8 +209,8 @@ impl Args {
             return Ok(identity);
         }
         Err(
-            Failure::new("POD_NAME", format!("{identity:?} is not the name of a pod"))
-                .remedy("set it from the field metadata.name, or not at all"),
+            Failure::new("POD_NAME", format!("{identity:?} is not a valid pod name"))
+                .remedy("set it from the field metadata.name, or leave it unset"),
         )
     }
 
@@ -248,17 +248,17 @@ impl Args {
         Terms::new(seconds(duration), seconds(deadline), seconds(retry)).map_err(
             |error| match error {
                 TermsError::DurationTooLong => {
-                    Failure::new("--lease-duration-secs", format!("{duration} is more than an hour"))
+                    Failure::new("--lease-duration-secs", format!("{duration} exceeds one hour"))
                         .remedy("give at most 3600")
                 }
                 TermsError::DurationTooShort => Failure::new(
                     "--lease-duration-secs",
-                    format!("{duration} leaves no 5 seconds of safety after --lease-renew-deadline-secs {deadline}"),
+                    format!("{duration} is not at least 5 seconds more than --lease-renew-deadline-secs {deadline}"),
                 )
                 .remedy(format!("give at least {}", u64::from(deadline) + 5)),
                 TermsError::DeadlineTooShort => Failure::new(
                     "--lease-renew-deadline-secs",
-                    format!("{deadline} leaves no time for a second try after --lease-retry-period-secs {retry}"),
+                    format!("{deadline} leaves no time for a second attempt after --lease-retry-period-secs {retry}"),
                 )
                 .remedy(format!("give more than {retry}")),
                 TermsError::RetryTooShort => {
@@ -286,7 +286,7 @@ impl Settings {
         options.coordination = self.coordination;
         options.max_starts_per_minute = self.max_starts_per_minute;
         options.force_finalizer_on_timeout = self.force_finalizer_on_timeout;
-        // Instances that fail together do not try again together.
+        // Replicas that fail at the same time must not retry at the same time.
         let mut seed = DefaultHasher::new();
         (&self.identity, std::process::id()).hash(&mut seed);
         options.seed = seed.finish();
@@ -303,7 +303,7 @@ fn checked_namespaces(names: &[String]) -> Result<BTreeSet<String>, Failure> {
 }
 
 fn not_a_label(flag: &str, text: &str) -> Failure {
-    Failure::new(flag, format!("{text:?} is not a name that Kubernetes allows")).remedy(
+    Failure::new(flag, format!("{text:?} is not a valid Kubernetes name")).remedy(
         "use at most 63 lower-case letters, digits and '-', with a letter or digit at both ends",
     )
 }

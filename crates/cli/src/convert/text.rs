@@ -15,7 +15,7 @@ use crate::document::{Place, malformed};
 pub(super) struct Converted {
     pub(super) text: String,
     pub(super) objects: Vec<Value>,
-    /// What was changed, for people.
+    /// The changes, as text.
     pub(super) notes: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ fn document(origin: &str, piece: &str, converted: &mut Converted) -> Result<(), 
         let to = change
             .to
             .as_ref()
-            .map_or_else(|| "left out".to_owned(), shown);
+            .map_or_else(|| "removed".to_owned(), shown);
         let (field, from) = (&change.field, &change.from);
         converted
             .notes
@@ -77,7 +77,7 @@ fn document(origin: &str, piece: &str, converted: &mut Converted) -> Result<(), 
             converted.text.push_str(&edited);
         } else {
             converted.notes.push(format!(
-                "{origin}: written anew, without its comments and its layout"
+                "{origin}: reformatted; comments and layout are lost"
             ));
             converted.text.push_str(&anew(origin, piece, &after)?);
         }
@@ -207,7 +207,7 @@ data: {note: 'apiVersion: capi.5spot.io/v1alpha1'}
     }
 
     #[test]
-    fn what_cannot_be_changed_in_place_is_written_anew_and_said() {
+    fn what_cannot_be_edited_in_place_is_reformatted_with_a_note() {
         let text = "---\n# gone\napiVersion: 5spot.io/v1alpha1\nkind: ScheduledMachine\nspec:\n  \
                     schedule:\n    daysOfWeek:\n    - MON-FRI # gone too\n";
         let converted = convert("a.yaml", text).unwrap();
@@ -216,7 +216,7 @@ data: {note: 'apiVersion: capi.5spot.io/v1alpha1'}
             "---\napiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\nspec:\n  \
              schedule:\n    daysOfWeek:\n    - mon-fri\n"
         );
-        let note = "a.yaml:1: written anew, without its comments and its layout";
+        let note = "a.yaml:1: reformatted; comments and layout are lost";
         assert!(
             converted.notes.iter().any(|it| it == note),
             "{:?}",

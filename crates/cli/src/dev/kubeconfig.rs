@@ -15,7 +15,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<PathBuf, Failure> {
             format!("writing the kubeconfig to {}", path.display()),
             error,
         )
-        .remedy("name a writable path with --kubeconfig")
+        .remedy("choose a writable path with --kubeconfig")
     };
     let path = std::path::absolute(path).map_err(failed)?;
     if let Some(directory) = path.parent() {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::example;
 use crate::Failure;
+use crate::cluster::error_message;
 use crate::document::{self, Document};
 use fivespot_apiserver::Registry;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -42,7 +43,7 @@ pub(crate) fn take_unserved(
     objects.extract_if(.., is_unserved).collect()
 }
 
-/// `Kind/name` of each object, for people.
+/// `Kind/name` of each object, as text.
 pub(crate) fn titles(objects: &[Document]) -> String {
     objects.iter().map(title).collect::<Vec<_>>().join(", ")
 }
@@ -54,8 +55,8 @@ fn title(object: &Document) -> String {
 /// Applies one object.
 ///
 /// # Errors
-/// The server's refusal in its own words, with the file that the object came from; or the object
-/// lacks a name, or a kind that is served.
+/// The error of the API server, with the file that the object came from; or the object has no
+/// name, or its kind is not served.
 pub(crate) async fn apply(
     client: &kube::Client,
     written: &Document,
@@ -72,8 +73,8 @@ pub(crate) async fn apply(
     };
     let kind = GroupVersionKind::gvk(group, version, written.text("/kind"));
     let (resource, capabilities) = pinned_kind(client, &kind).await.map_err(|error| {
-        failed(words(error))
-            .remedy("correct apiVersion and kind, or apply their definition before it")
+        failed(error_message(error))
+            .remedy("correct apiVersion and kind, or apply the CRD first")
     })?;
     let api: Api<DynamicObject> =
         match (capabilities.scope, written.text("/metadata/namespace")) {
@@ -97,16 +98,9 @@ pub(crate) async fn apply(
     {
         Ok(_) => Ok(()),
         Err(error) => {
-            Err(failed(words(error)).remedy("correct it, or leave it out of --apply"))
+            Err(failed(error_message(error))
+                .remedy("correct it, or remove it from --apply"))
         }
-    }
-}
-
-/// The API server's own words where there are any.
-fn words(error: kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
     }
 }
 

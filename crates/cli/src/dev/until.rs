@@ -11,19 +11,19 @@ use super::goal::Goals;
 use crate::Failure;
 
 /// The phase of every object of the kinds that the goals name.
-pub(crate) struct Lookout {
+pub(crate) struct GoalWatch {
     goals: Goals,
     phases: BTreeMap<(String, String), String>,
-    events: SelectAll<std::pin::Pin<Box<dyn futures::Stream<Item = Sighting>>>>,
+    events: SelectAll<std::pin::Pin<Box<dyn futures::Stream<Item = PhaseChange>>>>,
 }
 
-struct Sighting {
+struct PhaseChange {
     kind: String,
     name: String,
     phase: Option<String>,
 }
 
-impl Lookout {
+impl GoalWatch {
     /// Follows the kinds of `goals`.
     ///
     /// # Errors
@@ -37,18 +37,19 @@ impl Lookout {
         for kind in goals.kinds() {
             let resource = registry.all().find(|resource| resource.kind == kind);
             let Some(resource) = resource else {
-                return Err(Failure::new("--until", format!("no kind {kind} is served"))
-                    .remedy(
-                        "write the kind as in a manifest, such as ScheduledMachine",
-                    ));
+                return Err(Failure::new(
+                    "--until",
+                    format!("the server does not serve the kind {kind}"),
+                )
+                .remedy("write the kind as in a manifest, such as ScheduledMachine"));
             };
             let watch = client
                 .watch(&collection(resource), &Selector::default(), "")
                 .map_err(|status| {
                     Failure::new("--until", status)
-                        .remedy("name a kind whose objects are kept, such as Machine")
+                        .remedy("give a kind that can be watched, such as Machine")
                 })?;
-            events.push(sightings(kind.to_owned(), watch));
+            events.push(phase_changes(kind.to_owned(), watch));
         }
         Ok(Self {
             goals,
@@ -60,7 +61,7 @@ impl Lookout {
     /// Waits until all goals hold; for ever, if a watch ends first.
     pub(crate) async fn reached(&mut self) {
         while !self.missed().is_empty() {
-            let Some(Sighting { kind, name, phase }) = self.events.next().await else {
+            let Some(PhaseChange { kind, name, phase }) = self.events.next().await else {
                 return std::future::pending().await;
             };
             match phase {
@@ -70,7 +71,7 @@ impl Lookout {
         }
     }
 
-    /// What does not hold yet, for people.
+    /// The goals that do not hold yet, as text.
     pub(crate) fn missed(&self) -> Vec<String> {
         self.goals.missed(&self.phases)
     }
@@ -83,10 +84,10 @@ fn collection(resource: &Resource) -> String {
     }
 }
 
-fn sightings(
+fn phase_changes(
     kind: String,
     watch: Watch,
-) -> std::pin::Pin<Box<dyn futures::Stream<Item = Sighting>>> {
+) -> std::pin::Pin<Box<dyn futures::Stream<Item = PhaseChange>>> {
     Box::pin(watch.filter_map(move |event| {
         let kind = kind.clone();
         std::future::ready(event.ok().map(|event| {
@@ -95,7 +96,7 @@ fn sightings(
                 value.unwrap_or_default().to_owned()
             };
             let is_there = event.kind != EventKind::Deleted;
-            Sighting {
+            PhaseChange {
                 kind,
                 name: text("/metadata/name"),
                 phase: is_there.then(|| text("/status/phase")),

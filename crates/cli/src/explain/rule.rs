@@ -18,8 +18,8 @@ pub(super) fn explain(
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     let Some(rule) = Rule::find(id) else {
-        return Err(Failure::new(format!("rule {id}"), "there is no such rule")
-            .remedy(format!("name one {}", known())));
+        return Err(Failure::new(format!("rule {id}"), "not found")
+            .remedy(format!("give an id {}", known())));
     };
     let value = json!({
         "id": rule.id,
@@ -41,10 +41,7 @@ pub(super) fn explain(
 
 /// No id was given.
 pub(super) fn unnamed() -> Failure {
-    let remedy = format!(
-        "name one {}, or give -n with the namespace of a machine that is called so",
-        known()
-    );
+    let remedy = format!("give an id {}; for a machine named `rule`, set -n", known());
     Failure::new("rule", "its id is missing").remedy(remedy)
 }
 
@@ -55,7 +52,7 @@ fn known() -> String {
 
 fn layers(rule: &Rule) -> &'static [&'static str] {
     match rule.layer {
-        Layer::SchemaAndPolicy | Layer::Change => &["definition", "policy"],
+        Layer::SchemaAndPolicy | Layer::Change => &["CRD", "policy"],
         Layer::Policy => &["policy"],
     }
 }
@@ -68,7 +65,7 @@ fn text(out: &mut dyn Write, rule: &Rule) -> std::io::Result<()> {
     };
     writeln!(out, "{}  {path}: {}", rule.id, rule.message)?;
     writeln!(out, "\n{}", rule.why)?;
-    writeln!(out, "\nasked by   {}", layers(rule).join(", "))?;
+    writeln!(out, "\nchecked by {}", layers(rule).join(", "))?;
     let list = |examples: &[&str]| {
         let quoted: Vec<String> = examples.iter().map(|it| format!("{it:?}")).collect();
         quoted.join(", ")

@@ -7,7 +7,7 @@ use fivespot_plan::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{ladder, machine, rule};
+use super::{machine, report, rule};
 use crate::Outcome;
 use crate::cluster::NodeAccess;
 use crate::output::Format;
@@ -123,43 +123,43 @@ fn running() -> Value {
     })
 }
 
-fn told(found: &Look, at: Timestamp, format: Format) -> String {
+fn report(found: &Look, at: Timestamp, format: Format) -> String {
     let mut out = Vec::new();
     assert_eq!(machine(found, at, format, &mut out).unwrap(), Outcome::Yes);
     String::from_utf8(out).unwrap()
 }
 
 #[test]
-fn a_closed_window_without_a_machine_is_the_last_rung() {
+fn a_closed_window_without_a_machine_is_the_last_check() {
     let found = look(&json!({}), None);
-    insta::assert_snapshot!(told(&found, found.now, Format::Text));
+    insta::assert_snapshot!(report(&found, found.now, Format::Text));
 }
 
 #[test]
-fn a_machine_that_is_still_there_when_the_window_has_closed_is_to_leave() {
+fn a_machine_that_still_exists_when_the_window_has_closed_is_shut_down() {
     let found = look(&json!({}), Some(running()));
-    insta::assert_snapshot!(told(&found, found.now, Format::Text));
+    insta::assert_snapshot!(report(&found, found.now, Format::Text));
 }
 
 #[test]
-fn a_commitment_is_completed_before_the_schedule_is_asked() {
+fn a_shutdown_is_completed_before_the_schedule_is_checked() {
     let status = json!({"shutdown": {
         "machineUID": "m1",
         "startedAt": "2026-03-06T23:00:00Z",
         "deadline": "2026-03-06T23:05:00Z",
         "reason": "ScheduleEnded",
     }});
-    let report = ladder::report(&look(&status, Some(running())), at(FRIDAY_EVENING));
+    let report = report::report(&look(&status, Some(running())), at(FRIDAY_EVENING));
     let value = serde_json::to_value(&report).unwrap();
-    assert_eq!(value["rungs"][4]["decides"], true, "{value}");
+    assert_eq!(value["checks"][4]["decides"], true, "{value}");
 }
 
 #[test]
 fn whatever_is_paused_above_a_machine_decides_first() {
     let report = |found: &Look| {
-        let report = ladder::report(found, found.now);
+        let report = report::report(found, found.now);
         let value = serde_json::to_value(&report).unwrap();
-        value["rungs"][0].clone()
+        value["checks"][0].clone()
     };
     let paused = json!({"annotations": {"cluster.x-k8s.io/paused": ""}});
     let by_object = {
@@ -184,13 +184,16 @@ fn whatever_is_paused_above_a_machine_decides_first() {
         found.seen.cluster = Fact::Known(Some(Cluster::read(&cluster).unwrap()));
         report(&found)
     };
-    let told = [
+    let reports = [
         by_object,
         of_cluster(json!({"spec": {"paused": true}})),
         of_cluster(json!({"metadata": paused})),
     ];
-    let said: Vec<&Value> = told.iter().map(|rung| &rung["saw"]).collect();
-    assert!(told.iter().all(|rung| rung["decides"] == true), "{told:?}");
+    let said: Vec<&Value> = reports.iter().map(|check| &check["observed"]).collect();
+    assert!(
+        reports.iter().all(|check| check["decides"] == true),
+        "{reports:?}"
+    );
     assert_eq!(
         said,
         [
@@ -202,18 +205,21 @@ fn whatever_is_paused_above_a_machine_decides_first() {
 }
 
 #[test]
-fn instants_are_told_to_the_second() {
+fn instants_are_shown_to_the_second() {
     let mut found = look(&json!({}), None);
     found.now = at("2026-03-06T23:00:30.123456789Z");
-    let asked_at = at("2026-03-09T14:00:00.5Z");
-    for (asked_at, line) in [
+    let instant = at("2026-03-09T14:00:00.5Z");
+    for (instant, line) in [
         (
             found.now,
             "default/worker at 2026-03-06T23:00:30Z: Inactive",
         ),
-        (asked_at, "(with what was seen at 2026-03-06T23:00:30Z)"),
+        (
+            instant,
+            "(planned with the objects read at 2026-03-06T23:00:30Z)",
+        ),
     ] {
-        let text = told(&found, asked_at, Format::Text);
+        let text = report(&found, instant, Format::Text);
         assert!(text.lines().any(|it| it == line), "{text}");
     }
 }
@@ -231,7 +237,7 @@ fn the_failure_that_a_provider_reports_is_shown_beside_its_object() {
     });
     let provider = fivespot_capi::Provider::read(&object).unwrap();
     found.seen.infrastructure[0].found = Fact::Known(Some(provider));
-    let text = told(&found, found.now, Format::Text);
+    let text = report(&found, found.now, Format::Text);
     let line = "RemoteMachine    worker not ready: ProvisionFailed: secrets \"no-such-key\" not found";
     assert!(text.contains(line), "{text}");
 }
@@ -240,24 +246,24 @@ fn the_failure_that_a_provider_reports_is_shown_beside_its_object() {
 fn another_instant_is_decided_with_the_same_facts() {
     let found = look(&json!({}), None);
     let monday = at("2026-03-09T14:00:00Z");
-    let text = told(&found, monday, Format::Text);
+    let text = report(&found, monday, Format::Text);
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn exactly_one_rung_decides() {
+fn exactly_one_check_decides() {
     for hour in 0..168 {
         let now = at(FRIDAY_EVENING) + jiff::SignedDuration::from_hours(hour);
-        let report = ladder::report(&look(&json!({}), Some(running())), now);
+        let report = report::report(&look(&json!({}), Some(running())), now);
         let value = serde_json::to_value(&report).unwrap();
-        let rungs = value["rungs"].as_array().unwrap();
-        let deciding = rungs.iter().filter(|it| it["decides"] == true).count();
+        let checks = value["checks"].as_array().unwrap();
+        let deciding = checks.iter().filter(|it| it["decides"] == true).count();
         assert_eq!(deciding, 1, "{now}: {value}");
     }
 }
 
 #[test]
-fn the_same_node_access_as_the_operators_can_be_asked_for() {
+fn node_access_can_be_set_as_for_the_operator() {
     #[derive(clap::Parser)]
     struct Line {
         #[command(flatten)]
@@ -276,8 +282,8 @@ fn the_same_node_access_as_the_operators_can_be_asked_for() {
 }
 
 #[test]
-fn what_the_operator_has_told_otherwise_of_the_workload_cluster_is_said() {
-    let told_before = |status: &str, reason: &str| {
+fn another_state_that_the_operator_reports_is_shown() {
+    let with_reported = |status: &str, reason: &str| {
         let access = json!({
             "type": "NodeAccess",
             "status": status,
@@ -286,11 +292,14 @@ fn what_the_operator_has_told_otherwise_of_the_workload_cluster_is_said() {
             "lastTransitionTime": "2026-03-06T14:00:00Z",
         });
         let found = look(&json!({"conditions": [access]}), Some(running()));
-        told(&found, found.now, Format::Text)
+        report(&found, found.now, Format::Text)
     };
-    insta::assert_snapshot!(told_before("False", "KubeconfigMissing"));
-    let same = told_before("True", "Connected");
-    assert!(!same.contains("The operator has told otherwise"), "{same}");
+    insta::assert_snapshot!(with_reported("False", "KubeconfigMissing"));
+    let same = with_reported("True", "Connected");
+    assert!(
+        !same.contains("The operator reports another state"),
+        "{same}"
+    );
 }
 
 #[test]
@@ -304,7 +313,7 @@ fn what_a_server_says_cannot_command_the_terminal() {
         "lastTransitionTime": "2026-03-06T14:00:00Z",
     });
     let found = look(&json!({"conditions": [access]}), Some(running()));
-    let text = told(&found, found.now, Format::Text);
+    let text = report(&found, found.now, Format::Text);
     let line = r"(<html>\u{1b}]0;pwned\u{7}   =>  0 trusted \u{202e})";
     assert!(text.contains(line), "{text:?}");
     assert!(
@@ -314,7 +323,7 @@ fn what_a_server_says_cannot_command_the_terminal() {
 }
 
 #[test]
-fn a_rule_is_told_with_its_examples() {
+fn a_rule_is_shown_with_its_examples() {
     let mut out = Vec::new();
     rule::explain("sm002", Format::Text, &mut out).unwrap();
     insta::assert_snapshot!(String::from_utf8(out).unwrap());
@@ -334,7 +343,5 @@ fn a_rule_is_found_by_its_number() {
 fn an_unknown_rule_says_which_there_are() {
     let error = rule::explain("SM999", Format::Text, &mut Vec::new()).unwrap_err();
     let error = error.to_string();
-    assert!(
-        error.starts_with("rule SM999: there is no such rule; name one from SM001 to SM")
-    );
+    assert!(error.starts_with("rule SM999: not found; give an id from SM001 to SM"));
 }

@@ -8,11 +8,11 @@ use fivespot_install::file;
 use super::{Output, failed};
 use crate::Failure;
 
-/// The agent of emergency reclaim, for workload clusters whose machines have killIfCommands
+/// The emergency reclaim agent, for workload clusters whose machines have killIfCommands
 ///
-/// Two policies come first: one keeps the agent to its own Node, without which it does nothing;
-/// the other lets only the operator, the agent and cluster administrators write the annotations
-/// of 5-Spot on Nodes.
+/// Includes two admission policies: one limits the agent to its own Node (without it the agent does
+/// nothing), the other allows only the operator, the agent and cluster administrators to write
+/// 5-Spot's annotations on Nodes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,38 +22,40 @@ pub(super) struct Args {
     #[command(flatten)]
     pub(super) output: Output,
 
-    /// The image of the agent, with 5spot-reclaim-agent as its entry point
+    /// Image of the agent, with 5spot-reclaim-agent as its entry point
     #[arg(long, value_name = "IMAGE", default_value_t = Settings::default().image)]
     image: String,
 
-    /// The oldest Linux on the nodes; from 6.6 on the agent needs neither root nor NET_ADMIN
+    /// Oldest Linux kernel on the nodes; with 6.6 or later the agent needs neither root nor
+    /// NET_ADMIN
     #[arg(long, value_name = "VERSION")]
     kernel: Option<Kernel>,
 
-    /// How processes are seen
+    /// How processes are detected
     #[arg(long, value_enum, default_value_t)]
     detection: By,
 
-    /// Let no process in a container of a pod match, so that no pod can have its host reclaimed
+    /// Ignore processes in containers of pods, so that no pod can trigger a reclaim of its host
     #[arg(long)]
     outside_containers: bool,
 
-    /// Further users as whom the operator reaches this cluster, where they may not do everything
+    /// Additional users that the operator authenticates as in this cluster, if they are not cluster
+    /// administrators
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     operator_user: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum By {
-    /// By the kernel's events, in the host's network namespace
+    /// By kernel process events, in the host's network namespace
     #[default]
     Events,
-    /// By scans of /proc, without root and outside the host's network
+    /// By scanning /proc, without root and without the host's network
     Scan,
 }
 
 impl Args {
-    /// The file that the words ask for.
+    /// The file for the arguments.
     ///
     /// # Errors
     /// It cannot be rendered, which is a mistake in the program.

@@ -8,7 +8,7 @@ use crate::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The shell that is to complete
+    /// Shell
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -16,16 +16,16 @@ pub(super) struct Args {
     #[command(flatten)]
     pub(super) output: Output,
 
-    /// The image of the operator, with 5spot as its entry point
+    /// Image of the operator, with 5spot as its entry point
     #[arg(long, value_name = "IMAGE", default_value_t = Settings::default().image)]
     image: String,
 
-    /// How many instances there are; one of them acts, the others stand by
+    /// Number of replicas; one is the leader, the others are on standby
     #[arg(long, value_name = "NUMBER", default_value = "2")]
     replicas: NonZeroU32,
 
-    /// The oldest Kubernetes that has to accept the manifests; below 1.30 the policy is left out,
-    /// for the webhook to take its place
+    /// Oldest Kubernetes version that must accept the manifests; below 1.30 the policy is omitted,
+    /// and the webhook must be used instead
     #[arg(long, value_name = "VERSION", default_value_t = shipped())]
     kube_version: KubeVersion,
 
@@ -34,7 +34,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// The files that the words ask for: one to print, all of them for a directory.
+    /// The files for the arguments: one to print, all of them for a directory.
     ///
     /// # Errors
     /// A namespace whose name none can have.

@@ -16,12 +16,12 @@ use crate::Failure;
 
 /// The roles of the operator, and their bindings
 ///
-/// They allow what the operator does and nothing else. The objects that machines are made from
-/// are named, by provider; for a provider that is not listed, label a ClusterRole with
-/// 5spot.finos.org/aggregate-to-controller=true and its rules are added: all of them, whatever
-/// they allow. Of Secrets, the kubeconfigs of the Clusters that are given can be read. With
-/// --namespace every Secret of those namespaces can be, private keys of the control plane among
-/// them.
+/// They grant only the permissions that the operator uses. The resources of the selected providers
+/// are listed by name. For another provider, label a ClusterRole with
+/// 5spot.finos.org/aggregate-to-controller=true: all of its rules are added, whatever they allow.
+/// Secrets: --kubeconfig grants read access to the kubeconfig Secrets of the given Clusters;
+/// --namespace grants read access to every Secret of the given namespaces, including private keys
+/// of control planes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,12 +35,12 @@ pub(super) struct Args {
     #[command(flatten)]
     rights: Chosen,
 
-    /// Print the role for a workload cluster instead: what the user of the kubeconfig needs there
+    /// Print the role for a workload cluster instead, for the user of its kubeconfig
     #[arg(long, conflicts_with_all =
         ["provider", "kubeconfig", "namespace", "cluster_wide_secrets", "node_access"])]
     workload: bool,
 
-    /// The user whom the kubeconfig of a workload cluster names
+    /// User in the kubeconfig of a workload cluster
     #[arg(long, value_name = "NAME", default_value = file::WORKLOAD_USER, requires = "workload")]
     workload_user: String,
 }
@@ -48,7 +48,7 @@ pub(super) struct Args {
 /// What the operator is to be allowed.
 #[derive(Debug, clap::Args)]
 pub(super) struct Chosen {
-    /// The providers whose objects machines are made from
+    /// Providers of the bootstrap and infrastructure objects
     #[arg(
         long,
         value_name = "NAME,...",
@@ -58,44 +58,45 @@ pub(super) struct Chosen {
     )]
     provider: Vec<String>,
 
-    /// The Clusters whose kubeconfig may be read: a Role for each, which names its Secret
+    /// Clusters whose kubeconfig Secret the operator may read: one Role for each, limited to that
+    /// Secret
     #[arg(long, value_name = "NAMESPACE/CLUSTER,...", value_delimiter = ',')]
     kubeconfig: Vec<String>,
 
-    /// The namespaces in which every Secret may be read, for Clusters whose names are not known
-    /// beforehand: a Role in each
+    /// Namespaces in which the operator may read every Secret, for Clusters whose names are not
+    /// known in advance: one Role in each
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     namespace: Vec<String>,
 
-    /// Allow everything else in those namespaces only, too, and in those of --kubeconfig, as for
+    /// Grant all other permissions only in these namespaces and in those of --kubeconfig, for
     /// `5spot controller --namespaces`
     #[arg(long)]
     confine: bool,
 
-    /// Allow every Secret of the cluster to be read, with a warning
+    /// Grant read access to every Secret of the cluster (prints a warning)
     #[arg(long, conflicts_with = "namespace")]
     cluster_wide_secrets: bool,
 
-    /// How the operator reaches nodes; as for `5spot controller --node-access`
+    /// How the operator reaches nodes; the same value as for `5spot controller --node-access`
     #[arg(long, value_enum, default_value_t)]
     node_access: Access,
 
-    /// The namespace that the operator runs in
+    /// Namespace of the operator
     #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
     operator_namespace: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Access {
-    /// By the kubeconfig Secrets
+    /// Through the kubeconfig Secrets
     #[default]
     Workload,
-    /// The management cluster's own nodes are the ones
+    /// The nodes are in the management cluster itself
     Management,
 }
 
 impl Args {
-    /// The files that the words ask for.
+    /// The files for the arguments.
     ///
     /// # Errors
     /// A namespace whose name none can have.
@@ -126,8 +127,8 @@ impl Chosen {
             format!("every Secret of {}", self.namespace.join(", "))
         };
         Some(format!(
-            "warning: the operator may read {which}, private keys of Cluster API among them; \
-             --kubeconfig NAMESPACE/CLUSTER lets it read kubeconfigs alone"
+            "warning: the operator may read {which}, including private keys of Cluster API; \
+             --kubeconfig NAMESPACE/CLUSTER limits it to kubeconfigs"
         ))
     }
 
@@ -148,7 +149,7 @@ impl Chosen {
             check_namespace(name)?;
         }
         if self.confine && all.is_empty() {
-            let failure = Failure::new("--confine", "there is nothing to confine it to");
+            let failure = Failure::new("--confine", "it needs at least one namespace");
             return Err(failure.remedy("give --kubeconfig or --namespace"));
         }
         let providers: BTreeSet<&str> =
@@ -191,10 +192,11 @@ fn cluster(word: &str) -> Result<(String, String), Failure> {
         Some((namespace, name)) if is_cluster(name) => {
             Ok((namespace.to_owned(), name.to_owned()))
         }
-        _ => Err(
-            Failure::new("--kubeconfig", format!("{word:?} names no Cluster"))
-                .remedy("give NAMESPACE/CLUSTER, such as team-a/prod"),
-        ),
+        _ => Err(Failure::new(
+            "--kubeconfig",
+            format!("{word:?} is not NAMESPACE/CLUSTER"),
+        )
+        .remedy("give a namespace and a Cluster, such as team-a/prod")),
     }
 }
 
@@ -207,7 +209,7 @@ pub(super) fn check_namespace(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let what = format!("the namespace {name:?}");
-    Err(Failure::new(what, "no namespace can have that name")
+    Err(Failure::new(what, "it is not a valid name")
         .remedy("use lower-case letters, digits and hyphens, at most 63"))
 }
 
@@ -230,19 +232,25 @@ mod tests {
         chosen: Chosen,
     }
 
-    fn chosen(words: &str) -> Chosen {
-        let words = ["rbac"].into_iter().chain(words.split_ascii_whitespace());
-        <Line as clap::Parser>::try_parse_from(words)
+    fn chosen(arguments: &str) -> Chosen {
+        let arguments = ["rbac"]
+            .into_iter()
+            .chain(arguments.split_ascii_whitespace());
+        <Line as clap::Parser>::try_parse_from(arguments)
             .unwrap()
             .chosen
     }
 
     #[test]
-    fn whoever_asks_for_more_secrets_than_are_needed_is_warned() {
+    fn access_to_more_secrets_than_needed_is_warned_about() {
         assert_eq!(chosen("--kubeconfig team-a/prod").warning(), None);
-        let told = |words: &str| chosen(words).warning().unwrap_or_default();
+        let warning = |arguments: &str| chosen(arguments).warning().unwrap_or_default();
         insta::assert_snapshot!(
-            [told("--namespace a,b"), told("--cluster-wide-secrets")].join("\n")
+            [
+                warning("--namespace a,b"),
+                warning("--cluster-wide-secrets")
+            ]
+            .join("\n")
         );
     }
 
@@ -255,7 +263,8 @@ mod tests {
         assert_eq!(rights.clusters, BTreeSet::from(named));
         assert_eq!(rights.reach, Reach::Only(["team-a".to_owned()].into()));
         assert_eq!(rights.kubeconfigs, Reach::Only(BTreeSet::new()));
-        let refused = |words: &str| chosen(words).rights().unwrap_err().to_string();
+        let refused =
+            |arguments: &str| chosen(arguments).rights().unwrap_err().to_string();
         insta::assert_snapshot!(
             [
                 refused("--kubeconfig prod"),

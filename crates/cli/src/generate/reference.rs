@@ -1,4 +1,4 @@
-//! The reference page of this command line, made of the same words as its help.
+//! The reference page of the command line, generated from its help.
 
 use std::fmt::Write as _;
 
@@ -8,17 +8,17 @@ use fivespot_api::manifest::{GeneratedFile, PAGE_HEADER};
 const INTRODUCTION: &str = "\
 # The command line
 
-`5spot`, or `kubectl 5spot` where it is on the PATH as `kubectl-5spot`. Every command prints this
-with `-h`.
+`5spot`, or `kubectl 5spot` if it is installed on the PATH as `kubectl-5spot`. Every command prints
+this with `-h`.
 
-Exit codes: 0, the answer is yes; 1, the answer is no; 2, there is no answer (wrong words, a file
-that cannot be read, a cluster that does not answer). Errors go to standard error as
+Exit codes: 0 success or valid, 1 invalid or goal not reached, 2 error (wrong arguments, an
+unreadable file, an unreachable cluster). Errors are printed to standard error as
 `error: <what>: <why>; <what to do>`.
 ";
 
 /// The page. Cannot fail.
 pub(super) fn page(root: Command) -> GeneratedFile {
-    // Makes what is said the same at any width of the terminal.
+    // Makes the page independent of the terminal's width.
     let mut root = root.term_width(100);
     root.build();
     let mut text = format!("{PAGE_HEADER}{INTRODUCTION}");
@@ -44,15 +44,15 @@ fn section(text: &mut String, command: &Command, level: usize) {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
     let _ = write!(text, "```console\n$ {usage}\n```\n");
-    let mut words = command
+    let mut arguments = command
         .get_arguments()
-        .filter(|word| is_shown(word))
+        .filter(|argument| is_shown(argument))
         .peekable();
-    if words.peek().is_some() {
+    if arguments.peek().is_some() {
         text.push('\n');
     }
-    for word in words {
-        item(text, word);
+    for argument in arguments {
+        item(text, argument);
     }
     if let Some(examples) = command.get_after_help() {
         let examples = examples.to_string();
@@ -68,36 +68,38 @@ fn section(text: &mut String, command: &Command, level: usize) {
     }
 }
 
-fn is_shown(word: &Arg) -> bool {
-    !word.is_hide_set() && !matches!(word.get_id().as_str(), "help" | "version")
+fn is_shown(argument: &Arg) -> bool {
+    !argument.is_hide_set() && !matches!(argument.get_id().as_str(), "help" | "version")
 }
 
-/// One word: how it is written, what it means, and what it is unless it is given.
-fn item(text: &mut String, word: &Arg) {
+/// One argument: how it is written, what it means, and what it is unless it is given.
+fn item(text: &mut String, argument: &Arg) {
     let mut forms = Vec::new();
-    forms.extend(word.get_short().map(|short| format!("-{short}")));
-    forms.extend(word.get_long().map(|long| format!("--{long}")));
-    let values: Vec<String> = word
+    forms.extend(argument.get_short().map(|short| format!("-{short}")));
+    forms.extend(argument.get_long().map(|long| format!("--{long}")));
+    let values: Vec<String> = argument
         .get_value_names()
-        .filter(|_| word.get_action().takes_values())
+        .filter(|_| argument.get_action().takes_values())
         .unwrap_or_default()
         .iter()
         .map(|name| format!("<{name}>"))
         .collect();
     let (forms, values) = (forms.join(", "), values.join(" "));
-    let is_optional = word.get_num_args().is_some_and(|it| it.min_values() == 0);
-    let form = match (word.is_require_equals_set(), is_optional) {
+    let is_optional = argument
+        .get_num_args()
+        .is_some_and(|it| it.min_values() == 0);
+    let form = match (argument.is_require_equals_set(), is_optional) {
         (false, _) => format!("{forms} {values}"),
         (true, false) => format!("{forms}={values}"),
         (true, true) => format!("{forms}[={values}]"),
     };
     let _ = write!(text, "- `{}`", form.trim());
-    if let Some(help) = word.get_help() {
+    if let Some(help) = argument.get_help() {
         let help = help.to_string();
         let _ = write!(text, ": {}", help.replace('\n', " "));
     }
-    let choices = word.get_possible_values();
-    if !choices.is_empty() && word.get_action().takes_values() {
+    let choices = argument.get_possible_values();
+    if !choices.is_empty() && argument.get_action().takes_values() {
         let names: Vec<String> = choices
             .iter()
             .filter(|choice| !choice.is_hide_set())
@@ -105,12 +107,12 @@ fn item(text: &mut String, word: &Arg) {
             .collect();
         let _ = write!(text, "; one of {}", names.join(", "));
     }
-    let defaults = word.get_default_values();
-    if !defaults.is_empty() && word.get_action().takes_values() {
+    let defaults = argument.get_default_values();
+    if !defaults.is_empty() && argument.get_action().takes_values() {
         let defaults: Vec<_> = defaults.iter().map(|it| it.to_string_lossy()).collect();
         let _ = write!(text, " (default: `{}`)", defaults.join(","));
     }
-    if let Some(variable) = word.get_env() {
+    if let Some(variable) = argument.get_env() {
         let _ = write!(text, "; also `${}`", variable.to_string_lossy());
     }
     text.push('\n');
@@ -141,9 +143,9 @@ mod tests {
             page.contains("\n- `--enable-leader-election[=<BOOL>]`: "),
             "{page}"
         );
-        let is_taken = |words: &[&str]| {
-            let words = ["5spot", "controller"].iter().chain(words);
-            crate::command().try_get_matches_from(words).is_ok()
+        let is_taken = |arguments: &[&str]| {
+            let arguments = ["5spot", "controller"].iter().chain(arguments);
+            crate::command().try_get_matches_from(arguments).is_ok()
         };
         assert!(is_taken(&["--enable-leader-election"]));
         assert!(is_taken(&["--enable-leader-election=false"]));

@@ -14,12 +14,12 @@ use crate::Failure;
 
 /// The webhook, for clusters without admission policies
 ///
-/// Kubernetes has policies by default since 1.30. The webhook refuses what the policy refuses,
-/// in the same words; a cluster with the policy needs no webhook.
+/// Since 1.30, Kubernetes has admission policies by default. The webhook rejects the same objects
+/// as the policy, with the same messages; a cluster with the policy needs no webhook.
 ///
-/// With --certificates cert-manager the webhook has no right in the cluster, which is the safer
-/// way where cert-manager is there. Otherwise it may change its own webhook configuration; from
-/// Kubernetes 1.30 on a policy keeps it to the bundle in it.
+/// With --certificates cert-manager the webhook needs no permissions in the cluster, which is safer
+/// if cert-manager is installed. Otherwise it may patch its own webhook configuration; on
+/// Kubernetes 1.30 or later a policy limits it to the caBundle.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  5spot generate webhook --image registry.example/5spot:0.1.0 | \
@@ -29,24 +29,24 @@ pub(super) struct Args {
     #[command(flatten)]
     pub(super) output: Output,
 
-    /// The image of the webhook, with 5spot as its entry point
+    /// Image of the webhook, with 5spot as its entry point
     #[arg(long, value_name = "IMAGE", default_value_t = Settings::default().image)]
     image: String,
 
-    /// How many instances there are; all of them answer
+    /// Number of replicas; all of them serve
     #[arg(long, value_name = "NUMBER", default_value = "2")]
     replicas: NonZeroU32,
 
-    /// The namespace in which it runs
+    /// Namespace of the webhook
     #[arg(long, value_name = "NAME", default_value_t = Settings::default().home)]
     operator_namespace: String,
 
-    /// The oldest Kubernetes that has to accept the manifests; below 1.28, changes of labels and
-    /// finalizers wait for the webhook as well
+    /// Oldest Kubernetes version that must accept the manifests; below 1.28, changes of labels and
+    /// finalizers also call the webhook
     #[arg(long, value_name = "VERSION", default_value_t = oldest())]
     kube_version: KubeVersion,
 
-    /// Who makes and renews the certificate
+    /// Who issues and renews the certificate
     #[arg(long, value_enum, default_value_t)]
     certificates: Certificates,
 }
@@ -56,7 +56,7 @@ enum Certificates {
     /// The webhook itself
     #[default]
     Own,
-    /// cert-manager, which has to be installed
+    /// cert-manager, which must be installed
     CertManager,
 }
 
@@ -67,7 +67,7 @@ fn oldest() -> KubeVersion {
 }
 
 impl Args {
-    /// The file that the words ask for.
+    /// The file for the arguments.
     ///
     /// # Errors
     /// A namespace whose name none can have.

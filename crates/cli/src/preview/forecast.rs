@@ -1,4 +1,4 @@
-//! One machine's times of service: what the schedule says about a span.
+//! One machine's windows: what the schedule says about a span.
 
 use fivespot_api::{ScheduleSpec, ScheduledMachine, rules};
 use fivespot_schedule::{Error, Schedule};
@@ -34,9 +34,9 @@ pub(super) struct Transition {
     pub(super) wanted: bool,
 }
 
-/// A time of service; `until` is the first instant after it.
+/// A window; `until` is the first instant after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Service {
+pub(super) struct Window {
     pub(super) since: Timestamp,
     pub(super) until: Timestamp,
 }
@@ -54,8 +54,10 @@ impl Forecast {
     ) -> Result<Self, Failure> {
         let machine: ScheduledMachine = serde_json::from_value(document.object.clone())
             .map_err(|error| {
-            Failure::new(document.origin.as_str(), error)
-                .remedy("correct it; `5spot validate` tells all that a server refuses")
+            Failure::new(document.origin.as_str(), error).remedy(
+                "correct it; `5spot validate` reports everything that a server would \
+                         reject",
+            )
         })?;
         let name = machine.metadata.name.clone().unwrap_or_default();
         let fault = |field: &str, why: String| {
@@ -96,33 +98,33 @@ impl Forecast {
                 .map(|(time, wanted)| Transition { time, wanted })
                 .collect();
         }
-        forecast.wanted_seconds = forecast.services().iter().map(Service::seconds).sum();
+        forecast.wanted_seconds = forecast.windows().iter().map(Window::seconds).sum();
         Ok(forecast)
     }
 
-    /// The times of service within the span, cut off at its ends.
-    pub(super) fn services(&self) -> Vec<Service> {
-        let mut services = Vec::new();
+    /// The windows within the span, cut off at its ends.
+    pub(super) fn windows(&self) -> Vec<Window> {
+        let mut windows = Vec::new();
         let mut since = self.wanted_at_from.then_some(self.span.from);
         for change in &self.transitions {
             if change.wanted {
                 since = Some(change.time);
             } else if let Some(since) = since.take() {
-                services.push(Service {
+                windows.push(Window {
                     since,
                     until: change.time,
                 });
             }
         }
-        services.extend(since.map(|since| Service {
+        windows.extend(since.map(|since| Window {
             since,
             until: self.span.to,
         }));
-        services
+        windows
     }
 }
 
-impl Service {
+impl Window {
     /// How long it is.
     pub(super) fn seconds(&self) -> i64 {
         self.until.as_second() - self.since.as_second()
@@ -152,7 +154,7 @@ fn why(error: &Error) -> String {
         | Error::Cron { fault }
         | Error::Duration { fault } => fault.to_string(),
         Error::DurationOutOfBounds { fault } => fault.to_string(),
-        Error::UnknownTimeZone { name } => format!("'{name}' is no IANA time zone"),
+        Error::UnknownTimeZone { name } => format!("'{name}' is not an IANA time zone"),
         other => other.to_string(),
     }
 }

@@ -138,7 +138,7 @@ impl fmt::Display for Grid {
                 cells.join(" ")
             )?;
             for change in &day.changes {
-                write!(f, "  {}", change.words())?;
+                write!(f, "  {}", change.text())?;
             }
             writeln!(f)?;
         }

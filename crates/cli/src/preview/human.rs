@@ -1,4 +1,4 @@
-//! Instants and lengths of time in words for people.
+//! Instants and durations as text.
 
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
@@ -39,7 +39,7 @@ impl ClockChange {
     }
 
     /// `clocks go forward from 02:00 to 03:00`, with dates where they differ.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let (old, new) = (
             self.before.to_datetime(self.at),
             self.after.to_datetime(self.at),

@@ -1,4 +1,4 @@
-//! The preview as a calendar (RFC 5545): an event for each time of service.
+//! The preview as a calendar (RFC 5545): an event for each window.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::preview::forecast::Forecast;
 const LONGEST_LINE: usize = 75;
 
 /// Prints one calendar for all machines. Times are UTC, so that no calendar needs to know the
-/// zone; a time of service that reaches over an end of the span is cut there.
+/// zone; a window that reaches over an end of the span is cut there.
 pub(super) fn print(
     out: &mut dyn Write,
     forecasts: &[Forecast],
@@ -22,8 +22,8 @@ pub(super) fn print(
     line(out, "PRODID:-//finos//5-spot//EN")?;
     for forecast in forecasts {
         let title = format!("{}/{}", forecast.namespace, forecast.name);
-        for service in forecast.services() {
-            let since = basic(service.since);
+        for window in forecast.windows() {
+            let since = basic(window.since);
             line(out, "BEGIN:VEVENT")?;
             line(
                 out,
@@ -31,7 +31,7 @@ pub(super) fn print(
             )?;
             line(out, &format!("DTSTAMP:{}", basic(now)))?;
             line(out, &format!("DTSTART:{since}"))?;
-            line(out, &format!("DTEND:{}", basic(service.until)))?;
+            line(out, &format!("DTEND:{}", basic(window.until)))?;
             line(out, &format!("SUMMARY:{} in service", escape(&title)))?;
             line(out, "TRANSP:TRANSPARENT")?;
             line(out, "END:VEVENT")?;

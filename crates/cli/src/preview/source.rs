@@ -18,7 +18,7 @@ pub(super) fn machines(mut documents: Vec<Document>) -> Vec<Document> {
 /// The ScheduledMachine of that name, or all of the cluster's, and the present instant there.
 ///
 /// # Errors
-/// The cluster cannot be reached or refuses; its own words are passed on.
+/// The cluster is unreachable or returns an error.
 pub(super) fn from_cluster(
     access: &Access,
     name: Option<&str>,
@@ -34,8 +34,8 @@ async fn read(
     let now = cluster::now(&client).await;
     let resource = ApiResource::erase::<ScheduledMachine>(&());
     let failed = |error| {
-        Failure::new("reading ScheduledMachines", cluster::words(error))
-            .remedy("check the cluster and its access, or give files with -f")
+        Failure::new("reading ScheduledMachines", cluster::error_message(error))
+            .remedy("check the cluster and your access to it, or give files with -f")
     };
     let found: Vec<DynamicObject> = match name {
         None => {

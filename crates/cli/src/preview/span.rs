@@ -8,18 +8,18 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::Failure;
 
-/// How long a preview is unless it is said.
-const USUAL: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// The length of a preview unless --to is given.
+const DEFAULT_LENGTH: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Ten years, whatever the leap days in them.
-const LONGEST: SignedDuration = SignedDuration::from_hours(3_653 * 24);
+const MAX_LENGTH: SignedDuration = SignedDuration::from_hours(3_653 * 24);
 
 /// An instant as users write it: RFC 3339, or a date, which is its midnight in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment(Timestamp);
 
 impl Moment {
-    /// The instant that is meant.
+    /// The instant.
     pub(crate) fn instant(self) -> Timestamp {
         self.0
     }
@@ -34,8 +34,7 @@ impl FromStr for Moment {
             .or_else(|_| Date::strptime("%Y-%m-%d", text).and_then(midnight))
             .map(Self)
             .map_err(|_| {
-                "expected an instant such as 2026-03-08T07:00:00Z, or a date such as \
-                 2026-03-08"
+                "expected a time such as 2026-03-08T07:00:00Z, or a date such as 2026-03-08"
                     .to_owned()
             })
     }
@@ -49,7 +48,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The span that was asked for: a week from `now` unless it was said otherwise.
+    /// The given span; by default a week from `now`.
     ///
     /// # Errors
     /// It ends before it begins, or is longer than ten years.
@@ -60,15 +59,15 @@ impl Span {
     ) -> Result<Self, Failure> {
         let whole = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
         let from = whole(from.map_or(now, |Moment(from)| from));
-        let usual = from.checked_add(USUAL).unwrap_or(Timestamp::MAX);
-        let to = whole(to.map_or(usual, |Moment(to)| to));
+        let default = from.checked_add(DEFAULT_LENGTH).unwrap_or(Timestamp::MAX);
+        let to = whole(to.map_or(default, |Moment(to)| to));
         if to <= from {
             let why = format!("{to} is not after {from}");
-            return Err(Failure::new("--to", why).remedy("give a later instant"));
+            return Err(Failure::new("--to", why).remedy("give a later time"));
         }
-        if from.duration_until(to) > LONGEST {
+        if from.duration_until(to) > MAX_LENGTH {
             let why = format!("{to} is more than ten years after {from}");
-            return Err(Failure::new("--to", why).remedy("give an earlier instant"));
+            return Err(Failure::new("--to", why).remedy("give an earlier time"));
         }
         Ok(Self { from, to })
     }
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_week_from_now_is_meant_unless_said() {
+    fn the_default_is_a_week_from_now() {
         let now = "2026-03-06T21:30:00.5Z".parse().unwrap();
         let span = Span::new(None, None, now).unwrap();
         assert_eq!(span.from.to_string(), "2026-03-06T21:30:00Z");
@@ -114,12 +113,12 @@ mod tests {
         assert!(span("2036-01-01").is_ok());
         assert_eq!(
             span("2026-01-01").unwrap_err().to_string(),
-            "--to: 2026-01-01T00:00:00Z is not after 2026-01-01T00:00:00Z; give a later instant"
+            "--to: 2026-01-01T00:00:00Z is not after 2026-01-01T00:00:00Z; give a later time"
         );
         assert_eq!(
             span("2036-02-01").unwrap_err().to_string(),
             "--to: 2036-02-01T00:00:00Z is more than ten years after 2026-01-01T00:00:00Z; \
-             give an earlier instant"
+             give an earlier time"
         );
     }
 }

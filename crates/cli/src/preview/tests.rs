@@ -214,7 +214,7 @@ fn a_schedule_that_makes_no_sense_is_named_with_its_place() {
         (
             "{daysOfWeek: [mon], hoursOfDay: ['9'], timezone: Mars}",
             "spec.schedule.timezone",
-            "'Mars' is no IANA time zone",
+            "'Mars' is not an IANA time zone",
         ),
         (
             "{cron: '0 9 * * *', duration: 30s}",

@@ -1,4 +1,4 @@
-//! The preview for people: the rule, a week as a grid, and every change.
+//! The preview as text: the schedule, a week as a grid, and every change.
 
 use std::io::{self, Write};
 
@@ -71,16 +71,16 @@ fn changes(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
     let clocks = ClockChange::all(zone, span.from, span.to);
     let clocks = clocks
         .iter()
-        .map(|change| (change.at, format!("-- {} --", change.words())));
+        .map(|change| (change.at, format!("-- {} --", change.text())));
     let flips = forecast.transitions.iter().map(|change| {
-        let words = if change.wanted { "opens" } else { "closes" };
-        (change.time, words.to_owned())
+        let text = if change.wanted { "opens" } else { "closes" };
+        (change.time, text.to_owned())
     });
     let mut lines: Vec<_> = clocks.chain(flips).collect();
     lines.sort_by_key(|(at, _)| *at);
-    for (at, words) in &lines {
+    for (at, text) in &lines {
         let local = human::local(&at.to_zoned(zone.clone()));
-        writeln!(out, "  {local}  {at}  {words}")?;
+        writeln!(out, "  {local}  {at}  {text}")?;
     }
     if forecast.transitions.is_empty() {
         writeln!(out, "  {state} all the time")?;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::plain;
 
-/// How one machine stands, in the words of its status.
+/// One row: the state of one machine, from its status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Row {
@@ -43,7 +43,7 @@ impl Row {
         };
         let message = match text("/status/message") {
             none if none.is_empty() && phase == "Unknown" => {
-                "no operator has looked at it yet".to_owned()
+                "not reconciled yet".to_owned()
             }
             message => message,
         };
@@ -59,9 +59,9 @@ impl Row {
     }
 
     /// The same machine, deleted.
-    pub(super) fn gone(self) -> Self {
+    pub(super) fn deleted(self) -> Self {
         Self {
-            phase: "Gone".to_owned(),
+            phase: "Deleted".to_owned(),
             node: String::new(),
             next: String::new(),
             message: "the ScheduledMachine has been deleted".to_owned(),
@@ -127,10 +127,10 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Whether `row` tells something that has not been shown.
-    pub(super) fn is_news(&mut self, row: &Row, is_gone: bool) -> bool {
+    /// Whether `row` differs from the row that was last printed for the machine.
+    pub(super) fn is_changed(&mut self, row: &Row, is_deleted: bool) -> bool {
         let key = (row.namespace.clone(), row.name.clone());
-        if is_gone {
+        if is_deleted {
             self.rows.remove(&key);
             return true;
         }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_stand_in_columns() {
+    fn machines_are_printed_in_columns() {
         let mut out = Vec::new();
         text(&mut out, &rows()).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap());
@@ -210,7 +210,7 @@ mod tests {
         for later in [
             row("Active", node, "in service"),
             row("ShuttingDown", node, "the window has closed"),
-            row("Inactive", "", "not wanted").gone(),
+            row("Inactive", "", "not wanted").deleted(),
         ] {
             shown.lines(&mut out, &[later]).unwrap();
         }
@@ -239,12 +239,12 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_shows_nothing_new_is_no_news() {
+    fn an_event_that_changes_no_column_prints_no_row() {
         let mut shown = Shown::default();
         let rows = rows();
-        assert!(shown.is_news(&rows[0], false));
-        assert!(!shown.is_news(&rows[0], false));
-        assert!(shown.is_news(&rows[0].clone().gone(), true));
-        assert!(shown.is_news(&rows[0], false));
+        assert!(shown.is_changed(&rows[0], false));
+        assert!(!shown.is_changed(&rows[0], false));
+        assert!(shown.is_changed(&rows[0].clone().deleted(), true));
+        assert!(shown.is_changed(&rows[0], false));
     }
 }

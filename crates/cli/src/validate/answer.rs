@@ -1,6 +1,6 @@
-//! What is said about one object.
+//! The result for one object.
 
-use fivespot_api::lint::Remark;
+use fivespot_api::lint::LintWarning;
 use serde::Serialize;
 
 use super::LintLevel;
@@ -13,28 +13,28 @@ pub(super) struct Answer {
     pub(super) subject: Subject,
     pub(super) warnings: Vec<String>,
     pub(super) verdict: Verdict,
-    /// Who was asked, in order, and what it cost.
+    /// The validation steps, in order, and their cost.
     pub(super) steps: Vec<Step>,
-    /// What is allowed and rarely meant.
-    pub(super) remarks: Vec<Remark>,
+    /// Lint warnings.
+    pub(super) lints: Vec<LintWarning>,
 }
 
 impl Answer {
-    /// An answer that nobody was asked for.
+    /// A result without validation steps.
     pub(super) fn at_once(subject: Subject, verdict: Verdict) -> Self {
         Self {
             subject,
             warnings: Vec::new(),
             verdict,
             steps: Vec::new(),
-            remarks: Vec::new(),
+            lints: Vec::new(),
         }
     }
 
-    /// Whether the answer is no: a server refuses, or we do for what we remark.
+    /// Whether the object is invalid: rejected by a server, or with lint warnings under --lint error.
     pub(super) fn is_no(&self, lint: LintLevel) -> bool {
-        let is_remarked = lint == LintLevel::Error && !self.remarks.is_empty();
-        is_remarked || matches!(self.verdict, Verdict::Refused(_))
+        let is_linted = lint == LintLevel::Error && !self.lints.is_empty();
+        is_linted || matches!(self.verdict, Verdict::Refused(_))
     }
 
     /// What a server refuses the object for, one by one.
@@ -47,21 +47,21 @@ impl Answer {
         }
     }
 
-    /// What is said beside the verdict: a server's warnings, then what we remark.
-    pub(super) fn asides(&self, lint: LintLevel) -> Vec<Finding> {
+    /// The warnings of a server, then the lint warnings.
+    pub(super) fn warnings_and_lints(&self, lint: LintLevel) -> Vec<Finding> {
         let warnings = self.warnings.iter().map(|warning| Finding {
             rule: refusal::rule("", warning).unwrap_or("Warning").to_owned(),
             field: String::new(),
             message: warning.clone(),
             level: Level::Warning,
         });
-        let remarks = self.remarks.iter().map(|remark| Finding {
-            rule: remark.lint.code.to_owned(),
-            field: remark.field.clone(),
-            message: remark.message.clone(),
+        let lints = self.lints.iter().map(|lint_warning| Finding {
+            rule: lint_warning.lint.code.to_owned(),
+            field: lint_warning.field.clone(),
+            message: lint_warning.message.clone(),
             level: lint.level(),
         });
-        warnings.chain(remarks).collect()
+        warnings.chain(lints).collect()
     }
 
     /// Everything that there is to say, one by one: why a server refuses the object or why it is
@@ -77,7 +77,7 @@ impl Answer {
             Verdict::Valid | Verdict::Refused(_) => None,
         };
         let faults = self.faults().into_iter().chain(skipped);
-        faults.chain(self.asides(lint)).collect()
+        faults.chain(self.warnings_and_lints(lint)).collect()
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// The field, where it is about one, and what is said of it.
+    /// The field, if any, and the message.
     pub(super) fn text(&self) -> String {
         match self.field.as_str() {
             "" => self.message.clone(),
@@ -125,11 +125,11 @@ impl Level {
     }
 }
 
-/// Somebody who was asked.
+/// A validation step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Step {
-    /// `decoding`, `definition` or `policy`.
+    /// `decoding`, `CRD` or `policy`.
     pub(super) layer: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) policy: Option<String>,
@@ -163,7 +163,7 @@ pub(super) enum Verdict {
     Valid,
     /// The server would answer with the first of these.
     Refused(Vec<Refusal>),
-    /// Nobody said what such an object has to be.
+    /// There is no schema for the object.
     Skipped(String),
 }
 

@@ -1,4 +1,4 @@
-//! The definitions and policies that manifests are held against.
+//! The CRDs and policies that manifests are validated against.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,22 +10,22 @@ use fivespot_admission::policy::{
     Operation as Verb, Policies, Policy, Request, User,
 };
 use fivespot_admission::{FieldError, KubeVersion, field};
-use fivespot_api::lint::{self, Remark};
+use fivespot_api::lint::{self, LintWarning};
 use fivespot_api::{ScheduledMachine, crd, older, vap};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::answer::{Answer, Step, Subject, Verdict};
+use super::lookup::Lookup;
 use super::options::request_options;
 use super::refusal::Refusal;
 use super::shared::scheduled_machine;
 use super::stored::Stored;
-use super::world::Given;
 use super::{Args, LintLevel, Operation};
 use crate::Failure;
 use crate::document::Document;
 
-/// What the engine is made from.
+/// The inputs of the engine.
 pub(super) struct Sources {
     pub(super) builtin: bool,
     pub(super) definitions: Vec<Document>,
@@ -41,9 +41,9 @@ pub(super) struct Engine {
     definitions: Vec<Crd>,
     policies: Policies,
     user: User,
-    given: Given,
-    /// What was remarked already, by what was looked at: a fleet has few schedules.
-    remarked: Mutex<HashMap<String, Vec<Remark>>>,
+    lookup: Lookup,
+    /// Lint warnings by the fields that they depend on: many machines share a schedule.
+    known_lints: Mutex<HashMap<String, Vec<LintWarning>>>,
 }
 
 impl Engine {
@@ -54,22 +54,22 @@ impl Engine {
         if sources.builtin {
             let builtin = crd::render(version.minor());
             let definition = Crd::compile(&builtin, version);
-            definitions
-                .push(definition.map_err(|it| broken("the built-in definition", &it))?);
-            // Before 1.30 a cluster has no such policies unless it was told to.
+            definitions.push(definition.map_err(|it| invalid("the built-in CRD", &it))?);
+            // Before 1.30 admission policies are not enabled by default.
             if version.is_at_least(30) {
                 let policy = Policy::compile(&vap::policy(), version);
-                policies.push(policy.map_err(|it| broken("the built-in policy", &it))?);
+                policies.push(policy.map_err(|it| invalid("the built-in policy", &it))?);
                 let binding = Binding::compile(&vap::binding(vap::Action::Deny));
-                bindings.push(binding.map_err(|it| broken("the built-in binding", &it))?);
+                bindings
+                    .push(binding.map_err(|it| invalid("the built-in binding", &it))?);
             }
         }
         for document in &sources.definitions {
             let what = &document.origin;
             expect(document, &["CustomResourceDefinition"])?;
             let definition = Crd::compile(&document.object, version);
-            // One that is given replaces the built-in one.
-            let definition = definition.map_err(|it| broken(what, &it))?;
+            // A CRD that is given replaces the built-in one.
+            let definition = definition.map_err(|it| invalid(what, &it))?;
             definitions.retain(|it: &Crd| {
                 (it.group(), it.kind()) != (definition.group(), definition.kind())
             });
@@ -83,24 +83,24 @@ impl Engine {
             ];
             if expect(document, &kinds)? == kinds[0] {
                 let policy = Policy::compile(&document.object, version);
-                let policy = policy.map_err(|it| broken(what, &it))?;
+                let policy = policy.map_err(|it| invalid(what, &it))?;
                 policies.retain(|it: &Policy| it.name() != policy.name());
                 policies.push(policy);
             } else {
                 let binding = Binding::compile(&document.object);
-                let binding = binding.map_err(|it| broken(what, &it))?;
+                let binding = binding.map_err(|it| invalid(what, &it))?;
                 bindings.retain(|it: &Binding| it.name() != binding.name());
                 bindings.push(binding);
             }
         }
-        let given = Given::of(sources, &definitions)?;
+        let lookup = Lookup::of(sources, &definitions)?;
         let policies = policies.into_iter().map(Arc::new);
         Ok(Self {
             definitions,
             policies: Policies::new(policies, bindings.into_iter().map(Arc::new)),
             user: sources.user.clone(),
-            given,
-            remarked: Mutex::default(),
+            lookup,
+            known_lints: Mutex::default(),
         })
     }
 
@@ -133,28 +133,28 @@ impl Engine {
             return Ok(Answer::at_once(subject, Verdict::Refused(vec![refusal])));
         };
         let stored = old.state_of(&subject, resource, args.operation)?;
-        let asking = Asking {
+        let validation = Validation {
             engine: self,
             definition,
             resource,
             all_failures: args.all_failures,
         };
-        let remarks = match args.lint {
+        let lints = match args.lint {
             LintLevel::Off => Vec::new(),
-            LintLevel::Warn | LintLevel::Error => self.remarks(&document.object, now),
+            LintLevel::Warn | LintLevel::Error => self.lints(&document.object, now),
         };
         let write = Write::new(document.object, stored, args.operation);
         Ok(Answer {
-            remarks,
-            ..asking.answer(subject, write)
+            lints,
+            ..validation.answer(subject, write)
         })
     }
 
-    /// What becomes of an object of whose kind there is no definition.
+    /// The result for an object without a CRD.
     fn undefined(&self, subject: &Subject, object: &Value) -> Verdict {
         let api_version = subject.api_version();
-        let said = [("Kind", &subject.kind), ("apiVersion", &api_version)];
-        if let Some((field, _)) = said.iter().find(|(_, text)| text.is_empty()) {
+        let required = [("Kind", &subject.kind), ("apiVersion", &api_version)];
+        if let Some((field, _)) = required.iter().find(|(_, text)| text.is_empty()) {
             return Verdict::Refused(vec![Refusal::incomplete(subject, field, object)]);
         }
         // Of a group that is defined in part, the rest is misspelt or has yet to be defined; a
@@ -164,29 +164,29 @@ impl Engine {
             return Verdict::Refused(vec![Refusal::not_served(subject)]);
         }
         Verdict::Skipped(format!(
-            "nothing says what a {} of {api_version} has to be, give its definition with --crd",
+            "no schema for {} of {api_version}, give its CRD with --crd",
             subject.kind
         ))
     }
 
-    /// What is allowed and rarely meant, of an object that can be read as one of ours.
-    fn remarks(&self, object: &Value, now: Timestamp) -> Vec<Remark> {
+    /// The lint warnings for an object, if it is a ScheduledMachine.
+    fn lints(&self, object: &Value, now: Timestamp) -> Vec<LintWarning> {
         let Some(machine) = scheduled_machine(object) else {
             return Vec::new();
         };
-        let mut remarks = self.remarks_on_schedule(object, &machine, now);
-        remarks.extend(lint::of_providers(&machine));
-        remarks
+        let mut lints = self.schedule_lints(object, &machine, now);
+        lints.extend(lint::of_providers(&machine));
+        lints
     }
 
     /// The same about its schedule alone.
-    fn remarks_on_schedule(
+    fn schedule_lints(
         &self,
         object: &Value,
         machine: &ScheduledMachine,
         now: Timestamp,
-    ) -> Vec<Remark> {
-        // All that these remarks are about.
+    ) -> Vec<LintWarning> {
+        // The fields that these lints depend on.
         let looked_at = [
             "schedule",
             "gracefulShutdownTimeout",
@@ -195,19 +195,23 @@ impl Engine {
         ]
         .map(|field| object["spec"][field].to_string())
         .join("\n");
-        let known = || self.remarked.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(remarks) = known().get(&looked_at) {
-            return remarks.clone();
+        let known = || {
+            self.known_lints
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(lints) = known().get(&looked_at) {
+            return lints.clone();
         }
-        let remarks = lint::of_schedule(machine, now);
-        known().insert(looked_at, remarks.clone());
-        remarks
+        let lints = lint::of_schedule(machine, now);
+        known().insert(looked_at, lints.clone());
+        lints
     }
 }
 
-fn broken(what: &str, errors: &[FieldError]) -> Failure {
+fn invalid(what: &str, errors: &[FieldError]) -> Failure {
     Failure::new(format!("compiling {what}"), field::aggregate(errors))
-        .remedy("correct it, for a server refuses it as well")
+        .remedy("correct it; a server would reject it too")
 }
 
 /// The kind of a document that has to be one of `kinds`.
@@ -221,7 +225,7 @@ fn expect<'a>(document: &Document, kinds: &[&'a str]) -> Result<&'a str, Failure
     })
 }
 
-/// What is written over what.
+/// The new and the old object of a request.
 struct Write {
     operation: Operation,
     object: Value,
@@ -291,48 +295,53 @@ impl Write {
     }
 }
 
-/// One object before one definition.
-struct Asking<'a> {
+/// The validation of one object against one CRD.
+struct Validation<'a> {
     engine: &'a Engine,
     definition: &'a Crd,
     resource: &'a CustomResource,
     all_failures: bool,
 }
 
-/// What has been heard so far about one object.
+/// The results of the steps so far, for one object.
 #[derive(Default)]
-struct Heard {
+struct Results {
     warnings: Vec<String>,
     refusals: Vec<Refusal>,
     steps: Vec<Step>,
 }
 
-impl Asking<'_> {
+impl Validation<'_> {
     fn answer(&self, subject: Subject, mut write: Write) -> Answer {
-        let mut heard = Heard::default();
+        let mut results = Results::default();
         if write.operation != Operation::Delete {
-            self.ask_definition(&subject, &mut write, &mut heard);
+            self.validate_schema(&subject, &mut write, &mut results);
         }
-        if self.goes_on(&heard.refusals) {
-            self.ask_policies(&subject, &write, &mut heard);
+        if self.continues(&results.refusals) {
+            self.evaluate_policies(&subject, &write, &mut results);
         }
-        let verdict = if heard.refusals.is_empty() {
+        let verdict = if results.refusals.is_empty() {
             Verdict::Valid
         } else {
-            Verdict::Refused(heard.refusals)
+            Verdict::Refused(results.refusals)
         };
         Answer {
             subject,
-            warnings: heard.warnings,
+            warnings: results.warnings,
             verdict,
-            steps: heard.steps,
-            remarks: Vec::new(),
+            steps: results.steps,
+            lints: Vec::new(),
         }
     }
 
-    fn ask_definition(&self, subject: &Subject, write: &mut Write, heard: &mut Heard) {
+    fn validate_schema(
+        &self,
+        subject: &Subject,
+        write: &mut Write,
+        results: &mut Results,
+    ) {
         let unknown = self.resource.decode(&mut write.object);
-        heard.steps.push(Step {
+        results.steps.push(Step {
             layer: "decoding",
             policy: None,
             binding: None,
@@ -342,62 +351,64 @@ impl Asking<'_> {
         if !unknown.is_empty() {
             let operation = write.operation;
             let refusal = Refusal::unknown_fields(subject, &unknown, operation);
-            heard.refusals.push(refusal);
+            results.refusals.push(refusal);
         }
         write.complete(self.resource.has_status());
-        if !self.goes_on(&heard.refusals) {
+        if !self.continues(&results.refusals) {
             return;
         }
         let verdict = match &write.old {
             Some(old) => self.resource.update(&write.object, old),
             None => self.resource.create(&write.object),
         };
-        heard.warnings.extend(verdict.warnings);
-        heard.steps.push(Step {
-            layer: "definition",
+        results.warnings.extend(verdict.warnings);
+        results.steps.push(Step {
+            layer: "CRD",
             policy: None,
             binding: None,
             cost: Some(verdict.cost),
             refused: verdict.errors.len(),
         });
         if !verdict.errors.is_empty() {
-            heard
+            results
                 .refusals
                 .push(Refusal::invalid(subject, &verdict.errors));
         }
     }
 
-    fn ask_policies(&self, subject: &Subject, write: &Write, heard: &mut Heard) {
+    fn evaluate_policies(&self, subject: &Subject, write: &Write, results: &mut Results) {
         let request = self.request(subject, write);
-        let decision = self.engine.policies.decide(&request, &self.engine.given);
-        let is_of = |denial: &&Denial, asked: &Evaluation| {
-            denial.policy == asked.policy
-                && denial.binding.as_ref() == Some(&asked.binding)
+        let decision = self.engine.policies.decide(&request, &self.engine.lookup);
+        let is_of = |denial: &&Denial, evaluation: &Evaluation| {
+            denial.policy == evaluation.policy
+                && denial.binding.as_ref() == Some(&evaluation.binding)
         };
-        heard.steps.extend(decision.evaluations.iter().map(|asked| {
-            Step {
-                layer: "policy",
-                policy: Some(asked.policy.clone()),
-                binding: Some(asked.binding.clone()),
-                cost: Some(asked.cost),
-                refused: decision
-                    .denials
-                    .iter()
-                    .filter(|it| is_of(it, asked))
-                    .count(),
-            }
-        }));
-        heard.warnings.extend(decision.warnings);
-        let told = if self.all_failures { usize::MAX } else { 1 };
-        heard
+        results
+            .steps
+            .extend(decision.evaluations.iter().map(|evaluation| {
+                Step {
+                    layer: "policy",
+                    policy: Some(evaluation.policy.clone()),
+                    binding: Some(evaluation.binding.clone()),
+                    cost: Some(evaluation.cost),
+                    refused: decision
+                        .denials
+                        .iter()
+                        .filter(|it| is_of(it, evaluation))
+                        .count(),
+                }
+            }));
+        results.warnings.extend(decision.warnings);
+        let limit = if self.all_failures { usize::MAX } else { 1 };
+        results
             .refusals
-            .extend(decision.denials.iter().take(told).map(|denial| {
+            .extend(decision.denials.iter().take(limit).map(|denial| {
                 Refusal::denied(subject, self.definition, denial, write.operation)
             }));
     }
 
-    /// A server says one thing and stops.
-    fn goes_on(&self, refusals: &[Refusal]) -> bool {
+    /// A server stops at the first refusal.
+    fn continues(&self, refusals: &[Refusal]) -> bool {
         refusals.is_empty() || self.all_failures
     }
 
@@ -428,7 +439,7 @@ impl Asking<'_> {
             options: Some(request_options(write.operation)),
             user: &self.engine.user,
             dry_run: false,
-            namespace_object: self.engine.given.namespace(&subject.namespace),
+            namespace_object: self.engine.lookup.namespace(&subject.namespace),
         }
     }
 }

@@ -44,9 +44,9 @@ fn case(out: &mut dyn Write, answer: &Answer, lint: LintLevel) -> io::Result<()>
             }
         }
     }
-    let asides = answer.asides(lint).into_iter();
+    let warnings_and_lints = answer.warnings_and_lints(lint).into_iter();
     let (errors, others): (Vec<_>, Vec<_>) =
-        asides.partition(|it| it.level == Level::Error);
+        warnings_and_lints.partition(|it| it.level == Level::Error);
     for (element, findings) in [("failure", errors), ("system-out", others)] {
         let lines = findings.iter().map(line).collect::<Vec<_>>();
         if !lines.is_empty() {

@@ -125,7 +125,8 @@ impl Refusal {
         )
     }
 
-    /// What kubectl finds out before it asks a server, with the answer of a server that is asked.
+    /// An error that kubectl reports before it sends the object, with the status code that the API
+    /// server would return.
     fn by_kubectl((code, reason): (u16, &str), message: String) -> Self {
         Self {
             code,
@@ -168,7 +169,7 @@ impl Refusal {
             .collect()
     }
 
-    /// A single fault stands in the line, several stand below it, each different one once.
+    /// A single error is on the same line; several are on lines of their own, without duplicates.
     fn faults(&self) -> String {
         let mut seen = HashSet::new();
         let faults: Vec<String> = self
@@ -213,15 +214,15 @@ impl Refusal {
     }
 }
 
-/// The rule of ours that says so, if it is one.
+/// The id of the rule with this message, if there is one.
 pub(super) fn rule(field: &str, message: &str) -> Option<&'static str> {
-    // In the policy the field stands in the message.
-    let is_told = |rule: &&Rule| {
+    // In the policy the field is part of the message.
+    let matches = |rule: &&Rule| {
         message.ends_with(rule.message)
             && (field.starts_with(rule.field())
                 || message.ends_with(&rule.full_message()))
     };
-    RULES.iter().find(is_told).map(|rule| rule.id)
+    RULES.iter().find(matches).map(|rule| rule.id)
 }
 
 fn source(subject: &Subject, operation: Operation) -> String {

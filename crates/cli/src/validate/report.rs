@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fivespot_api::lint::Remark;
+use fivespot_api::lint::LintWarning;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Verdict};
@@ -10,7 +10,7 @@ use super::refusal::Refusal;
 use super::{Args, Form, github, junit, sarif};
 use crate::{Failure, output, plain};
 
-/// In the form that was asked for.
+/// Prints the results in the selected format.
 pub(super) fn print(
     out: &mut dyn Write,
     args: &Args,
@@ -30,7 +30,7 @@ pub(super) fn print(
     }
 }
 
-/// As kubectl prints them, and below what we remark.
+/// As kubectl prints them, followed by lint warnings.
 fn text(out: &mut dyn Write, answers: &[Answer], explain: bool) -> io::Result<()> {
     for answer in answers {
         for warning in &answer.warnings {
@@ -46,9 +46,9 @@ fn text(out: &mut dyn Write, answers: &[Answer], explain: bool) -> io::Result<()
                 }
             }
         }
-        for remark in &answer.remarks {
-            let (code, field) = (remark.lint.code, &remark.field);
-            writeln!(out, "{handle} {code} {field}: {}", remark.message)?;
+        for lint_warning in &answer.lints {
+            let (code, field) = (lint_warning.lint.code, &lint_warning.field);
+            writeln!(out, "{handle} {code} {field}: {}", lint_warning.message)?;
         }
         if explain {
             explained(out, answer)?;
@@ -57,7 +57,7 @@ fn text(out: &mut dyn Write, answers: &[Answer], explain: bool) -> io::Result<()
     Ok(())
 }
 
-/// Who was asked, what it cost, and which rules refuse.
+/// The steps, their cost, and the violated rules.
 fn explained(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
     for step in &answer.steps {
         write!(out, "  {}", step.layer)?;
@@ -65,8 +65,8 @@ fn explained(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
             write!(out, " {policy}, binding {binding}")?;
         }
         match step.refused {
-            0 => write!(out, ": accepts")?,
-            refused => write!(out, ": refuses ({refused})")?,
+            0 => write!(out, ": accepted")?,
+            refused => write!(out, ": rejected ({refused})")?,
         }
         match step.cost {
             Some(cost) => writeln!(out, ", cost {cost}")?,
@@ -107,8 +107,8 @@ fn item(answer: &Answer, args: &Args) -> Value {
         "name": subject.name,
         "warnings": answer.warnings,
     });
-    if !answer.remarks.is_empty() {
-        let remark = |it: &Remark| {
+    if !answer.lints.is_empty() {
+        let lint_warning = |it: &LintWarning| {
             json!({
                 "code": it.lint.code,
                 "level": args.lint.level().as_str(),
@@ -117,7 +117,7 @@ fn item(answer: &Answer, args: &Args) -> Value {
                 "remedy": it.lint.remedy,
             })
         };
-        item["remarks"] = answer.remarks.iter().map(remark).collect();
+        item["lints"] = answer.lints.iter().map(lint_warning).collect();
     }
     if args.explain {
         item["explanation"] = json!(answer.steps);

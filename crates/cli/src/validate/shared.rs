@@ -1,6 +1,6 @@
-//! Remarks about what several objects have in common.
+//! Lint warnings about several objects together.
 
-use fivespot_api::lint::{self, Remark};
+use fivespot_api::lint::{self, LintWarning};
 use fivespot_api::{ScheduledMachine, name, older};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(super) fn scheduled_machine(object: &Value) -> Option<ScheduledMachine> {
 }
 
 /// Hosts that several of the documents name, each with the place of its document.
-pub(super) fn hosts(documents: &[Document], args: &Args) -> Vec<(usize, Remark)> {
+pub(super) fn hosts(documents: &[Document], args: &Args) -> Vec<(usize, LintWarning)> {
     let read = |document: &Document| {
         let mut object = document.object.clone();
         older::to_current_group(&mut object);
@@ -34,6 +34,6 @@ pub(super) fn hosts(documents: &[Document], args: &Args) -> Vec<(usize, Remark)>
     let machines: Vec<&ScheduledMachine> = machines.iter().collect();
     let found = lint::shared_hosts(&machines).into_iter();
     found
-        .filter_map(|(at, remark)| Some((*places.get(at)?, remark)))
+        .filter_map(|(at, lint_warning)| Some((*places.get(at)?, lint_warning)))
         .collect()
 }

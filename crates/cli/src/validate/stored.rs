@@ -58,7 +58,7 @@ impl Stored {
             if operation != Some(Operation::Update) {
                 return Ok(None);
             }
-            let why = format!("--old has no {}", subject.handle());
+            let why = format!("--old does not contain {}", subject.handle());
             return Err(Failure::new(format!("updating {}", subject.origin), why)
                 .remedy("give the stored object with --old"));
         };

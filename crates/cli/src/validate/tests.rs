@@ -111,7 +111,7 @@ fn a_field_that_does_not_exist_is_a_bad_request() {
 }
 
 #[test]
-fn the_policy_is_heard_where_the_schema_has_nothing_to_say() {
+fn the_policy_rejects_what_the_schema_accepts() {
     let text = MACHINE.replace("{name: worker}", "{name: worker.a}");
     assert!(said(&text).0.contains("worker.a"), "{}", said(&text).0);
     assert_eq!(said(&text).1, Outcome::No);
@@ -150,7 +150,8 @@ fn an_update_of_nothing_cannot_be_answered() {
     let failure = validate(MACHINE, "", &["--operation", "update"]).unwrap_err();
     assert_eq!(
         failure.to_string(),
-        "updating machine.yaml: --old has no scheduledmachine.5spot.finos.org/worker; give \
+        "updating machine.yaml: --old does not contain scheduledmachine.5spot.finos.org/worker; \
+         give \
          the stored object with --old"
     );
 }
@@ -176,13 +177,12 @@ fn a_version_that_is_not_served_is_refused_as_kubectl_refuses_it() {
 }
 
 #[test]
-fn kinds_that_nobody_defined_are_skipped_and_said_so() {
+fn kinds_without_a_schema_are_skipped() {
     let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
     let (text, outcome) = said(config);
     assert_eq!(
         text,
-        "configmap/a skipped: nothing says what a ConfigMap of v1 has to be, give its \
-         definition with --crd\n"
+        "configmap/a skipped: no schema for ConfigMap of v1, give its CRD with --crd\n"
     );
     assert_eq!(outcome, Outcome::Unanswered);
     assert_eq!(said(&format!("{config}---\n{MACHINE}")).1, Outcome::Yes);
@@ -198,7 +198,7 @@ fn a_kind_that_its_group_does_not_have_is_refused_as_kubectl_refuses_it() {
     ensure CRDs are installed first
     scheduledmachine.5spot.finos.org/worker valid
     "#);
-    // Here nobody has said what the group has.
+    // Without the CRD, the group is unknown.
     let alone = validate(&misspelt, "", &["--no-builtin"]).unwrap();
     assert_eq!(alone.1, Outcome::Unanswered, "{}", alone.0);
 }
@@ -351,7 +351,7 @@ spec:
 ";
 
 #[test]
-fn remarks_stand_below_the_answer_and_decide_only_if_asked_to() {
+fn lint_warnings_follow_the_result_and_are_errors_only_with_lint_error() {
     let night = ODD.split("---").nth(1).unwrap();
     let (text, outcome) = validate(night, "", &[]).unwrap();
     assert_eq!(outcome, Outcome::Yes);
@@ -365,7 +365,7 @@ fn remarks_stand_below_the_answer_and_decide_only_if_asked_to() {
 }
 
 #[test]
-fn machines_of_several_files_that_name_one_host_are_remarked_on() {
+fn machines_of_several_files_with_the_same_host_are_reported() {
     let machine = |name: &str, address: &str| {
         let spec = format!("{{address: {address}, sshKeyRef: {{name: key}}}}");
         MACHINE
@@ -388,7 +388,7 @@ fn machines_of_several_files_that_name_one_host_are_remarked_on() {
 }
 
 #[test]
-fn what_providers_lack_is_remarked_on_beside_what_the_schedule_means() {
+fn missing_provider_fields_are_reported_beside_schedule_warnings() {
     let text = MACHINE
         .replace("9-17", "22-6")
         .replace("K0sWorkerConfig", "KubeadmConfig")
@@ -400,14 +400,14 @@ fn what_providers_lack_is_remarked_on_beside_what_the_schedule_means() {
 }
 
 #[test]
-fn an_explanation_says_who_was_asked_and_what_it_cost() {
+fn an_explanation_shows_each_step_and_its_cost() {
     let text = format!("{MACHINE}---\n{}", MACHINE.replace("5m", "five minutes"));
     let (text, _) = validate(&text, "", &["--explain", "--all-failures"]).unwrap();
     assert_snapshot!(text);
 }
 
 #[test]
-fn github_is_told_lines() {
+fn github_annotations_have_lines() {
     let (text, outcome) = validate(ODD, "", &["-o", "github"]).unwrap();
     assert_eq!(outcome, Outcome::No);
     assert_snapshot!(text);
@@ -436,7 +436,7 @@ fn in_every_form(text: &str, words: &[&str], given: &Around) -> (String, Outcome
 }
 
 #[test]
-fn a_remark_that_makes_the_answer_no_is_a_failure_in_every_form() {
+fn a_lint_error_is_a_failure_in_every_format() {
     let night = MACHINE.replace("9-17", "22-6");
     let words = ["--lint", "error"];
     let (text, outcome) = in_every_form(&night, &words, &Around::default());
@@ -463,7 +463,7 @@ fn a_warning_of_the_server_is_a_warning_in_every_form() {
 }
 
 #[test]
-fn what_is_skipped_is_a_note_in_every_form() {
+fn what_is_skipped_is_a_note_in_every_format() {
     let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
     let (text, outcome) = in_every_form(config, &[], &Around::default());
     assert_eq!(outcome, Outcome::Unanswered);
@@ -471,7 +471,7 @@ fn what_is_skipped_is_a_note_in_every_form() {
 }
 
 /// As it is often written for the definition of others, where there is no such field.
-const MISFIT: &str = "\
+const ILL_TYPED: &str = "\
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: misfit}
@@ -491,7 +491,7 @@ spec:
 ";
 
 #[test]
-fn a_policy_that_does_not_fit_is_refused_if_that_is_asked_for() {
+fn a_policy_with_type_errors_is_rejected_with_type_check() {
     let sources = |policies: &str| Sources {
         builtin: true,
         definitions: Vec::new(),
@@ -501,7 +501,7 @@ fn a_policy_that_does_not_fit_is_refused_if_that_is_asked_for() {
         user: super::user(&args(&[])),
         version: fivespot_admission::KubeVersion::default(),
     };
-    let told = |policies: &str| {
+    let checked = |policies: &str| {
         let sources = sources(policies);
         let engine = Engine::new(&sources).unwrap();
         let answers = super::type_check::refused(&sources, &engine);
@@ -510,8 +510,8 @@ fn a_policy_that_does_not_fit_is_refused_if_that_is_asked_for() {
         String::from_utf8(out).unwrap()
     };
     // What is shipped fits.
-    assert_eq!(told(""), "");
-    assert_snapshot!(told(MISFIT));
+    assert_eq!(checked(""), "");
+    assert_snapshot!(checked(ILL_TYPED));
 }
 
 #[test]

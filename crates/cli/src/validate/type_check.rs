@@ -1,4 +1,4 @@
-//! `--type-check`: policies whose expressions do not fit what they match.
+//! `--type-check`: policies whose expressions do not match the types of their CRDs.
 
 use fivespot_admission::FieldError;
 use fivespot_admission::crd::Crd;
@@ -10,7 +10,7 @@ use super::engine::{Engine, Sources};
 use super::refusal::Refusal;
 use crate::document::Document;
 
-/// An answer for each policy that does not fit, with the words of `status.typeChecking`.
+/// A result for each policy with type errors, with the messages of `status.typeChecking`.
 pub(super) fn refused(sources: &Sources, engine: &Engine) -> Vec<Answer> {
     let definitions: Vec<&Crd> = engine.definitions().iter().collect();
     let builtin = sources.builtin.then(|| Document {

@@ -15,11 +15,11 @@ fn parse(words: &[&str]) -> Args {
 
 #[test]
 fn actions_that_no_binding_may_have_are_refused_by_the_name_of_the_flag() {
-    let told = |actions: &str| {
+    let error = |actions: &str| {
         let refused = run(&parse(&["--validation-actions", actions]));
         refused.unwrap_err().to_string()
     };
-    insta::assert_snapshot!([told("Deny,Warn"), told("AuditAndDeny")].join("\n"));
+    insta::assert_snapshot!([error("Deny,Warn"), error("AuditAndDeny")].join("\n"));
 }
 
 #[test]
@@ -43,19 +43,19 @@ fn a_certificate_is_for_the_service_and_for_what_is_said_besides() {
 
 #[tokio::test]
 async fn it_is_ready_with_a_certificate_and_until_it_leaves() {
-    let look = Look::default();
-    let answer = look.on_health_port("/readyz", Detail::Verbose);
-    let said = "[-]certificate failed: there is no certificate yet\n";
+    let probes = Probes::default();
+    let answer = probes.on_health_port("/readyz", Detail::Verbose);
+    let said = "[-]certificate failed: no certificate yet\n";
     assert_eq!((answer.code, answer.body.as_str()), (503, said));
-    assert_eq!(look.on_health_port("/healthz", Detail::Brief).code, 200);
-    look.leave();
-    let answer = look.on_health_port("/readyz", Detail::Verbose);
+    assert_eq!(probes.on_health_port("/healthz", Detail::Brief).code, 200);
+    probes.shut_down();
+    let answer = probes.on_health_port("/readyz", Detail::Verbose);
     let said = "[-]certificate failed: shutting down\n";
     assert_eq!((answer.code, answer.body.as_str()), (503, said));
 }
 
 #[tokio::test]
 async fn why_it_is_not_ready_is_said_only_where_details_are() {
-    let answer = Look::default().on_health_port("/readyz", Detail::Brief);
+    let answer = Probes::default().on_health_port("/readyz", Detail::Brief);
     assert_eq!((answer.code, answer.body.as_str()), (503, "not ready\n"));
 }

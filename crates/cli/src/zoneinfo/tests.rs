@@ -85,7 +85,7 @@ fn a_directory_that_is_named_is_used_as_it_is_and_an_older_one_with_a_warning() 
     assert_eq!(hours(&data, "America/Havana"), 7);
     let warning = warning.unwrap();
     assert!(
-        warning.contains("(--zoneinfo) are of release 2001a"),
+        warning.contains("(--zoneinfo) are release 2001a"),
         "{warning}"
     );
     assert!(warning.contains(embedded_release()), "{warning}");
@@ -102,7 +102,7 @@ fn a_directory_without_a_release_counts_as_older() {
         (data.release(), hours(&data, "America/Havana")),
         ("unknown", 7)
     );
-    assert!(warning.unwrap().contains("of release unknown"));
+    assert!(warning.unwrap().contains("are release unknown"));
 }
 
 #[test]
@@ -127,8 +127,8 @@ fn a_directory_that_cannot_be_used_is_an_error_that_names_it() {
     assert_eq!(
         error,
         format!(
-            "reading time zones from {dir} (--zoneinfo): there is no compiled zone (TZif file) \
-             in it; name a directory of compiled zones, such as /usr/share/zoneinfo"
+            "reading time zones from {dir} (--zoneinfo): it contains no compiled zone (TZif \
+             file); give a directory of compiled zones, such as /usr/share/zoneinfo"
         )
     );
     let error = choose(Some(Path::new("/nowhere")), None, &[]).unwrap_err();
@@ -160,7 +160,7 @@ fn links_in_circles_large_files_and_other_files_are_no_zones() {
     }
     let error = choose(Some(&zones.0), None, &[]).unwrap_err().to_string();
     assert!(
-        error.contains("there are more than 4096 files in it"),
+        error.contains("it contains more than 4096 files"),
         "{error}"
     );
 }

@@ -1,9 +1,9 @@
-//! The examples that are to be applied are valid, and nothing is to be remarked on about them.
+//! The examples are valid and have no lint warnings.
 
 use super::run;
 
 #[test]
-fn the_examples_to_apply_are_valid_and_beyond_remark() {
+fn the_examples_are_valid_and_have_no_lint_warnings() {
     for file in ["business-hours", "every-other-minute", "kubeadm"] {
         let words = format!("validate --lint error -f examples/{file}.yaml");
         let (printed, code) = run(&words);

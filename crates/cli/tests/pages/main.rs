@@ -64,9 +64,13 @@ fn the_page_about_admission_shows_the_annotation_of_an_audit() {
     };
     let request = Request::create(kind, name::PLURAL, &object);
     let annotations = policies.decide(&request, &()).audit_annotations;
-    let told = &annotations["validation.policy.admission.k8s.io/validation_failure"];
+    let annotation =
+        &annotations["validation.policy.admission.k8s.io/validation_failure"];
     let page = read("docs/admission.md");
-    assert!(page.contains(&format!("```json\n{told}\n```\n")), "{told}");
+    assert!(
+        page.contains(&format!("```json\n{annotation}\n```\n")),
+        "{annotation}"
+    );
 }
 
 /// What the page shows of a file is what the file says.

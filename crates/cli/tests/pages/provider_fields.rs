@@ -91,8 +91,9 @@ fn every_field_that_runs_code_is_refused_by_its_name_in_both_versions() {
         let [denial] = denials.as_slice() else {
             panic!("{role} {field}: {denials:?}");
         };
-        let told = format!("spec.{role}.spec.{field}: must not be set in this cluster");
-        assert!(denial.ends_with(&told), "{denial}");
+        let message =
+            format!("spec.{role}.spec.{field}: must not be set in this cluster");
+        assert!(denial.ends_with(&message), "{denial}");
     }
 }
 

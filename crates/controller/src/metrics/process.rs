@@ -15,34 +15,39 @@ pub(super) const CPU: Row = row(
     "process_cpu_seconds_total",
     "counter",
     &[],
-    "Time on a processor, in the kernel and outside",
+    "Total user and system CPU time",
 );
 pub(super) const RESIDENT: Row = row(
     "process_resident_memory_bytes",
     "gauge",
     &[],
-    "Memory that is in use",
+    "Resident memory size",
 );
 pub(super) const VIRTUAL: Row = row(
     "process_virtual_memory_bytes",
     "gauge",
     &[],
-    "Memory that is reserved",
+    "Virtual memory size",
 );
-pub(super) const THREADS: Row = row("process_threads", "gauge", &[], "Threads");
+pub(super) const THREADS: Row =
+    row("process_threads", "gauge", &[], "Number of OS threads");
 pub(super) const START: Row = row(
     "process_start_time_seconds",
     "gauge",
     &[],
-    "When the process was started, in seconds since 1970",
+    "Start time of the process, in seconds since the Unix epoch",
 );
-pub(super) const OPEN_FDS: Row =
-    row("process_open_fds", "gauge", &[], "File descriptors in use");
+pub(super) const OPEN_FDS: Row = row(
+    "process_open_fds",
+    "gauge",
+    &[],
+    "Number of open file descriptors",
+);
 pub(super) const MAX_FDS: Row = row(
     "process_max_fds",
     "gauge",
     &[],
-    "File descriptors that may be in use",
+    "Maximum number of open file descriptors",
 );
 
 /// Reads `/proc` each time the metrics are asked for.

@@ -98,8 +98,8 @@ pub fn node_annotations(operators: &[String]) -> [Value; 2] {
                      authorizer.group('*').resource('*').check('*').allowed()"
                 ),
                 "message": format!(
-                    "annotations {ANNOTATION_PREFIX}* of a Node may be changed by the operator, \
-                     its agent and cluster administrators alone"
+                    "annotations {ANNOTATION_PREFIX}* of a Node may only be changed by the \
+                     operator, its agent and cluster administrators"
                 ),
                 "reason": "Forbidden",
             }],
@@ -130,7 +130,7 @@ pub fn own_node() -> [Value; 2] {
                 }],
             },
             "matchConditions": [{
-                "name": "asked-by-the-agent",
+                "name": "requested-by-agent",
                 "expression": format!("request.userInfo.username == '{}'", agent_user()),
             }],
             "variables": variables,
@@ -157,18 +157,18 @@ fn validations() -> [(String, String); 5] {
         (
             "request.operation == 'UPDATE' && request.?subResource.orValue('') == ''"
                 .to_owned(),
-            "the reclaim agent may do nothing to a Node but annotate it".to_owned(),
+            "the reclaim agent may only annotate a Node".to_owned(),
         ),
         (
             format!(
                 "request.userInfo.?extra[?'{NODE_OF_TOKEN}'].orValue([]) == [request.name]"
             ),
-            "the reclaim agent may annotate no Node but the one that its token names"
+            "the reclaim agent may only annotate the Node that its token names"
                 .to_owned(),
         ),
         (
             unchanged,
-            "the reclaim agent may change nothing of a Node but annotations".to_owned(),
+            "the reclaim agent may only change annotations of a Node".to_owned(),
         ),
         (
             "variables.after.all(key, key in variables.own || \
@@ -176,7 +176,7 @@ fn validations() -> [(String, String); 5] {
              variables.before.all(key, key in variables.own || key in variables.after)"
                 .to_owned(),
             format!(
-                "the reclaim agent may change no annotation but {}",
+                "the reclaim agent may only change the annotations {}",
                 ANNOTATIONS.join(", ")
             ),
         ),

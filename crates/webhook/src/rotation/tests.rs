@@ -12,13 +12,13 @@ fn names() -> Vec<String> {
 }
 
 /// What is kept after `now`, for an instance that sees `trusted`.
-fn at(kept: &Kept, trusted: &str, now: Timestamp) -> (Kept, Timestamp) {
+fn at(kept: &Certificates, trusted: &str, now: Timestamp) -> (Certificates, Timestamp) {
     kept.next(&names(), trusted, now).unwrap()
 }
 
 #[test]
 fn the_first_certificate_is_signed_at_once_and_then_left_alone() {
-    let (kept, due) = at(&Kept::default(), "", start());
+    let (kept, due) = at(&Certificates::default(), "", start());
     assert!(kept.serving().is_some());
     assert_eq!(kept.bundle().matches("BEGIN CERTIFICATE").count(), 1);
     assert_eq!(kept.ends(), Some("2026-04-05T00:00:00Z".parse().unwrap()));
@@ -33,15 +33,18 @@ fn the_first_certificate_is_signed_at_once_and_then_left_alone() {
 
 #[test]
 fn what_was_written_is_read_and_what_is_damaged_is_made_anew() {
-    let (kept, _) = at(&Kept::default(), "", start());
-    assert_eq!(Kept::read(&kept.text().unwrap()), kept);
-    assert_eq!(Kept::read(b"{\"authorities\": 3}"), Kept::default());
-    assert_eq!(Kept::read(b""), Kept::default());
+    let (kept, _) = at(&Certificates::default(), "", start());
+    assert_eq!(Certificates::read(&kept.text().unwrap()), kept);
+    assert_eq!(
+        Certificates::read(b"{\"authorities\": 3}"),
+        Certificates::default()
+    );
+    assert_eq!(Certificates::read(b""), Certificates::default());
 }
 
 #[test]
 fn a_debug_print_shows_no_key() {
-    let (kept, _) = at(&Kept::default(), "", start());
+    let (kept, _) = at(&Certificates::default(), "", start());
     assert!(!format!("{kept:?}").contains("PRIVATE"));
 }
 
@@ -49,7 +52,7 @@ fn a_debug_print_shows_no_key() {
 /// instant of three years; nothing is ever signed by what the configuration does not hold.
 #[test]
 fn a_new_authority_is_trusted_before_it_signs_and_an_old_one_after() {
-    let (mut kept, mut due) = at(&Kept::default(), "", start());
+    let (mut kept, mut due) = at(&Certificates::default(), "", start());
     let mut configured = kept.bundle();
     let (mut most, mut steps, mut signers) = (1, 0, std::collections::BTreeSet::new());
     let mut now = start();
@@ -80,7 +83,7 @@ fn a_new_authority_is_trusted_before_it_signs_and_an_old_one_after() {
 
 #[test]
 fn an_authority_that_the_configuration_does_not_hold_signs_nothing_while_another_holds() {
-    let (kept, _) = at(&Kept::default(), "", start());
+    let (kept, _) = at(&Certificates::default(), "", start());
     let old = kept.bundle();
     let late = start() + DAY * 300;
     let (kept, _) = at(&kept, &old, late);
@@ -96,7 +99,7 @@ fn an_authority_that_the_configuration_does_not_hold_signs_nothing_while_another
 
 #[test]
 fn instances_that_want_different_names_do_not_undo_each_other() {
-    let (kept, _) = at(&Kept::default(), "", start());
+    let (kept, _) = at(&Certificates::default(), "", start());
     let others = vec!["127.0.0.1".to_owned()];
     let (both, _) = kept.next(&others, "", start()).unwrap();
     assert_ne!(both, kept);
@@ -109,9 +112,11 @@ fn instances_that_want_different_names_do_not_undo_each_other() {
 #[test]
 fn more_names_than_a_certificate_takes_are_refused() {
     let many: Vec<String> = (0..40).map(|it| format!("name-{it}")).collect();
-    let refused = Kept::default().next(&many, "", start()).unwrap_err();
+    let refused = Certificates::default()
+        .next(&many, "", start())
+        .unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "a certificate is for at most 32 names, not 40"
+        "a certificate has at most 32 names, not 40"
     );
 }

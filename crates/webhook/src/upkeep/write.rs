@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::rotation::Kept;
+use crate::rotation::Certificates;
 
 /// Where the whole rotation is kept.
 const STATE: &str = "rotation.json";
@@ -18,17 +18,19 @@ const BUNDLE: &str = "ca.crt";
 const MANAGER: &str = "5spot-webhook";
 
 /// What the Secret holds; nothing where it holds something else.
-pub(super) fn kept(secret: &Secret) -> Kept {
+pub(super) fn kept(secret: &Secret) -> Certificates {
     let data = secret.data.as_ref();
     let state = data.and_then(|data| data.get(STATE));
-    state.map(|it| Kept::read(&it.0)).unwrap_or_default()
+    state
+        .map(|it| Certificates::read(&it.0))
+        .unwrap_or_default()
 }
 
 /// Puts `next` in the place of what `stored` holds; none if that is not what is stored any more.
 pub(super) async fn replace(
     secrets: &Api<Secret>,
     mut stored: Secret,
-    next: &Kept,
+    next: &Certificates,
 ) -> Result<Option<Secret>, String> {
     let name = stored.metadata.name.clone().unwrap_or_default();
     let text = next.text().map_err(|error| error.to_string())?;
@@ -42,7 +44,7 @@ pub(super) async fn replace(
     };
     // With the resourceVersion that was read.
     conflict_is_none(secrets.replace(&name, &by, &stored).await)
-        .map_err(|why| format!("Secret {name} cannot be written: {why}"))
+        .map_err(|why| format!("writing Secret {name}: {why}"))
 }
 
 /// The bundle of the webhook of that name; none if there is no such webhook or no bundle.
@@ -97,9 +99,8 @@ pub(super) async fn apply(
     };
     // Webhooks are merged by their names, so that neither others nor other fields are touched.
     let patch = Patch::Strategic(patch);
-    conflict_is_none(configurations.patch(&name, &by, &patch).await).map_err(|why| {
-        format!("ValidatingWebhookConfiguration {name} cannot be written: {why}")
-    })
+    conflict_is_none(configurations.patch(&name, &by, &patch).await)
+        .map_err(|why| format!("patching ValidatingWebhookConfiguration {name}: {why}"))
 }
 
 fn conflict_is_none<T>(answer: Result<T, kube::Error>) -> Result<Option<T>, String> {

@@ -28,7 +28,7 @@ fn said(words: &str, pod: Option<&str>) -> String {
 }
 
 #[test]
-fn an_instance_takes_part_in_the_election_unless_told_otherwise() {
+fn leader_election_is_enabled_by_default() {
     assert_snapshot!(said("", None), @r#"5spot-0 Leader(Lease { namespace: "5spot-system", name: "5spot-leader", terms: Terms { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#);
     assert_snapshot!(
         said("--enable-leader-election=false", Some("pod-a")),
@@ -37,7 +37,7 @@ fn an_instance_takes_part_in_the_election_unless_told_otherwise() {
 }
 
 #[test]
-fn leader_election_is_asked_for_by_flag() {
+fn leader_election_can_be_set_by_flag() {
     assert_snapshot!(
         said("--enable-leader-election --lease-namespace ops", Some("pod-a")),
         @r#"pod-a Leader(Lease { namespace: "ops", name: "5spot-leader", terms: Terms { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#
@@ -71,21 +71,21 @@ fn what_cannot_be_meant_is_refused_by_the_name_of_its_flag() {
     ];
     let all: Vec<String> = rows.iter().map(|row| said(row, None)).collect();
     assert_snapshot!(all.join("\n\n"), @r#"
-    error: --lease-duration-secs: 12 leaves no 5 seconds of safety after --lease-renew-deadline-secs 10; give at least 15
+    error: --lease-duration-secs: 12 is not at least 5 seconds more than --lease-renew-deadline-secs 10; give at least 15
 
-    error: --lease-duration-secs: 7200 is more than an hour; give at most 3600
+    error: --lease-duration-secs: 7200 exceeds one hour; give at most 3600
 
-    error: --lease-renew-deadline-secs: 2 leaves no time for a second try after --lease-retry-period-secs 2; give more than 2
+    error: --lease-renew-deadline-secs: 2 leaves no time for a second attempt after --lease-retry-period-secs 2; give more than 2
 
     error: --lease-retry-period-secs: 0 is too often; give at least 1
 
-    error: --lease-name: "Leader" is not a name that Kubernetes allows; use at most 63 lower-case letters, digits and '-', with a letter or digit at both ends
+    error: --lease-name: "Leader" is not a valid Kubernetes name; use at most 63 lower-case letters, digits and '-', with a letter or digit at both ends
 
-    error: --lease-namespace: "5spot_system" is not a name that Kubernetes allows; use at most 63 lower-case letters, digits and '-', with a letter or digit at both ends
+    error: --lease-namespace: "5spot_system" is not a valid Kubernetes name; use at most 63 lower-case letters, digits and '-', with a letter or digit at both ends
 
-    error: --namespaces: "Team-B" is not a name that Kubernetes allows; use at most 63 lower-case letters, digits and '-', with a letter or digit at both ends
+    error: --namespaces: "Team-B" is not a valid Kubernetes name; use at most 63 lower-case letters, digits and '-', with a letter or digit at both ends
 
-    error: --instance-id: "a/b" is not a name that Kubernetes allows; use at most 63 lower-case letters, digits and '-', with a letter or digit at both ends
+    error: --instance-id: "a/b" is not a valid Kubernetes name; use at most 63 lower-case letters, digits and '-', with a letter or digit at both ends
 
     error: invalid value '0' for '--instance-count <NUMBER>': number would be zero for non-zero type
 
@@ -112,5 +112,5 @@ fn what_cannot_be_meant_is_refused_by_the_name_of_its_flag() {
 
     For more information, try '--help'.
     "#);
-    assert_snapshot!(said("", Some("Not A Pod")), @r#"error: POD_NAME: "Not A Pod" is not the name of a pod; set it from the field metadata.name, or not at all"#);
+    assert_snapshot!(said("", Some("Not A Pod")), @r#"error: POD_NAME: "Not A Pod" is not a valid pod name; set it from the field metadata.name, or leave it unset"#);
 }

@@ -1,0 +1,116 @@
+//! Checks that the policy which limits the agent to its own Node is in force: at start and once a
+//! day. An agent that could write to another Node does nothing.
+
+use std::future::pending;
+use std::time::Duration;
+
+use fivespot_api::name::AGENT_POLICY;
+use fivespot_api::reclaim::Report;
+use tokio::time::{Instant, sleep_until};
+
+use crate::detect::with_causes;
+use crate::node::{Attempt, Error, ReportState};
+use crate::watched::backoff;
+
+/// Interval between checks while the policy is in force.
+const RECHECK_IN_FORCE: Duration = Duration::from_hours(24);
+/// Interval between checks while it is not.
+const RECHECK_MISSING: Duration = Duration::from_secs(10);
+
+/// Whether the policy must be in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PolicyRequirement {
+    /// The agent does nothing before it is.
+    #[default]
+    Required,
+    /// Not required, for example if the agent authenticates as a user that the policy does not match.
+    NotRequired,
+}
+
+/// The state of the policy check.
+#[derive(Debug)]
+pub(crate) struct PolicyCheck {
+    state: PolicyState,
+    failures: u32,
+    /// The time of the next check; none if it is not required.
+    due: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PolicyState {
+    Unknown,
+    Missing,
+    InForce,
+    NotRequired,
+}
+
+impl PolicyCheck {
+    pub(crate) fn new(requirement: PolicyRequirement) -> Self {
+        let (state, due) = match requirement {
+            PolicyRequirement::Required => (PolicyState::Unknown, Some(Instant::now())),
+            PolicyRequirement::NotRequired => (PolicyState::NotRequired, None),
+        };
+        Self {
+            state,
+            failures: 0,
+            due,
+        }
+    }
+
+    /// Waits until the next check is due.
+    pub(crate) async fn due(&self) {
+        match self.due {
+            Some(due) => sleep_until(due).await,
+            None => pending().await,
+        }
+    }
+
+    /// Whether the agent may do its work.
+    pub(crate) fn is_satisfied(&self) -> bool {
+        matches!(self.state, PolicyState::InForce | PolicyState::NotRequired)
+    }
+
+    /// The report to publish instead of `report`.
+    pub(crate) fn report(&self, report: &Report) -> ReportState {
+        match self.state {
+            PolicyState::Unknown => ReportState::NotYet,
+            PolicyState::Missing => {
+                let why = format!("the policy {AGENT_POLICY} is not in force");
+                ReportState::Report(Report::rejected(&report.config, &why))
+            }
+            PolicyState::InForce | PolicyState::NotRequired => {
+                ReportState::Report(report.clone())
+            }
+        }
+    }
+
+    /// Takes the result of the attempt to write to another Node. An error changes nothing, and the
+    /// attempt is repeated with backoff.
+    pub(crate) fn update(&mut self, outcome: Result<Attempt, Error>) {
+        let (state, recheck) = match outcome {
+            Ok(Attempt::Rejected) => (PolicyState::InForce, RECHECK_IN_FORCE),
+            Ok(Attempt::Allowed) => (PolicyState::Missing, RECHECK_MISSING),
+            Err(error) => {
+                self.failures += 1;
+                self.due = Some(Instant::now() + backoff(self.failures));
+                let error = with_causes(&error);
+                tracing::warn!(
+                    error,
+                    "could not check whether {AGENT_POLICY} is in force"
+                );
+                return;
+            }
+        };
+        if state == PolicyState::Missing {
+            tracing::error!(
+                "the policy {AGENT_POLICY} is not in force: detection is stopped, because this \
+                 token may write to every Node"
+            );
+        } else if state != self.state {
+            tracing::info!("the policy {AGENT_POLICY} is in force");
+        }
+        self.failures = 0;
+        self.state = state;
+        self.due = Some(Instant::now() + recheck);
+    }
+}

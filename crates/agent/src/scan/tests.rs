@@ -1,0 +1,138 @@
+use super::{Trigger, check, scan};
+use crate::pattern::Patterns;
+use crate::proc::{Proc, Scope};
+
+/// A directory that looks like `/proc`, taken away when this is dropped.
+struct Fake(std::path::PathBuf);
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Fake {
+    fn new(name: &str) -> Self {
+        let name = format!("5spot-agent-sight-{name}-{}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&root).unwrap();
+        Self(root)
+    }
+
+    fn process(&self, pid: u32, comm: &[u8], cmdline: &[u8], state: &str) {
+        let directory = self.0.join(pid.to_string());
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("comm"), [comm, b"\n"].concat()).unwrap();
+        std::fs::write(directory.join("cmdline"), cmdline).unwrap();
+        let (state, flags) = state.split_once(' ').unwrap();
+        let comm = String::from_utf8_lossy(comm);
+        let stat = format!(
+            "{pid} ({comm}) {state} 1 1 1 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n"
+        );
+        std::fs::write(directory.join("stat"), stat).unwrap();
+    }
+
+    fn seen(&self, patterns: &Patterns) -> Vec<u32> {
+        let proc = Proc::open(&self.0).unwrap();
+        let mut pids: Vec<u32> = scan(&proc, patterns)
+            .unwrap()
+            .map(|sighting| sighting.pid)
+            .collect();
+        pids.sort_unstable();
+        pids
+    }
+}
+
+const RUNNING: &str = "S 4194560";
+const ENDED: &str = "Z 4194564";
+const KERNEL: &str = "S 2129984";
+
+fn both(pattern: &str) -> Patterns {
+    Patterns::new(vec![pattern.to_owned()], vec![pattern.to_owned()])
+}
+
+#[test]
+fn kernel_threads_never_match_whatever_they_are_called() {
+    let fake = Fake::new("kernel");
+    fake.process(2, b"steam", b"", KERNEL);
+    fake.process(3, b"steam", b"", RUNNING);
+    fake.process(4, b"steam", b"/usr/games/steam\0", RUNNING);
+    assert_eq!(fake.seen(&both("steam")), [3, 4]);
+}
+
+#[test]
+fn what_has_ended_is_not_found_by_a_scan_and_is_by_the_event_of_its_start() {
+    let fake = Fake::new("ended");
+    fake.process(9, b"steam", b"", ENDED);
+    assert_eq!(fake.seen(&both("steam")), [0_u32; 0]);
+    let proc = Proc::open(&fake.0).unwrap();
+    let seen = check(&proc, &both("steam"), 9, Trigger::Event).unwrap();
+    assert_eq!((seen.pid, seen.started), (9, Some(77)));
+}
+
+#[test]
+fn the_process_that_proc_calls_self_never_matches() {
+    let fake = Fake::new("self");
+    fake.process(30, b"steam", b"steam\0", RUNNING);
+    fake.process(31, b"steam", b"steam\0", RUNNING);
+    std::os::unix::fs::symlink("30", fake.0.join("self")).unwrap();
+    assert_eq!(fake.seen(&both("steam")), [31]);
+}
+
+#[test]
+fn what_is_no_process_and_what_is_half_gone_is_passed_over() {
+    let fake = Fake::new("odd");
+    fake.process(5, b"steam", b"steam\0", RUNNING);
+    for name in ["sys", "5x", "-5", "+6", "99999999999", "self", "7"] {
+        std::fs::create_dir_all(fake.0.join(name)).unwrap();
+    }
+    std::fs::write(fake.0.join("8"), "a file").unwrap();
+    assert_eq!(fake.seen(&both("steam")), [5]);
+}
+
+#[test]
+fn a_root_that_is_not_there_is_an_error() {
+    assert!(Proc::open(std::path::Path::new("/nowhere/proc")).is_err());
+}
+
+#[test]
+fn an_argument_line_of_megabytes_is_read_to_a_bound() {
+    let fake = Fake::new("long");
+    let within = [vec![b'x'; 100 * 1024], b" steam ".to_vec()].concat();
+    let beyond = [vec![b'x'; 1024 * 1024], b" steam ".to_vec()].concat();
+    fake.process(5, b"x", &within, RUNNING);
+    fake.process(6, b"x", &beyond, RUNNING);
+    assert_eq!(fake.seen(&both("steam")), [5]);
+}
+
+#[test]
+fn processes_in_containers_of_pods_do_not_match_where_they_must_not() {
+    let fake = Fake::new("containers");
+    let uid = "8a4b2c6e-1f0d-4b5a-9c3e-7d2f1a6b8c90";
+    let groups = [
+        "0::/user.slice/user-1000.slice/session-2.scope".to_owned(),
+        "0::/system.slice/podman.service".to_owned(),
+        "0::/".to_owned(),
+        format!("0::/kubepods/burstable/pod{uid}/abc"),
+        "12:pids:/kubepods.slice/kubepods-besteffort.slice/x.scope\n0::/".to_owned(),
+        format!("0::/../../../pod{uid}/abc"),
+        "0::/../kubepods-burstable-pod8a4b2c6e.slice/cri-containerd-abc.scope".to_owned(),
+    ];
+    for (pid, groups) in (1..).zip(&groups) {
+        fake.process(pid, b"steam", b"steam\0", "S 4194560");
+        let file = fake.0.join(pid.to_string()).join("cgroup");
+        std::fs::write(file, format!("{groups}\n")).unwrap();
+    }
+    let patterns = Patterns::new(vec!["steam".to_owned()], Vec::new());
+    let seen = |scope: Scope| {
+        let proc = Proc::open(&fake.0).unwrap().within(scope);
+        let mut pids: Vec<u32> = scan(&proc, &patterns)
+            .unwrap()
+            .map(|sighting| sighting.pid)
+            .collect();
+        pids.sort_unstable();
+        pids
+    };
+    assert_eq!(seen(Scope::Everywhere), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(seen(Scope::OutsideContainers), [1, 2, 3]);
+}

@@ -1,0 +1,164 @@
+//! Watching one object: its current state, until the watch is dropped.
+
+use std::collections::hash_map::RandomState;
+use std::fmt::Debug;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use kube::api::{Api, ListParams, WatchEvent, WatchParams};
+use kube::{Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::detect::with_causes;
+
+/// How long the server is asked to keep a watch open.
+const WATCH_TIMEOUT: Duration = Duration::from_secs(290);
+/// A watch without events or bookmarks for this long is closed and opened again.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
+/// How long a list may take.
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
+/// A watch that ends sooner than this, without an event, has failed.
+const SHORT_WATCH: Duration = Duration::from_secs(1);
+/// What the server answers when a resourceVersion is too old to watch from.
+const GONE: u16 = 410;
+
+/// What is known of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Observed<T> {
+    /// The server has not been asked yet, or has not answered.
+    #[default]
+    Unknown,
+    /// It does not exist.
+    Absent,
+    /// This is it.
+    Is(T),
+}
+
+/// An object that is watched until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Watched<K> {
+    /// What is known of it, always the newest.
+    pub(crate) observed: watch::Receiver<Observed<K>>,
+    task: JoinHandle<()>,
+}
+
+impl<K> Drop for Watched<K> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Watches the object `name`.
+pub(crate) fn watch_object<K>(api: Api<K>, name: String) -> Watched<K>
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    let (sender, observed) = watch::channel(Observed::Unknown);
+    let task = tokio::spawn(async move {
+        let mut failures = 0;
+        loop {
+            match list_and_watch(&api, &name, &sender, &mut failures).await {
+                Ok(()) => failures = 0,
+                Err(error) => {
+                    failures += 1;
+                    let error = with_causes(error.as_ref());
+                    tracing::warn!(object = name, error, "watch failed");
+                    sleep(backoff(failures)).await;
+                }
+            }
+        }
+    });
+    Watched { observed, task }
+}
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Reads the object and watches it, until it has to be read again.
+async fn list_and_watch<K>(
+    api: &Api<K>,
+    name: &str,
+    sender: &watch::Sender<Observed<K>>,
+    failures: &mut u32,
+) -> Result<(), Failure>
+where
+    K: Resource + Clone + Debug + DeserializeOwned,
+{
+    let field = format!("metadata.name={name}");
+    let mut list = timeout(
+        LIST_TIMEOUT,
+        api.list(&ListParams::default().fields(&field)),
+    )
+    .await??;
+    *failures = 0;
+    let mut version = list.metadata.resource_version.take().unwrap_or_default();
+    sender.send_replace(list.items.pop().map_or(Observed::Absent, Observed::Is));
+    let params = WatchParams::default()
+        .fields(&field)
+        .timeout(u32::try_from(WATCH_TIMEOUT.as_secs()).unwrap_or(u32::MAX));
+    loop {
+        let began = Instant::now();
+        let mut has_events = false;
+        let events = timeout(LIST_TIMEOUT, api.watch(&params, &version)).await?;
+        let mut events = match events {
+            Ok(events) => pin!(events),
+            Err(kube::Error::Api(status)) if status.code == GONE => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        while let Some(event) = timeout(IDLE_TIMEOUT, events.next()).await? {
+            has_events = true;
+            match event? {
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                    version = object.resource_version().unwrap_or_default();
+                    sender.send_replace(Observed::Is(object));
+                }
+                WatchEvent::Deleted(object) => {
+                    version = object.resource_version().unwrap_or_default();
+                    sender.send_replace(Observed::Absent);
+                }
+                WatchEvent::Bookmark(bookmark) => {
+                    version = bookmark.metadata.resource_version;
+                }
+                WatchEvent::Error(status) if status.code == GONE => return Ok(()),
+                WatchEvent::Error(status) => {
+                    return Err(kube::Error::Api(status).into());
+                }
+            }
+        }
+        if !has_events && began.elapsed() < SHORT_WATCH {
+            return Err("the server closed the watch immediately".into());
+        }
+    }
+}
+
+/// How long to wait after the `failures`th failure in a row: a quarter of a second, doubling up
+/// to half a minute, less up to a half so that many nodes do not ask at once.
+pub(crate) fn backoff(failures: u32) -> Duration {
+    let most = Duration::from_millis(250) * 2_u32.pow(failures.clamp(1, 8) - 1);
+    let most = most.min(Duration::from_secs(30));
+    // Each state is seeded at random.
+    let drawn = RandomState::new().build_hasher().finish() % 1000;
+    let share = u32::try_from(drawn).unwrap_or_default();
+    most.saturating_sub(most / 2000 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::backoff;
+
+    #[test]
+    fn waiting_grows_to_half_a_minute_and_is_never_nothing() {
+        for (failures, most) in [(0, 250), (1, 250), (2, 500), (7, 16_000), (99, 30_000)]
+        {
+            let waited = backoff(failures).as_millis();
+            assert!(
+                waited > most / 2 - 1 && waited <= most,
+                "{failures}: {waited}"
+            );
+        }
+    }
+}

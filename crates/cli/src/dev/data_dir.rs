@@ -1,0 +1,90 @@
+//! `--data-dir`: objects, credentials and address that a run keeps for the next one.
+
+use std::error::Error;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use fivespot_apiserver::{Credentials, Storage};
+use tokio::net::TcpListener;
+
+use crate::Failure;
+
+/// The file with the address that was listened on.
+const ADDRESS: &str = "address";
+
+/// Objects and credentials of a directory; without one, no storage and new credentials.
+///
+/// # Errors
+/// The directory cannot be used, or something else uses it.
+pub(crate) fn open(
+    directory: Option<&Path>,
+) -> Result<(Option<Storage>, Credentials), Failure> {
+    let Some(directory) = directory else {
+        let credentials = Credentials::generate().map_err(|error| {
+            Failure::new("generating the server's credentials", with_causes(&error))
+                .remedy("check that the system provides random numbers")
+        })?;
+        return Ok((None, credentials));
+    };
+    let storage = Storage::open(directory).map_err(|error| unusable(&error))?;
+    let credentials =
+        Credentials::kept_in(directory).map_err(|error| unusable(&error))?;
+    Ok((Some(storage), credentials))
+}
+
+/// Why a directory cannot be used.
+fn unusable(error: &(dyn Error + 'static)) -> Failure {
+    let why = with_causes(error);
+    let failure = Failure::new("--data-dir", &why);
+    // Some errors already contain a remedy.
+    if why.contains("; ") {
+        failure
+    } else {
+        failure.remedy("choose a directory that you can write to")
+    }
+}
+
+/// An error and what led to it.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut all = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        all.push(error.to_string());
+        cause = error.source();
+    }
+    all.join(": ")
+}
+
+/// Listens on `address`. Where any port will do, the one of the run before is taken if it
+/// is still free, so that a kubeconfig stays valid.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub(crate) async fn listen(
+    address: SocketAddr,
+    directory: Option<&Path>,
+) -> Result<TcpListener, Failure> {
+    let file = directory.map(|it| it.join(ADDRESS));
+    let before = file
+        .as_deref()
+        .and_then(|file| fs::read_to_string(file).ok()?.trim().parse().ok())
+        .filter(|it: &SocketAddr| address.port() == 0 && it.ip() == address.ip());
+    let failed = |error| {
+        Failure::new(format!("listening on {address}"), error)
+            .remedy("choose another address with --listen, or port 0 for a free port")
+    };
+    let again = match before {
+        Some(before) => TcpListener::bind(before).await.ok(),
+        None => None,
+    };
+    let listener = match again {
+        Some(listener) => listener,
+        None => TcpListener::bind(address).await.map_err(failed)?,
+    };
+    if let (Some(file), Ok(address)) = (file, listener.local_addr()) {
+        // Without the file the next run takes another port and writes another kubeconfig.
+        let _ = fs::write(file, address.to_string());
+    }
+    Ok(listener)
+}

@@ -1,0 +1,296 @@
+//! Starting the API server, the simulator and the operator, and running them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fivespot_api::name;
+use fivespot_apiserver::{Credentials, GroupAlias, Server, StartError, Storage, User};
+use fivespot_clock::Clock;
+use jiff::SignedDuration;
+use kube::Client;
+use tokio::sync::oneshot;
+
+use super::connect::InProcessConnect;
+use super::printer::{Printer, instant};
+use super::until::GoalWatch;
+use super::{Args, audit, data_dir, kubeconfig, load};
+use crate::document::Document;
+use crate::signals::Signals;
+use crate::{Failure, Outcome};
+
+/// Who the operator and the simulator are in the audit log.
+const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
+const SIMULATOR: &str = "system:serviceaccount:capi-system:capi-manager";
+
+/// How the run ended.
+enum End {
+    /// By a signal, before these goals were reached.
+    Stopped(Vec<String>),
+    Reached,
+    /// By `--timeout`, before these goals were reached.
+    Missed(Vec<String>),
+}
+
+/// Starts everything, prints what happens, and ends on a signal, a goal or a timeout.
+pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
+    // Before anything is printed: a script that reads a line may send a signal.
+    let signals = Signals::listen()?;
+    let printer = Arc::new(Printer::on_stdout());
+    let objects = load::read(&args.apply)?;
+    let clock = clock(&args);
+    let directory = args.data_dir.as_deref();
+    let (storage, credentials) = data_dir::open(directory)?;
+    let server = server(&args, clock.clone(), (storage, &credentials))?;
+    let listener = data_dir::listen(args.listen, directory).await?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| Failure::new("reading the server's address", error))?;
+    let kubeconfig = credentials.kubeconfig(address, "5spot-dev");
+    let written = kubeconfig::write(&args.kubeconfig, &kubeconfig)?;
+
+    let client = Client::new(server.in_process(), "default");
+    install(&client, args.kube_version.minor()).await?;
+    if !args.no_simulator {
+        let workload = credentials.certificate_kubeconfig(address, "5spot-dev");
+        let simulation = simulation(&server, clock.clone(), workload);
+        fivespot_sim::install(&simulation).await.map_err(|status| {
+            Failure::new("installing the simulated Cluster API", status)
+                .remedy("choose another --data-dir, or use --no-simulator")
+        })?;
+        tokio::spawn(fivespot_sim::run(simulation));
+    }
+    if !args.no_controller {
+        start_controller(&server, &clock, address, &printer);
+    }
+    let (stop, stopped) = oneshot::channel::<()>();
+    let mut serving = {
+        let (server, credentials) = (server.clone(), credentials);
+        tokio::spawn(async move {
+            server
+                .serve(listener, &credentials, async { drop(stopped.await) })
+                .await
+        })
+    };
+    print_start(&printer, &args, &clock, &format!("https://{address}"));
+    printer.print(&format!("export KUBECONFIG={}", written.display()));
+    apply(&printer, &args, &server, objects).await?;
+
+    if clock.is_virtual() {
+        let (clock, speed) = (clock.clone(), args.speed.unwrap_or(1));
+        tokio::spawn(async move { clock.run(speed).await });
+    }
+    let end = tokio::select! {
+        end = wait(&server, &args, signals) => end?,
+        // The listener only ends by itself if it fails.
+        served = &mut serving => return Err(failed_to_serve(served)),
+    };
+    // The listener may have failed this very moment.
+    let _ = stop.send(());
+    if !matches!(serving.await, Ok(Ok(()))) {
+        tracing::debug!("the listener did not shut down cleanly");
+    }
+    Ok(print_end(&printer, &clock, end))
+}
+
+/// Applies the given objects, or the examples whose kinds are served.
+async fn apply(
+    printer: &Printer,
+    args: &Args,
+    server: &Server,
+    mut objects: Vec<Document>,
+) -> Result<(), Failure> {
+    if args.apply.is_empty() {
+        let others = load::take_unserved(&mut objects, &server.registry());
+        if !others.is_empty() {
+            let titles = load::titles(&others);
+            printer.print(&format!(
+                "not applied, because their kinds are not served: {titles}"
+            ));
+        }
+    }
+    let client = Client::new(server.in_process(), "default");
+    for object in &objects {
+        load::apply(&client, object).await?;
+    }
+    printer.print(&format!("applied {}", load::titles(&objects)));
+    Ok(())
+}
+
+fn failed_to_serve(
+    served: Result<Result<(), fivespot_apiserver::serve::Error>, tokio::task::JoinError>,
+) -> Failure {
+    match served {
+        Ok(Ok(())) => Failure::new("serving", "the listener was closed"),
+        Ok(Err(error)) => Failure::new("serving", error),
+        Err(error) => Failure::new("serving", error),
+    }
+    .remedy("start it again; --data-dir keeps all objects")
+}
+
+/// The system clock, or a virtual clock if a start or a speed is given.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "where a virtual clock starts by default"
+)]
+fn clock(args: &Args) -> Clock {
+    match (args.start, args.speed) {
+        (None, None) => Clock::system(),
+        (start, _) => Clock::stopped_at(start.unwrap_or_else(jiff::Timestamp::now)),
+    }
+}
+
+fn server(
+    args: &Args,
+    clock: Clock,
+    (storage, credentials): (Option<Storage>, &Credentials),
+) -> Result<Server, Failure> {
+    let mut options = fivespot_apiserver::Options::new(clock);
+    options.kube = args.kube_version;
+    let alias = |group: &str| GroupAlias {
+        group: group.to_owned(),
+        of: name::GROUP.to_owned(),
+    };
+    options.aliases = name::OLDER_GROUPS.map(alias).to_vec();
+    options.storage = storage;
+    options.token_key = Some(credentials.token_key());
+    options.authority = Some(credentials.authority_pem().to_owned());
+    options
+        .enable_plugins
+        .clone_from(&args.enable_admission_plugins);
+    options
+        .disable_plugins
+        .clone_from(&args.disable_admission_plugins);
+    options.audit = args.audit_log.as_deref().map(audit::to_file).transpose()?;
+    Server::new(options).map_err(|error| match error {
+        StartError::Stored { .. } => Failure::new("--data-dir", error).remedy(
+            "set --kube-version to the version that it was written with, or choose another --data-dir",
+        ),
+        _ => Failure::new(
+            "--enable-admission-plugins, --disable-admission-plugins",
+            error,
+        )
+        .remedy("correct the name, or remove it"),
+    })
+}
+
+/// Installs the CRD, the policy and its binding, as in a production cluster.
+async fn install(client: &Client, kube_minor: u32) -> Result<(), Failure> {
+    for object in fivespot_api::manifest::installed(kube_minor) {
+        let origin = "the built-in manifests".to_owned();
+        load::apply(
+            client,
+            &Document {
+                origin,
+                object,
+                place: None,
+            },
+        )
+        .await
+        // They are generated, so only stored objects can conflict with them.
+        .map_err(|failure| failure.remedy("choose another or an empty --data-dir"))?;
+    }
+    Ok(())
+}
+
+fn simulation(
+    server: &Server,
+    clock: Clock,
+    kubeconfig: String,
+) -> fivespot_sim::Options {
+    fivespot_sim::Options {
+        client: server.client_as(User::new(SIMULATOR, &["system:masters"])),
+        clock,
+        contract: fivespot_sim::Contract::V1Beta2,
+        kubeconfig: Some(kubeconfig),
+    }
+}
+
+fn start_controller(
+    server: &Server,
+    clock: &Clock,
+    address: std::net::SocketAddr,
+    printer: &Arc<Printer>,
+) {
+    let service = server.in_process_as(User::new(OPERATOR, &["system:masters"]));
+    let client = Client::new(service, "default");
+    let mut options = fivespot_controller::Options::new(client.clone(), clock.clone());
+    options.connect = Arc::new(InProcessConnect { address, client });
+    options.workload_servers.local = true;
+    options.observe = printer.clone();
+    tokio::spawn(fivespot_controller::run(options));
+}
+
+fn print_start(printer: &Printer, args: &Args, clock: &Clock, url: &str) {
+    printer.print(&format!(
+        "API server at {url}, emulating Kubernetes {} (for evaluation and tests only)",
+        args.kube_version
+    ));
+    if clock.is_virtual() {
+        let speed = args.speed.unwrap_or(1);
+        let now = instant(clock.now());
+        printer.print(&format!(
+            "virtual clock from {now}, {speed} seconds per second"
+        ));
+    }
+}
+
+async fn wait(
+    server: &Server,
+    args: &Args,
+    mut signals: Signals,
+) -> Result<End, Failure> {
+    let mut watch = match &args.until {
+        Some(goals) => Some(GoalWatch::new(
+            &server.client(),
+            &server.registry(),
+            goals.clone(),
+        )?),
+        None => None,
+    };
+    let reached = async {
+        match &mut watch {
+            Some(watch) => watch.reached().await,
+            None => std::future::pending().await,
+        }
+    };
+    let end = tokio::select! {
+        () = signals.received() => End::Stopped,
+        () = reached => return Ok(End::Reached),
+        () = wait_for_timeout(args) => End::Missed,
+    };
+    Ok(end(watch.map_or_else(Vec::new, |it| it.missed())))
+}
+
+/// Waits for `--timeout`, in real time; forever without it.
+async fn wait_for_timeout(args: &Args) {
+    match args.timeout {
+        Some(timeout) => {
+            let timeout = SignedDuration::from(timeout);
+            tokio::time::sleep(Duration::try_from(timeout).unwrap_or(Duration::MAX))
+                .await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+fn print_end(printer: &Printer, clock: &Clock, end: End) -> Outcome {
+    let now = instant(clock.now());
+    match end {
+        End::Stopped(goals) if goals.is_empty() => {
+            printer.print(&format!("{now}  stopped"));
+            Outcome::Yes
+        }
+        End::Stopped(goals) => {
+            printer.print(&format!("{now}  stopped before: {}", goals.join(", ")));
+            Outcome::No
+        }
+        End::Reached => {
+            printer.print(&format!("{now}  reached"));
+            Outcome::Yes
+        }
+        End::Missed(goals) => {
+            printer.print(&format!("{now}  not reached in time: {}", goals.join(", ")));
+            Outcome::No
+        }
+    }
+}

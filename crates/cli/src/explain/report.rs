@@ -1,0 +1,310 @@
+//! The plan for one machine, and the checks that decided it, as a report.
+
+use std::io::{self, Write};
+
+use fivespot_api::condition::{self, ConditionType};
+use fivespot_controller::Look;
+use fivespot_plan::{
+    Access, Action, Call, Fact, Memory, Plan, Seen, Sighting, Unknown, explain,
+};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde::Serialize;
+
+use crate::plain;
+
+/// What is printed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Report {
+    namespace: String,
+    name: String,
+    at: Timestamp,
+    /// The facts are those of another instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen_at: Option<Timestamp>,
+    phase: String,
+    message: String,
+    checks: Vec<Check>,
+    seen: Vec<Line>,
+    /// Set if the operator reports another state of the workload cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operator_report: Option<String>,
+    actions: Vec<Step>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Timestamp>,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    number: u8,
+    name: &'static str,
+    decides: bool,
+    observed: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    what: String,
+    state: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Step {
+    step: String,
+    request: String,
+}
+
+/// What is decided from `found` at `at`.
+pub(super) fn report(found: &Look, at: Timestamp) -> Report {
+    let mut memory = Memory::default();
+    memory.observe(found.object.metadata.generation, &found.seen, at);
+    let explanation = explain(&found.object, &found.seen, &memory, at);
+    let meta = &found.object.metadata;
+    Report {
+        namespace: meta.namespace.clone().unwrap_or_default(),
+        name: meta.name.clone().unwrap_or_default(),
+        at: whole_seconds(at),
+        seen_at: (at != found.now).then_some(whole_seconds(found.now)),
+        phase: explanation
+            .phase()
+            .map_or("none yet".to_owned(), |it| it.to_string()),
+        message: explanation.status.message.clone().unwrap_or_default(),
+        checks: explanation
+            .rungs
+            .iter()
+            .map(|rung| Check {
+                number: rung.number,
+                name: rung.name,
+                decides: rung.decides,
+                observed: rung.saw.clone(),
+            })
+            .collect(),
+        seen: seen(&found.seen),
+        operator_report: operator_report(found),
+        actions: steps(&explanation.plan, meta.name.as_deref().unwrap_or_default()),
+        next: explanation.plan.wake.map(whole_seconds),
+    }
+}
+
+/// The NodeAccess condition that the operator reported, if it differs from what was found here.
+fn operator_report(found: &Look) -> Option<String> {
+    let (reason, here) = found.seen.workload.access.told()?;
+    let conditions = &found.object.status.as_ref()?.conditions;
+    let reported = condition::find(conditions, ConditionType::NodeAccess)?;
+    let Condition {
+        status,
+        reason: why,
+        message,
+        ..
+    } = reported;
+    let since = whole_seconds(reported.last_transition_time.0);
+    (why.as_str() != reason.as_str()).then(|| {
+        format!(
+            "The operator reports another state: NodeAccess is {status} since {since}, {why} \
+             ({message}); this command found: {reason} ({here}). The operator may act \
+             differently, because it has its own permissions and --node-access."
+        )
+    })
+}
+
+/// An instant, truncated to the second.
+fn whole_seconds(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}
+
+/// What is sent, and the status after all of it has succeeded.
+fn steps(plan: &Plan, name: &str) -> Vec<Step> {
+    let status = plan.status.as_ref().map(|_| Step {
+        step: "WriteStatus".to_owned(),
+        request: format!("patch ScheduledMachine/{name}, status"),
+    });
+    plan.actions.iter().map(step).chain(status).collect()
+}
+
+fn step(action: &Action) -> Step {
+    let object = &action.request.target.object;
+    let verb = match &action.request.call {
+        Call::Create(_) => "create",
+        Call::Patch(_) => "patch",
+        Call::Delete { .. } | Call::DeletePod { .. } => "delete",
+        Call::Evict { .. } => "evict",
+    };
+    Step {
+        step: format!("{:?}", action.step),
+        request: format!("{verb} {}/{}", object.kind, object.name),
+    }
+}
+
+fn seen(seen: &Seen) -> Vec<Line> {
+    let mut lines = vec![
+        line(
+            "Cluster",
+            state(&seen.cluster, |it| {
+                let state =
+                    match (it.is_infrastructure_ready, it.is_control_plane_initialized) {
+                        _ if it.meta.is_deleting => "is being deleted",
+                        (true, true) => "is ready",
+                        (true, false) => "control plane is not initialized",
+                        (false, _) => "infrastructure is not ready",
+                    };
+                format!("{} {state}", it.meta.name)
+            }),
+        ),
+        line(
+            "Machine",
+            state(&seen.machine, |it| {
+                let phase = it.phase.as_deref().unwrap_or("no phase yet");
+                let leaving = if it.meta.is_deleting {
+                    ", being deleted"
+                } else {
+                    ""
+                };
+                format!("{} {phase}{leaving}", it.meta.name)
+            }),
+        ),
+    ];
+    lines.extend(seen.bootstrap.iter().map(sighting));
+    lines.extend(seen.infrastructure.iter().map(sighting));
+    lines.extend(workload(seen));
+    lines
+}
+
+fn sighting(sighting: &Sighting) -> Line {
+    let found = state(&sighting.found, |it| {
+        let ready = if it.is_ready { "ready" } else { "not ready" };
+        let leaving = if it.meta.is_deleting {
+            ", being deleted"
+        } else {
+            ""
+        };
+        // One that is ready may report a failure that is over.
+        let is_waited_for = !it.is_ready || it.meta.is_deleting;
+        let trouble = it.trouble.as_ref().filter(|_| is_waited_for);
+        let trouble = trouble.map_or_else(String::new, |text| format!(": {text}"));
+        format!("{} {ready}{leaving}{trouble}", it.meta.name)
+    });
+    line(&sighting.place.kind, found)
+}
+
+fn workload(seen: &Seen) -> Vec<Line> {
+    let link = match &seen.workload.access {
+        Access::NotAsked => return Vec::new(),
+        Access::Connected => {
+            let node = state(&seen.workload.node, |it| {
+                let ready = if it.is_ready { "Ready" } else { "not Ready" };
+                let cordoned = if it.is_unschedulable {
+                    ", cordoned"
+                } else {
+                    ""
+                };
+                format!("{} {ready}{cordoned}", it.name)
+            });
+            let mut lines = vec![line("Node", node)];
+            if let Fact::Known(pods) = &seen.workload.pods {
+                lines.push(line("pods", pods.len().to_string()));
+            }
+            return lines;
+        }
+        Access::KubeconfigMissing { message }
+        | Access::KubeconfigRefused { message }
+        | Access::Unreachable { message }
+        | Access::TooLarge { message }
+        | Access::Unauthorized { message } => message,
+    };
+    vec![line("Node", format!("unknown: {link}"))]
+}
+
+fn state<T>(fact: &Fact<Option<T>>, describe: impl Fn(&T) -> String) -> String {
+    match fact {
+        Fact::Known(Some(found)) => describe(found),
+        Fact::Known(None) => "not found".to_owned(),
+        Fact::Unknown(Unknown::NotAsked) => "not read".to_owned(),
+        Fact::Unknown(Unknown::NotServed { message }) => {
+            format!("not found: {message} is not served")
+        }
+        Fact::Unknown(Unknown::Forbidden { message } | Unknown::Failed { message }) => {
+            format!("unknown: {message}")
+        }
+    }
+}
+
+fn line(what: &str, state: impl Into<String>) -> Line {
+    Line {
+        what: what.to_owned(),
+        state: state.into(),
+    }
+}
+
+/// Prints the report as text.
+pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
+    let Report {
+        namespace,
+        name,
+        at,
+        phase,
+        message,
+        ..
+    } = report;
+    let (namespace, name) = (plain::line(namespace), plain::line(name));
+    writeln!(out, "{namespace}/{name} at {at}: {phase}")?;
+    if !message.is_empty() {
+        writeln!(out, "{}", plain::line(message))?;
+    }
+    if let Some(seen_at) = report.seen_at {
+        writeln!(out, "(planned with the objects read at {seen_at})")?;
+    }
+    checks(out, &report.checks)?;
+    objects(out, &report.seen)?;
+    if let Some(reported) = &report.operator_report {
+        writeln!(out, "\n{}", plain::line(reported))?;
+    }
+    writeln!(out, "\nNext requests:")?;
+    if report.actions.is_empty() {
+        writeln!(out, "  none")?;
+    }
+    for step in &report.actions {
+        writeln!(out, "  {:<20} {}", step.step, plain::line(&step.request))?;
+    }
+    match report.next {
+        Some(next) => writeln!(
+            out,
+            "\nNext reconcile at {next}, or when an object changes."
+        ),
+        None => writeln!(out, "\nNext reconcile when an object changes."),
+    }
+}
+
+fn checks(out: &mut dyn Write, checks: &[Check]) -> io::Result<()> {
+    writeln!(
+        out,
+        "\nChecked in this order; the first that applies decides:"
+    )?;
+    let mut is_above = true;
+    for check in checks {
+        let mark = match (check.decides, is_above) {
+            (true, _) => "=>",
+            (false, true) => "no",
+            (false, false) => " .",
+        };
+        writeln!(
+            out,
+            "  {mark}  {} {:<12} {}",
+            check.number,
+            check.name,
+            plain::line(&check.observed)
+        )?;
+        is_above &= !check.decides;
+    }
+    Ok(())
+}
+
+fn objects(out: &mut dyn Write, seen: &[Line]) -> io::Result<()> {
+    writeln!(out, "\nObserved objects:")?;
+    let width = seen.iter().map(|it| it.what.len()).max().unwrap_or(0);
+    for line in seen {
+        let (what, state) = (plain::line(&line.what), plain::line(&line.state));
+        writeln!(out, "  {what:<width$}  {state}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! The metrics and health ports of the webhook.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fivespot_clock::Clock;
+use fivespot_controller::{Answer, Detail};
+use fivespot_webhook::upkeep::Condition;
+use fivespot_webhook::{Certificate, Metrics};
+
+/// What can be seen of a webhook from beside it. Clones see the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Probes {
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) certificate: Certificate,
+    pub(super) condition: Condition,
+    pub(super) is_shutting_down: Arc<AtomicBool>,
+}
+
+impl Probes {
+    /// From now on it is not ready, so that no new question comes.
+    pub(super) fn shut_down(&self) {
+        self.is_shutting_down.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn on_metrics_port(&self, path: &str) -> Answer {
+        match path {
+            "/metrics" => Answer {
+                code: 200,
+                content: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                body: self.metrics.text(self.condition.ends()),
+            },
+            _ => unknown(),
+        }
+    }
+
+    pub(super) fn on_health_port(&self, path: &str, detail: Detail) -> Answer {
+        match path {
+            "/healthz" | "/livez" => text(200, "ok\n".to_owned()),
+            "/readyz" => self.readiness(detail),
+            _ => unknown(),
+        }
+    }
+
+    /// Ready if there is a valid certificate. Problems with its renewal are reported but do not make
+    /// the replica unready.
+    fn readiness(&self, detail: Detail) -> Answer {
+        let has_ended = self
+            .condition
+            .ends()
+            .is_some_and(|ends| ends <= Clock::system().now());
+        let problem = if self.is_shutting_down.load(Ordering::Relaxed) {
+            Some("shutting down")
+        } else if !self.certificate.is_there() {
+            Some("no certificate yet")
+        } else if has_ended {
+            Some("the certificate has expired")
+        } else {
+            None
+        };
+        let code = if problem.is_some() { 503 } else { 200 };
+        if detail == Detail::Brief {
+            let verdict = if code == 200 { "ok\n" } else { "not ready\n" };
+            return text(code, verdict.to_owned());
+        }
+        let mut body = match problem {
+            Some(why) => format!("[-]certificate failed: {why}\n"),
+            None => "[+]certificate ok\n".to_owned(),
+        };
+        for renewal in self.condition.problems() {
+            let _ = writeln!(body, "[!]certificate renewal: {renewal}");
+        }
+        text(code, body)
+    }
+}
+
+fn text(code: u16, body: String) -> Answer {
+    Answer {
+        code,
+        content: "text/plain; charset=utf-8",
+        body,
+    }
+}
+
+fn unknown() -> Answer {
+    text(404, "not found\n".to_owned())
+}

@@ -1,0 +1,273 @@
+//! Objects as the policy needs them: what goes to a provider is read past, for no rule looks into
+//! it, and what is left is bounded. What is dense in JSON takes fifty times its bytes in memory.
+
+use std::cell::Cell;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess,
+    Visitor,
+};
+use serde_json::{Map, Number, Value};
+
+/// How many values an object may have beside those that are read past. The definition's bounds
+/// allow far fewer.
+const MOST_VALUES: usize = 100_000;
+
+/// An object in which each provider's `spec` is a number that stands for its content: equal for
+/// equal texts. `metadata.managedFields` are left out. Text that nests deeper than serde_json's
+/// 128 levels is refused.
+///
+/// Two contents with one number could only make a change look like none that no rule looks at.
+#[derive(Debug, Default)]
+pub(crate) struct ReviewedObject(pub(crate) Value);
+
+/// Where in the object a value stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Object,
+    Metadata,
+    Spec,
+    Provider,
+    Else,
+}
+
+/// Reads one value.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    place: Place,
+    left: &'a Cell<usize>,
+}
+
+impl<'de> Deserialize<'de> for ReviewedObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let left = Cell::new(MOST_VALUES);
+        let reader = Reader {
+            place: Place::Object,
+            left: &left,
+        };
+        reader.deserialize(deserializer).map(Self)
+    }
+}
+
+impl Reader<'_> {
+    fn count<E: Error>(&self) -> Result<(), E> {
+        let left = self.left.get().checked_sub(1);
+        let too_many = || E::custom(format!("more than {MOST_VALUES} values"));
+        self.left.set(left.ok_or_else(too_many)?);
+        Ok(())
+    }
+
+    fn at(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Value, D::Error> {
+        self.count()?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value of JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(entry) = entries.next_element_seed(self.at(Place::Else))? {
+            list.push(entry);
+        }
+        Ok(list.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let place = match (self.place, key.as_str()) {
+                (Place::Metadata, "managedFields") => {
+                    entries.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+                (Place::Provider, "spec") => {
+                    let mut hasher = DefaultHasher::new();
+                    entries.next_value_seed(Digest(&mut hasher))?;
+                    map.insert(key, hasher.finish().into());
+                    continue;
+                }
+                (Place::Object, "metadata") => Place::Metadata,
+                (Place::Object, "spec") => Place::Spec,
+                (Place::Spec, "bootstrapSpec" | "infrastructureSpec") => Place::Provider,
+                _ => Place::Else,
+            };
+            let value = entries.next_value_seed(self.at(place))?;
+            map.insert(key, value);
+        }
+        Ok(map.into())
+    }
+}
+
+/// Reads past a value and adds it to a hash.
+struct Digest<'a>(&'a mut DefaultHasher);
+
+impl<'de> DeserializeSeed<'de> for Digest<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Digest<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value of JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        0_u8.hash(self.0);
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
+        (1_u8, value).hash(self.0);
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        (2_u8, value).hash(self.0);
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        (3_u8, value).hash(self.0);
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        (4_u8, value.to_bits()).hash(self.0);
+        Ok(())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<(), E> {
+        (5_u8, value).hash(self.0);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        6_u8.hash(self.0);
+        while entries.next_element_seed(Digest(&mut *self.0))?.is_some() {}
+        7_u8.hash(self.0);
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        8_u8.hash(self.0);
+        while entries.next_key_seed(Digest(&mut *self.0))?.is_some() {
+            entries.next_value_seed(Digest(&mut *self.0))?;
+        }
+        9_u8.hash(self.0);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(text: &str) -> Value {
+        serde_json::from_str::<ReviewedObject>(text).unwrap().0
+    }
+
+    #[test]
+    fn what_is_not_a_provider_s_is_read_as_it_stands() {
+        let object = json!({
+            "metadata": {"name": "a", "labels": {"managedFields": "b"}},
+            "spec": {
+                "clusterName": "c",
+                "bootstrapSpec": {"kind": "K", "list": [1, -2, 3.5, null, true, {"spec": 1}]},
+                "schedule": {"spec": ["mon"]},
+            },
+            "status": {"spec": {"bootstrapSpec": {"spec": {}}}},
+        });
+        assert_eq!(read(&object.to_string()), object);
+    }
+
+    #[test]
+    fn a_provider_s_part_is_equal_when_its_content_is() {
+        let object = |spec: &str| {
+            read(&format!(
+                r#"{{"spec": {{"infrastructureSpec": {{"spec": {spec}}}}}}}"#
+            ))
+        };
+        let first = object(r#"{"address": "10.0.0.1", "ports": [22, 2222]}"#);
+        assert!(first["spec"]["infrastructureSpec"]["spec"].is_u64());
+        assert_eq!(first, object(r#"{"address":"10.0.0.1","ports":[22,2222]}"#));
+        for other in [
+            r#"{"address": "10.0.0.1", "ports": [22], "more": [2222]}"#,
+            r#"{"address": "10.0.0.2", "ports": [22, 2222]}"#,
+            r#"{"address": "10.0.0.1", "ports": ["22", 2222]}"#,
+            "{}",
+            "null",
+            "[]",
+        ] {
+            assert_ne!(first, object(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_fields_that_managers_own_are_left_out() {
+        let text = r#"{"metadata": {"name": "a", "managedFields": [{"manager": "b"}]}}"#;
+        assert_eq!(read(text), json!({"metadata": {"name": "a"}}));
+    }
+
+    #[test]
+    fn an_object_of_too_many_values_is_refused() {
+        let text = format!(r#"{{"spec": [{}0]}}"#, "0,".repeat(MOST_VALUES));
+        let refused = serde_json::from_str::<ReviewedObject>(&text)
+            .unwrap_err()
+            .to_string();
+        assert!(refused.starts_with("more than 100000 values"), "{refused}");
+    }
+}

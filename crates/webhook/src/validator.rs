@@ -1,0 +1,126 @@
+//! The decision: the bytes of a review in, the bytes of the response out. No I/O, no clock.
+
+use std::sync::Arc;
+
+use fivespot_admission::policy::{Binding, Policies, Policy};
+use fivespot_admission::{FieldError, KubeVersion};
+use fivespot_api::{name, vap};
+use serde_json::json;
+
+use crate::review::Question;
+
+pub use crate::review::Malformed;
+
+/// Why the policy cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The policy or its binding was refused, in the words of an API server.
+    #[error("the policy cannot be used: {}", shown(.0))]
+    Refused(Vec<FieldError>),
+}
+
+fn shown(errors: &[FieldError]) -> String {
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    texts.join(", ")
+}
+
+/// The HTTP response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The HTTP status: 200 with an `AdmissionReview`, 400 with a sentence.
+    pub code: u16,
+    /// The body.
+    pub body: String,
+    /// What was decided.
+    pub verdict: Verdict,
+}
+
+/// The verdict on a review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Verdict {
+    /// The object may be written.
+    Admitted,
+    /// It may not.
+    Refused,
+    /// It was not a review. The API server treats that as a failure of the webhook.
+    Malformed,
+}
+
+impl Verdict {
+    /// As metrics and logs call it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admitted => "admitted",
+            Self::Refused => "refused",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+/// The policy of ScheduledMachines with one binding, ready to decide. Immutable.
+#[derive(Debug)]
+pub struct Validator {
+    policies: Policies,
+}
+
+impl Validator {
+    /// Compiles the policy as it is shipped, in force by `actions`: `Deny`, `Warn` or `Audit`,
+    /// or those that a binding may combine.
+    ///
+    /// # Errors
+    /// `actions` are none, unknown or may not be combined: what an API server says to a binding
+    /// with them.
+    ///
+    /// # Example
+    /// ```
+    /// use fivespot_webhook::Validator;
+    ///
+    /// assert!(Validator::new(&["Deny"]).is_ok());
+    /// let refused = Validator::new(&["Deny", "Warn"]).map(|_| ()).unwrap_err().to_string();
+    /// assert!(refused.contains("must not contain both Deny and Warn"), "{refused}");
+    /// ```
+    pub fn new<S: AsRef<str>>(actions: &[S]) -> Result<Self, Error> {
+        let policy = Policy::compile(&vap::policy(), KubeVersion::default());
+        let actions: Vec<&str> = actions.iter().map(AsRef::as_ref).collect();
+        let binding = Binding::compile(&json!({
+            "metadata": {"name": name::POLICY_BINDING},
+            "spec": {"policyName": name::POLICY, "validationActions": actions},
+        }));
+        let policy = Arc::new(policy.map_err(Error::Refused)?);
+        let binding = Arc::new(binding.map_err(Error::Refused)?);
+        Ok(Self {
+            policies: Policies::new([policy], [binding]),
+        })
+    }
+
+    /// Answers one body. Cannot fail: what cannot be read is answered so.
+    ///
+    /// A question about anything but a ScheduledMachine that is created or updated is admitted,
+    /// as it is by the policy.
+    pub fn answer(&self, body: &[u8]) -> Reply {
+        let question = match Question::read(body) {
+            Ok(question) => question,
+            Err(malformed) => {
+                return Reply {
+                    code: 400,
+                    body: format!("{malformed}\n"),
+                    verdict: Verdict::Malformed,
+                };
+            }
+        };
+        let decision = self.policies.decide(&question.request(), &());
+        let verdict = match decision.denied() {
+            None => Verdict::Admitted,
+            Some(_) => Verdict::Refused,
+        };
+        Reply {
+            code: 200,
+            body: question.answer(&decision).to_string(),
+            verdict,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+use fivespot_api::rules::RULES;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// What an API server asks before it writes `object`, over `old` if there is one.
+pub(crate) fn review(operation: &str, object: &Value, old: &Value) -> Value {
+    let subject = if object.is_null() { old } else { object };
+    let text = |pointer: &str| subject.pointer(pointer).cloned().unwrap_or_default();
+    let kind = json!({"group": "5spot.finos.org", "version": "v1alpha1",
+        "kind": "ScheduledMachine"});
+    let resource = json!({"group": "5spot.finos.org", "version": "v1alpha1",
+        "resource": "scheduledmachines"});
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "7f0b2891-916f-4ed6-b7cd-27bff1815a8c",
+            "kind": kind,
+            "resource": resource,
+            "requestKind": kind,
+            "requestResource": resource,
+            "name": text("/metadata/name"),
+            "namespace": text("/metadata/namespace"),
+            "operation": operation,
+            "userInfo": {"username": "jane", "groups": ["system:authenticated"]},
+            "object": object,
+            "oldObject": old,
+            "dryRun": false,
+            "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
+        },
+    })
+}
+
+fn validator() -> Validator {
+    Validator::new(&["Deny"]).unwrap()
+}
+
+fn ask(validator: &Validator, question: &Value) -> Value {
+    let reply = validator.answer(question.to_string().as_bytes());
+    assert_eq!(reply.code, 200, "{}", reply.body);
+    let answer: Value = serde_json::from_str(&reply.body).unwrap();
+    assert_eq!(answer["apiVersion"], "admission.k8s.io/v1");
+    assert_eq!(answer["kind"], "AdmissionReview");
+    assert_eq!(answer["response"]["uid"], question["request"]["uid"]);
+    let is_admitted = answer["response"]["allowed"] == true;
+    assert_eq!(is_admitted, reply.verdict == Verdict::Admitted);
+    answer["response"].clone()
+}
+
+#[test]
+fn every_example_is_answered_as_the_policy_answers_it() {
+    let validator = validator();
+    for rule in RULES {
+        let examples = |list: &'static [&'static str], allowed: bool| {
+            list.iter().map(move |example| (*example, allowed))
+        };
+        let accepted = examples(rule.examples.accepts(), true);
+        let rejected = examples(rule.examples.rejects(), false);
+        for (example, allowed) in accepted.chain(rejected) {
+            let object = rule.example(example);
+            let question = match rule.before(example) {
+                Some(before) => review("UPDATE", &object, &before),
+                None => review("CREATE", &object, &Value::Null),
+            };
+            let response = ask(&validator, &question);
+            assert_eq!(response["allowed"], allowed, "{} {example}", rule.id);
+            if !allowed {
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                let why = format!(
+                    "ValidatingAdmissionPolicy 'scheduledmachine-validation' with binding \
+                     'scheduledmachine-validation-binding' denied request: {}",
+                    rule.full_message()
+                );
+                let message = format!(
+                    "scheduledmachines.5spot.finos.org \"{name}\" is forbidden: {why}"
+                );
+                let expected = json!({
+                    "status": "Failure",
+                    "code": 422,
+                    "reason": "Invalid",
+                    "message": message,
+                    "details": {"name": name, "group": "5spot.finos.org",
+                        "kind": "scheduledmachines", "causes": [{"message": why}]},
+                });
+                assert_eq!(response["status"], expected, "{} {example}", rule.id);
+            }
+        }
+    }
+}
+
+fn wrong() -> Value {
+    let mut object = RULES[1].example("5m");
+    object["spec"]["gracefulShutdownTimeout"] = json!("five minutes");
+    object
+}
+
+#[test]
+fn an_update_is_validated_by_what_it_changes() {
+    let validator = validator();
+    let old = wrong();
+    let mut labelled = old.clone();
+    labelled["metadata"]["labels"] = json!({"team": "a"});
+    let mut killed = old.clone();
+    killed["spec"]["killSwitch"] = json!(true);
+    for harmless in [&labelled, &killed] {
+        assert_eq!(
+            ask(&validator, &review("UPDATE", harmless, &old))["allowed"],
+            true
+        );
+    }
+    let mut worse = old.clone();
+    worse["spec"]["gracefulShutdownTimeout"] = json!("six minutes");
+    assert_eq!(
+        ask(&validator, &review("UPDATE", &worse, &old))["allowed"],
+        false
+    );
+}
+
+#[test]
+fn an_object_that_goes_and_one_that_is_going_are_let_go() {
+    let validator = validator();
+    let old = wrong();
+    assert_eq!(
+        ask(&validator, &review("DELETE", &Value::Null, &old))["allowed"],
+        true
+    );
+    let mut going = wrong();
+    going["metadata"]["deletionTimestamp"] = json!("2026-03-06T21:30:00Z");
+    assert_eq!(
+        ask(&validator, &review("UPDATE", &going, &old))["allowed"],
+        true
+    );
+}
+
+#[test]
+fn what_the_policy_does_not_look_at_is_admitted() {
+    let validator = validator();
+    let mut status = review("UPDATE", &wrong(), &RULES[1].example("5m"));
+    status["request"]["subResource"] = json!("status");
+    assert_eq!(ask(&validator, &status)["allowed"], true);
+    let mut other = review("CREATE", &wrong(), &Value::Null);
+    other["request"]["resource"]["resource"] = json!("machines");
+    assert_eq!(ask(&validator, &other)["allowed"], true);
+}
+
+#[test]
+fn auditing_and_warning_admit_and_tell() {
+    let question = review("CREATE", &wrong(), &Value::Null);
+    let audited = ask(&Validator::new(&["Audit"]).unwrap(), &question);
+    assert_eq!(audited["allowed"], true);
+    let audit = audited["auditAnnotations"]["validation_failure"].as_str();
+    let audit: Value = serde_json::from_str(audit.unwrap()).unwrap();
+    assert_eq!(audit[0]["policy"], "scheduledmachine-validation");
+    let warned = ask(&Validator::new(&["Warn", "Audit"]).unwrap(), &question);
+    assert_eq!(warned["allowed"], true);
+    assert_eq!(
+        warned["warnings"],
+        json!([
+            "Validation failed for ValidatingAdmissionPolicy 'scheduledmachine-validation' \
+             with binding 'scheduledmachine-validation-binding': \
+             spec.gracefulShutdownTimeout: must be a duration string such as '5m', '30s', or \
+             '1h'"
+        ])
+    );
+}
+
+#[test]
+fn what_is_no_question_is_never_an_admission() {
+    let validator = validator();
+    let good = review("UPDATE", &RULES[1].example("5m"), &RULES[1].example("1h"));
+    let without = |pointer: &str, key: &str| {
+        let mut question = good.clone();
+        question.pointer_mut(pointer).unwrap()[key].take();
+        question.to_string()
+    };
+    let with = |key: &str, value: Value| {
+        let mut question = good.clone();
+        question["request"][key] = value;
+        question.to_string()
+    };
+    let mut older = good.clone();
+    older["apiVersion"] = json!("admission.k8s.io/v1beta1");
+    let deep = "[".repeat(200_000);
+    let rows = [
+        String::new(),
+        "five minutes".to_owned(),
+        "[]".to_owned(),
+        "{}".to_owned(),
+        deep,
+        json!({"apiVersion": "v1", "kind": "Pod"}).to_string(),
+        older.to_string(),
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"})
+            .to_string(),
+        without("/request", "object"),
+        without("/request", "oldObject"),
+        with("uid", json!("")),
+        with("uid", json!("u".repeat(257))),
+        with("operation", json!("PATCH")),
+        with("object", json!("text")),
+        with("userInfo", json!({"groups": "one"})),
+    ];
+    let mut audit = String::new();
+    for row in rows {
+        let reply = validator.answer(row.as_bytes());
+        assert_eq!(
+            (reply.code, reply.verdict),
+            (400, Verdict::Malformed),
+            "{row:.80}"
+        );
+        audit.push_str(&reply.body);
+    }
+    insta::assert_snapshot!(audit);
+}
+
+#[test]
+fn no_bytes_make_it_panic() {
+    use proptest::prelude::*;
+    let validator = validator();
+    let good = review("UPDATE", &wrong(), &RULES[1].example("1h")).to_string();
+    proptest!(ProptestConfig::with_cases(256), |(
+        at in 0..good.len(), bytes in proptest::collection::vec(any::<u8>(), 0..8)
+    )| {
+        let mut body = good.clone().into_bytes();
+        body.splice(at..(at + bytes.len()).min(good.len()), bytes);
+        let reply = validator.answer(&body);
+        prop_assert!(reply.code == 200 || reply.code == 400);
+    });
+}
