@@ -1,6 +1,7 @@
 //! What every object's `metadata` has to keep.
 
 use fivespot_cel::json_field;
+use fivespot_gostd::unicode::to_lower;
 use serde_json::{Map, Value};
 
 use crate::field::Path;
@@ -206,7 +207,7 @@ impl<'a> Check<'a> {
         let annotations = self.get("annotations").and_then(Value::as_object);
         let mut bytes = 0;
         for (key, value) in annotations.into_iter().flatten() {
-            self.invalid(path, key, name::label_key(&key.to_lowercase()));
+            self.invalid(path, key, name::label_key(&to_lower(key)));
             bytes += key.len() + value.as_str().unwrap_or_default().len();
         }
         if bytes > MOST_ANNOTATION_BYTES {

@@ -98,6 +98,15 @@ fn rules_speak_at_the_place_of_the_value() {
     );
 }
 
+/// As in Go, where a small letter is one character.
+#[test]
+fn a_kind_with_a_dotted_capital_letter_is_a_name() {
+    let mut definition = definition(json!({"type": "object"}));
+    definition["spec"]["names"]["kind"] = json!("Widİ");
+    definition["spec"]["names"]["listKind"] = json!("WidİList");
+    assert!(Crd::compile(&definition, KubeVersion::default()).is_ok());
+}
+
 #[test]
 fn older_servers_show_the_type_in_place_of_the_value() {
     let crd = compile_for(

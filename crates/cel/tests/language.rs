@@ -809,6 +809,9 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
             "timestamp('1970-01-01T00:00:00Z').getHours('Lo\\x00l') == 0",
             Err("invalid argument"),
         ),
+        // A date may be of the year 0, a timestamp may not.
+        ("format.date().validate('0000-01-01').hasValue()", Ok(false)),
+        ("format.date().validate('2023-02-29').hasValue()", Ok(true)),
         // A clause is a byte, not a character.
         (
             "['%\u{663}'][0].format(['a']) == ''",

@@ -59,6 +59,19 @@ pub fn is_letter_or_symbol(c: char) -> bool {
     LETTERS_AND_SYMBOLS.contains(c)
 }
 
+/// `strings.ToLower`: each letter by itself, so that there are as many characters afterwards.
+///
+/// ```
+/// use fivespot_gostd::unicode::to_lower;
+/// assert_eq!(to_lower("WİΣ"), "wiσ");
+/// ```
+pub fn to_lower(text: &str) -> String {
+    let letters = text.chars();
+    letters
+        .map(|c| c.to_lowercase().next().unwrap_or(c))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! `names`: what a kind is called.
 
+use fivespot_gostd::unicode::to_lower;
 use serde_json::Value;
 
 use super::definition::{Definition, SPEC};
@@ -24,7 +25,7 @@ impl Definition<'_> {
             let prefix = if field.ends_with("ind") { mixed } else { "" };
             let wrong = match prefix {
                 "" => name::dns_1035_label(given),
-                _ => name::dns_1035_label(&given.to_lowercase()),
+                _ => name::dns_1035_label(&to_lower(given)),
             };
             if !given.is_empty() && !wrong.is_empty() {
                 let detail = format!("{prefix}{}", wrong.join(","));

@@ -1,6 +1,7 @@
 //! What a policy must keep to be registered.
 
 use fivespot_cel::{Dialect, is_reserved};
+use fivespot_gostd::unicode::to_lower;
 
 use super::definition::{Expression, Policy, Validation};
 use super::expression::{Compiled, Environments, Wanted};
@@ -71,7 +72,7 @@ impl Reader<'_, '_> {
         self.api_version(path.field("apiVersion"), api_version);
         let kind = fields.text("kind", self.errors);
         let at = path.field("kind");
-        let wrong = name::dns_1035_label(&kind.to_lowercase());
+        let wrong = name::dns_1035_label(&to_lower(kind));
         if kind.is_empty() {
             self.errors.push(FieldError::required(at, ""));
         } else if !wrong.is_empty() {

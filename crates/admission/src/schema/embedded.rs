@@ -1,5 +1,6 @@
 //! Resources inside of resources (`x-kubernetes-embedded-resource`).
 
+use fivespot_gostd::unicode::to_lower;
 use serde_json::{Map, Value};
 
 use super::node::Node;
@@ -88,7 +89,7 @@ fn resource(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<Field
                 errors.push(FieldError::invalid(path, value.clone(), detail));
             }
             ("kind", Some(text)) => {
-                let wrong = name::dns_1035_label(&text.to_lowercase());
+                let wrong = name::dns_1035_label(&to_lower(&text));
                 if !wrong.is_empty() {
                     let detail = format!(
                         "may have mixed case, but should otherwise match: {}",

@@ -8,6 +8,7 @@ use super::foreign::{Foreign, LibraryValue};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::time::Timestamp;
 use crate::{RunError, Value};
+use fivespot_gostd::time::DATE;
 
 /// A format by name.
 #[derive(Debug)]
@@ -79,7 +80,7 @@ formats![
     )),
     ("byte", 84, |text| unless(is_base64(text), "invalid base64")),
     ("date", 72, |text| unless(
-        Timestamp::parse_date(text).is_ok(),
+        DATE.read(text).is_ok(),
         "invalid date"
     )),
     ("datetime", 72, |text| unless(
