@@ -5,10 +5,8 @@ use fivespot_capi::Machine;
 use fivespot_schedule::Window;
 use jiff::Timestamp;
 
-use crate::decide::case::Case;
+use crate::decide::case::{Basis, Case};
 use crate::decide::{ladder, ladder::Rung};
-use crate::observed::subject::Subject;
-use crate::observed::triple::Triple;
 use crate::{Memory, Plan, Seen, Unknown, plan};
 
 /// Why [`plan`] answers what it answers.
@@ -54,17 +52,8 @@ pub fn explain(
     memory: &Memory,
     now: Timestamp,
 ) -> Explanation {
-    let (subject, want) = (Subject::of(object), crate::wanted(object, seen));
-    let machine = seen.machine.known().and_then(Option::as_ref);
-    let case = Case {
-        subject: &subject,
-        want: &want,
-        seen,
-        memory,
-        triple: &Triple::of(&subject, &want, seen, machine),
-        window: want.schedule.as_ref().ok().map(|schedule| schedule.at(now)),
-        now,
-    };
+    let basis = Basis::of(object, seen);
+    let case = basis.case(memory, now);
     let plan = plan(object, seen, memory, now);
     Explanation {
         rungs: rungs(&case),
@@ -72,7 +61,7 @@ pub fn explain(
         status: plan
             .status
             .clone()
-            .unwrap_or_else(|| subject.status.clone()),
+            .unwrap_or_else(|| case.subject.status.clone()),
         plan,
     }
 }

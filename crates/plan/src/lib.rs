@@ -67,13 +67,10 @@ pub use status::event::{Event, EventType};
 
 use act::hearsay::{self, Sufficiency};
 use act::{hold, memory, write};
-use decide::case::Case;
+use decide::case::{Basis, Case};
 use decide::ladder::{self, Rung};
 use decide::outcome::{Outcome, State};
-use decide::resolve::Wanted;
 use decide::{leave, machine, reclaim, serve};
-use observed::subject::Subject;
-use observed::triple::Triple;
 use status::{event, finding, talk};
 
 /// How long until what could not be read is read again.
@@ -138,39 +135,18 @@ pub fn plan(
     memory: &Memory,
     now: Timestamp,
 ) -> Plan {
-    let (subject, want) = (Subject::of(object), wanted(object, seen));
+    let basis = Basis::of(object, seen);
+    let case = basis.case(memory, now);
     // Whoever took our finalizer off a deleted object wants to keep what is there.
-    if subject.is_deleting && !subject.has_finalizer() {
+    if case.subject.is_deleting && !case.subject.has_finalizer() {
         return Plan::default();
     }
-    let machine = seen.machine.known().and_then(Option::as_ref);
-    let case = Case {
-        subject: &subject,
-        want: &want,
-        seen,
-        memory,
-        triple: &Triple::of(&subject, &want, seen, machine),
-        window: want.schedule.as_ref().ok().map(|schedule| schedule.at(now)),
-        now,
-    };
     let rung = ladder::climb(&case);
     let outcome = reclaim::insist(&case, decide(&case, rung));
     let outcome = hold_finalizer(&case, outcome);
     let outcome = machine::relabel(&case, outcome);
     let outcome = reclaim::clean(&case, outcome);
     compose(&case, rung, outcome)
-}
-
-/// What is asked for. What exists without its Machine is completed for the Cluster on its own label.
-fn wanted(object: &ScheduledMachine, seen: &Seen) -> Wanted {
-    let mut want = Wanted::of(object, &seen.specs);
-    let machine = seen.machine.known().and_then(Option::as_ref);
-    let found = seen.infrastructure.iter().chain(&seen.bootstrap);
-    if let Some(cluster) = Places::cluster_on_label(object, machine, found) {
-        want.is_cluster_named = want.cluster == cluster;
-        cluster.clone_into(&mut want.cluster);
-    }
-    want
 }
 
 /// What the rung that applies comes to.

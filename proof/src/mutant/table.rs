@@ -47,10 +47,10 @@ mutants! {
         "machine.is_some_and(|machine| machine.meta.is_paused())" => "false";
     "error-is-terminal", "never leaves an error behind", LIB,
         "let rung = ladder::climb(&case);"
-        => "let rung = if subject.status.phase == Some(fivespot_api::Phase::Error) { Rung::Invalid } else { ladder::climb(&case) };";
+        => "let rung = if case.subject.status.phase == Some(fivespot_api::Phase::Error) { Rung::Invalid } else { ladder::climb(&case) };";
     "terminated-is-terminal", "does not return to service when the kill switch is taken back", LIB,
         "let rung = ladder::climb(&case);"
-        => "let rung = if subject.status.phase == Some(fivespot_api::Phase::Terminated) { Rung::Disabled } else { ladder::climb(&case) };";
+        => "let rung = if case.subject.status.phase == Some(fivespot_api::Phase::Terminated) { Rung::Disabled } else { ladder::climb(&case) };";
     "kill-switch-needs-machine", "creates under the kill switch what is not there yet", LADDER,
         "if case.want.is_killed {" => "if case.want.is_killed && machine.is_some() {";
     "half-made-outlives-kill-switch", "calls a machine terminated that was only half made", LEAVE,

@@ -1,6 +1,6 @@
 //! All that one decision looks at.
 
-use fivespot_api::{Shutdown, ShutdownReason};
+use fivespot_api::{ScheduledMachine, Shutdown, ShutdownReason};
 use fivespot_capi::{Cluster, Machine, Reference};
 use fivespot_schedule::Window;
 use jiff::{SignedDuration, Timestamp};
@@ -9,12 +9,63 @@ use crate::act::memory::after;
 use crate::decide::resolve::Wanted;
 use crate::observed::subject::Subject;
 use crate::observed::{triple::Part, triple::Triple};
-use crate::{Fact, Memory, Seen, Step, Unknown};
+use crate::{Fact, Memory, Places, Seen, Step, Unknown};
 
 /// How old a Machine has to be before a health check gets it replaced.
 const REMEDIATION_PAUSE: SignedDuration = SignedDuration::from_mins(10);
 /// How long a removal may stand still before that is said.
 const STALL: SignedDuration = SignedDuration::from_mins(10);
+
+/// What follows from the ScheduledMachine and from what was seen with it: the one thing that every
+/// [`Case`] is made from, for the planner and for whoever explains it.
+#[derive(Debug)]
+pub(crate) struct Basis<'a> {
+    subject: Subject,
+    want: Wanted,
+    seen: &'a Seen,
+    triple: Triple<'a>,
+}
+
+impl<'a> Basis<'a> {
+    /// Reads `object` and sorts what was seen.
+    pub(crate) fn of(object: &ScheduledMachine, seen: &'a Seen) -> Self {
+        let (subject, want) = (Subject::of(object), wanted(object, seen));
+        let machine = seen.machine.known().and_then(Option::as_ref);
+        let triple = Triple::of(&subject, &want, seen, machine);
+        Self {
+            subject,
+            want,
+            seen,
+            triple,
+        }
+    }
+
+    /// The case at an instant.
+    pub(crate) fn case<'b>(&'b self, memory: &'b Memory, now: Timestamp) -> Case<'b> {
+        let schedule = self.want.schedule.as_ref().ok();
+        Case {
+            subject: &self.subject,
+            want: &self.want,
+            seen: self.seen,
+            memory,
+            triple: &self.triple,
+            window: schedule.map(|schedule| schedule.at(now)),
+            now,
+        }
+    }
+}
+
+/// What is asked for. What exists without its Machine is completed for the Cluster on its own label.
+fn wanted(object: &ScheduledMachine, seen: &Seen) -> Wanted {
+    let mut want = Wanted::of(object, &seen.specs);
+    let machine = seen.machine.known().and_then(Option::as_ref);
+    let found = seen.infrastructure.iter().chain(&seen.bootstrap);
+    if let Some(cluster) = Places::cluster_on_label(object, machine, found) {
+        want.is_cluster_named = want.cluster == cluster;
+        cluster.clone_into(&mut want.cluster);
+    }
+    want
+}
 
 /// All that one decision looks at.
 #[derive(Clone, Copy, Debug)]
