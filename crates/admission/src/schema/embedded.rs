@@ -89,7 +89,7 @@ fn resource(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<Field
                 errors.push(FieldError::invalid(path, value.clone(), detail));
             }
             ("kind", Some(text)) => {
-                let wrong = name::dns_1035_label(&to_lower(&text));
+                let wrong = name::dns_1035_label(&to_lower(text));
                 if !wrong.is_empty() {
                     let detail = format!(
                         "may have mixed case, but should otherwise match: {}",
