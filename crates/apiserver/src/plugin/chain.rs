@@ -116,18 +116,49 @@ fn warned(mut refused: Status, attributes: &Attributes<'_>) -> Status {
 mod tests {
     use super::*;
 
-    /// The order of k8s.io/kubernetes v1.36, as far as the plugins are in it.
-    const ORDER: [&str; 10] = [
+    /// `AllOrderedPlugins` of k8s.io/kubernetes v1.36.
+    const ORDER: [&str; 41] = [
+        "AlwaysAdmit",
         "NamespaceAutoProvision",
         "NamespaceLifecycle",
         "NamespaceExists",
+        "LimitPodHardAntiAffinityTopology",
         "LimitRanger",
         "ServiceAccount",
         "NodeRestriction",
+        "TaintNodesByCondition",
+        "AlwaysPullImages",
+        "ImagePolicyWebhook",
         "PodSecurity",
+        "PodNodeSelector",
         "Priority",
         "DefaultTolerationSeconds",
+        "PodTolerationRestriction",
+        "EventRateLimit",
+        "ExtendedResourceToleration",
+        "DefaultStorageClass",
+        "StorageObjectInUseProtection",
+        "PodGroupProtection",
+        "OwnerReferencesPermissionEnforcement",
+        "PersistentVolumeClaimResize",
+        "RuntimeClass",
+        "CertificateApproval",
+        "CertificateSigning",
+        "ClusterTrustBundleAttest",
+        "CertificateSubjectRestriction",
+        "DefaultIngressClass",
+        "DenyServiceExternalIPs",
+        "PodTopologyLabels",
+        "PodGroupWorkloadExists",
+        "NodeDeclaredFeatureValidator",
+        "JobValidation",
+        "PodResizeValidator",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionWebhook",
         "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionWebhook",
+        "ResourceQuota",
+        "AlwaysDeny",
     ];
 
     #[test]
