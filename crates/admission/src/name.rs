@@ -1,5 +1,7 @@
 //! How names, labels and keys are written, and what Kubernetes says about other spellings.
 
+pub(crate) use fivespot_gostd::unicode::to_lower;
+
 /// The words of a rule that is a pattern: what, examples, the pattern.
 fn breaks(rule: &str, examples: &[&str], pattern: &str) -> String {
     let examples: Vec<_> = examples.iter().map(|one| format!("'{one}', ")).collect();

@@ -1,6 +1,5 @@
 //! The definition around the schemas: names, group, versions.
 
-use fivespot_gostd::unicode::to_lower;
 use serde_json::Value;
 
 use super::scale::Scale;
@@ -102,7 +101,7 @@ impl<'a> Definition<'a> {
             group: text(spec, "group"),
             scope: text(spec, "scope"),
             plural: text(names, "plural"),
-            singular: or(text(names, "singular"), to_lower(kind)),
+            singular: or(text(names, "singular"), name::to_lower(kind)),
             kind,
             list_kind: or(text(names, "listKind"), list_kind),
             names,
