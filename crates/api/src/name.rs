@@ -78,6 +78,12 @@ pub const FINALIZER: &str = "5spot.finos.org/scheduledmachine";
 
 /// Label on all three created objects: the name of their ScheduledMachine.
 pub const SCHEDULED_MACHINE_LABEL: &str = "5spot.finos.org/scheduled-machine";
+
+/// What the names of the Leases of shards and of their holders begin with.
+pub const SHARD_PREFIX: &str = "5spot";
+
+/// The label of those Leases; its value is the number of shards.
+pub const SHARD_LABEL: &str = "5spot.finos.org/shards";
 /// Label on all three created objects: the uid of their ScheduledMachine.
 pub const SCHEDULED_MACHINE_UID_LABEL: &str = "5spot.finos.org/scheduled-machine-uid";
 

@@ -20,11 +20,11 @@ use crate::observe::StepTaken;
 use crate::shape::Shape;
 use crate::shell::Shell;
 use crate::specs;
-use crate::tenure::Fenced;
 use crate::workload::{Link, pods_of};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{Version, Written};
 use fivespot_runtime::http::{Address, Port};
+use fivespot_runtime::lease::Fenced;
 
 /// How long the answer to switching a schedule off is awaited.
 const SWITCH_OFF: SignedDuration = SignedDuration::from_secs(2);
@@ -145,7 +145,7 @@ impl Sender<'_> {
             self.memo,
         );
         let sent = answered(self.shell, action, sent);
-        (action, self.shell.tenure.write(self.key, sent).await)
+        (action, self.shell.fence.write(self.key, sent).await)
     }
 
     /// Notes how a request ended; answers with the ScheduledMachine's version if it has changed

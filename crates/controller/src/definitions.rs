@@ -1,20 +1,18 @@
 //! Noticing that kinds appear and change: CustomResourceDefinitions, by their metadata.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::sync::Arc;
 
-use futures::StreamExt as _;
+use fivespot_runtime::cache::MetadataOnly;
+use fivespot_runtime::watch::{Sink, Watch, follow};
 use jiff::SignedDuration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, PartialObjectMeta};
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::api::ApiResource;
+use serde_json::Value;
 
 use crate::failure;
 use crate::shell::Shell;
-use crate::watch::rest;
-
-type Definition = PartialObjectMeta<CustomResourceDefinition>;
+use crate::watch::retry;
 
 /// Discovery answers a little later than a definition is established: who found a kind not
 /// served asks again after these waits, and then only when the definition changes again.
@@ -29,48 +27,65 @@ const SECOND_LOOKS: [SignedDuration; 3] = [
 /// Without the right to watch definitions, whoever found a kind not served asks again as often
 /// as the watch is tried.
 pub(crate) async fn follow_definitions(shell: Arc<Shell>) {
-    let api: Api<Definition> = Api::all(shell.port.client());
-    let mut events = pin!(watcher(api, watcher::Config::default()));
-    let mut loading = Some(shell.clock.busy());
-    let mut failures = 0;
-    let mut known = Versions::default();
-    let mut listed = Versions::default();
-    while let Some(event) = events.next().await {
-        let arrived = shell.clock.busy();
-        match event {
-            Ok(Event::Init) => listed = Versions::default(),
-            Ok(Event::InitApply(definition)) => listed.note(&definition),
-            Ok(Event::InitDone) => {
-                failures = 0;
-                loading = None;
-                let changed = known.difference(&listed);
-                known = std::mem::take(&mut listed);
-                for group in changed {
-                    change(&shell, &group);
-                }
-            }
-            Ok(Event::Apply(definition)) => {
-                failures = 0;
-                known.note(&definition);
-                change(&shell, group_of(&definition));
-            }
-            Ok(Event::Delete(definition)) => {
-                known.forget(&definition);
-                change(&shell, group_of(&definition));
-            }
-            Err(error) => {
-                failures += 1;
-                let error = failure::words(&failure::of_watch(error));
-                shell
-                    .outage
-                    .complain(format_args!("watch of definitions failed"), &error);
-                for group in shell.unserved_groups() {
-                    shell.group_changed(&group);
-                }
-                // Nobody is held up meanwhile, a virtual clock least of all.
-                drop(arrived);
-                rest(&shell, "definitions", failures, &mut loading).await;
-            }
+    let watch = Watch {
+        client: shell.port.clone(),
+        resource: ApiResource::erase::<CustomResourceDefinition>(&()),
+        namespace: None,
+        selector: None,
+        projection: Arc::new(MetadataOnly),
+    };
+    let retry = retry(&shell, "definitions");
+    let definitions = Definitions {
+        shell,
+        known: Versions::default(),
+        listed: Versions::default(),
+    };
+    follow(watch, retry, definitions).await;
+}
+
+struct Definitions {
+    shell: Arc<Shell>,
+    known: Versions,
+    /// What the list under way has named.
+    listed: Versions,
+}
+
+impl Sink for Definitions {
+    fn list_begins(&mut self) {
+        self.listed = Versions::default();
+    }
+
+    fn listed(&mut self, definition: Value) -> kube::Result<()> {
+        self.listed.note(&definition);
+        Ok(())
+    }
+
+    fn list_ends(&mut self) {
+        let changed = self.known.difference(&self.listed);
+        self.known = std::mem::take(&mut self.listed);
+        for group in changed {
+            change(&self.shell, &group);
+        }
+    }
+
+    fn put(&mut self, definition: Value) -> kube::Result<()> {
+        self.known.note(&definition);
+        change(&self.shell, group_of(&definition));
+        Ok(())
+    }
+
+    fn deleted(&mut self, definition: Value) {
+        self.known.forget(&definition);
+        change(&self.shell, group_of(&definition));
+    }
+
+    fn failed(&mut self, error: &kube::Error) {
+        let error = failure::words(error);
+        self.shell
+            .outage
+            .complain(format_args!("watch of definitions failed"), &error);
+        for group in self.shell.unserved_groups() {
+            self.shell.group_changed(&group);
         }
     }
 }
@@ -90,10 +105,15 @@ fn change(shell: &Arc<Shell>, group: &str) {
     });
 }
 
+fn name_of(definition: &Value) -> &str {
+    definition["metadata"]["name"].as_str().unwrap_or_default()
+}
+
 /// The name of a definition is `<plural>.<group>`.
-fn group_of(definition: &Definition) -> &str {
-    let name = definition.metadata.name.as_deref().unwrap_or_default();
-    name.split_once('.').map_or("", |(_, group)| group)
+fn group_of(definition: &Value) -> &str {
+    name_of(definition)
+        .split_once('.')
+        .map_or("", |(_, group)| group)
 }
 
 /// The version in which each definition was last seen, by name.
@@ -101,17 +121,16 @@ fn group_of(definition: &Definition) -> &str {
 struct Versions(BTreeMap<String, String>);
 
 impl Versions {
-    fn note(&mut self, definition: &Definition) {
-        let meta = &definition.metadata;
+    fn note(&mut self, definition: &Value) {
+        let version = definition["metadata"]["resourceVersion"].as_str();
         self.0.insert(
-            meta.name.clone().unwrap_or_default(),
-            meta.resource_version.clone().unwrap_or_default(),
+            name_of(definition).to_owned(),
+            version.unwrap_or_default().to_owned(),
         );
     }
 
-    fn forget(&mut self, definition: &Definition) {
-        self.0
-            .remove(definition.metadata.name.as_deref().unwrap_or_default());
+    fn forget(&mut self, definition: &Value) {
+        self.0.remove(name_of(definition));
     }
 
     /// The groups of the definitions that differ, each once.

@@ -25,6 +25,8 @@ pub(crate) struct Desk {
     pub(crate) unpublished: Vec<Unpublished>,
     /// Why the machine leaves, if it does, by the last plan.
     pub(crate) removal: Option<ShutdownReason>,
+    /// The uid of the ScheduledMachine; empty before a cache has shown it.
+    pub(crate) uid: String,
     /// The phase in which the last pass left it.
     pub(crate) phase: Option<Phase>,
 }

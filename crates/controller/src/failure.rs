@@ -2,10 +2,10 @@
 
 use fivespot_capi::one_line;
 use fivespot_plan::{Cause, Unknown};
+use fivespot_runtime::cache::Trouble;
 pub(crate) use fivespot_runtime::http::error::code;
 use fivespot_runtime::http::error::{message, status};
 use kube::core::Status;
-use kube::runtime::watcher;
 
 /// What is kept of an error, and told: the API server's words where it has answered, else the
 /// client's, with their causes. One line of at most 256 characters, whoever has sent it.
@@ -22,14 +22,13 @@ pub(crate) fn unknown(error: &kube::Error) -> Unknown {
     }
 }
 
-/// The error behind a watch's.
-pub(crate) fn of_watch(error: watcher::Error) -> kube::Error {
-    match error {
-        watcher::Error::InitialListFailed(error)
-        | watcher::Error::WatchStartFailed(error)
-        | watcher::Error::WatchFailed(error) => error,
-        watcher::Error::WatchError(status) => kube::Error::Api(status),
-        watcher::Error::NoResourceVersion => kube::Error::Service(error.into()),
+/// Why a watch has found nothing out.
+pub(crate) fn of_watch(trouble: &Trouble) -> Unknown {
+    let message = one_line(&trouble.message);
+    match trouble.code {
+        Some(403) => Unknown::Forbidden { message },
+        Some(404) => Unknown::NotServed { message },
+        _ => Unknown::Failed { message },
     }
 }
 

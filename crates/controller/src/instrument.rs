@@ -6,12 +6,13 @@ use std::sync::{Arc, OnceLock, Weak};
 use fivespot_plan::Unknown;
 use serde_json::json;
 
-use crate::Standing;
-use crate::feed::Health as FeedHealth;
+use crate::failure;
 use crate::health::{Check, Health};
 use crate::metrics::{Levels, Metrics};
 use crate::orphan::orphans;
 use crate::shell::Shell;
+use fivespot_runtime::cache::Health as FeedHealth;
+use fivespot_runtime::lease::Role;
 
 /// A handle on the metrics and the health of a controller. Clones share one controller: the
 /// last that was [run](crate::run) with it.
@@ -165,7 +166,7 @@ fn readiness(shell: &Shell) -> Health {
     let mut unreachable = None;
     for feed in shell.caches() {
         // An unreachable workload cluster is a condition of its machines.
-        if feed.shape.is_of_workload() {
+        if feed.projection.is_of_workload() {
             continue;
         }
         let is_own = feed.name == shell.scheduled_machines.name;
@@ -173,6 +174,7 @@ fn readiness(shell: &Shell) -> Health {
             (FeedHealth::Loading, _) => Some("has not been listed yet".to_owned()),
             (FeedHealth::Synced, None) => None,
             (FeedHealth::Failing(why), _) | (FeedHealth::Synced, Some(why)) => {
+                let why = failure::of_watch(&why);
                 if let Unknown::Failed { message } = &why {
                     unreachable = Some(message.clone());
                 }
@@ -199,30 +201,34 @@ fn told(why: Unknown, is_own: bool) -> Option<String> {
 
 fn lease(shell: &Shell) -> Check {
     let check = |problem: Option<&str>| Check::new("lease", problem.map(str::to_owned));
-    let is_acting = shell.tenure.is_in_force();
-    match shell.standing() {
-        Standing::Alone => check(None).note("there is no other instance"),
-        Standing::Barred(holder) => Check::new(
+    let is_acting = shell.fence.is_in_force();
+    match shell.role() {
+        Role::Alone => check(None).note("there is no other instance"),
+        Role::Barred(holder) => Check::new(
             "lease",
             Some(format!(
                 "{holder} holds the Lease: stop it, or start this instance with \
                  --enable-leader-election"
             )),
         ),
-        Standing::Lapsed => check(Some(LAPSED)),
+        Role::Lapsed => check(Some(LAPSED)),
         // A term ends without anybody saying so.
-        Standing::Leading | Standing::Sharing(_) if !is_acting => check(Some(LAPSED)),
-        Standing::Following(holder) if holder.is_empty() => {
-            check(None).note("nobody leads")
+        Role::Leading if !is_acting => check(Some(LAPSED)),
+        Role::Sharing { held, .. } if held > 0 && !is_acting => check(Some(LAPSED)),
+        Role::Following(holder) if holder.is_empty() => check(None).note("nobody leads"),
+        Role::Following(holder) => check(None).note(format!("{holder} leads")),
+        Role::Leading => check(None).note("leading"),
+        Role::Sharing { held, count } => {
+            check(None).note(format!("holds {held} of {count} shards"))
         }
-        Standing::Following(holder) => check(None).note(format!("{holder} leads")),
-        Standing::Leading => check(None).note("leading"),
-        Standing::Sharing(count) => check(None).note(format!("one of {count} shards")),
-        Standing::Joining(count) => {
-            let why = format!("not known to all of {count} shards yet");
-            Check::new("lease", Some(why))
-        }
-        Standing::Undecided => check(Some("who leads is not known yet")),
+        Role::OtherShards { own, other } => Check::new(
+            "lease",
+            Some(format!(
+                "others divide the objects among {other} shards, and this instance among {own}: \
+                 give all the same --instance-count"
+            )),
+        ),
+        Role::Undecided => check(Some("who leads is not known yet")),
     }
 }
 
@@ -232,19 +238,19 @@ fn levels(shell: &Shell) -> Levels {
         phases.insert(phase.as_str(), 0);
     }
     for (key, phase) in shell.phases() {
-        if shell.tenure.covers(&key) {
+        if shell.is_own(&key) {
             *phases.entry(phase.as_str()).or_default() += 1;
         }
     }
-    let shards = match shell.standing() {
-        Standing::Sharing(count) | Standing::Joining(count) => count,
+    let shards = match shell.role() {
+        Role::Sharing { held, .. } => held,
         _ => 0,
     };
     Levels {
         phases: phases.into_iter().collect(),
         due: u64::try_from(shell.work.due()).unwrap_or(u64::MAX),
-        is_acting: shell.tenure.is_in_force(),
-        shards: u64::try_from(shards).unwrap_or(u64::MAX),
+        is_acting: shell.fence.is_in_force(),
+        shards: u64::from(shards),
         orphans: u64::try_from(orphans(shell).len()).unwrap_or(u64::MAX),
     }
 }

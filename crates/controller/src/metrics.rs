@@ -141,7 +141,7 @@ pub const METRICS: &[Row] = &[
         "fivespot_shards",
         "gauge",
         &[],
-        "Number of live shards, including this one; 0 without sharding",
+        "Number of shards that this instance holds; 0 without sharding",
     ),
     row(
         "fivespot_controller_info",
@@ -225,7 +225,7 @@ pub(crate) struct Levels {
     pub(crate) due: u64,
     /// Whether the instance may act.
     pub(crate) is_acting: bool,
-    /// How many shards there are.
+    /// How many shards the instance holds.
     pub(crate) shards: u64,
     /// How many Machines have outlived their ScheduledMachine.
     pub(crate) orphans: u64,

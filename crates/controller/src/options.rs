@@ -12,7 +12,7 @@ use crate::connect::{Connect, Dial};
 use crate::instrument::Instruments;
 use crate::kubeconfig::Allowed;
 use crate::observe::{Observe, Silent};
-use fivespot_runtime::lease::Terms;
+use fivespot_runtime::lease::Lease;
 
 /// How many passes may be under way at a time unless told otherwise: so many that an edge has its
 /// share of a server on which Cluster API is at work as well.
@@ -38,20 +38,15 @@ pub enum Coordination {
     Unelected(Lease),
     /// One of them acts on everything, the others stand by: whoever holds the Lease.
     Leader(Lease),
-    /// Each acts on its share. Each has a Lease of its own, named after this one and the
-    /// instance's [`identity`](Options::identity).
-    Shards(Lease),
-}
-
-/// A coordination Lease, and what it comes to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lease {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name: a DNS label.
-    pub name: String,
-    /// How long it binds.
-    pub terms: Terms,
+    /// All objects are divided among so many shards, and the instances among themselves divide the
+    /// shards. Each shard has a Lease, and each instance, in the namespace of this one and on its
+    /// terms.
+    Shards {
+        /// Where the Leases are, and how long they bind.
+        lease: Lease,
+        /// How many shards there are: the same for every instance.
+        count: NonZeroU32,
+    },
 }
 
 /// How the nodes of a workload cluster are reached.

@@ -42,7 +42,7 @@ pub(crate) fn orphans(shell: &Shell) -> Vec<Value> {
         Target::Cluster(_) | Target::Machine(_) => false,
     };
     let caches = shell.caches().into_iter();
-    let machines = caches.filter(|feed| feed.shape == Shape::Machine);
+    let machines = caches.filter(|feed| feed.projection == Shape::Machine);
     machines
         .flat_map(|feed| feed.store.all())
         .filter(|(_, object)| object.wakes.iter().any(is_left))
@@ -70,7 +70,7 @@ pub(crate) async fn warn(shell: &Shell, key: &Key) {
             shape: None,
         };
         let body = body(shell, &machine);
-        let sent = shell.tenure.write(key, shell.port.create(&at, &body)).await;
+        let sent = shell.fence.write(key, shell.port.create(&at, &body)).await;
         if let Ok(Err(error)) = sent {
             let error = failure::words(&error);
             tracing::debug!(error, "event lost");

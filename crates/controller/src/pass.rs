@@ -35,12 +35,12 @@ pub(crate) async fn pass(shell: Arc<Shell>, key: Key, busy: Busy, id: u64) {
         reconcile_id = id
     );
     let outcome = async {
-        if !shell.tenure.begin(&key) {
+        if !shell.fence.begin(&key, &shell.uid(&key)) {
             return keep_warm(&shell, &key).await;
         }
         let begun = shell.clock.now();
         let outcome = outcome(&shell, &key).await;
-        shell.tenure.end(&key);
+        shell.fence.end(&key);
         measure(&shell, &key, outcome, begun);
         tracing::debug!(?outcome, "pass ended");
         outcome

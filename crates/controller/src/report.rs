@@ -17,10 +17,10 @@ use crate::kind::{cache_name, scheduled_machine};
 use crate::memo::Memo;
 use crate::shape::Shape;
 use crate::shell::Shell;
-use crate::tenure::Fenced;
 use crate::{Key, Transition, failure};
 use fivespot_runtime::cache::{Version, Written};
 use fivespot_runtime::http::Address;
+use fivespot_runtime::lease::Fenced;
 use fivespot_runtime::queue::Outcome;
 
 /// How writing a status ended.
@@ -57,7 +57,7 @@ pub(crate) async fn status(
     };
     let cache = cache_name(&resource);
     let sent = shell.port.patch(&at, Some("status"), &patch);
-    let Ok(sent) = shell.tenure.write(key, sent).await else {
+    let Ok(sent) = shell.fence.write(key, sent).await else {
         return Told::Fenced;
     };
     let answer = match sent {
@@ -113,7 +113,7 @@ pub(crate) async fn unreadable(
         shape: Some(&Shape::ScheduledMachine),
     };
     let sent = shell.port.patch(&at, Some("status"), &patch);
-    match shell.tenure.write(key, sent).await {
+    match shell.fence.write(key, sent).await {
         // Whoever may act on it now tells of it as well.
         Err(Fenced) | Ok(Ok(_)) => Outcome::Done { wake: None },
         Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
@@ -283,7 +283,7 @@ pub(crate) async fn publish(shell: &Shell, key: &Key, all: &[Unpublished]) {
         let observe = &shell.options.observe;
         observe.event(unpublished.at, key, &event.reason, &event.note);
         let body = unpublished.body(shell, key);
-        let sent = shell.tenure.write(key, shell.port.create(&at, &body)).await;
+        let sent = shell.fence.write(key, shell.port.create(&at, &body)).await;
         if let Ok(Err(error)) = sent {
             let error = failure::words(&error);
             tracing::debug!(reason = event.reason, error, "event lost");

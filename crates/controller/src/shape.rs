@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::specs;
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::Keep;
-use fivespot_runtime::cache::{self, Projection};
+use fivespot_runtime::cache::{self, Cached, Projection};
 
 /// The domains of the labels and annotations that are read of any object: ours, Cluster API's with
 /// its subdomains, and Kubernetes' own of Nodes and pods.
@@ -209,18 +209,6 @@ impl Shape {
         }
     }
 
-    /// What a cache keeps of an object that was read [as it is kept](Self::keeps).
-    pub(crate) fn keep(&self, mut object: Value, resource: &ApiResource) -> Object {
-        name_kind(&mut object, resource);
-        if *self == Self::ScheduledMachine {
-            specs::settle(&mut object, 0);
-        }
-        let meta = &object["metadata"];
-        let own = Key::new(text(&meta["namespace"]), text(&meta["name"]));
-        let (wakes, terms) = self.links(&object, &own);
-        Object::new(object, wakes, terms)
-    }
-
     /// Whether the watches of this shape show `object`.
     pub(crate) fn shows(&self, object: &Value) -> bool {
         match self {
@@ -306,6 +294,21 @@ impl Projection for Shape {
         if *self == Self::ScheduledMachine {
             specs::settle(object, specs::INLINE);
         }
+    }
+}
+
+impl Cached for Shape {
+    type Target = Target;
+
+    fn cache(&self, mut object: Value, resource: &ApiResource) -> Object {
+        name_kind(&mut object, resource);
+        if *self == Self::ScheduledMachine {
+            specs::settle(&mut object, 0);
+        }
+        let meta = &object["metadata"];
+        let own = Key::new(text(&meta["namespace"]), text(&meta["name"]));
+        let (wakes, terms) = self.links(&object, &own);
+        Object::new(object, wakes, terms)
     }
 }
 

@@ -16,7 +16,6 @@ use fivespot_api::{Phase, name};
 
 use crate::definitions::follow_definitions;
 use crate::desk::Desk;
-use crate::feed::{Feed, Health, Task};
 use crate::gather::Answer;
 use crate::kind::{cache_name, scheduled_machine};
 use crate::metrics::{Metrics, counted};
@@ -26,16 +25,18 @@ use crate::served::Served;
 use crate::shape::Target;
 use crate::shape::{Shape, cluster_term};
 use crate::taken::TakenNames;
-use crate::tenure::{Claim, Tenure};
-use crate::watch::{Course, follow};
+use crate::watch::Feed;
+use crate::watch::{Scope, fill};
 use crate::workload::{Workload, pods_of};
-use crate::{Coordination, Key, Namespaces, Options, Standing};
-use fivespot_runtime::cache::{Shared, Version};
+use crate::{Coordination, Key, Namespaces, Options};
+use fivespot_runtime::cache::{Health, Shared, Task, Version};
 use fivespot_runtime::http::Port;
 use fivespot_runtime::http::{Outage, noted};
+use fivespot_runtime::lease::{Fence, Ownership, Role};
 use fivespot_runtime::queue::Backoff;
 use fivespot_runtime::queue::Starts;
 use fivespot_runtime::queue::Work;
+use fivespot_runtime::watch::Selector;
 
 /// The options, the queue, the caches and what is remembered of each ScheduledMachine.
 pub(crate) struct Shell {
@@ -50,7 +51,7 @@ pub(crate) struct Shell {
     /// Names that are taken by others.
     pub(crate) taken: TakenNames,
     pub(crate) work: Work,
-    pub(crate) tenure: Tenure,
+    pub(crate) fence: Arc<Fence>,
     starts: Mutex<Starts>,
     pub(crate) served: Served,
     /// Creates of objects that are large take turns.
@@ -58,7 +59,7 @@ pub(crate) struct Shell {
     /// Live reads of what many ScheduledMachines have in common.
     pub(crate) shared: Shared<Answer>,
     pub(crate) scheduled_machines: Arc<Feed>,
-    standing: Mutex<Standing>,
+    role: Mutex<Role>,
     tables: Mutex<Tables>,
     /// Of which Machines without a ScheduledMachine people have been told.
     pub(crate) told_orphans: orphan::Told,
@@ -83,11 +84,11 @@ impl Shell {
         tasks: UnboundedSender<BoxFuture<'static, ()>>,
     ) -> Self {
         let backoff = Backoff::seeded(options.seed);
-        let (claim, standing) = match options.coordination {
-            Coordination::Alone => (Claim::Everything, Standing::Alone),
+        let (ownership, role) = match options.coordination {
+            Coordination::Alone => (Ownership::Everything, Role::Alone),
             Coordination::Unelected(_)
             | Coordination::Leader(_)
-            | Coordination::Shards(_) => (Claim::Nothing, Standing::Undecided),
+            | Coordination::Shards { .. } => (Ownership::Nothing, Role::Undecided),
         };
         let metrics = options.instruments.counters().clone();
         let client = counted(options.client.clone(), &metrics, "management");
@@ -105,7 +106,7 @@ impl Shell {
             metrics,
             backoff,
             work: Work::new(options.clock.clone(), backoff),
-            tenure: Tenure::new(options.clock.steady(), claim),
+            fence: Arc::new(Fence::new(options.clock.steady(), ownership)),
             served: Served::new(port.clone()),
             large_creates: Semaphore::new(2),
             shared: Shared::default(),
@@ -114,7 +115,7 @@ impl Shell {
             taken: TakenNames::default(),
             scheduled_machines: feed,
             starts: Mutex::new(Starts::at_most(options.max_starts_per_minute)),
-            standing: Mutex::new(standing),
+            role: Mutex::new(role),
             tables: Mutex::new(tables),
             told_orphans: orphan::Told::default(),
             tasks,
@@ -126,7 +127,7 @@ impl Shell {
     pub(crate) fn may_start(&self, key: &Key, rank: u8) -> Result<(), SignedDuration> {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         // A minute is a minute, however the clock is set.
-        let now = self.tenure.clock().now();
+        let now = self.fence.clock().now();
         starts
             .ask(key, rank, now)
             .map_err(|turn| turn.duration_since(now))
@@ -138,10 +139,10 @@ impl Shell {
         starts.failed(key);
     }
 
-    /// How this instance stands with the others.
-    pub(crate) fn standing(&self) -> Standing {
-        let standing = self.standing.lock();
-        standing.unwrap_or_else(PoisonError::into_inner).clone()
+    /// What this instance does beside the others.
+    pub(crate) fn role(&self) -> Role {
+        let role = self.role.lock();
+        role.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The caches there are.
@@ -173,13 +174,27 @@ impl Shell {
             .collect()
     }
 
-    /// Notes how this instance stands with the others.
-    pub(crate) fn stands(&self, standing: Standing) {
-        let mut before = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
-        if *before != standing {
-            tracing::info!(?standing, "standing among instances changed");
-            *before = standing;
+    /// Notes what this instance does beside the others.
+    pub(crate) fn note_role(&self, role: Role) {
+        let mut before = self.role.lock().unwrap_or_else(PoisonError::into_inner);
+        if *before == role {
+            return;
         }
+        match &role {
+            Role::Barred(holder) => tracing::error!(
+                holder,
+                "another instance holds the Lease, and this one takes no part in the election: it \
+                 writes nothing; stop one of them, or start both with --enable-leader-election"
+            ),
+            Role::OtherShards { own, other } => tracing::error!(
+                own,
+                other,
+                "other instances divide the objects among another number of shards: this one \
+                 writes nothing until they have ended; give all the same --instance-count"
+            ),
+            _ => tracing::info!(?role, "role among instances changed"),
+        }
+        *before = role;
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -214,17 +229,13 @@ impl Shell {
     }
 
     /// One watch per namespace that was asked for, or one for all.
-    fn watch(
-        self: &Arc<Self>,
-        feed: &Arc<Feed>,
-        selector: Option<(&'static str, String)>,
-    ) {
+    fn watch(self: &Arc<Self>, feed: &Arc<Feed>, selector: Option<Selector>) {
         let parts = match &self.options.namespaces {
             Namespaces::All => vec![None],
             Namespaces::Only(some) => some.iter().cloned().map(Some).collect(),
         };
         for part in parts {
-            let course = Course {
+            let scope = Scope {
                 port: self.port.clone(),
                 namespace: part.clone(),
                 selector: selector.clone(),
@@ -232,7 +243,7 @@ impl Shell {
                 link: None,
                 tally: None,
             };
-            feed.keep(self.spawn(follow(self.clone(), feed.clone(), course)));
+            feed.keep(self.spawn(fill(self.clone(), feed.clone(), scope)));
         }
     }
 
@@ -244,7 +255,7 @@ impl Shell {
     ) -> Arc<Feed> {
         let selector = match shape {
             Shape::Machine | Shape::Provider => {
-                Some(("labelSelector", name::SCHEDULED_MACHINE_LABEL.to_owned()))
+                Some(Selector::Labels(name::SCHEDULED_MACHINE_LABEL.to_owned()))
             }
             _ => None,
         };
@@ -265,7 +276,7 @@ impl Shell {
         let tables = self.tables();
         let mut feeds = tables.feeds.values();
         let found = feeds.find(|feed| {
-            feed.shape == Shape::Provider
+            feed.projection == Shape::Provider
                 && (&feed.resource.group, &feed.resource.kind)
                     == (&place.group, &place.kind)
                 && !feed.is_failing()
@@ -486,10 +497,26 @@ impl Shell {
         }
     }
 
+    /// Whether this instance may act on `key`.
+    pub(crate) fn is_own(&self, key: &Key) -> bool {
+        self.fence.covers(&self.uid(key))
+    }
+
+    /// The uid of `key`, as a cache shows it, or has shown it last; empty where none has.
+    pub(crate) fn uid(&self, key: &Key) -> String {
+        let shown = self.scheduled_machines.store.get(key);
+        self.desk(key, |desk| {
+            if let Some(shown) = shown {
+                desk.uid.clone_from(&shown.uid);
+            }
+            desk.uid.clone()
+        })
+    }
+
     /// Wakes every ScheduledMachine that this instance may act on from now on.
     pub(crate) fn wake_own(&self) {
         let keys = self.scheduled_machines.store.keys();
-        self.wake_keys(keys.into_iter().filter(|key| self.tenure.covers(key)));
+        self.wake_keys(keys.into_iter().filter(|key| self.is_own(key)));
     }
 
     /// The ScheduledMachines that ask for a Cluster, or whose Machine is in it.
@@ -506,7 +533,7 @@ impl Shell {
         let tables = self.tables();
         let feeds = tables.feeds.values();
         feeds
-            .filter(|feed| feed.shape == Shape::Machine)
+            .filter(|feed| feed.projection == Shape::Machine)
             .flat_map(|feed| feed.store.found_by(term))
             .collect()
     }

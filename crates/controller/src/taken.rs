@@ -1,18 +1,17 @@
 //! Names that somebody else has taken: each is watched until it is free.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::StreamExt as _;
-use kube::api::{Api, ApiResource, DynamicObject, PartialObjectMeta};
-use kube::runtime::watcher::{self, Event, watcher};
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::{MetadataOnly, Task};
+use fivespot_runtime::watch::{Selector, Sink, Watch, follow};
+use kube::api::ApiResource;
+use serde_json::Value;
 
 use crate::failure;
-use crate::feed::Task;
 use crate::shell::Shell;
-use crate::watch::rest;
-use fivespot_runtime::Key;
+use crate::watch::retry;
 
 /// How many names are watched at most, each with a connection of its own or a stream of one. Who
 /// comes later is looked after by asking now and then.
@@ -68,7 +67,7 @@ pub(crate) fn follow_names(shell: &Arc<Shell>, key: &Key, names: &[Taken]) -> bo
     }
     let watches = names.iter().map(|taken| {
         let (own, key, taken) = (shell.clone(), key.clone(), taken.clone());
-        shell.spawn(follow(own, key, taken))
+        shell.spawn(follow_name(own, key, taken))
     });
     let watched = Watched {
         _watches: watches.collect(),
@@ -79,37 +78,61 @@ pub(crate) fn follow_names(shell: &Arc<Shell>, key: &Key, names: &[Taken]) -> bo
 }
 
 /// Wakes `key` when the object is gone, for ever.
-async fn follow(shell: Arc<Shell>, key: Key, taken: Taken) {
-    let client = shell.port.client();
-    let api: Api<PartialObjectMeta<DynamicObject>> =
-        Api::namespaced_with(client, &key.namespace, &taken.resource);
-    let config =
-        watcher::Config::default().fields(&format!("metadata.name={}", taken.name));
-    let mut events = pin!(watcher(api, config));
-    let mut loading = Some(shell.clock.busy());
-    let (mut failures, mut is_there) = (0, false);
-    while let Some(event) = events.next().await {
-        let arrived = shell.clock.busy();
-        match event {
-            Ok(Event::Init) => is_there = false,
-            Ok(Event::InitApply(_) | Event::Apply(_)) => is_there = true,
-            Ok(Event::InitDone) => {
-                (failures, loading) = (0, None);
-                if !is_there {
-                    shell.work.wake(&key);
-                }
-            }
-            Ok(Event::Delete(_)) => shell.work.wake(&key),
-            Err(error) => {
-                failures += 1;
-                let error = failure::words(&failure::of_watch(error));
-                shell
-                    .outage
-                    .complain(format_args!("watch of {} failed", taken.name), &error);
-                // Nobody is held up meanwhile, a virtual clock least of all.
-                drop(arrived);
-                rest(&shell, &taken.name, failures, &mut loading).await;
-            }
+async fn follow_name(shell: Arc<Shell>, key: Key, taken: Taken) {
+    let watch = Watch {
+        client: shell.port.clone(),
+        resource: taken.resource,
+        namespace: Some(key.namespace.clone()),
+        selector: Some(Selector::named(&taken.name)),
+        projection: Arc::new(MetadataOnly),
+    };
+    let retry = retry(&shell, &taken.name);
+    let free = WakeWhenFree {
+        shell,
+        key,
+        name: taken.name,
+        is_listed: false,
+    };
+    follow(watch, retry, free).await;
+}
+
+/// Wakes a ScheduledMachine when the name is free.
+struct WakeWhenFree {
+    shell: Arc<Shell>,
+    key: Key,
+    name: String,
+    /// Whether the list under way has named the object.
+    is_listed: bool,
+}
+
+impl Sink for WakeWhenFree {
+    fn list_begins(&mut self) {
+        self.is_listed = false;
+    }
+
+    fn listed(&mut self, _object: Value) -> kube::Result<()> {
+        self.is_listed = true;
+        Ok(())
+    }
+
+    fn list_ends(&mut self) {
+        if !self.is_listed {
+            self.shell.work.wake(&self.key);
         }
+    }
+
+    fn put(&mut self, _object: Value) -> kube::Result<()> {
+        Ok(())
+    }
+
+    fn deleted(&mut self, _object: Value) {
+        self.shell.work.wake(&self.key);
+    }
+
+    fn failed(&mut self, error: &kube::Error) {
+        let error = failure::words(error);
+        self.shell
+            .outage
+            .complain(format_args!("watch of {} failed", self.name), &error);
     }
 }

@@ -6,26 +6,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::name;
 use fivespot_capi::key::CLUSTER_NAME;
-use fivespot_clock::Sleep;
+use fivespot_capi::one_line;
+use fivespot_clock::{Busy, Clock, Sleep};
 use fivespot_plan::Access;
-use futures::StreamExt as _;
+use fivespot_runtime::cache::{Cached as _, Tally, Task, TooLarge, Trouble, Whole};
+use fivespot_runtime::http::{Address, Port};
+use fivespot_runtime::watch::{Selector, Sink, Watch, follow};
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::Api;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::api::ApiResource;
 use serde_json::Value;
 use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::failure;
-use crate::feed::{Feed, Task};
 use crate::kind::{config_map, node, pod};
 use crate::metrics::counted;
 use crate::shape::Shape;
 use crate::shell::Shell;
-use crate::watch::{Course, follow, rest};
+use crate::watch::{Feed, Scope, fill, retry};
 use crate::{Key, NodeAccess, kubeconfig};
-use fivespot_runtime::cache::{Tally, TooLarge};
-use fivespot_runtime::http::Port;
 
 /// The parameter of a request that chooses objects by their fields.
 pub(crate) const FIELDS: &str = "fieldSelector";
@@ -133,21 +133,21 @@ impl Workload {
         let shape = Shape::Pod(key.clone());
         let (feed, is_new) = shell.ensure(pods_of(key), pod(), shape);
         if is_new {
-            let course = Course {
+            let scope = Scope {
                 port: port.clone(),
                 namespace: None,
-                selector: Some((FIELDS, on_node(node))),
+                selector: Some(Selector::Fields(on_node(node))),
                 part: None,
                 link: None,
                 tally: Some(self.tally.clone()),
             };
-            feed.keep(shell.spawn(follow(shell.clone(), feed.clone(), course)));
+            feed.keep(shell.spawn(fill(shell.clone(), feed.clone(), scope)));
         }
     }
 
     /// A Node was read live: it is kept where nothing but its name has been kept.
     pub(crate) fn fill(&self, nodes: &Feed, node: &Value) {
-        let mut object = nodes.shape.keep(node.clone(), &nodes.resource);
+        let mut object = nodes.projection.cache(node.clone(), &nodes.resource);
         if object.count(&self.tally).is_ok() {
             let name = node["metadata"]["name"].as_str().unwrap_or_default();
             nodes.store.fill(&Key::new("", name), object);
@@ -169,7 +169,7 @@ impl Workload {
         let (feed, is_new) = shell.ensure(self.agent_configs(), config_map(), shape);
         if is_new {
             let system = name::SYSTEM_NAMESPACE;
-            let course = Course {
+            let scope = Scope {
                 port: port.clone(),
                 namespace: Some(system.to_owned()),
                 selector: None,
@@ -177,7 +177,7 @@ impl Workload {
                 link: None,
                 tally: Some(self.tally.clone()),
             };
-            feed.keep(shell.spawn(follow(shell.clone(), feed.clone(), course)));
+            feed.keep(shell.spawn(fill(shell.clone(), feed.clone(), scope)));
         }
         feed
     }
@@ -291,7 +291,7 @@ async fn keep(shell: Arc<Shell>, workload: Arc<Workload>) {
 /// Follows the Nodes through `port` for as long as the task is held.
 fn follow_nodes(shell: &Arc<Shell>, workload: &Arc<Workload>, port: Port) -> Task {
     let feed = workload.node_cache(shell);
-    let course = Course {
+    let scope = Scope {
         port,
         namespace: None,
         selector: None,
@@ -299,7 +299,7 @@ fn follow_nodes(shell: &Arc<Shell>, workload: &Arc<Workload>, port: Port) -> Tas
         link: Some(workload.clone()),
         tally: Some(workload.tally.clone()),
     };
-    shell.spawn(follow(shell.clone(), feed, course))
+    shell.spawn(fill(shell.clone(), feed, scope))
 }
 
 /// The kubeconfig that is in use, and what it is used for.
@@ -310,60 +310,148 @@ struct Session {
 }
 
 async fn follow_secret(shell: Arc<Shell>, workload: Arc<Workload>) {
-    let secret = name::kubeconfig_secret(&workload.cluster.name);
-    let api: Api<Secret> =
-        Api::namespaced(shell.port.client(), &workload.cluster.namespace);
-    let config = watcher::Config::default().fields(&format!("metadata.name={secret}"));
-    let mut events = pin!(watcher(api.clone(), config));
+    let name = name::kubeconfig_secret(&workload.cluster.name);
+    let (watch, mut shown) = watch_secret(&shell, &workload.cluster.namespace, &name);
+    let mut watch = pin!(watch);
     let mut session = Session::default();
-    let mut loading = Some(shell.clock.busy());
-    let mut failures = 0;
-    let mut is_there = false;
-    let mut retry = None;
+    let mut again = None;
     loop {
-        let event = tokio::select! {
+        let shown = tokio::select! {
             biased;
-            event = events.next() => event,
+            Some(shown) = shown.recv() => shown,
+            () = &mut watch => continue,
             () = workload.refused.notified() => {
-                if let Ok(Some(secret)) = api.get_opt(&secret).await {
+                if let Ok(Some(secret)) = secret_now(&shell, &workload).await {
                     session.begin(&shell, &workload, &secret);
                 }
                 continue;
             }
-            // What happens to the Secret meanwhile is heard meanwhile.
-            () = workload.lost.notified(), if retry.is_none() => {
-                retry = Some(shell.clock.sleep(RETRY));
+            // What happens to the Secret meanwhile is processed meanwhile.
+            () = workload.lost.notified(), if again.is_none() => {
+                again = Some(shell.clock.sleep(RETRY));
                 continue;
             }
-            () = due(&mut retry) => {
-                retry = None;
-                session.begin_anew(&shell, &workload, api.get_opt(&secret).await);
+            () = due(&mut again) => {
+                again = None;
+                let found = secret_now(&shell, &workload).await;
+                session.begin_anew(&shell, &workload, found);
                 continue;
             }
         };
-        let arrived = shell.clock.busy();
-        match event {
-            Some(Ok(Event::Init)) => is_there = false,
-            Some(Ok(Event::InitApply(secret) | Event::Apply(secret))) => {
-                (failures, is_there) = (0, true);
-                session.begin(&shell, &workload, &secret);
-            }
-            Some(Ok(Event::InitDone)) if is_there => loading = None,
-            Some(Ok(Event::InitDone | Event::Delete(_))) => {
+        match shown.what {
+            Shown::Secret(secret) => session.begin(&shell, &workload, &secret),
+            Shown::Missing => {
                 session = Session::default();
-                let message = format!("there is no Secret {secret}");
+                let message = format!("there is no Secret {name}");
                 workload.is_down(&shell, Access::KubeconfigMissing { message });
-                loading = None;
             }
-            Some(Err(error)) => {
-                failures += 1;
-                session.cannot_read(&shell, &workload, &failure::of_watch(error));
-                // Nobody is held up meanwhile, a virtual clock least of all.
-                drop(arrived);
-                rest(&shell, &secret, failures, &mut loading).await;
-            }
-            None => return,
+            Shown::Failed(trouble) => session.cannot_read(&shell, &workload, &trouble),
         }
+    }
+}
+
+/// The Secret, read live.
+async fn secret_now(shell: &Shell, workload: &Workload) -> kube::Result<Option<Secret>> {
+    let at = Address {
+        resource: &ApiResource::erase::<Secret>(&()),
+        namespace: Some(&workload.cluster.namespace),
+        name: &name::kubeconfig_secret(&workload.cluster.name),
+        shape: None,
+    };
+    let found = shell.port.get(&at).await?;
+    found.map(secret_in).transpose()
+}
+
+fn secret_in(object: Value) -> kube::Result<Secret> {
+    serde_json::from_value(object).map_err(kube::Error::SerdeError)
+}
+
+/// What the watch of the Secret shows. Time stands still until it has been processed.
+struct Event {
+    what: Shown,
+    _processing: Busy,
+}
+
+enum Shown {
+    /// It is there, and says this.
+    Secret(Box<Secret>),
+    /// It is not there.
+    Missing,
+    /// It could not be watched.
+    Failed(Trouble),
+}
+
+/// Follows one Secret for as long as the future is polled.
+fn watch_secret(
+    shell: &Shell,
+    namespace: &str,
+    name: &str,
+) -> (
+    impl Future<Output = ()> + Send + use<>,
+    UnboundedReceiver<Event>,
+) {
+    let (send, shown) = unbounded_channel();
+    let watch = Watch {
+        client: shell.port.clone(),
+        resource: ApiResource::erase::<Secret>(&()),
+        namespace: Some(namespace.to_owned()),
+        selector: Some(Selector::named(name)),
+        projection: Arc::new(Whole),
+    };
+    let sink = SecretEvents {
+        clock: shell.clock.clone(),
+        is_listed: false,
+        send,
+    };
+    (follow(watch, retry(shell, name), sink), shown)
+}
+
+struct SecretEvents {
+    clock: Clock,
+    /// Whether the list under way has named it.
+    is_listed: bool,
+    send: UnboundedSender<Event>,
+}
+
+impl SecretEvents {
+    fn send(&self, what: Shown) {
+        let event = Event {
+            what,
+            _processing: self.clock.busy(),
+        };
+        // The other end is where this is polled.
+        let _ = self.send.send(event);
+    }
+}
+
+impl Sink for SecretEvents {
+    fn list_begins(&mut self) {
+        self.is_listed = false;
+    }
+
+    fn listed(&mut self, object: Value) -> kube::Result<()> {
+        self.is_listed = true;
+        self.put(object)
+    }
+
+    fn list_ends(&mut self) {
+        if !self.is_listed {
+            self.send(Shown::Missing);
+        }
+    }
+
+    fn put(&mut self, object: Value) -> kube::Result<()> {
+        let secret = secret_in(object)?;
+        self.send(Shown::Secret(Box::new(secret)));
+        Ok(())
+    }
+
+    fn deleted(&mut self, _object: Value) {
+        self.send(Shown::Missing);
+    }
+
+    fn failed(&mut self, error: &kube::Error) {
+        self.send(Shown::Failed(Trouble::of(error)));
     }
 }
 
@@ -420,12 +508,12 @@ impl Session {
     }
 
     /// What has been read before stays in use. It is the management cluster that has not answered.
-    fn cannot_read(&self, shell: &Shell, workload: &Workload, error: &kube::Error) {
+    fn cannot_read(&self, shell: &Shell, workload: &Workload, trouble: &Trouble) {
         if self.kubeconfig.is_some() {
             return;
         }
-        let words = failure::words(error);
-        let access = match failure::code(error) {
+        let words = one_line(&trouble.message);
+        let access = match trouble.code {
             Some(403) => Access::KubeconfigMissing { message: words },
             _ => Access::Unreachable {
                 message: format!(

@@ -2,6 +2,8 @@
 //! our own writes a store has yet to show.
 
 mod budget;
+mod fill;
+mod informer;
 mod packed;
 mod projection;
 mod shared_read;
@@ -9,7 +11,9 @@ mod store;
 mod writes;
 
 pub use budget::{MOST_OBJECTS, Share, Tally, TooLarge};
-pub use projection::{Keep, LEAN, Projection, TOO_DEEP};
+pub use fill::{Fill, Handler};
+pub use informer::{Health, Informer, Task, Trouble};
+pub use projection::{Cached, Keep, LEAN, MetadataOnly, Projection, TOO_DEEP, Whole};
 pub use shared_read::Shared;
 pub use store::{Object, Part, Store};
 pub use writes::{Ledger, Version, Written};

@@ -70,9 +70,10 @@ impl Cluster {
         self.replica(name, Coordination::Leader(lease()))
     }
 
-    /// Starts one of several operators that divide the work.
-    pub fn shard(&self, name: &str) -> Replica {
-        self.replica(name, Coordination::Shards(lease()))
+    /// Starts one of several operators that divide so many shards among them.
+    pub fn shard(&self, name: &str, count: NonZeroU32) -> Replica {
+        let lease = lease();
+        self.replica(name, Coordination::Shards { lease, count })
     }
 
     /// Starts an operator that starts at most so many machines within a minute.

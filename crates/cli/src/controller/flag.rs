@@ -215,7 +215,6 @@ impl Args {
     }
 
     fn coordination(&self) -> Result<Coordination, Failure> {
-        let is_sharded = self.instance_count.get() > 1;
         for (flag, name) in [
             ("--lease-name", &self.lease_name),
             ("--lease-namespace", &self.lease_namespace),
@@ -229,8 +228,9 @@ impl Args {
             name: self.lease_name.clone(),
             terms: self.terms()?,
         };
-        Ok(if is_sharded {
-            Coordination::Shards(lease)
+        let count = self.instance_count;
+        Ok(if count.get() > 1 {
+            Coordination::Shards { lease, count }
         } else if self.enable_leader_election {
             Coordination::Leader(lease)
         } else {

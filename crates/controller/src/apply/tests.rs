@@ -11,7 +11,7 @@ use tower::{BoxError, service_fn};
 
 use super::*;
 use crate::Options;
-use crate::feed::Feed;
+use crate::watch::Feed;
 
 #[tokio::test]
 async fn a_list_that_began_before_the_answer_came_does_not_show_the_write() {

@@ -285,7 +285,7 @@ impl Near<'_> {
             resource: &resource,
             namespace: None,
             name: self.node,
-            shape: Some(&nodes.shape),
+            shape: Some(&nodes.projection),
         };
         let found = port.get(&at).await?;
         let lists_begun = nodes.store.lists_begun("");

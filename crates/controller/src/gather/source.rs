@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use super::Short;
 use crate::failure;
-use crate::feed::{Feed, Health};
 use crate::memo::Memo;
 use crate::shape::Shape;
 use crate::shell::Shell;
+use crate::watch::Feed;
 use fivespot_runtime::Key;
+use fivespot_runtime::cache::Health;
 use fivespot_runtime::cache::{Version, Written};
 use fivespot_runtime::http::Address;
 
@@ -80,7 +81,7 @@ impl Source<'_> {
             return Fact::Known(known);
         }
         // Many machines open together in one Cluster.
-        let answer = if feed.shape == Shape::Cluster {
+        let answer = if feed.projection == Shape::Cluster {
             let ask = self.ask(feed, name);
             let place = (feed.name.as_str(), &at);
             // Boxed, so that waiting for any other object takes a third of the memory.
@@ -109,7 +110,7 @@ impl Source<'_> {
             resource: &feed.resource,
             namespace: Some(namespace),
             name,
-            shape: Some(&feed.shape),
+            shape: Some(&feed.projection),
         };
         let found = self.shell.port.get(&address).await;
         let lists_begun = feed.store.lists_begun(namespace);
@@ -133,7 +134,7 @@ impl Source<'_> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let shown = feed.store.get(at);
         let (uid, left) = match found {
-            Some(found) if feed.shape.shows(found) => {
+            Some(found) if feed.projection.shows(found) => {
                 let meta = &found["metadata"];
                 (text(&meta["uid"]), text(&meta["resourceVersion"]))
             }
@@ -204,9 +205,9 @@ impl Source<'_> {
                 feed.wait(self.key);
                 Err(Short::NotYet)
             }
-            Health::Failing(unknown) => {
+            Health::Failing(trouble) => {
                 feed.wait(self.key);
-                Ok(Fact::Unknown(unknown))
+                Ok(Fact::Unknown(failure::of_watch(&trouble)))
             }
         }
     }

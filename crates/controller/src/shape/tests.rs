@@ -11,7 +11,7 @@ fn resource(kind: &str) -> ApiResource {
 /// What a cache keeps of an object that a server sends.
 fn cached(shape: &Shape, object: &Value, kind: &str) -> Object {
     let parsed = shape.keeps().read(object.to_string().as_bytes()).unwrap();
-    shape.keep(parsed, &resource(kind))
+    shape.cache(parsed, &resource(kind))
 }
 
 fn prod() -> Key {
@@ -331,7 +331,7 @@ fn a_provider_spec_that_is_no_object_is_left_for_whoever_reads_it() {
         .keeps()
         .read(text.as_bytes())
         .unwrap();
-    let kept = Shape::ScheduledMachine.keep(parsed, &resource("ScheduledMachine"));
+    let kept = Shape::ScheduledMachine.cache(parsed, &resource("ScheduledMachine"));
     let read = serde_json::from_value::<fivespot_api::ScheduledMachine>(kept.value());
     assert!(read.is_err());
 }

@@ -5,11 +5,13 @@ mod text;
 
 use std::fmt;
 
+use kube::api::ApiResource;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 use serde_json::{Map, Value};
 
+use super::store::Object;
 use text::{Text, Written};
 
 /// How many levels of objects and lists a value is read to. An API server keeps what is nested
@@ -49,7 +51,46 @@ pub trait Projection: fmt::Debug + Send + Sync {
     fn keeps(&self) -> &'static Keep;
 
     /// Completes an object that was read live, [as it is kept](Self::keeps).
-    fn settle(&self, object: &mut Value);
+    fn settle(&self, _object: &mut Value) {}
+
+    /// Whether a server is asked for nothing but the metadata of objects.
+    fn is_metadata_only(&self) -> bool {
+        false
+    }
+}
+
+/// How a cache keeps the objects of one kind.
+pub trait Cached: Projection {
+    /// Who may be concerned by an object.
+    type Target: Clone + Ord + fmt::Debug + Send + Sync;
+
+    /// What a cache keeps of an object of that kind that was read [as it is
+    /// kept](Projection::keeps).
+    fn cache(&self, object: Value, resource: &ApiResource) -> Object<Self::Target>;
+}
+
+/// Reads all of an object but who has written what.
+#[derive(Clone, Copy, Debug)]
+pub struct Whole;
+
+impl Projection for Whole {
+    fn keeps(&self) -> &'static Keep {
+        &LEAN
+    }
+}
+
+/// Asks for no more than an object's metadata.
+#[derive(Clone, Copy, Debug)]
+pub struct MetadataOnly;
+
+impl Projection for MetadataOnly {
+    fn keeps(&self) -> &'static Keep {
+        &LEAN
+    }
+
+    fn is_metadata_only(&self) -> bool {
+        true
+    }
 }
 
 /// Everything but who has written what: often half of an object, and nobody here reads it.

@@ -18,6 +18,9 @@ use tokio::sync::Semaphore;
 use crate::cache::{Keep, LEAN, Projection};
 pub use watch::{Change, Events, Page};
 
+/// What every answer is, but those with [metadata alone](Projection::is_metadata_only).
+const JSON: &str = "application/json";
+
 /// Where an object is, by its kind's URL and its names, and what of it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Address<'a> {
@@ -59,9 +62,31 @@ impl Address<'_> {
         read.map_err(|error| response::unreadable(&error))
     }
 
+    /// The media type that is asked for.
+    fn accept(&self, answer: Form) -> &'static str {
+        match (self.shape, answer) {
+            (Some(shape), Form::List) if shape.is_metadata_only() => {
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+            }
+            (Some(shape), Form::Object) if shape.is_metadata_only() => {
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+            }
+            _ => JSON,
+        }
+    }
+
     fn keeps(&self) -> &'static Keep {
         self.shape.map_or(&LEAN, Projection::keeps)
     }
+}
+
+/// What an answer consists of.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// Objects, one after another.
+    Object,
+    /// A list of objects.
+    List,
 }
 
 /// One API server.
@@ -88,11 +113,6 @@ impl Port {
             manager,
             turns: Arc::new(Semaphore::new(response::MOST_LARGE)),
         }
-    }
-
-    /// The client itself, for watches.
-    pub fn client(&self) -> Client {
-        self.client.clone()
     }
 
     /// The object as it is now (a quorum read); none where there is no such object.
@@ -127,7 +147,7 @@ impl Port {
 
     /// Any document that the server shows under `path`; none for a 404.
     pub async fn document(&self, path: &str) -> kube::Result<Option<Value>> {
-        let answer = self.exchange(Method::GET, path, Vec::new()).await;
+        let answer = self.exchange(Method::GET, path, Vec::new(), JSON).await;
         let answer = match answer {
             Ok(answer) => response::whole(answer, &self.turns).await,
             Err(error) => Err(error),
@@ -204,7 +224,8 @@ impl Port {
     pub async fn delete_version(
         &self,
         at: &Address<'_>,
-        (uid, version): (&str, &str),
+        uid: &str,
+        version: &str,
     ) -> kube::Result<Value> {
         let options = json!({
             "apiVersion": "v1",
@@ -265,7 +286,7 @@ impl Port {
         body: Vec<u8>,
         at: &Address<'_>,
     ) -> kube::Result<Value> {
-        let answer = self.exchange(method, path, body).await?;
+        let answer = self.exchange(method, path, body, JSON).await?;
         let whole = response::whole(answer, &self.turns).await?;
         at.parse(&whole.bytes)
     }
@@ -276,6 +297,7 @@ impl Port {
         method: Method,
         path: &str,
         body: Vec<u8>,
+        accept: &str,
     ) -> kube::Result<Response<Body>> {
         let content = if method == Method::PATCH {
             "application/merge-patch+json"
@@ -285,7 +307,7 @@ impl Port {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header(http::header::ACCEPT, "application/json");
+            .header(http::header::ACCEPT, accept);
         if !body.is_empty() {
             request = request.header(http::header::CONTENT_TYPE, content);
         }

@@ -121,7 +121,6 @@ impl Election {
             acquired: micro_time(now),
             renewed: micro_time(now),
             transitions,
-            ring: Vec::new(),
         }
     }
 

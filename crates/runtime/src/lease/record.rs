@@ -1,21 +1,14 @@
 //! A coordination Lease as a value, and how long it binds.
 
+use std::collections::BTreeMap;
+
 use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
-
-/// The annotation in which a shard names the shards that it reckons with, by the uids of their
-/// Leases.
-pub const RING_ANNOTATION: &str = "5spot.finos.org/shard-ring";
-
-/// The label on the Leases of shards; its value is the name that they share.
-pub const RING_LABEL: &str = "5spot.finos.org/shard-ring";
 
 /// No Lease binds anybody longer than this after it was last seen to change, whatever it says.
 const LONGEST: SignedDuration = SignedDuration::from_hours(1);
-
-/// How many shards one annotation may name.
-const MOST_SHARDS: usize = 1_000;
 
 /// By how much the clocks of two instances, or one clock before and after a step, may differ.
 pub const SKEW: SignedDuration = SignedDuration::from_secs(5);
@@ -88,7 +81,7 @@ impl Terms {
 
     /// How long one request about a Lease may take: so long that it does not keep a renewal from
     /// being tried again in time.
-    pub fn patience(&self) -> SignedDuration {
+    pub fn request_timeout(&self) -> SignedDuration {
         (self.renew_deadline / 2).max(self.retry_period)
     }
 
@@ -109,6 +102,17 @@ impl Default for Terms {
     }
 }
 
+/// Where a Lease is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeaseName {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// The labels that it is written with.
+    pub labels: BTreeMap<String, String>,
+}
+
 /// What a Lease says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
@@ -122,8 +126,6 @@ pub struct Record {
     pub renewed: String,
     /// How often it has changed hands.
     pub transitions: i64,
-    /// The uids of the shards that the holder reckons with.
-    pub ring: Vec<String>,
 }
 
 /// A Lease as it is stored.
@@ -135,6 +137,8 @@ pub struct Stored {
     pub uid: String,
     /// Its resourceVersion.
     pub version: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
     /// What it says.
     pub record: Record,
 }
@@ -144,45 +148,33 @@ impl Stored {
     pub fn read(lease: &Value) -> Self {
         let meta = &lease["metadata"];
         let spec = &lease["spec"];
+        let labels = BTreeMap::deserialize(&meta["labels"]).ok();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let seconds = spec["leaseDurationSeconds"].as_i64().unwrap_or_default();
         let duration = SignedDuration::from_secs(seconds).min(LONGEST);
-        let ring = meta["annotations"][RING_ANNOTATION].as_str();
         Self {
             name: text(&meta["name"]),
             uid: text(&meta["uid"]),
             version: text(&meta["resourceVersion"]),
+            labels: labels.unwrap_or_default(),
             record: Record {
                 holder: text(&spec["holderIdentity"]),
                 duration: Some(duration).filter(SignedDuration::is_positive),
                 acquired: text(&spec["acquireTime"]),
                 renewed: text(&spec["renewTime"]),
                 transitions: spec["leaseTransitions"].as_i64().unwrap_or_default(),
-                ring: ring
-                    .unwrap_or_default()
-                    .split(',')
-                    .filter(|uid| !uid.is_empty())
-                    .take(MOST_SHARDS)
-                    .map(str::to_owned)
-                    .collect(),
             },
         }
     }
 }
 
 impl Record {
-    /// The Lease that says it. `version` guards a change; a new one has none. `ring` is the name
-    /// that shards share, for a shard's.
-    pub fn lease(
-        &self,
-        (namespace, name): (&str, &str),
-        version: Option<&str>,
-        ring: Option<&str>,
-    ) -> Value {
+    /// The Lease that says it.
+    pub fn lease(&self, named: &LeaseName, version: Option<&str>) -> Value {
         let mut lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": name, "namespace": namespace},
+            "metadata": {"name": named.name, "namespace": named.namespace},
             "spec": {
                 "holderIdentity": self.holder,
                 "leaseDurationSeconds": self.duration.map_or(1, |span| span.as_secs()),
@@ -191,13 +183,12 @@ impl Record {
                 "leaseTransitions": self.transitions,
             },
         });
+        // Guards a change; a new Lease has none.
         if let Some(version) = version {
             lease["metadata"]["resourceVersion"] = json!(version);
         }
-        if let Some(ring) = ring {
-            lease["metadata"]["labels"] = json!({RING_LABEL: ring});
-            lease["metadata"]["annotations"] =
-                json!({RING_ANNOTATION: self.ring.join(",")});
+        if !named.labels.is_empty() {
+            lease["metadata"]["labels"] = json!(named.labels);
         }
         lease
     }
@@ -240,10 +231,14 @@ mod tests {
             acquired: "2026-03-06T21:30:00.000000Z".to_owned(),
             renewed: "2026-03-06T21:30:02.000000Z".to_owned(),
             transitions: 3,
-            ring: vec!["u1".to_owned(), "u2".to_owned()],
         };
-        let lease = record.lease(("ns", "l"), Some("7"), Some("5spot-leader"));
-        let stored = Stored::read(&lease);
+        let named = LeaseName {
+            namespace: "ns".to_owned(),
+            name: "l".to_owned(),
+            labels: BTreeMap::from([("x".to_owned(), "3".to_owned())]),
+        };
+        let stored = Stored::read(&record.lease(&named, Some("7")));
+        assert_eq!(stored.labels, named.labels);
         assert_eq!(stored.record, record);
         assert_eq!((stored.name.as_str(), stored.version.as_str()), ("l", "7"));
     }

@@ -48,7 +48,7 @@ fn leader_election_can_be_set_by_flag() {
 fn more_than_one_instance_means_shards_and_no_leader() {
     assert_snapshot!(
         said("--instance-count 3 --instance-id 2 --enable-leader-election", None),
-        @r#"5spot-2 Shards(Lease { namespace: "5spot-system", name: "5spot-leader", terms: Terms { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#
+        @r#"5spot-2 Shards { lease: Lease { namespace: "5spot-system", name: "5spot-leader", terms: Terms { duration: 15s, renew_deadline: 10s, retry_period: 2s } }, count: 3 }"#
     );
 }
 

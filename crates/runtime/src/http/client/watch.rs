@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::{Address, Port, response};
+use super::{Address, Form, Port, response};
 use crate::cache::{Keep, LEAN};
 use crate::http::chunks::{Broken, Items, Lines};
 
@@ -105,7 +105,10 @@ impl Port {
         mut each: impl FnMut(Value) -> kube::Result<()>,
     ) -> kube::Result<Page> {
         let path = format!("{}{}", at.path(), written(query));
-        let answer = self.exchange(Method::GET, &path, Vec::new()).await?;
+        let accept = at.accept(Form::List);
+        let answer = self
+            .exchange(Method::GET, &path, Vec::new(), accept)
+            .await?;
         let mut body = answer.into_body();
         let mut items = Items::default();
         while let Some(chunk) = response::next(&mut body).await? {
@@ -146,7 +149,10 @@ impl Port {
             ("resourceVersion", version),
         ]);
         let path = format!("{}{}", at.path(), written(&query));
-        let answer = self.exchange(Method::GET, &path, Vec::new()).await?;
+        let accept = at.accept(Form::Object);
+        let answer = self
+            .exchange(Method::GET, &path, Vec::new(), accept)
+            .await?;
         Ok(Events {
             body: answer.into_body(),
             lines: Lines::default(),

@@ -1,10 +1,10 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use serde_json::Value;
 
 use super::*;
+use crate::lease::LeaseName;
 
 fn start() -> Timestamp {
     "2026-03-06T21:30:00Z".parse().unwrap()
@@ -19,6 +19,7 @@ fn stored(record: Record, version: u64) -> Stored {
         name: "lease".to_owned(),
         uid: "uid".to_owned(),
         version: version.to_string(),
+        labels: BTreeMap::new(),
         record,
     }
 }
@@ -278,10 +279,12 @@ impl Rehearsal {
         self.versions += 1;
         let written = stored(record_of(&step), self.versions);
         // As the server would show it.
-        let json: Value =
-            written
-                .record
-                .lease(("ns", &written.name), Some(&written.version), None);
+        let named = LeaseName {
+            namespace: "ns".to_owned(),
+            name: written.name.clone(),
+            labels: BTreeMap::new(),
+        };
+        let json = written.record.lease(&named, Some(&written.version));
         let mut shown = Stored::read(&json);
         shown.uid.clone_from(&written.uid);
         self.lease = Some(shown.clone());

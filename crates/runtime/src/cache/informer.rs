@@ -3,38 +3,38 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fivespot_plan::Unknown;
 use futures::future::AbortHandle;
 use kube::api::ApiResource;
 
-use crate::shape::{Shape, Target};
-use fivespot_runtime::Key;
-use fivespot_runtime::cache::Store;
+use super::projection::Cached;
+use super::store::Store;
+use crate::Key;
+use crate::http::error;
 
 /// A cache, its health, and whoever waits for its first list.
 #[derive(Debug)]
-pub(crate) struct Feed {
+pub struct Informer<P: Cached> {
     /// Names the cache among all of them.
-    pub(crate) name: String,
+    pub name: String,
     /// The kind of its objects.
-    pub(crate) resource: ApiResource,
+    pub resource: ApiResource,
     /// How they are read.
-    pub(crate) shape: Shape,
+    pub projection: P,
     /// What they looked like last.
-    pub(crate) store: Store<Target>,
+    pub store: Store<P::Target>,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    trouble: Option<Unknown>,
+    trouble: Option<Trouble>,
     waiting: BTreeSet<Key>,
     tasks: Vec<Task>,
 }
 
 /// Ends what it stands for when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Task(pub(crate) AbortHandle);
+pub struct Task(pub AbortHandle);
 
 impl Drop for Task {
     fn drop(&mut self) {
@@ -42,24 +42,43 @@ impl Drop for Task {
     }
 }
 
+/// Why a watch does not go well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The HTTP status of the server's refusal; none where no answer came.
+    pub code: Option<u16>,
+    /// The server's message, or the client's.
+    pub message: String,
+}
+
+impl Trouble {
+    /// What `error` says.
+    pub fn of(error: &kube::Error) -> Self {
+        Self {
+            code: error::code(error),
+            message: error::message(error),
+        }
+    }
+}
+
 /// Whether a cache can be asked about a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Health {
+pub enum Health {
     /// It has been listed.
     Synced,
     /// The first list is under way.
     Loading,
     /// The first list has not succeeded yet, and this is why.
-    Failing(Unknown),
+    Failing(Trouble),
 }
 
-impl Feed {
+impl<P: Cached> Informer<P> {
     /// An empty cache that nobody fills yet.
-    pub(crate) fn new(name: String, resource: ApiResource, shape: Shape) -> Self {
+    pub fn new(name: String, resource: ApiResource, projection: P) -> Self {
         Self {
             name,
             resource,
-            shape,
+            projection,
             store: Store::default(),
             state: Mutex::default(),
         }
@@ -70,7 +89,7 @@ impl Feed {
     }
 
     /// Whether the cache can be asked about `namespace`.
-    pub(crate) fn health(&self, namespace: &str) -> Health {
+    pub fn health(&self, namespace: &str) -> Health {
         if self.store.is_synced(namespace) {
             return Health::Synced;
         }
@@ -81,41 +100,41 @@ impl Feed {
     }
 
     /// `key` is to be woken when the first list has ended, in whichever way.
-    pub(crate) fn wait(&self, key: &Key) {
+    pub fn wait(&self, key: &Key) {
         self.state().waiting.insert(key.clone());
     }
 
     /// The watch goes well. Returns who has waited for that.
-    pub(crate) fn recover(&self) -> BTreeSet<Key> {
+    pub fn recover(&self) -> BTreeSet<Key> {
         let mut state = self.state();
         state.trouble = None;
         std::mem::take(&mut state.waiting)
     }
 
     /// The watch does not go well. Returns who has waited to know.
-    pub(crate) fn fail(&self, trouble: Unknown) -> BTreeSet<Key> {
+    pub fn fail(&self, error: &kube::Error) -> BTreeSet<Key> {
         let mut state = self.state();
-        state.trouble = Some(trouble);
+        state.trouble = Some(Trouble::of(error));
         std::mem::take(&mut state.waiting)
     }
 
     /// Why the last attempt failed, if it did.
-    pub(crate) fn trouble(&self) -> Option<Unknown> {
+    pub fn trouble(&self) -> Option<Trouble> {
         self.state().trouble.clone()
     }
 
     /// Whether the last attempt failed.
-    pub(crate) fn is_failing(&self) -> bool {
+    pub fn is_failing(&self) -> bool {
         self.state().trouble.is_some()
     }
 
     /// `task` fills the cache, and ends with it.
-    pub(crate) fn keep(&self, task: Task) {
+    pub fn keep(&self, task: Task) {
         self.state().tasks.push(task);
     }
 
     /// Ends the watches.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.state().tasks.clear();
     }
 }

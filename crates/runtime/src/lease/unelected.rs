@@ -1,69 +1,64 @@
 //! Acting without an election, unless somebody else holds the Lease.
 
-use std::sync::Arc;
+use std::pin::pin;
 
 use fivespot_clock::after;
 use jiff::Timestamp;
-use kube::runtime::watcher;
 use tokio::sync::oneshot;
 
-use super::{News, Standing, alarm, follow_leases};
-use crate::Lease;
-use crate::shell::Shell;
-use crate::tenure::Claim;
-use fivespot_runtime::lease::{Record, Terms};
+use super::client::{Event, follow_leases};
+use super::fence::Ownership;
+use super::record::{Record, Terms};
+use super::{Instance, Role};
+use crate::watch::Selector;
 
-/// Acts whenever nobody renews the Lease. Where Leases cannot be read, it acts after a while.
-pub(super) async fn watch(
-    shell: &Arc<Shell>,
-    lease: &Lease,
-    mut leave: oneshot::Receiver<()>,
-) {
-    let config =
-        watcher::Config::default().fields(&format!("metadata.name={}", lease.name));
-    let (_watch, mut shown) = follow_leases(shell, &lease.namespace, config);
-    let clock = shell.tenure.clock().clone();
-    let mut others = Others::new(lease.terms, clock.now());
+/// Acts whenever nobody renews the Lease, until `leave` is ready or dropped. Where Leases cannot be
+/// read, it acts after a while.
+pub async fn act_unless_held(instance: Instance, mut leave: oneshot::Receiver<()>) {
+    let selector = Selector::named(&instance.lease.name);
+    let (watch, mut shown) = follow_leases(&instance, selector);
+    let mut watch = pin!(watch);
+    let clock = instance.fence.clock().clone();
+    let mut others = Others::new(instance.lease.terms, clock.now());
     loop {
-        take_up(shell, others.at(clock.now()));
+        publish(&instance, others.at(clock.now()));
+        let alarm = async {
+            match others.until(clock.now()) {
+                Some(until) => clock.sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             _ = &mut leave => break,
             Some(news) = shown.recv() => {
                 let now = clock.now();
-                match news.what {
+                match news.event {
                     // The selector leaves one at most.
-                    News::Listed(all) => {
+                    Event::Listed(all) => {
                         others.shown(all.into_iter().next().map(|lease| lease.record), now);
                     }
-                    News::Changed(lease) => others.shown(Some(lease.record), now),
-                    News::Gone(_) => others.shown(None, now),
+                    Event::Changed(lease) => others.shown(Some(lease.record), now),
+                    Event::Deleted(_) => others.shown(None, now),
                 }
             }
-            () = alarm(shell, others.until(clock.now())) => {}
+            () = &mut watch => {}
+            () = alarm => {}
         }
     }
-    shell.tenure.replace(Claim::Nothing);
+    instance.fence.replace(Ownership::Nothing);
 }
 
-fn take_up(shell: &Shell, found: Found<'_>) {
-    let (claim, standing) = match found {
-        Found::Nobody => (Claim::Everything, Standing::Alone),
-        Found::NotKnown => (Claim::Nothing, Standing::Undecided),
-        Found::Holder(holder) => (Claim::Nothing, Standing::Barred(holder.to_owned())),
+fn publish(instance: &Instance, found: Found<'_>) {
+    let (ownership, role) = match found {
+        Found::Nobody => (Ownership::Everything, Role::Alone),
+        Found::NotKnown => (Ownership::Nothing, Role::Undecided),
+        Found::Holder(holder) => (Ownership::Nothing, Role::Barred(holder.to_owned())),
     };
-    if let Standing::Barred(holder) = &standing
-        && shell.standing() != standing
-    {
-        tracing::error!(
-            holder,
-            "another instance holds the Lease, and this one takes no part in the election: it \
-             writes nothing; stop one of them, or start both with --enable-leader-election"
-        );
-    }
-    shell.stands(standing);
-    if shell.tenure.replace(claim) {
-        shell.wake_own();
+    let is_gain = instance.fence.replace(ownership);
+    instance.observer.role(role);
+    if is_gain {
+        instance.observer.gained();
     }
 }
 

@@ -1,0 +1,142 @@
+//! Filling a cache from a watch, and telling whoever is concerned.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::budget::{MOST_OBJECTS, Tally, TooLarge};
+use super::informer::Informer;
+use super::projection::Cached;
+use super::store::{Object, Part};
+use super::writes::Version;
+use crate::Key;
+use crate::http::error;
+use crate::watch::Sink;
+
+/// Who is told what a cache shows.
+pub trait Handler<T>: Send + Sync {
+    /// Objects that concern these have come, changed or gone.
+    fn changed(&self, concerned: BTreeSet<T>);
+
+    /// The object, which concerns these, is new or has changed, and is of that version now.
+    fn updated(&self, _object: &Key, _version: &Version, concerned: BTreeSet<T>) {
+        self.changed(concerned);
+    }
+
+    /// The cache has been listed. These have waited for that.
+    fn synced(&self, waiting: BTreeSet<Key>);
+
+    /// The server has answered.
+    fn works(&self) {}
+
+    /// The watch has failed. These have waited to know.
+    fn failed(&self, error: &kube::Error, waiting: BTreeSet<Key>);
+
+    /// Whether more is kept of an object that concerns these than its name and version.
+    fn is_wanted(&self, _concerned: &[T]) -> bool {
+        true
+    }
+}
+
+/// Fills an [`Informer`]'s store.
+pub struct Fill<P: Cached, H> {
+    /// The cache.
+    pub informer: Arc<Informer<P>>,
+    /// What of the cache the watched objects are.
+    pub part: Part,
+    /// Where what is kept is counted, of a server that is not trusted; none for no limit.
+    pub tally: Option<Arc<Tally>>,
+    /// Who is told.
+    pub handler: H,
+    /// How many objects the list under way has named, and pages it has had: a list without end has
+    /// one.
+    pub listed: usize,
+}
+
+impl<P: Cached, H: Handler<P::Target>> Fill<P, H> {
+    /// What is kept of an object.
+    fn kept(&self, object: Value) -> kube::Result<(Key, Object<P::Target>)> {
+        let key = key_of(&object);
+        let informer = &self.informer;
+        let mut object = informer.projection.cache(object, &informer.resource);
+        if !self.handler.is_wanted(&object.wakes) {
+            object.forget();
+        }
+        if let Some(tally) = &self.tally {
+            object.count(tally)?;
+        }
+        Ok((key, object))
+    }
+
+    /// Says whether so many objects may be kept.
+    fn count(&self, objects: usize) -> kube::Result<()> {
+        if self.tally.is_some() && objects > MOST_OBJECTS {
+            return Err(TooLarge::Objects.into());
+        }
+        Ok(())
+    }
+}
+
+impl<P: Cached, H: Handler<P::Target>> Sink for Fill<P, H> {
+    fn list_begins(&mut self) {
+        self.listed = 0;
+        self.informer.store.begin(&self.part);
+    }
+
+    fn page(&mut self) -> kube::Result<()> {
+        self.listed += 1;
+        self.count(self.listed)
+    }
+
+    fn listed(&mut self, object: Value) -> kube::Result<()> {
+        self.listed += 1;
+        self.count(self.listed)?;
+        let (key, object) = self.kept(object)?;
+        self.informer.store.list(&self.part, key, object);
+        Ok(())
+    }
+
+    fn list_ends(&mut self) {
+        self.handler.changed(self.informer.store.end(&self.part));
+        self.handler.synced(self.informer.recover());
+    }
+
+    fn put(&mut self, object: Value) -> kube::Result<()> {
+        let (key, object) = self.kept(object)?;
+        let version = object.version.clone();
+        let store = &self.informer.store;
+        let concerned = store.put(&self.part, &key, object);
+        self.count(store.len())?;
+        self.handler.updated(&key, &version, concerned);
+        Ok(())
+    }
+
+    fn deleted(&mut self, object: Value) {
+        let version = &object["metadata"]["resourceVersion"];
+        let version = Version::new(version.as_str().unwrap_or_default());
+        let store = &self.informer.store;
+        let concerned = store.remove(&self.part, &key_of(&object), &version);
+        self.handler.changed(concerned);
+    }
+
+    fn works(&mut self) {
+        self.handler.works();
+    }
+
+    /// What the watch has shown so far stays, but for a kind that is gone and for a cluster that is
+    /// too large.
+    fn failed(&mut self, error: &kube::Error) {
+        if error::code(error) == Some(404) || TooLarge::of(error).is_some() {
+            self.informer.store.clear();
+        }
+        let waiting = self.informer.fail(error);
+        self.handler.failed(error, waiting);
+    }
+}
+
+fn key_of(object: &Value) -> Key {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let meta = &object["metadata"];
+    Key::new(text(&meta["namespace"]), text(&meta["name"]))
+}

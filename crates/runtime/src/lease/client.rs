@@ -1,0 +1,203 @@
+//! Requests about Leases, and the watch that shows them.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::Arc;
+
+use fivespot_clock::{Busy, Clock};
+use futures::future::{Either, select};
+use k8s_openapi::api::coordination::v1;
+use kube::api::ApiResource;
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::record::{LeaseName, Record, Stored, Terms};
+use super::{Instance, Observer};
+use crate::cache::Whole;
+use crate::http::{Address, Port, error};
+use crate::watch::{Retry, Selector, Sink, Watch, follow};
+
+/// Leases, as a kind.
+fn leases() -> ApiResource {
+    ApiResource::erase::<v1::Lease>(&())
+}
+
+/// How a request about a Lease ended.
+pub(super) enum Answer<T> {
+    Done(T),
+    /// The Lease has changed, is gone, or is there already.
+    Conflict,
+    /// No answer, or one that says nothing about the Lease.
+    Failed(String),
+}
+
+/// Requests about one Lease, each given up when it takes longer than a renewal may.
+#[derive(Clone)]
+pub(super) struct LeaseClient {
+    pub(super) client: Port,
+    /// What requests are timed by.
+    pub(super) clock: Clock,
+    pub(super) named: LeaseName,
+    pub(super) terms: Terms,
+}
+
+impl LeaseClient {
+    async fn within<T>(
+        &self,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Answer<T> {
+        let limit = self.clock.sleep(self.terms.request_timeout());
+        match select(pin!(request), limit).await {
+            Either::Left((Ok(answer), _)) => Answer::Done(answer),
+            Either::Left((Err(error), _)) => match error::code(&error) {
+                Some(404 | 409) => Answer::Conflict,
+                _ => Answer::Failed(error::message(&error)),
+            },
+            Either::Right(_) => Answer::Failed("no answer in time".to_owned()),
+        }
+    }
+
+    pub(super) async fn read(&self) -> Answer<Option<Stored>> {
+        let resource = leases();
+        let at = self.address(&resource, &self.named.name);
+        let found = self.within(self.client.get(&at)).await;
+        found.map(|found| found.as_ref().map(Stored::read))
+    }
+
+    pub(super) async fn create(&self, record: &Record) -> Answer<Stored> {
+        let resource = leases();
+        let at = self.address(&resource, "");
+        let body = record.lease(&self.named, None);
+        let created = self.within(self.client.create(&at, &body)).await;
+        created.map(|lease| Stored::read(&lease))
+    }
+
+    pub(super) async fn replace(&self, record: &Record, version: &str) -> Answer<Stored> {
+        let resource = leases();
+        let at = self.address(&resource, &self.named.name);
+        let body = record.lease(&self.named, Some(version));
+        let replaced = self.within(self.client.replace(&at, &body)).await;
+        replaced.map(|lease| Stored::read(&lease))
+    }
+
+    /// Deletes a Lease of the same namespace, if it still is as it was stored.
+    pub(super) async fn delete(&self, stored: &Stored) -> Answer<()> {
+        let resource = leases();
+        let at = self.address(&resource, &stored.name);
+        let request = self
+            .client
+            .delete_version(&at, &stored.uid, &stored.version);
+        self.within(request).await.map(|_| ())
+    }
+
+    fn address<'a>(&'a self, resource: &'a ApiResource, name: &'a str) -> Address<'a> {
+        Address {
+            resource,
+            namespace: Some(&self.named.namespace),
+            name,
+            shape: None,
+        }
+    }
+}
+
+impl<T> Answer<T> {
+    fn map<U>(self, with: impl FnOnce(T) -> U) -> Answer<U> {
+        match self {
+            Self::Done(answer) => Answer::Done(with(answer)),
+            Self::Conflict => Answer::Conflict,
+            Self::Failed(why) => Answer::Failed(why),
+        }
+    }
+}
+
+/// What the watch of Leases shows. Time stands still until it has been processed.
+pub(super) struct Shown {
+    pub(super) event: Event,
+    _processing: Busy,
+}
+
+pub(super) enum Event {
+    /// All of them.
+    Listed(Vec<Stored>),
+    /// One is new or has changed.
+    Changed(Stored),
+    /// One is gone.
+    Deleted(Stored),
+}
+
+/// Follows the Leases that `selector` selects, for as long as the future is polled.
+pub(super) fn follow_leases(
+    instance: &Instance,
+    selector: Selector,
+) -> (impl Future<Output = ()> + use<>, UnboundedReceiver<Shown>) {
+    let (send, shown) = unbounded_channel();
+    let watch = Watch {
+        client: instance.client.clone(),
+        resource: leases(),
+        namespace: Some(instance.lease.namespace.clone()),
+        selector: Some(selector),
+        projection: Arc::new(Whole),
+    };
+    let retry = Retry {
+        clock: instance.clock.clone(),
+        backoff: instance.backoff,
+        name: "leases".to_owned(),
+    };
+    let sink = Channel {
+        clock: instance.clock.clone(),
+        observer: instance.observer.clone(),
+        listed: BTreeMap::new(),
+        send,
+    };
+    (follow(watch, retry, sink), shown)
+}
+
+/// Passes on what the watch shows.
+struct Channel {
+    clock: Clock,
+    observer: Arc<dyn Observer>,
+    listed: BTreeMap<String, Stored>,
+    send: UnboundedSender<Shown>,
+}
+
+impl Channel {
+    fn send(&self, event: Event) {
+        let shown = Shown {
+            event,
+            _processing: self.clock.busy(),
+        };
+        // Nobody listens any more when the instance has released what it held.
+        let _ = self.send.send(shown);
+    }
+}
+
+impl Sink for Channel {
+    fn list_begins(&mut self) {
+        self.listed.clear();
+    }
+
+    fn listed(&mut self, object: Value) -> kube::Result<()> {
+        let stored = Stored::read(&object);
+        self.listed.insert(stored.name.clone(), stored);
+        Ok(())
+    }
+
+    fn list_ends(&mut self) {
+        let all = std::mem::take(&mut self.listed).into_values();
+        self.send(Event::Listed(all.collect()));
+    }
+
+    fn put(&mut self, object: Value) -> kube::Result<()> {
+        self.send(Event::Changed(Stored::read(&object)));
+        Ok(())
+    }
+
+    fn deleted(&mut self, object: Value) {
+        self.send(Event::Deleted(Stored::read(&object)));
+    }
+
+    fn failed(&mut self, error: &kube::Error) {
+        let error = error::message(error);
+        self.observer.failed("watch of Leases failed", &error);
+    }
+}

@@ -1,0 +1,352 @@
+//! Instances that divide shards among them on a server, on a virtual clock: of no object do two
+//! own, and none is left without, whatever happens to the instances.
+
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what goes wrong here ends the test"
+)]
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use fivespot_apiserver::{Options, Server};
+use fivespot_clock::Clock;
+use fivespot_runtime::http::Port;
+use fivespot_runtime::lease::{
+    Fence, Instance, Lease, Observer, Ownership, Role, ShardNames, Terms, share,
+};
+use fivespot_runtime::queue::Backoff;
+use http::{Method, Request};
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use proptest::prelude::*;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tower::Service;
+
+/// Objects that belong to somebody, by their uids.
+const OBJECTS: u32 = 40;
+
+fn start() -> Timestamp {
+    "2026-03-06T21:30:00Z".parse().unwrap()
+}
+
+struct World {
+    clock: Clock,
+    server: Server,
+    instances: Vec<Running>,
+    /// How many instances there have been: each has a name of its own.
+    begun: usize,
+}
+
+/// One instance. Dropping it stops it dead, wherever it is.
+struct Running {
+    fence: Arc<Fence>,
+    is_cut_off: Arc<AtomicBool>,
+    leave: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn role(&self, _role: Role) {}
+    fn gained(&self) {}
+    fn failed(&self, _what: &'static str, _error: &str) {}
+}
+
+impl World {
+    fn new() -> Self {
+        let clock = Clock::stopped_at(start());
+        let server = Server::new(Options::new(clock.clone())).unwrap();
+        Self {
+            clock,
+            server,
+            instances: Vec::new(),
+            begun: 0,
+        }
+    }
+
+    /// Starts an instance that divides everything among so many shards.
+    fn begin(&mut self, count: u32) {
+        let is_cut_off = Arc::new(AtomicBool::new(false));
+        let service = Cut {
+            inner: self.server.in_process(),
+            is_cut_off: is_cut_off.clone(),
+        };
+        let fence = Fence::new(self.clock.clone(), Ownership::Nothing);
+        let fence = Arc::new(fence);
+        let instance = Instance {
+            client: Port::new(Client::new(service, "default"), "test"),
+            fence: fence.clone(),
+            clock: self.clock.clone(),
+            backoff: Backoff::seeded(7),
+            identity: format!("pod-{}", self.begun),
+            lease: Lease {
+                namespace: "default".to_owned(),
+                name: String::new(),
+                terms: Terms::default(),
+            },
+            observer: Arc::new(Nobody),
+        };
+        let names = ShardNames {
+            prefix: "x".to_owned(),
+            label: "x.example/shards".to_owned(),
+        };
+        let (leave, left) = oneshot::channel();
+        self.begun += 1;
+        self.instances.push(Running {
+            fence,
+            is_cut_off,
+            leave: Some(leave),
+            task: tokio::spawn(share(instance, names, count, left)),
+        });
+    }
+
+    /// Lets time pass, a quarter of a second at a time; panics where two own an object.
+    async fn pass(&self, seconds: i64) {
+        for _ in 0..seconds * 4 {
+            let next = self.clock.now() + SignedDuration::from_millis(250);
+            self.clock.advance_to(next).await;
+            for owners in self.owners() {
+                assert!(owners.len() <= 1, "{owners:?} own one object");
+            }
+        }
+    }
+
+    /// Which instances own each object.
+    fn owners(&self) -> Vec<Vec<usize>> {
+        let owns = |index: &usize, object: u32| {
+            let fence = &self.instances[*index].fence;
+            fence.covers(&format!("uid-{object}"))
+        };
+        (0..OBJECTS)
+            .map(|object| {
+                let all = 0..self.instances.len();
+                all.filter(|index| owns(index, object)).collect()
+            })
+            .collect()
+    }
+
+    /// How many objects each instance owns; panics where one has no owner.
+    fn shares(&self) -> Vec<usize> {
+        let mut shares = vec![0; self.instances.len()];
+        for owners in self.owners() {
+            let [owner] = owners[..] else {
+                panic!("an object is owned by {owners:?}");
+            };
+            shares[owner] += 1;
+        }
+        shares
+    }
+
+    async fn leave(&mut self, index: usize) {
+        let mut leaving = self.instances.remove(index);
+        drop(leaving.leave.take());
+        let _ = (&mut leaving.task).await;
+    }
+}
+
+/// A service that may lose what is written.
+#[derive(Clone)]
+struct Cut<S> {
+    inner: S,
+    is_cut_off: Arc<AtomicBool>,
+}
+
+impl<S, B> Service<Request<B>> for Cut<S>
+where
+    S: Service<Request<B>>,
+    S::Future: Send + 'static,
+    S::Response: Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let is_write = request.method() != Method::GET;
+        if is_write && self.is_cut_off.load(Ordering::Relaxed) {
+            return Box::pin(std::future::pending());
+        }
+        Box::pin(self.inner.call(request))
+    }
+}
+
+#[tokio::test]
+async fn a_lone_instance_owns_everything_at_once() {
+    let mut world = World::new();
+    world.begin(3);
+    world.pass(1).await;
+    assert_eq!(world.shares(), [OBJECTS as usize]);
+}
+
+#[tokio::test]
+async fn instances_divide_everything_and_take_over_from_one_that_crashes() {
+    let mut world = World::new();
+    for _ in 0..3 {
+        world.begin(3);
+    }
+    world.pass(5).await;
+    assert!(world.shares().iter().all(|share| *share > 0));
+    drop(world.instances.remove(1));
+    world.pass(20).await;
+    assert!(world.shares().iter().all(|share| *share > 0));
+    world.leave(0).await;
+    world.pass(3).await;
+    assert_eq!(world.shares(), [OBJECTS as usize]);
+}
+
+#[tokio::test]
+async fn an_instance_that_cannot_renew_owns_nothing_until_it_can_again() {
+    let mut world = World::new();
+    world.begin(2);
+    world.begin(2);
+    world.pass(5).await;
+    world.instances[0].is_cut_off.store(true, Ordering::Relaxed);
+    world.pass(20).await;
+    assert_eq!(world.shares(), [0, OBJECTS as usize]);
+    world.instances[0]
+        .is_cut_off
+        .store(false, Ordering::Relaxed);
+    world.pass(30).await;
+    assert!(world.shares().iter().all(|share| *share > 0));
+}
+
+#[tokio::test]
+async fn another_number_of_shards_owns_nothing_until_the_first_has_ended() {
+    let mut world = World::new();
+    world.begin(2);
+    world.begin(2);
+    world.pass(5).await;
+    let before = world.shares();
+    world.begin(3);
+    world.pass(30).await;
+    assert_eq!(world.shares(), [&*before, &[0]].concat());
+    world.leave(0).await;
+    world.leave(0).await;
+    world.pass(5).await;
+    assert_eq!(world.shares(), [OBJECTS as usize]);
+}
+
+#[tokio::test]
+async fn two_numbers_that_begin_together_come_to_one_and_leave_nothing_behind() {
+    let mut world = World::new();
+    world.begin(2);
+    world.begin(3);
+    world.pass(40).await;
+    let shares = world.shares();
+    assert!(shares.contains(&(OBJECTS as usize)), "{shares:?}");
+    let leases = world.server.client();
+    let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    drop(world.instances.drain(..));
+    world.begin(3);
+    world.pass(40).await;
+    let left = leases
+        .list(path, &fivespot_apiserver::Selector::default())
+        .await
+        .unwrap();
+    let names: Vec<&str> = left
+        .items
+        .iter()
+        .map(|lease| lease["metadata"]["name"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "x-member-pod-2",
+        "x-shard-0-of-3",
+        "x-shard-1-of-3",
+        "x-shard-2-of-3",
+    ];
+    assert_eq!(names, expected);
+}
+
+/// What happens to the instances.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Begins,
+    BeginsWithAnotherNumber,
+    Crashes(usize),
+    Leaves(usize),
+    IsCutOff(usize),
+    IsBack(usize),
+    Nothing,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let whom = 0..4_usize;
+    prop_oneof![
+        3 => Just(Happening::Begins),
+        1 => Just(Happening::BeginsWithAnotherNumber),
+        2 => whom.clone().prop_map(Happening::Crashes),
+        2 => whom.clone().prop_map(Happening::Leaves),
+        2 => whom.clone().prop_map(Happening::IsCutOff),
+        2 => whom.prop_map(Happening::IsBack),
+        1 => Just(Happening::Nothing),
+    ]
+}
+
+async fn play(happenings: &[(Happening, i64)]) {
+    let mut world = World::new();
+    for (happening, seconds) in happenings {
+        let count = world.instances.len();
+        let set = |whom: usize, is_cut_off: bool| {
+            if let Some(it) = world.instances.get(whom) {
+                it.is_cut_off.store(is_cut_off, Ordering::Relaxed);
+            }
+        };
+        match *happening {
+            Happening::Begins if count < 4 => world.begin(3),
+            Happening::BeginsWithAnotherNumber if count < 4 => world.begin(2),
+            Happening::Crashes(whom) if whom < count => {
+                drop(world.instances.remove(whom));
+            }
+            Happening::Leaves(whom) if whom < count => {
+                drop(world.instances[whom].leave.take());
+            }
+            Happening::IsCutOff(whom) => set(whom, true),
+            Happening::IsBack(whom) => set(whom, false),
+            _ => {}
+        }
+        world.pass(*seconds).await;
+        world.instances.retain(|it| !it.task.is_finished());
+    }
+    for instance in &world.instances {
+        instance.is_cut_off.store(false, Ordering::Relaxed);
+    }
+    // Those of the other number leave, so that one number is left.
+    for instance in &mut world.instances {
+        drop(instance.leave.take());
+    }
+    world.begin(3);
+    world.pass(60).await;
+    world.shares();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn whatever_happens_no_two_own_an_object_and_soon_each_has_an_owner(
+        happenings in prop::collection::vec((happening(), 0..20_i64), 1..14),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(play(&happenings));
+    }
+}
