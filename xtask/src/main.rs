@@ -14,6 +14,7 @@ mod promises;
 mod protobuf;
 mod record;
 mod scale;
+mod shape;
 mod size;
 mod source;
 
@@ -27,7 +28,8 @@ usage: cargo xtask <task>
 
   gen [--check]  write every generated file; with --check, say what would change and fail
   deps           compare who depends on whom with the house's table
-  size           compare files and functions with the house's limits
+  size           compare files and functions with the house's limits, and print how much there
+                 is to read of controller and runtime
   conformance --data DIR
                  run the conformance cases in DIR, and keep and print the results
   differential [--cases N] [--from I] [--seed S] [--jobs J] [--show K] [--case I] [--record]

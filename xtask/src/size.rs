@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Faults;
+use crate::shape;
 use crate::source::{self, Function};
 
 const MOST_LINES_OF_A_FILE: usize = 400;
@@ -37,6 +38,7 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     }
     files.sort();
     let mut faults = Faults::new();
+    let mut sources = Vec::new();
     for path in files {
         let source = fs::read_to_string(&path)?;
         let name = path
@@ -45,7 +47,9 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
             .display()
             .to_string();
         faults.extend(faults_of(&name, &source));
+        sources.push((name, source));
     }
+    shape::print(root, &sources)?;
     Ok(faults)
 }
 
@@ -115,6 +119,7 @@ fn faults_of_function(file: &str, function: &Function) -> Faults {
         lines,
         parameters,
         is_public_with_bool,
+        tuples: _,
     } = function;
     let mut faults = Faults::new();
     if *lines > MOST_LINES_OF_A_FUNCTION {

@@ -10,6 +10,8 @@ pub(crate) struct Function {
     pub(crate) lines: usize,
     /// Parameters, `self` not counted.
     pub(crate) parameters: usize,
+    /// Parameters that are tuples with a name for each part, which stand in for several.
+    pub(crate) tuples: usize,
     /// Whether other crates may call it with a bare `true` or `false`.
     pub(crate) is_public_with_bool: bool,
 }
@@ -152,6 +154,10 @@ fn function(code: &str, at: usize) -> Option<Function> {
             && parameters
                 .iter()
                 .any(|parameter| parameter.ends_with(": bool")),
+        tuples: parameters
+            .iter()
+            .filter(|parameter| parameter.starts_with('('))
+            .count(),
         parameters: parameters.len(),
     })
 }
@@ -250,6 +256,8 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].parameters, 3);
         assert!(found[0].is_public_with_bool);
+        let tuple = functions("fn a((b, c): (u8, u8), d: (u8, u8)) {\n}\n");
+        assert_eq!((tuple[0].tuples, tuple[0].parameters), (1, 2));
     }
 
     #[test]

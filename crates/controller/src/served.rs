@@ -67,7 +67,7 @@ impl Served {
             None => self.versions(&place.group).await?,
         };
         for version in versions {
-            let found = self.kind((&place.group, &version), &place.kind).await?;
+            let found = self.kind(&place.group, &version, &place.kind).await?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -95,7 +95,8 @@ impl Served {
 
     async fn kind(
         &self,
-        (group, version): (&str, &str),
+        group: &str,
+        version: &str,
         kind: &str,
     ) -> kube::Result<Option<ApiResource>> {
         let document = {

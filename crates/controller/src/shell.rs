@@ -34,7 +34,7 @@ use fivespot_runtime::http::Port;
 use fivespot_runtime::http::{Outage, noted};
 use fivespot_runtime::lease::{Fence, Ownership, Role};
 use fivespot_runtime::queue::Backoff;
-use fivespot_runtime::queue::Starts;
+use fivespot_runtime::queue::StartLimit;
 use fivespot_runtime::queue::Work;
 use fivespot_runtime::watch::Selector;
 
@@ -52,7 +52,7 @@ pub(crate) struct Shell {
     pub(crate) taken: TakenNames,
     pub(crate) work: Work,
     pub(crate) fence: Arc<Fence>,
-    starts: Mutex<Starts>,
+    starts: Mutex<StartLimit>,
     pub(crate) served: Served,
     /// Creates of objects that are large take turns.
     pub(crate) large_creates: Semaphore,
@@ -114,7 +114,7 @@ impl Shell {
             outage,
             taken: TakenNames::default(),
             scheduled_machines: feed,
-            starts: Mutex::new(Starts::at_most(options.max_starts_per_minute)),
+            starts: Mutex::new(StartLimit::at_most(options.max_starts_per_minute)),
             role: Mutex::new(role),
             tables: Mutex::new(tables),
             told_orphans: orphan::Told::default(),
@@ -129,14 +129,14 @@ impl Shell {
         // A minute is a minute, however the clock is set.
         let now = self.fence.clock().now();
         starts
-            .ask(key, rank, now)
+            .try_start(key, rank, now)
             .map_err(|turn| turn.duration_since(now))
     }
 
     /// `key` was allowed to start a machine, and has not.
     pub(crate) fn has_not_started(&self, key: &Key) {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
-        starts.failed(key);
+        starts.give_back(key);
     }
 
     /// What this instance does beside the others.
@@ -241,7 +241,7 @@ impl Shell {
                 selector: selector.clone(),
                 part,
                 link: None,
-                tally: None,
+                budget: None,
             };
             feed.keep(self.spawn(fill(self.clone(), feed.clone(), scope)));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{Fill, Handler, Informer, Part, Tally, Version};
+use fivespot_runtime::cache::{Budget, Fill, Handler, Informer, Part, Version};
 use fivespot_runtime::http::Port;
 use fivespot_runtime::watch::{Retry, Selector, Watch, follow};
 
@@ -29,7 +29,7 @@ pub(crate) struct Scope {
     /// The workload cluster whose link this watch shows to be up or down.
     pub(crate) link: Option<Arc<Workload>>,
     /// Where what is kept is counted; none for the management cluster.
-    pub(crate) tally: Option<Arc<Tally>>,
+    pub(crate) budget: Option<Arc<Budget>>,
 }
 
 /// Fills `feed` and wakes whoever is concerned, for ever.
@@ -53,7 +53,7 @@ pub(crate) async fn fill(shell: Arc<Shell>, feed: Arc<Feed>, scope: Scope) {
     let fill = Fill {
         informer: feed,
         part: scope.part,
-        tally: scope.tally,
+        budget: scope.budget,
         handler,
         listed: 0,
     };

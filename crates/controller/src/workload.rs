@@ -9,7 +9,7 @@ use fivespot_capi::key::CLUSTER_NAME;
 use fivespot_capi::one_line;
 use fivespot_clock::{Busy, Clock, Sleep};
 use fivespot_plan::Access;
-use fivespot_runtime::cache::{Cached as _, Tally, Task, TooLarge, Trouble, Whole};
+use fivespot_runtime::cache::{Budget, Cached as _, Task, TooLarge, Trouble, Whole};
 use fivespot_runtime::http::{Address, Port};
 use fivespot_runtime::watch::{Selector, Sink, Watch, follow};
 use jiff::SignedDuration;
@@ -39,7 +39,7 @@ pub(crate) struct Workload {
     cluster: Key,
     state: Mutex<State>,
     /// What is kept of it.
-    tally: Arc<Tally>,
+    budget: Arc<Budget>,
     /// The credentials were refused: the Secret is to be read again.
     refused: Notify,
     /// A request has failed that the watch knows nothing of: it is to begin anew.
@@ -74,7 +74,7 @@ impl Workload {
         Self {
             cluster,
             state: Mutex::default(),
-            tally: Arc::default(),
+            budget: Arc::default(),
             refused: Notify::new(),
             lost: Notify::new(),
         }
@@ -128,7 +128,8 @@ impl Workload {
         &self,
         shell: &Arc<Shell>,
         key: &Key,
-        (port, node): (&Port, &str),
+        port: &Port,
+        node: &str,
     ) {
         let shape = Shape::Pod(key.clone());
         let (feed, is_new) = shell.ensure(pods_of(key), pod(), shape);
@@ -139,7 +140,7 @@ impl Workload {
                 selector: Some(Selector::Fields(on_node(node))),
                 part: None,
                 link: None,
-                tally: Some(self.tally.clone()),
+                budget: Some(self.budget.clone()),
             };
             feed.keep(shell.spawn(fill(shell.clone(), feed.clone(), scope)));
         }
@@ -148,7 +149,7 @@ impl Workload {
     /// A Node was read live: it is kept where nothing but its name has been kept.
     pub(crate) fn fill(&self, nodes: &Feed, node: &Value) {
         let mut object = nodes.projection.cache(node.clone(), &nodes.resource);
-        if object.count(&self.tally).is_ok() {
+        if object.count(&self.budget).is_ok() {
             let name = node["metadata"]["name"].as_str().unwrap_or_default();
             nodes.store.fill(&Key::new("", name), object);
         }
@@ -175,7 +176,7 @@ impl Workload {
                 selector: None,
                 part: None,
                 link: None,
-                tally: Some(self.tally.clone()),
+                budget: Some(self.budget.clone()),
             };
             feed.keep(shell.spawn(fill(shell.clone(), feed.clone(), scope)));
         }
@@ -297,7 +298,7 @@ fn follow_nodes(shell: &Arc<Shell>, workload: &Arc<Workload>, port: Port) -> Tas
         selector: None,
         part: None,
         link: Some(workload.clone()),
-        tally: Some(workload.tally.clone()),
+        budget: Some(workload.budget.clone()),
     };
     shell.spawn(fill(shell.clone(), feed, scope))
 }

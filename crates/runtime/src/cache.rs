@@ -10,7 +10,7 @@ mod shared_read;
 mod store;
 mod writes;
 
-pub use budget::{MOST_OBJECTS, Share, Tally, TooLarge};
+pub use budget::{Budget, MOST_OBJECTS, Reserved, TooLarge};
 pub use fill::{Fill, Handler};
 pub use informer::{Health, Informer, Task, Trouble};
 pub use projection::{Cached, Keep, LEAN, MetadataOnly, Projection, TOO_DEEP, Whole};

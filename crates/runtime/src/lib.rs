@@ -10,6 +10,11 @@
 //! stands still while a reconcile is due or an event has not been processed, so that a test runs a
 //! day in a second and every run is the same.
 
+// The example of the README runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod cache;
 pub mod http;
 mod key;

@@ -1,7 +1,7 @@
 //! Which object is due when: each at most once, and one pass for each at a time.
 
 mod backoff;
-mod latest;
+mod monotonic;
 mod start_limit;
 mod work;
 
@@ -11,8 +11,8 @@ use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
 
 pub use backoff::Backoff;
-pub use latest::{Latest, not_before};
-pub use start_limit::Starts;
+pub use monotonic::{Monotonic, not_before};
+pub use start_limit::StartLimit;
 pub use work::Work;
 
 use crate::Key;

@@ -158,7 +158,7 @@ impl Near<'_> {
             let is_waited_for = |pods: &Vec<Pod>| pods.iter().any(Pod::has_to_leave);
             if pods.known().is_some_and(is_waited_for) {
                 let Source { shell, key, .. } = self.source;
-                self.workload.follow_pods(shell, key, (port, self.node));
+                self.workload.follow_pods(shell, key, port, self.node);
             }
             pods
         } else {

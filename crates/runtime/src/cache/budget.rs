@@ -45,31 +45,31 @@ impl From<TooLarge> for kube::Error {
 
 /// The bytes that are kept of one workload cluster.
 #[derive(Debug, Default)]
-pub struct Tally(AtomicUsize);
+pub struct Budget(AtomicUsize);
 
-/// Part of a [`Tally`], for as long as it is held.
+/// Part of a [`Budget`], for as long as it is held.
 #[derive(Debug)]
-pub struct Share {
-    tally: Arc<Tally>,
+pub struct Reserved {
+    budget: Arc<Budget>,
     bytes: usize,
 }
 
-impl Drop for Share {
+impl Drop for Reserved {
     fn drop(&mut self) {
-        self.tally.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
-impl Tally {
+impl Budget {
     /// Counts an object whose text has so many bytes.
     ///
     /// # Errors
     /// That is too much; it is not counted.
-    pub fn add(self: &Arc<Self>, text: usize) -> Result<Share, TooLarge> {
+    pub fn add(self: &Arc<Self>, text: usize) -> Result<Reserved, TooLarge> {
         let bytes = text.saturating_add(OVERHEAD);
         let before = self.0.fetch_add(bytes, Ordering::Relaxed);
-        let share = Share {
-            tally: self.clone(),
+        let share = Reserved {
+            budget: self.clone(),
             bytes,
         };
         // Dropped, the share is taken off again.
@@ -85,15 +85,15 @@ mod tests {
 
     #[test]
     fn what_is_dropped_leaves_room_and_what_is_refused_takes_none() {
-        let tally = Arc::new(Tally::default());
+        let budget = Arc::new(Budget::default());
         let half = MOST_BYTES / 2 - OVERHEAD;
-        let first = tally.add(half).unwrap();
-        let second = tally.add(half).unwrap();
-        assert_eq!(tally.add(0).unwrap_err(), TooLarge::Bytes);
+        let first = budget.add(half).unwrap();
+        let second = budget.add(half).unwrap();
+        assert_eq!(budget.add(0).unwrap_err(), TooLarge::Bytes);
         drop(first);
-        assert!(tally.add(half).is_ok());
+        assert!(budget.add(half).is_ok());
         drop(second);
-        assert_eq!(tally.0.load(Ordering::Relaxed), 0);
+        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
     }
 
     #[test]

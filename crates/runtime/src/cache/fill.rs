@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::budget::{MOST_OBJECTS, Tally, TooLarge};
+use super::budget::{Budget, MOST_OBJECTS, TooLarge};
 use super::informer::Informer;
 use super::projection::Cached;
 use super::store::{Object, Part};
@@ -46,7 +46,7 @@ pub struct Fill<P: Cached, H> {
     /// What of the cache the watched objects are.
     pub part: Part,
     /// Where what is kept is counted, of a server that is not trusted; none for no limit.
-    pub tally: Option<Arc<Tally>>,
+    pub budget: Option<Arc<Budget>>,
     /// Who is told.
     pub handler: H,
     /// How many objects the list under way has named, and pages it has had: a list without end has
@@ -63,15 +63,15 @@ impl<P: Cached, H: Handler<P::Target>> Fill<P, H> {
         if !self.handler.is_wanted(&object.wakes) {
             object.forget();
         }
-        if let Some(tally) = &self.tally {
-            object.count(tally)?;
+        if let Some(budget) = &self.budget {
+            object.count(budget)?;
         }
         Ok((key, object))
     }
 
     /// Says whether so many objects may be kept.
     fn count(&self, objects: usize) -> kube::Result<()> {
-        if self.tally.is_some() && objects > MOST_OBJECTS {
+        if self.budget.is_some() && objects > MOST_OBJECTS {
             return Err(TooLarge::Objects.into());
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::budget::{Share, Tally, TooLarge};
+use super::budget::{Budget, Reserved, TooLarge};
 use super::packed::{Packed, Packer};
 use super::writes::{Version, Written};
 use crate::Key;
@@ -30,7 +30,7 @@ pub struct Object<T> {
     /// Whether nothing but its name and its version is known.
     is_name_only: bool,
     /// What it costs of what may be kept of its cluster.
-    share: Option<Share>,
+    share: Option<Reserved>,
 }
 
 impl<T> Object<T> {
@@ -74,8 +74,8 @@ impl<T> Object<T> {
     ///
     /// # Errors
     /// That is too much.
-    pub fn count(&mut self, tally: &Arc<Tally>) -> Result<(), TooLarge> {
-        self.share = Some(tally.add(self.text.length())?);
+    pub fn count(&mut self, budget: &Arc<Budget>) -> Result<(), TooLarge> {
+        self.share = Some(budget.add(self.text.length())?);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! How many machines may start in a minute, and which first.
+//! How many objects may start what they stand for in a minute, and which first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
@@ -11,18 +11,18 @@ use crate::Key;
 /// What the limit is about.
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
-/// How long a machine waits in any case, so that those that are due together are all known
+/// How long an object waits in any case, so that those that are due together are all known
 /// before the first of them starts.
 const GATHERING: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long after its turn a machine is reckoned with that has not asked again.
+/// How long after its turn an object counts that has not asked again.
 const FORGOTTEN: SignedDuration = SignedDuration::from_secs(10);
 
 /// Who has started and who waits.
 #[derive(Clone, Debug)]
-pub struct Starts {
+pub struct StartLimit {
     per_minute: Option<NonZeroU32>,
-    /// Which machines have started within the last minute, and when, in order.
+    /// Which objects have started within the last minute, and when, in order.
     begun: VecDeque<(Timestamp, Key)>,
     waiting: BTreeMap<Key, Waiting>,
 }
@@ -35,7 +35,7 @@ struct Waiting {
     turn: Timestamp,
 }
 
-impl Starts {
+impl StartLimit {
     /// At most so many in any minute; none is no limit.
     pub fn at_most(per_minute: Option<NonZeroU32>) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Starts {
     ///
     /// Of those that wait the one of the highest priority comes first, of equal ones the one
     /// that has waited longest.
-    pub fn ask(
+    pub fn try_start(
         &mut self,
         key: &Key,
         priority: u8,
@@ -65,7 +65,7 @@ impl Starts {
             other == key || after(waiting.turn, FORGOTTEN) > now
         });
         let since = self.waiting.get(key).map_or(now, |waiting| waiting.since);
-        let place = self.place(key, (priority, since));
+        let place = self.place(key, priority, since);
         let free = limit.saturating_sub(self.begun.len());
         let gathered = after(since, GATHERING);
         if place < free && gathered <= now {
@@ -94,7 +94,7 @@ impl Starts {
     }
 
     /// `key` was allowed to start and has not: that does not count.
-    pub fn failed(&mut self, key: &Key) {
+    pub fn give_back(&mut self, key: &Key) {
         let last = self.begun.iter().rposition(|(_, other)| other == key);
         if let Some(last) = last {
             self.begun.remove(last);
@@ -102,7 +102,7 @@ impl Starts {
     }
 
     /// How many of those that wait come before `key`.
-    fn place(&self, key: &Key, (priority, since): (u8, Timestamp)) -> usize {
+    fn place(&self, key: &Key, priority: u8, since: Timestamp) -> usize {
         let order = |priority: u8| u8::MAX - priority;
         let own = (order(priority), since, key);
         let others = self.waiting.iter().filter(|(other, _)| *other != key);
@@ -127,21 +127,24 @@ mod tests {
 
     #[test]
     fn without_a_limit_everybody_starts_at_once() {
-        let mut starts = Starts::at_most(None);
+        let mut starts = StartLimit::at_most(None);
         for number in 0..100 {
-            assert_eq!(starts.ask(&key(&number.to_string()), 0, later(0)), Ok(()));
+            assert_eq!(
+                starts.try_start(&key(&number.to_string()), 0, later(0)),
+                Ok(())
+            );
         }
     }
 
     /// Plays everybody's asking until all have started; who started when, in seconds.
     fn play(per_minute: u32, machines: &[(&str, u8)]) -> Vec<(String, i64)> {
-        let mut starts = Starts::at_most(NonZeroU32::new(per_minute));
+        let mut starts = StartLimit::at_most(NonZeroU32::new(per_minute));
         let mut due: BTreeMap<Timestamp, Vec<(&str, u8)>> =
             BTreeMap::from([(later(0), machines.to_vec())]);
         let mut started = Vec::new();
         while let Some((now, asking)) = due.pop_first() {
             for (name, priority) in asking {
-                match starts.ask(&key(name), priority, now) {
+                match starts.try_start(&key(name), priority, now) {
                     Ok(()) => {
                         let second = now.duration_since(later(0)).as_secs();
                         started.push((name.to_owned(), second));
@@ -183,20 +186,20 @@ mod tests {
 
     #[test]
     fn a_start_that_fails_takes_no_place_from_others() {
-        let mut starts = Starts::at_most(NonZeroU32::new(1));
+        let mut starts = StartLimit::at_most(NonZeroU32::new(1));
         for (name, priority) in [("broken", 255), ("sound", 1)] {
-            assert!(starts.ask(&key(name), priority, later(0)).is_err());
+            assert!(starts.try_start(&key(name), priority, later(0)).is_err());
         }
-        assert_eq!(starts.ask(&key("broken"), 255, later(1_000)), Ok(()));
-        starts.failed(&key("broken"));
-        assert_eq!(starts.ask(&key("sound"), 1, later(1_000)), Ok(()));
+        assert_eq!(starts.try_start(&key("broken"), 255, later(1_000)), Ok(()));
+        starts.give_back(&key("broken"));
+        assert_eq!(starts.try_start(&key("sound"), 1, later(1_000)), Ok(()));
     }
 
     #[test]
     fn one_that_does_not_ask_again_holds_nobody_up_for_long() {
-        let mut starts = Starts::at_most(NonZeroU32::new(1));
-        assert!(starts.ask(&key("high"), 200, later(0)).is_err());
-        assert!(starts.ask(&key("low"), 1, later(0)).is_err());
-        assert_eq!(starts.ask(&key("low"), 1, later(61_000)), Ok(()));
+        let mut starts = StartLimit::at_most(NonZeroU32::new(1));
+        assert!(starts.try_start(&key("high"), 200, later(0)).is_err());
+        assert!(starts.try_start(&key("low"), 1, later(0)).is_err());
+        assert_eq!(starts.try_start(&key("low"), 1, later(61_000)), Ok(()));
     }
 }

@@ -7,7 +7,7 @@ use fivespot_clock::{Busy, Clock};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use super::{Backoff, Latest, Outcome, Queue};
+use super::{Backoff, Monotonic, Outcome, Queue};
 use crate::Key;
 
 /// The one queue that everything which happens ends in.
@@ -16,7 +16,7 @@ use crate::Key;
 #[derive(Debug)]
 pub struct Work {
     clock: Clock,
-    latest: Latest,
+    monotonic: Monotonic,
     queue: Mutex<Queue<Busy>>,
     changed: Notify,
     /// Passes that want to know when their key is asked for again.
@@ -28,7 +28,7 @@ impl Work {
     pub fn new(clock: Clock, backoff: Backoff) -> Self {
         Self {
             clock,
-            latest: Latest::default(),
+            monotonic: Monotonic::default(),
             queue: Mutex::new(Queue::new(backoff)),
             changed: Notify::new(),
             listening: Mutex::default(),
@@ -41,7 +41,7 @@ impl Work {
 
     /// The instant that a pass goes by.
     pub fn now(&self) -> Timestamp {
-        self.latest.at(self.clock.now())
+        self.monotonic.at(self.clock.now())
     }
 
     /// Something happened to `key`.

@@ -15,9 +15,9 @@ const CORRECTION: SignedDuration = SignedDuration::from_mins(10);
 /// up, time stands still: otherwise a window that has just opened would close, and open once more.
 /// A clock that is set back by more was wrong before, and is believed.
 #[derive(Debug, Default)]
-pub struct Latest(Mutex<Option<Timestamp>>);
+pub struct Monotonic(Mutex<Option<Timestamp>>);
 
-impl Latest {
+impl Monotonic {
     /// The instant to decide at when the clock shows `now`.
     pub fn at(&self, now: Timestamp) -> Timestamp {
         let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn time_stands_still_while_a_clock_that_was_corrected_catches_up() {
-        let latest = Latest::default();
+        let latest = Monotonic::default();
         let at = |text: &str| -> Timestamp { text.parse().unwrap() };
         let nine = at("2026-03-06T09:00:00Z");
         assert_eq!(latest.at(nine), nine);
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_far_ahead_is_believed_when_it_is_set_right() {
-        let latest = Latest::default();
+        let latest = Monotonic::default();
         let at = |text: &str| -> Timestamp { text.parse().unwrap() };
         latest.at(at("2026-03-06T09:00:00Z"));
         let before = at("2026-03-06T08:49:59Z");

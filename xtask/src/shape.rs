@@ -1,0 +1,94 @@
+//! What `cargo xtask size` prints: how much there is to read of the operator's shell.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use crate::source::{self, Function};
+
+/// The crates between the API server and the planner.
+const SHELL: [&str; 2] = ["crates/controller/src", "crates/runtime/src"];
+
+/// The files that one event of a watch passes on its way to a write of the status, the planner's
+/// included. A file that is not there any more is an error: its successor is to be named.
+const WAY_OF_AN_EVENT: &[&str] = &[
+    "crates/runtime/src/watch.rs",
+    "crates/runtime/src/http/client/watch.rs",
+    "crates/runtime/src/cache/projection.rs",
+    "crates/controller/src/shape.rs",
+    "crates/runtime/src/cache/fill.rs",
+    "crates/runtime/src/cache/store.rs",
+    "crates/controller/src/watch.rs",
+    "crates/controller/src/shell.rs",
+    "crates/runtime/src/queue.rs",
+    "crates/runtime/src/queue/work.rs",
+    "crates/controller/src/run.rs",
+    "crates/controller/src/pass.rs",
+    "crates/runtime/src/lease/fence.rs",
+    "crates/controller/src/gather.rs",
+    "crates/controller/src/gather/source.rs",
+    "crates/controller/src/gather/near.rs",
+    "crates/capi/src/machine.rs",
+    "crates/plan/src/lib.rs",
+    "crates/controller/src/apply.rs",
+    "crates/runtime/src/http/client.rs",
+    "crates/controller/src/report.rs",
+];
+
+/// Prints the measures of the shell.
+///
+/// # Errors
+/// A file cannot be read, or one of [`WAY_OF_AN_EVENT`] is not there.
+pub(crate) fn print(
+    root: &Path,
+    files: &[(String, String)],
+) -> Result<(), Box<dyn Error>> {
+    let mut lines = 0;
+    let mut functions: Vec<Function> = Vec::new();
+    for (name, source) in files {
+        let is_tests = name.ends_with("tests.rs") || name.contains("/tests/");
+        if is_tests || !SHELL.iter().any(|folder| name.starts_with(folder)) {
+            continue;
+        }
+        let code = source::code(source);
+        lines += source::lines_of_code(&code);
+        functions.extend(source::functions(source::before_tests(&code)));
+    }
+    for name in WAY_OF_AN_EVENT {
+        fs::metadata(root.join(name)).map_err(|error| {
+            format!("{name}: {error}; name its successor in xtask/src/shape.rs")
+        })?;
+    }
+    let tuples: usize = functions.iter().map(|function| function.tuples).sum();
+    let mut lengths: Vec<usize> =
+        functions.iter().map(|function| function.lines).collect();
+    lengths.sort_unstable();
+    println!("controller and runtime: {lines} lines of code");
+    println!("files on the way of an event: {}", WAY_OF_AN_EVENT.len());
+    println!("parameters that are tuples: {tuples}");
+    println!(
+        "lines of a function: half have at most {}, 99 in 100 at most {}, all at most {}",
+        at(&lengths, 50),
+        at(&lengths, 99),
+        at(&lengths, 100),
+    );
+    Ok(())
+}
+
+/// The length that so many percent do not exceed; 0 where there are none.
+fn at(sorted: &[usize], percent: usize) -> usize {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::at;
+
+    #[test]
+    fn a_percentile_is_a_length_that_occurs() {
+        let lengths = [1, 2, 3, 4];
+        assert_eq!((at(&lengths, 50), at(&lengths, 99)), (2, 4));
+        assert_eq!(at(&[], 50), 0);
+    }
+}
