@@ -79,6 +79,6 @@ fn coordination(coordination: &Coordination) -> &'static str {
         Coordination::Alone => "none",
         Coordination::Unelected(_) => "leader election disabled",
         Coordination::Leader(_) => "leader election",
-        Coordination::Shards(_) => "sharding",
+        Coordination::Shards { .. } => "sharding",
     }
 }
