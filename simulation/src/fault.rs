@@ -18,6 +18,7 @@ pub(crate) enum Kind {
     CrashBefore,
     CrashAfter,
     SlowResponse,
+    SlowAnswer,
     WatchGone,
     WatchRefused,
     WatchEnded,
@@ -28,7 +29,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Conflict,
         Self::TooManyRequests,
         Self::InternalError,
@@ -39,6 +40,7 @@ impl Kind {
         Self::CrashBefore,
         Self::CrashAfter,
         Self::SlowResponse,
+        Self::SlowAnswer,
         Self::WatchGone,
         Self::WatchRefused,
         Self::WatchEnded,
@@ -61,6 +63,7 @@ impl Kind {
             Self::CrashBefore => "crash before",
             Self::CrashAfter => "crash after",
             Self::SlowResponse => "others first",
+            Self::SlowAnswer => "answer slow by seconds",
             Self::WatchGone => "watch: 410",
             Self::WatchRefused => "watch: 500",
             Self::WatchEnded => "watch: ended early",
@@ -142,7 +145,22 @@ pub(crate) struct Fault {
     pub(crate) minutes: u8,
 }
 
+/// How long an answer takes at least that is slow, and how much longer at most: less than the half
+/// minute after which a request is given up.
+const SLOW: (i64, i64) = (1, 28);
+
 impl Fault {
+    /// How long the answers take that it strikes.
+    pub(crate) fn delay(&self) -> SignedDuration {
+        match self.kind {
+            Kind::SlowAnswer => {
+                let (least, more) = SLOW;
+                SignedDuration::from_secs(least + i64::from(self.minutes) % more)
+            }
+            _ => SignedDuration::ZERO,
+        }
+    }
+
     /// A fault among about so many writes.
     pub(crate) fn draw(dice: &mut Dice, writes: usize) -> Self {
         let kind = dice.pick(&Kind::ALL).unwrap_or(Kind::Reset);

@@ -10,6 +10,7 @@ use crate::deed::FOREIGN;
 use crate::seen::{Seen, instant};
 
 /// A write, and the world right before it and right after it.
+#[derive(Clone)]
 pub(crate) struct Case<'a> {
     pub(crate) now: Timestamp,
     /// What the clock of the operator's host shows.
@@ -84,6 +85,45 @@ pub(crate) const LAWS: &[Law] = &[
         disables_first,
     ),
 ];
+
+/// Whether a write keeps a law; none if the law is not about such a write. `known` is the world as its
+/// sender was last shown it, if answers that are part of its decision were slow: what came about while
+/// they were on their way the sender could not know.
+pub(crate) fn is_kept(law: &Law, case: &Case<'_>, known: &[Known]) -> Option<bool> {
+    let (name, keeps) = law;
+    let is_kept = keeps(case)?;
+    if is_kept || !BY_WHAT_WAS_KNOWN.contains(name) {
+        return Some(is_kept);
+    }
+    let then = known.iter().map(|known| Case {
+        now: known.at,
+        shown: known.shown,
+        before: &known.seen,
+        ..case.clone()
+    });
+    let mut then = then.map(|case| keeps(&case));
+    Some(then.any(|kept| kept == Some(true)))
+}
+
+/// The laws that a write keeps if it would have kept them when an answer was given that its sender
+/// decided by and that was slow. No server guards them: nothing in a request names what they are about.
+const BY_WHAT_WAS_KNOWN: &[&str] = &[
+    "S10 no Machine is deleted over its pods before the deadline",
+    "S11 nothing is created that is not wanted",
+    "what is paused is not touched",
+    "a machine that is wanted again is not driven out",
+];
+
+/// The world when an answer was given that was slow.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) at: Timestamp,
+    /// What the clock of the operator's host showed.
+    pub(crate) shown: Timestamp,
+    /// When the answer arrived, or will.
+    pub(crate) arrives: Timestamp,
+    pub(crate) seen: Seen,
+}
 
 impl Case<'_> {
     fn is(&self, verb: &str, resource: &str) -> bool {
@@ -358,4 +398,80 @@ fn tells_truth(case: &Case<'_>) -> Option<bool> {
     let is_over =
         told != case.before.phase() && ["Inactive", "Terminated"].contains(&told);
     (case.is_sub("status") && is_over).then(|| case.before.ours().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use fivespot_apiserver::AuditEvent;
+    use serde_json::json;
+
+    use super::*;
+
+    /// The Machine's deletion.
+    fn deletion(at: Timestamp) -> Asked {
+        let event = AuditEvent {
+            at,
+            user: String::new(),
+            impersonated: String::new(),
+            verb: "delete".to_owned(),
+            path: String::new(),
+            group: "cluster.x-k8s.io".to_owned(),
+            resource: "machines".to_owned(),
+            subresource: String::new(),
+            namespace: "default".to_owned(),
+            name: "worker".to_owned(),
+            label_selector: String::new(),
+            code: 0,
+            annotations: std::collections::BTreeMap::new(),
+        };
+        Asked {
+            event,
+            body: Vec::new().into(),
+            query: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_slow_answer_excuses_what_no_server_guards_and_nothing_else() {
+        let at = Timestamp::UNIX_EPOCH;
+        let paused = Seen {
+            owner: json!({"metadata": {"annotations": {key::PAUSED: "true"}}}),
+            ..Seen::default()
+        };
+        let asked = deletion(at);
+        let case = Case {
+            now: at,
+            shown: at,
+            is_in_doubt: false,
+            by: "operator-0",
+            leader: None,
+            asked: &asked,
+            body: Value::Null,
+            code: 200,
+            before: &paused,
+            after: &paused,
+            is_kept_on: false,
+        };
+        let then = Known {
+            at,
+            shown: at,
+            arrives: at,
+            seen: Seen::default(),
+        };
+        let named = |name: &str| {
+            let law = LAWS.iter().find(|(law, _)| *law == name);
+            law.unwrap()
+        };
+        let pause = named("what is paused is not touched");
+        assert_eq!(is_kept(pause, &case, &[]), Some(false));
+        assert_eq!(
+            is_kept(pause, &case, std::slice::from_ref(&then)),
+            Some(true)
+        );
+        let commitment = named("every leaving begins with the commitment");
+        assert_eq!(is_kept(commitment, &case, &[then]), Some(false));
+        for name in BY_WHAT_WAS_KNOWN {
+            named(name);
+        }
+    }
 }

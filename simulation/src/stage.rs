@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_apiserver::Client;
 use fivespot_testkit::{Asked, Delivery, Fate, Gate, Host, Opening, Proxy};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::fault::{Fault, Kind, Target};
-use crate::law::{Case, LAWS};
+use crate::law::{Case, Known, LAWS, is_kept};
 use crate::seen::{Places, Seen};
 
 /// How many requests at one instant make a loop that does not end.
@@ -61,6 +61,10 @@ pub(crate) struct State {
     /// The oldest version that each watch was asked for from.
     oldest: BTreeMap<String, String>,
     before: BTreeMap<String, (Seen, Option<String>)>,
+    /// How long the answers to requests that are under way take, where they are slow.
+    delays: BTreeMap<String, SignedDuration>,
+    /// By machine, the world as it was when slow answers were given that it may be decided by.
+    known: BTreeMap<String, Vec<Known>>,
     /// The machines whose schedule could not be switched off at the first try.
     kept_on: BTreeSet<String>,
     /// Minutes that an operator that has died stays dead.
@@ -183,7 +187,10 @@ impl Stage {
             };
             (first..first + fault.times).contains(&number)
         };
-        self.faults.iter().find(hits).copied()
+        // While a cache is filled by a list, time stands still: whoever waits for it has to.
+        let is_possible =
+            |fault: &Fault| fault.delay().is_zero() || asked.event.verb != "list";
+        self.faults.iter().find(hits).copied().filter(is_possible)
     }
 
     /// Whether too much is asked for at one instant; noted once.
@@ -200,7 +207,8 @@ impl Stage {
         state.burst.1 >= HOT
     }
 
-    async fn meet(&self, asked: &Asked) -> Fate {
+    async fn meet(&self, asked: &Asked, key: &str) -> Fate {
+        self.forget(asked);
         if self.is_hot(asked) {
             return Fate::CrashBefore;
         }
@@ -223,11 +231,14 @@ impl Stage {
                 state.kept_on.insert(asked.event.name.clone());
             }
             state.downtime = if fault.minutes > 60 { fault.minutes } else { 0 };
+            if !fault.delay().is_zero() {
+                state.delays.insert(key.to_owned(), fault.delay());
+            }
         }
         let fate = fault
             .and_then(|fault| fault.kind.fate())
             .unwrap_or(Fate::Pass);
-        if fault.is_some() && fate == Fate::Pass {
+        if fault.is_some_and(|fault| fault.kind == Kind::SlowResponse) {
             for _ in 0..TURNS {
                 tokio::task::yield_now().await;
             }
@@ -242,7 +253,47 @@ impl Stage {
         fate
     }
 
-    async fn judge(&self, asked: &Asked, code: u16, by: &str) {
+    /// A live look at a machine begins with the ScheduledMachine: what earlier looks were shown is of no
+    /// account any more, unless it is still on its way.
+    fn forget(&self, asked: &Asked) {
+        let event = &asked.event;
+        if event.verb == "get" && event.resource == "scheduledmachines" {
+            let mut state = self.state();
+            if let Some(known) = state.known.get_mut(&event.name) {
+                known.retain(|known| known.arrives > event.at);
+            }
+        }
+    }
+
+    /// Notes the world as it is when an answer is given that is slow.
+    async fn remember(&self, asked: &Asked, delay: SignedDuration) {
+        let about = self.places_of(asked);
+        for places in &self.places {
+            if about.is_some_and(|about| about.name != places.name) {
+                continue;
+            }
+            let at = asked.event.at;
+            let known = Known {
+                at,
+                shown: at + self.host.offset(),
+                arrives: at + delay,
+                seen: Seen::of(&self.client, places).await,
+            };
+            let mut state = self.state();
+            let all = state.known.entry(places.name.clone()).or_default();
+            all.push(known);
+        }
+    }
+
+    async fn judge(&self, asked: &Asked, code: u16, (by, key): (&str, &str)) {
+        self.judge_write(asked, code, by).await;
+        let delay = self.state().delays.get(key).copied();
+        if let Some(delay) = delay {
+            self.remember(asked, delay).await;
+        }
+    }
+
+    async fn judge_write(&self, asked: &Asked, code: u16, by: &str) {
         let mut hasher = DefaultHasher::new();
         hasher.write(&asked.body);
         let (event, body) = (&asked.event, hasher.finish());
@@ -275,14 +326,15 @@ impl Stage {
             after: &after,
             is_kept_on: state.kept_on.contains(&places.name),
         };
-        for (law, keeps) in LAWS {
-            let Some(is_kept) = keeps(&case) else {
+        let known = state.known.get(&places.name).cloned().unwrap_or_default();
+        for law in LAWS {
+            let Some(is_kept) = is_kept(law, &case, &known) else {
                 continue;
             };
             state.checks += 1;
             if !is_kept {
                 let how = format!("{} {} {}", event.at, what(asked), event.path);
-                state.broken.push((law, how));
+                state.broken.push((law.0, how));
             }
         }
     }
@@ -324,6 +376,15 @@ impl Seat {
         let (path, selects) = (&asked.event.path, selects.unwrap_or_default());
         format!("{} {path}?{selects}", self.name)
     }
+
+    /// One request of this operator that is under way.
+    fn request_key(&self, asked: &Asked) -> String {
+        let event = &asked.event;
+        format!(
+            "{} {} {}?{}",
+            self.name, event.verb, event.path, asked.query
+        )
+    }
 }
 
 impl Proxy for Seat {
@@ -334,7 +395,10 @@ impl Proxy for Seat {
         if self.gate.is_shut() {
             return self.gate.request(asked);
         }
-        Box::pin(self.stage.meet(asked))
+        Box::pin(async move {
+            let key = self.request_key(asked);
+            self.stage.meet(asked, &key).await
+        })
     }
 
     fn served<'a>(
@@ -342,7 +406,19 @@ impl Proxy for Seat {
         asked: &'a Asked,
         code: u16,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
-        Box::pin(self.stage.judge(asked, code, &self.name))
+        Box::pin(async move {
+            let key = self.request_key(asked);
+            self.stage.judge(asked, code, (&self.name, &key)).await;
+        })
+    }
+
+    fn delay(&self, asked: &Asked) -> SignedDuration {
+        let delay = self.stage.state().delays.remove(&self.request_key(asked));
+        delay.unwrap_or_default()
+    }
+
+    fn arrives(&self, _: &Asked) -> bool {
+        !self.gate.is_shut()
     }
 
     fn opening(&self, asked: &Asked) -> Opening {

@@ -243,7 +243,9 @@ fn simulation(result: &Value) -> String {
          hundred thousand are `cargo run --release -p simulation -- --seeds 0..100000`. In a quarter\n\
          of the stories two operators agree by a Lease which of them acts, and each may be cut off\n\
          from the server for up to 40 minutes. In most, the clock of their host is set back by up to\n\
-         nine minutes and later set right.\n",
+         nine minutes or forward by up to half an hour and later set right, or the host is suspended.\n\
+         An answer that is slow takes 1 to 28 seconds; what a write is judged by then is in\n\
+         [decision 87](decisions/0087-slow-answers-in-the-simulation.md).\n",
     );
     text
 }

@@ -99,6 +99,18 @@ pub trait Proxy: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
+    /// How long the answer to a request that was served is on its way. No time, unless overridden.
+    fn delay(&self, asked: &Asked) -> SignedDuration {
+        let _ = asked;
+        SignedDuration::ZERO
+    }
+
+    /// Whether an answer arrives that was on its way for a while. It does, unless overridden.
+    fn arrives(&self, asked: &Asked) -> bool {
+        let _ = asked;
+        true
+    }
+
     /// How a watch begins. As asked for, unless overridden.
     fn opening(&self, asked: &Asked) -> Opening {
         let _ = asked;
@@ -160,6 +172,9 @@ impl<S> fmt::Debug for Proxied<S> {
         formatter.debug_struct("Proxied").finish_non_exhaustive()
     }
 }
+
+/// What a client is told that was served and does not hear of it.
+const LOST: &str = "the connection was reset before the answer came";
 
 type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
@@ -227,23 +242,21 @@ where
             }
             return self.watch(asked, request).await;
         }
-        let Self {
-            inner, proxy, life, ..
-        } = self;
+        let (proxy, life) = (self.proxy.clone(), self.life.clone());
         match proxy.request(&asked).await {
-            Fate::Pass => Self::serve(inner, &*proxy, &asked, request).await,
+            Fate::Pass => self.serve(&asked, request).await,
             Fate::Refuse(code, seconds) => refusal(code, seconds),
             Fate::Reset => Err("the connection was reset".into()),
             Fate::Lose => {
-                drop(Self::serve(inner, &*proxy, &asked, request).await);
-                Err("the connection was reset before the answer came".into())
+                drop(self.serve(&asked, request).await);
+                Err(LOST.into())
             }
             Fate::CrashBefore => {
                 life.end();
                 refusal(503, None)
             }
             Fate::CrashAfter => {
-                let answer = Self::serve(inner, &*proxy, &asked, request).await;
+                let answer = self.serve(&asked, request).await;
                 life.end();
                 answer
             }
@@ -251,14 +264,25 @@ where
     }
 
     async fn serve(
-        inner: S,
-        proxy: &dyn Proxy,
+        self,
         asked: &Asked,
         request: Request<Body>,
     ) -> Result<Answer, BoxError> {
-        let answer = inner.oneshot(request).await.map_err(Into::into)?;
-        proxy.served(asked, answer.status().as_u16()).await;
-        Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
+        let answer = self.inner.oneshot(request).await.map_err(Into::into)?;
+        self.proxy.served(asked, answer.status().as_u16()).await;
+        let delay = self.proxy.delay(asked);
+        if delay.is_zero() {
+            return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
+        }
+        // The body of the embedded server's answer holds a virtual clock for as long as it is there.
+        let (parts, body) = answer.into_parts();
+        let body = body.collect().await.map_err(Into::into)?.to_bytes();
+        self.clock.sleep(delay).await;
+        if !self.proxy.arrives(asked) {
+            return Err(LOST.into());
+        }
+        let body = Full::from(body).map_err(|never| match never {});
+        Ok(Response::from_parts(parts, body.boxed_unsync()))
     }
 
     async fn watch(
