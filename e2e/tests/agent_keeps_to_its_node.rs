@@ -320,8 +320,7 @@ async fn annotations_of_5spot_on_nodes_are_for_those_who_need_them() {
         let refused = stage.try_change(&client, annotated(key, value)).await;
         let refused = words(&stage, &refused.expect_err("refused"));
         assert!(
-            refused
-                .contains("by the operator, its agent and cluster administrators alone"),
+            refused.contains("by the operator, its agent and cluster administrators"),
             "{key}: {refused}"
         );
     }

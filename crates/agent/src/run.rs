@@ -101,7 +101,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
             Input::Process(process) => state.request_reclaim(&process, (agent.now)()),
             Input::Due => {}
             Input::PolicyCheck => {
-                state.apply_policy_check(agent.node.try_another().await)
+                state.apply_policy_check(agent.node.try_another().await);
             }
         }
         if state.has_work() && state.due <= Instant::now() {

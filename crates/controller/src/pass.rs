@@ -123,30 +123,10 @@ async fn rounds(shell: &Arc<Shell>, key: &Key, events: &mut Vec<Unpublished>) ->
             freshness = Freshness::Live;
             continue;
         };
-        let view = match gathered {
-            Gathered::View(view) => view,
-            Gathered::Gone => {
-                shell.forget(key);
-                orphan::warn(shell, key).await;
-                return Outcome::Done { wake: None };
-            }
-            Gathered::Unreadable { value, message } => {
-                tracing::warn!(error = message, "ScheduledMachine makes no sense");
-                return report::unreadable(shell, key, &value, &message).await;
-            }
-            Gathered::Failed(error) => {
-                shell
-                    .outage
-                    .complain(format_args!("ScheduledMachine could not be read"), &error);
-                shell.metrics.failed("kube_api");
-                return Outcome::Failed { wake: None };
-            }
-            Gathered::Short(short) => {
-                if matches!(short, Short::NotYet)
-                    && let Some(until) = patience(shell, key)
-                {
-                    return Outcome::Waiting { until };
-                }
+        let view = match observed(shell, key, gathered).await {
+            Observed::View(view) => view,
+            Observed::End(outcome) => return outcome,
+            Observed::ReadLive => {
                 freshness = Freshness::Live;
                 continue;
             }
@@ -169,6 +149,43 @@ async fn rounds(shell: &Arc<Shell>, key: &Key, events: &mut Vec<Unpublished>) ->
         }
     }
     Outcome::Stale { wake: None }
+}
+
+/// What a reconcile goes on with once its objects were looked up.
+enum Observed {
+    /// They are known.
+    View(Box<View>),
+    /// There is nothing to plan.
+    End(Outcome),
+    /// Caches do not hold them all.
+    ReadLive,
+}
+
+async fn observed(shell: &Arc<Shell>, key: &Key, gathered: Gathered) -> Observed {
+    match gathered {
+        Gathered::View(view) => Observed::View(view),
+        Gathered::Gone => {
+            shell.forget(key);
+            orphan::warn(shell, key).await;
+            Observed::End(Outcome::Done { wake: None })
+        }
+        Gathered::Unreadable { value, message } => {
+            tracing::warn!(error = message, "ScheduledMachine could not be parsed");
+            Observed::End(report::unreadable(shell, key, &value, &message).await)
+        }
+        Gathered::Failed(error) => {
+            shell
+                .outage
+                .complain(format_args!("ScheduledMachine could not be read"), &error);
+            shell.metrics.failed("kube_api");
+            Observed::End(Outcome::Failed { wake: None })
+        }
+        Gathered::Short(Short::NotYet) => patience(shell, key)
+            .map_or(Observed::ReadLive, |until| {
+                Observed::End(Outcome::Waiting { until })
+            }),
+        Gathered::Short(_) => Observed::ReadLive,
+    }
 }
 
 /// Notes that a look succeeded, and of a live one whether a name is taken.

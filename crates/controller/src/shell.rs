@@ -1,5 +1,7 @@
 //! What all parts of the running controller share.
 
+mod target;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,8 +24,7 @@ use crate::metrics::{Metrics, counted};
 use crate::orphan;
 use crate::report::Unpublished;
 use crate::served::Served;
-use crate::shape::Target;
-use crate::shape::{Shape, cluster_term};
+use crate::shape::Shape;
 use crate::taken::TakenNames;
 use crate::watch::Feed;
 use crate::watch::{Scope, fill};
@@ -447,23 +448,6 @@ impl Shell {
         tables.unserved.retain(|_, keys| !keys.is_empty());
     }
 
-    /// Wakes whoever is concerned.
-    pub(crate) fn wake(&self, targets: BTreeSet<Target>) {
-        self.wake_keys(self.keys_of(targets));
-    }
-
-    /// Whether anybody is concerned.
-    pub(crate) fn has_any(&self, targets: &[Target]) -> bool {
-        !self.keys_of(targets.iter().cloned().collect()).is_empty()
-    }
-
-    /// Wakes whoever is concerned; those that have created a machine after others that are due.
-    pub(crate) fn wake_deferred(&self, targets: BTreeSet<Target>) {
-        for key in self.keys_of(targets) {
-            self.work.wake_deferred(&key);
-        }
-    }
-
     /// Whether this process has left `object` in that version or a later one.
     pub(crate) fn has_written(
         &self,
@@ -474,27 +458,6 @@ impl Shell {
         let tables = self.tables();
         let desk = tables.desks.get(object);
         desk.is_some_and(|desk| desk.ledger.has_left(&feed.name, object, version))
-    }
-
-    fn keys_of(&self, targets: BTreeSet<Target>) -> BTreeSet<Key> {
-        let mut keys = BTreeSet::new();
-        for target in targets {
-            match target {
-                Target::One(key) => keys.extend([key]),
-                Target::Cluster(cluster) => keys.extend(self.of_cluster(&cluster)),
-                Target::Machine(terms) => {
-                    keys.extend(terms.iter().flat_map(|term| self.machines(term)));
-                }
-            }
-        }
-        keys
-    }
-
-    /// Wakes these.
-    pub(crate) fn wake_keys(&self, keys: impl IntoIterator<Item = Key>) {
-        for key in keys {
-            self.work.wake(&key);
-        }
     }
 
     /// Whether this instance may act on `key`.
@@ -517,25 +480,6 @@ impl Shell {
     pub(crate) fn wake_own(&self) {
         let keys = self.scheduled_machines.store.keys();
         self.wake_keys(keys.into_iter().filter(|key| self.is_own(key)));
-    }
-
-    /// The ScheduledMachines that ask for a Cluster, or whose Machine is in it.
-    pub(crate) fn of_cluster(&self, cluster: &Key) -> BTreeSet<Key> {
-        let term = cluster_term(cluster);
-        let mut keys = BTreeSet::from_iter(self.scheduled_machines.store.found_by(&term));
-        keys.extend(self.machines(&term));
-        keys
-    }
-
-    /// The ScheduledMachines of the Machines that can be found by `term`: a Machine is named
-    /// like its ScheduledMachine.
-    pub(crate) fn machines(&self, term: &str) -> Vec<Key> {
-        let tables = self.tables();
-        let feeds = tables.feeds.values();
-        feeds
-            .filter(|feed| feed.projection == Shape::Machine)
-            .flat_map(|feed| feed.store.found_by(term))
-            .collect()
     }
 }
 

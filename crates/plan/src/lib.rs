@@ -222,11 +222,7 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
     };
     let failure = hold::back(case, &mut outcome);
     hold::until_its_turn(case, &mut outcome);
-    // The finalizers change the version that guards the status, which has to wait.
-    let is_finalizing = outcome
-        .actions
-        .iter()
-        .any(|action| matches!(action.step, Step::AddFinalizer | Step::RemoveFinalizer));
+    let is_finalizing = is_finalizing(&outcome.actions);
     let before = &case.subject.status;
     let after = status::next(case, rung, &outcome, failure);
     let later = failure
@@ -235,10 +231,9 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
         .flatten();
     // What is told to be due is told anew once it is, whoever else is asked to wait.
     let announced = after.next_transition.into_iter().chain(case.next_flip());
-    let wakes = outcome.wakes.iter().copied().chain(announced);
-    let status = (!is_finalizing && after != *before).then_some(after);
-    let status = status.filter(|_| later.is_none());
-    let wakes = wakes.chain(later);
+    let wakes = outcome.wakes.iter().copied().chain(announced).chain(later);
+    let is_reported = !is_finalizing && later.is_none() && after != *before;
+    let status = is_reported.then_some(after);
     let wake = wakes.filter(|due| *due > case.now).min();
     let is_idle = status.is_none() && outcome.actions.is_empty();
     let precondition =
@@ -275,4 +270,11 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
         confirm: false,
         precondition,
     }
+}
+
+/// Whether finalizers change. That changes the resourceVersion that guards the status, which has
+/// to wait.
+fn is_finalizing(actions: &[Action]) -> bool {
+    let mut steps = actions.iter().map(|action| &action.step);
+    steps.any(|step| matches!(step, Step::AddFinalizer | Step::RemoveFinalizer))
 }

@@ -18,7 +18,7 @@ pub(super) fn since(instant: &Value, now: Timestamp) -> String {
 
 /// The name of the object.
 pub(super) fn name(object: &Value) -> Value {
-    object["metadata"]["name"].clone()
+    string(&object["metadata"]["name"])
 }
 
 /// A text; empty where it is absent.

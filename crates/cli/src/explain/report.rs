@@ -28,8 +28,8 @@ pub(super) struct Report {
     checks: Vec<Check>,
     seen: Vec<Line>,
     /// Set if the operator reports another state of the workload cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    operator_report: Option<String>,
+    #[serde(rename = "operatorReport", skip_serializing_if = "Option::is_none")]
+    reported: Option<String>,
     actions: Vec<Step>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Timestamp>,
@@ -81,14 +81,14 @@ pub(super) fn report(found: &Look, at: Timestamp) -> Report {
             })
             .collect(),
         seen: seen(&found.seen),
-        operator_report: operator_report(found),
+        reported: reported(found),
         actions: steps(&explanation.plan, meta.name.as_deref().unwrap_or_default()),
         next: explanation.plan.wake.map(whole_seconds),
     }
 }
 
 /// The NodeAccess condition that the operator reported, if it differs from what was found here.
-fn operator_report(found: &Look) -> Option<String> {
+fn reported(found: &Look) -> Option<String> {
     let (reason, here) = found.seen.workload.access.told()?;
     let conditions = &found.object.status.as_ref()?.conditions;
     let reported = condition::find(conditions, ConditionType::NodeAccess)?;
@@ -256,7 +256,7 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     }
     checks(out, &report.checks)?;
     objects(out, &report.seen)?;
-    if let Some(reported) = &report.operator_report {
+    if let Some(reported) = &report.reported {
         writeln!(out, "\n{}", plain::line(reported))?;
     }
     writeln!(out, "\nNext requests:")?;

@@ -36,7 +36,12 @@ pub(super) struct Sources {
     pub(super) version: KubeVersion,
 }
 
-/// Compiled definitions and policies.
+const POLICY_KINDS: [&str; 2] = [
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+];
+
+/// Compiled CRDs and policies.
 pub(super) struct Engine {
     definitions: Vec<Crd>,
     policies: Policies,
@@ -77,11 +82,7 @@ impl Engine {
         }
         for document in &sources.policies {
             let what = &document.origin;
-            let kinds = [
-                "ValidatingAdmissionPolicy",
-                "ValidatingAdmissionPolicyBinding",
-            ];
-            if expect(document, &kinds)? == kinds[0] {
+            if expect(document, &POLICY_KINDS)? == POLICY_KINDS[0] {
                 let policy = Policy::compile(&document.object, version);
                 let policy = policy.map_err(|it| invalid(what, &it))?;
                 policies.retain(|it: &Policy| it.name() != policy.name());
@@ -93,13 +94,12 @@ impl Engine {
                 bindings.push(binding);
             }
         }
-        let lookup = Lookup::of(sources, &definitions)?;
         let policies = policies.into_iter().map(Arc::new);
         Ok(Self {
+            lookup: Lookup::of(sources, &definitions)?,
             definitions,
             policies: Policies::new(policies, bindings.into_iter().map(Arc::new)),
             user: sources.user.clone(),
-            lookup,
             known_lints: Mutex::default(),
         })
     }

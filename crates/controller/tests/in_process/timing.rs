@@ -334,7 +334,8 @@ async fn with_election() -> World {
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "5spot-system"},
     });
     let namespaces = "/api/v1/namespaces";
-    world.client.create(namespaces, namespace).await.unwrap();
+    let created = world.client.create(namespaces, namespace).await;
+    created.expect("the namespace is created");
     world
 }
 

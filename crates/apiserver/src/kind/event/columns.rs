@@ -81,6 +81,6 @@ pub(super) fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
             .into(),
         column::since(first_seen, now).into(),
         times.into(),
-        object["metadata"]["name"].clone(),
+        column::name(object),
     ]
 }
