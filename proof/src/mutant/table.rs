@@ -121,7 +121,8 @@ mutants! {
         "if case.now <= after(started, BEGINNING) =>\n        {\n            return Drain::NotOurs;"
         => "if case.now <= after(started, BEGINNING) =>\n        {\n            return Drain::Empty;";
     "transition-not-awaited", "sleeps over the edges of its windows", LIB,
-        "outcome.wakes.iter().copied().chain(announced);" => "outcome.wakes.iter().copied();";
+        "outcome.wakes.iter().copied().chain(announced).chain(later);"
+        => "outcome.wakes.iter().copied().chain(later);";
     "never-at-rest", "asks to be woken at once, again and again", LIB,
         "let wake = wakes.filter(|due| *due > case.now).min();" => "let wake = wakes.chain([case.now]).min();";
     "attempts-shared", "counts the failures of all steps together", MEMORY,
@@ -190,10 +191,11 @@ mutants! {
     "stale-cache-acted-on", "acts on what a cache says", HEARSAY,
         "if case.seen.freshness == Freshness::Live {" => "if case.seen.freshness == Freshness::Live || !outcome.actions.is_empty() {";
     "always-writes", "writes its status on every pass", LIB,
-        "(!is_finalizing && after != *before).then_some(after)" => "(!is_finalizing).then_some({ let mut after = after; after.in_schedule = !before.in_schedule; after })";
+        "let status = is_reported.then_some(after);"
+        => "let status = (!is_finalizing && later.is_none()).then_some({ let mut after = after; after.in_schedule = !before.in_schedule; after });";
     "status-before-finalizer", "takes the version that guards the status from under it", LIB,
-        "let status = (!is_finalizing && after != *before).then_some(after);"
-        => "let status = (!is_finalizing && after != *before && before.phase.is_none()).then_some(after);";
+        "let status = is_reported.then_some(after);"
+        => "let status = (is_reported && before.phase.is_none()).then_some(after);";
     "ends-on-hearsay", "ends a commitment on the word of a cache", HEARSAY,
         "&& keeps\n        && after.is_none_or(|after| {\n            ends_nothing(before, after)\n                && (case"
         => "&& (keeps || !keeps)\n        && after.is_none_or(|after| {\n            (ends_nothing(before, after) || true)\n                && (case";
