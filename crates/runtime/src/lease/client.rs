@@ -41,16 +41,23 @@ pub(super) struct LeaseClient {
     pub(super) terms: Terms,
 }
 
+/// What a request expects to find, which is changed or gone if the server answers 404 or 409.
+const OF_A_LEASE: &[u16] = &[404, 409];
+/// A 404 to a create is about the namespace: trying again at once would not help.
+const OF_A_NAMESPACE: &[u16] = &[409];
+
 impl LeaseClient {
+    /// Waits for a response. One with a code of `conflicts` says that the Lease is not as it was.
     async fn within<T>(
         &self,
         request: impl Future<Output = kube::Result<T>>,
+        conflicts: &[u16],
     ) -> Answer<T> {
         let limit = self.clock.sleep(self.terms.request_timeout());
         match select(pin!(request), limit).await {
             Either::Left((Ok(answer), _)) => Answer::Done(answer),
             Either::Left((Err(error), _)) => match error::code(&error) {
-                Some(404 | 409) => Answer::Conflict,
+                Some(code) if conflicts.contains(&code) => Answer::Conflict,
                 _ => Answer::Failed(error::message(&error)),
             },
             Either::Right(_) => Answer::Failed("no answer in time".to_owned()),
@@ -60,7 +67,7 @@ impl LeaseClient {
     pub(super) async fn read(&self) -> Answer<Option<Stored>> {
         let resource = leases();
         let at = self.address(&resource, &self.named.name);
-        let found = self.within(self.client.get(&at)).await;
+        let found = self.within(self.client.get(&at), OF_A_LEASE).await;
         found.map(|found| found.as_ref().map(Stored::read))
     }
 
@@ -68,7 +75,9 @@ impl LeaseClient {
         let resource = leases();
         let at = self.address(&resource, "");
         let body = record.lease(&self.named, None);
-        let created = self.within(self.client.create(&at, &body)).await;
+        let created = self
+            .within(self.client.create(&at, &body), OF_A_NAMESPACE)
+            .await;
         created.map(|lease| Stored::read(&lease))
     }
 
@@ -76,7 +85,9 @@ impl LeaseClient {
         let resource = leases();
         let at = self.address(&resource, &self.named.name);
         let body = record.lease(&self.named, Some(version));
-        let replaced = self.within(self.client.replace(&at, &body)).await;
+        let replaced = self
+            .within(self.client.replace(&at, &body), OF_A_LEASE)
+            .await;
         replaced.map(|lease| Stored::read(&lease))
     }
 
@@ -87,7 +98,7 @@ impl LeaseClient {
         let request = self
             .client
             .delete_version(&at, &stored.uid, &stored.version);
-        self.within(request).await.map(|_| ())
+        self.within(request, OF_A_LEASE).await.map(|_| ())
     }
 
     fn address<'a>(&'a self, resource: &'a ApiResource, name: &'a str) -> Address<'a> {

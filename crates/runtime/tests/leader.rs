@@ -1,0 +1,61 @@
+//! An instance that takes part in a leader election on a server, on a virtual clock.
+
+#![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
+
+use std::sync::{Arc, Mutex};
+
+use fivespot_apiserver::{Options, Server};
+use fivespot_clock::Clock;
+use fivespot_runtime::http::Port;
+use fivespot_runtime::lease::{
+    Fence, Instance, Lease, Observer, Ownership, Role, Terms, lead,
+};
+use fivespot_runtime::queue::Backoff;
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use tokio::sync::oneshot;
+
+/// Keeps what has failed.
+#[derive(Default)]
+struct Failures(Mutex<Vec<String>>);
+
+impl Observer for Failures {
+    fn role(&self, _role: Role) {}
+    fn gained(&self) {}
+    fn failed(&self, _what: &'static str, error: &str) {
+        self.0.lock().unwrap().push(error.to_owned());
+    }
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_missing_is_reported() {
+    let clock = Clock::stopped_at(Timestamp::UNIX_EPOCH);
+    let server = Server::new(Options::new(clock.clone())).unwrap();
+    let failures = Arc::new(Failures::default());
+    let instance = Instance {
+        client: Port::new(Client::new(server.in_process(), "default"), "test"),
+        fence: Arc::new(Fence::new(clock.clone(), Ownership::Nothing)),
+        clock: clock.clone(),
+        backoff: Backoff::seeded(7),
+        identity: "pod-0".to_owned(),
+        lease: Lease {
+            namespace: "not-there".to_owned(),
+            name: "leader".to_owned(),
+            terms: Terms::default(),
+        },
+        observer: failures.clone(),
+    };
+    let (_leave, left) = oneshot::channel();
+    let task = tokio::spawn(lead(instance, left));
+    clock
+        .advance_to(clock.now() + SignedDuration::from_mins(1))
+        .await;
+    task.abort();
+    let failures = failures.0.lock().unwrap();
+    assert_eq!(
+        failures.first().map(String::as_str),
+        Some("namespaces \"not-there\" not found")
+    );
+    // A failed request is retried after the retry period.
+    assert!(failures.len() <= 60, "{} requests a minute", failures.len());
+}
