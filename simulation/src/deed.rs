@@ -126,6 +126,12 @@ impl Deed {
             }
             Self::Pause => place.annotate_own(json!({key::PAUSED: "true"})).await,
             Self::Resume => place.annotate_own(json!({key::PAUSED: null})).await,
+            // What is deleted without the operator's finalizer leaves its objects behind, as is
+            // documented: nobody who wants them to go does that. (While it is paused the operator
+            // does not add its finalizer again.)
+            Self::Delete if place.has_objects("/metadata/finalizers", false).await => {}
+            Self::DropFinalizers
+                if place.has_objects("/metadata/deletionTimestamp", true).await => {}
             Self::Delete => place.delete(&machine_path(name)).await,
             Self::DropFinalizers => {
                 let bare = json!({"metadata": {"finalizers": null}});
@@ -257,6 +263,22 @@ impl Place<'_> {
     /// Refusals are answers: what is meddled with may just have gone.
     async fn patch(&self, path: &str, patch: &Value) {
         let _ = self.cluster.try_patch(path, patch).await;
+    }
+
+    /// Whether there are objects of a ScheduledMachine that has this field, or lacks it.
+    async fn has_objects(&self, field: &str, is_set: bool) -> bool {
+        let Some(own) = self.cluster.get(&machine_path(self.name)).await else {
+            return false;
+        };
+        if own.pointer(field).is_some() != is_set {
+            return false;
+        }
+        for path in &self.triple {
+            if self.cluster.get(path).await.is_some() {
+                return true;
+            }
+        }
+        false
     }
 
     async fn delete(&self, path: &str) {
