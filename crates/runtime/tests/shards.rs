@@ -7,10 +7,8 @@
     reason = "what goes wrong here ends the test"
 )]
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 
 use fivespot_apiserver::{Options, Server};
 use fivespot_clock::Clock;
@@ -22,6 +20,7 @@ use fivespot_runtime::queue::Backoff;
 use http::{Method, Request};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
+use kube::client::Body;
 use proptest::prelude::*;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -79,10 +78,19 @@ impl World {
     /// Starts an instance that divides everything among so many shards.
     fn begin(&mut self, count: u32) {
         let is_cut_off = Arc::new(AtomicBool::new(false));
-        let service = Cut {
-            inner: self.server.in_process(),
-            is_cut_off: is_cut_off.clone(),
-        };
+        // What is written while it is cut off is lost.
+        let (mut server, is_lost) = (self.server.in_process(), is_cut_off.clone());
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let is_write = request.method() != Method::GET;
+            let is_lost = is_write && is_lost.load(Ordering::Relaxed);
+            let response = (!is_lost).then(|| server.call(request));
+            async move {
+                match response {
+                    Some(response) => response.await,
+                    None => std::future::pending().await,
+                }
+            }
+        });
         let fence = Fence::new(self.clock.clone(), Ownership::Nothing);
         let fence = Arc::new(fence);
         let instance = Instance {
@@ -153,37 +161,6 @@ impl World {
         let mut leaving = self.instances.remove(index);
         drop(leaving.leave.take());
         let _ = (&mut leaving.task).await;
-    }
-}
-
-/// A service that may lose what is written.
-#[derive(Clone)]
-struct Cut<S> {
-    inner: S,
-    is_cut_off: Arc<AtomicBool>,
-}
-
-impl<S, B> Service<Request<B>> for Cut<S>
-where
-    S: Service<Request<B>>,
-    S::Future: Send + 'static,
-    S::Response: Send + 'static,
-    S::Error: Send + 'static,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let is_write = request.method() != Method::GET;
-        if is_write && self.is_cut_off.load(Ordering::Relaxed) {
-            return Box::pin(std::future::pending());
-        }
-        Box::pin(self.inner.call(request))
     }
 }
 

@@ -1,16 +1,14 @@
 //! One of several operators.
 
-use std::future::Future;
 use std::num::NonZeroU32;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 
 use fivespot_apiserver::{AuditEvent, User};
 use fivespot_controller::{Coordination, Instruments, Lease, Options, Terms, run_until};
 use http::{Method, Request};
 use kube::Client;
+use kube::client::Body;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tower::Service;
@@ -89,12 +87,22 @@ impl Cluster {
 
     fn replica_with(&self, name: &str, change: impl FnOnce(&mut Options)) -> Replica {
         let is_cut_off = Arc::new(AtomicBool::new(false));
-        let service = Cut {
-            inner: self
-                .server()
-                .in_process_as(User::new(name, &["system:masters"])),
-            is_cut_off: is_cut_off.clone(),
-        };
+        let user = User::new(name, &["system:masters"]);
+        let (mut server, is_lost) =
+            (self.server().in_process_as(user), is_cut_off.clone());
+        // What is written to Leases while it is cut off is lost.
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let is_write = request.method() != Method::GET;
+            let is_renewal = is_write && request.uri().path().contains("/leases");
+            let is_lost = is_renewal && is_lost.load(Ordering::Relaxed);
+            let response = (!is_lost).then(|| server.call(request));
+            async move {
+                match response {
+                    Some(response) => response.await,
+                    None => std::future::pending().await,
+                }
+            }
+        });
         let client = Client::new(service, "default");
         let mut options = Options::new(client.clone(), self.clock().clone());
         options.connect = Arc::new(InProcess(client));
@@ -131,37 +139,5 @@ fn lease() -> Lease {
         namespace: "default".to_owned(),
         name: "5spot-leader".to_owned(),
         terms: Terms::default(),
-    }
-}
-
-/// A service whose writes to Leases can be cut off.
-#[derive(Clone)]
-struct Cut<S> {
-    inner: S,
-    is_cut_off: Arc<AtomicBool>,
-}
-
-impl<S, B> Service<Request<B>> for Cut<S>
-where
-    S: Service<Request<B>>,
-    S::Future: Send + 'static,
-    S::Response: Send + 'static,
-    S::Error: Send + 'static,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let is_renewal =
-            request.method() != Method::GET && request.uri().path().contains("/leases");
-        if is_renewal && self.is_cut_off.load(Ordering::Relaxed) {
-            return Box::pin(std::future::pending());
-        }
-        Box::pin(self.inner.call(request))
     }
 }
