@@ -221,3 +221,8 @@ fn macros_literals_and_formats_are_compiled_and_run_as_by_kubernetes() {
 fn an_update_of_a_definition_may_keep_the_faults_that_kubernetes_lets_it_keep() {
     assert_recorded("definition-updates");
 }
+
+#[test]
+fn definitions_with_several_faults_are_refused_for_each_of_them() {
+    assert_recorded("definition-texts");
+}

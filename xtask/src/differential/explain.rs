@@ -52,6 +52,13 @@ const MATTERS: &[Matter] = &[
         },
     },
     Matter {
+        what: "a zone that is named like a folder of zones",
+        why: "Go says what reading a folder of its machine ends with, the engine that there is no such zone",
+        fits: |theirs, ours| {
+            theirs.contains("is a directory") && ours.contains("unknown time zone")
+        },
+    },
+    Matter {
         what: "the metadata of a default of an embedded resource",
         why: "Kubernetes tells what of it cannot be read, and looks no further",
         fits: |theirs, _| theirs.contains("json: cannot unmarshal"),

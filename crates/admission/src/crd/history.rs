@@ -24,9 +24,13 @@ pub(super) fn stored_versions(crd: &Value, old: Option<&Value>) -> Vec<FieldErro
         return vec![FieldError::invalid_shown(path, "null", detail)];
     }
     let mut errors = Vec::new();
-    for version in versions(crd).filter(|it| flag(it, "storage")) {
+    // Each stored version is found once: a second version of its name is not it.
+    let mut missing: Vec<&String> = stored.iter().collect();
+    for version in versions(crd) {
         let name = text(version, "name");
-        if !stored.iter().any(|it| it == name) {
+        let before = missing.len();
+        missing.retain(|it| *it != name);
+        if missing.len() == before && flag(version, "storage") {
             let detail = format!("must have the storage version {name}");
             errors.push(FieldError::invalid(path, stored.clone().into(), detail));
         }

@@ -151,7 +151,7 @@ fn root_errors(
     };
     let mut errors = Vec::new();
     let kind = fields.get("type").and_then(Value::as_str);
-    if let Some(kind) = kind.filter(|kind| has_status && *kind != "object") {
+    if let Some(kind) = kind.filter(|kind| has_status && !["", "object"].contains(kind)) {
         let detail = "only \"object\" is allowed as the type at the root of the schema if \
                       the status subresource is enabled";
         errors.push(FieldError::invalid(path.field("type"), kind.into(), detail));

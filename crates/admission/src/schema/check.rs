@@ -41,9 +41,8 @@ impl Checker {
     /// The declared type as the validator prints it.
     fn declared(self, node: &Node) -> &str {
         match node.int_or_string {
-            true if self.of_default => "",
-            true => "integer,string",
-            false => &node.kind,
+            true if !self.of_default => "integer,string",
+            _ => &node.kind,
         }
     }
 

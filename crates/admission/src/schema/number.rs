@@ -141,9 +141,13 @@ impl Part<'_> {
 
     fn out_of_range(&self, what: &str) -> super::found::Found {
         let kind = &self.node.kind;
-        let format = match self.node.checks.format.as_str() {
-            "" => "(default format)".to_owned(),
-            format => format!("with format {format}"),
+        // A format of another type is not looked at.
+        let format = match (kind.as_str(), self.node.checks.format.as_str()) {
+            ("integer", format @ ("int32" | "int64"))
+            | ("number", format @ ("float" | "double")) => {
+                format!("with format {format}")
+            }
+            _ => "(default format)".to_owned(),
         };
         let place = self.spot.place();
         self.spot.plain(format!(

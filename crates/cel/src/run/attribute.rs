@@ -362,9 +362,14 @@ pub(super) fn bound<'v>(binding: Binding<'v>, ty: &'v Type) -> Outcome<'v> {
         (Binding::Json(json), _) if json.is_null() => Ok(Value::Null),
         (Binding::Json(json), ty) => Value::from_json(json, ty),
         (Binding::Optional(None), _) => Ok(Value::Optional(None)),
-        // The API server forgets the type of what may be absent: names are as in JSON.
-        (Binding::Optional(Some(json)), _) => {
-            Value::from_json(json, &DYN).map(Value::some)
+        // The API server forgets the type of what may be absent and is put together: names in
+        // it are as in JSON.
+        (Binding::Optional(Some(json)), ty) => {
+            let ty = match ty {
+                Type::Optional(inner) if !json.is_object() && !json.is_array() => inner,
+                _ => &DYN,
+            };
+            Value::from_json(json, ty).map(Value::some)
         }
         (Binding::Value(value), _) => Ok(value),
         (Binding::Lazy, _) => no_such_overload(),
