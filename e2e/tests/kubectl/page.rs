@@ -18,7 +18,7 @@ async fn the_page_about_admission_shows_what_is_printed() {
     for path in [POLICY, BINDING] {
         session.cluster.delete(path).await;
     }
-    let page = Page::open("admission.md");
+    let page = Page::open("how-to/admission.md");
     let run = async |words: &str| {
         let printed = session.kubectl(words).await;
         // What the page leaves out, and what newer kubectls add.

@@ -6,9 +6,12 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod book;
 mod examples;
+mod play;
 mod provider_fields;
 mod readme;
+mod reasons;
 mod security;
 
 use std::process::Command;
@@ -35,13 +38,13 @@ fn run(words: &str) -> (String, Option<i32>) {
 
 #[tokio::test]
 async fn the_page_about_admission_shows_what_is_printed() {
-    let page = Page::open("admission.md");
+    let page = Page::open("how-to/admission.md");
     page.play("5spot", async |words| run(words).0).await;
 }
 
 #[test]
 fn every_command_of_the_page_about_admission_is_run_somewhere() {
-    for command in Page::open("admission.md").commands() {
+    for command in Page::open("how-to/admission.md").commands() {
         let program = command.split_whitespace().next().unwrap();
         assert!(["5spot", "kubectl"].contains(&program), "{command}");
         assert!(!command.contains(['|', '>', '\'', '"']), "{command}");
@@ -66,7 +69,7 @@ fn the_page_about_admission_shows_the_annotation_of_an_audit() {
     let annotations = policies.decide(&request, &()).audit_annotations;
     let annotation =
         &annotations["validation.policy.admission.k8s.io/validation_failure"];
-    let page = read("docs/admission.md");
+    let page = read("docs/how-to/admission.md");
     assert!(
         page.contains(&format!("```json\n{annotation}\n```\n")),
         "{annotation}"
@@ -79,6 +82,6 @@ fn the_page_about_admission_shows_the_quota_that_is_shipped() {
     let read = |file: &str| std::fs::read_to_string(format!("{ROOT}/{file}")).unwrap();
     let shipped = read("examples/policies/tenant-quota.yaml");
     let (_, manifest) = shipped.split_at(shipped.find("apiVersion").unwrap());
-    let page = read("docs/admission.md");
+    let page = read("docs/how-to/admission.md");
     assert!(page.contains(&format!("```yaml\n{manifest}```\n")));
 }

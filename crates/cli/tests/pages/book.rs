@@ -1,0 +1,277 @@
+//! The book, `docs/`: its pages, its links, and the files and flags that it names.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::ROOT;
+
+/// One page.
+pub(crate) struct Page {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+}
+
+/// The pages that `docs/SUMMARY.md` lists, which are those that are rendered.
+pub(crate) struct Book {
+    pub(crate) pages: Vec<Page>,
+}
+
+fn docs() -> PathBuf {
+    Path::new(ROOT).join("docs")
+}
+
+impl Book {
+    pub(crate) fn open() -> Self {
+        let summary = fs::read_to_string(docs().join("SUMMARY.md")).unwrap();
+        let open = |name: &str| {
+            let path = docs().join(name);
+            let text = fs::read_to_string(&path);
+            let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            Page { path, text }
+        };
+        let pages = links(&summary).iter().map(|link| open(link)).collect();
+        Self { pages }
+    }
+
+    fn page(&self, path: &Path) -> Option<&Page> {
+        let path = fs::canonicalize(path).ok()?;
+        let is_it = |page: &&Page| fs::canonicalize(&page.path).unwrap() == path;
+        self.pages.iter().find(is_it)
+    }
+}
+
+impl Page {
+    /// The page below `docs/` with this path.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.path == docs().join(name)
+    }
+
+    /// Written by a program, or for those who change 5-Spot. Their commands need a source tree and
+    /// minutes, or a terminal.
+    pub(crate) fn is_internal(&self) -> bool {
+        let name = self.path.strip_prefix(docs()).unwrap();
+        let folder = name.components().next().unwrap().as_os_str();
+        name.components().count() == 1 && self.text.contains("cargo xtask")
+            || ["reference", "decisions", "contributing"]
+                .contains(&folder.to_str().unwrap())
+    }
+
+    /// The lines of its fenced blocks in one of `languages`, a command that goes on in the next
+    /// line as one line.
+    fn lines_in(&self, languages: &[&str]) -> Vec<String> {
+        let mut is_in = false;
+        let mut found = Vec::new();
+        for line in self.text.replace("\\\n", " ").lines() {
+            let line = line.trim_start();
+            if let Some(language) = line.strip_prefix("```") {
+                is_in = languages.contains(&language);
+            } else if is_in {
+                found.push(line.to_owned());
+            }
+        }
+        found
+    }
+
+    /// The anchors of its headings, as mdBook and GitHub make them.
+    fn anchors(&self) -> BTreeSet<String> {
+        let headings = prose(&self.text)
+            .into_iter()
+            .filter(|line| line.starts_with('#'));
+        let anchor = |heading: &str| {
+            let words = heading.trim_start_matches('#').trim().to_lowercase();
+            let kept = words.chars().filter_map(|letter| match letter {
+                ' ' => Some('-'),
+                '-' | '_' => Some(letter),
+                _ => letter.is_alphanumeric().then_some(letter),
+            });
+            kept.collect()
+        };
+        headings.map(anchor).collect()
+    }
+}
+
+/// The lines outside fenced blocks.
+fn prose(text: &str) -> Vec<&str> {
+    let mut is_code = false;
+    let is_prose = |line: &&str| {
+        is_code ^= line.trim_start().starts_with("```");
+        !is_code
+    };
+    text.lines().filter(is_prose).collect()
+}
+
+/// The targets of the links of a text, without those in code.
+fn links(text: &str) -> Vec<String> {
+    let prose = prose(text).join("\n");
+    let texts = prose.split('`').step_by(2).collect::<Vec<_>>().join("``");
+    let mut rest = texts.as_str();
+    let mut found = Vec::new();
+    while let Some((_, after)) = rest.split_once("](") {
+        let Some((target, after)) = after.split_once(')') else {
+            break;
+        };
+        found.push(target.to_owned());
+        rest = after;
+    }
+    found
+}
+
+#[test]
+fn every_link_of_the_book_leads_to_a_page_of_the_book() {
+    let book = Book::open();
+    let mut broken = Vec::new();
+    for page in &book.pages {
+        for link in links(&page.text) {
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file {
+                "" => Some(page),
+                file if file.contains("://") => continue,
+                file => book.page(&page.path.with_file_name(file)),
+            };
+            let is_there = |it: &Page| anchor.is_empty() || it.anchors().contains(anchor);
+            if !target.is_some_and(is_there) {
+                broken.push(format!("{}: {link}", page.path.display()));
+            }
+        }
+    }
+    assert_eq!(broken, [""; 0]);
+}
+
+#[test]
+fn every_link_of_the_pages_beside_the_book_leads_to_a_file() {
+    for name in [
+        "README",
+        "ARCHITECTURE",
+        "CONTRIBUTING",
+        "SECURITY",
+        "CHANGELOG",
+    ] {
+        let text = fs::read_to_string(format!("{ROOT}/{name}.md")).unwrap();
+        for link in links(&text) {
+            let (file, _) = link.split_once('#').unwrap_or((&link, ""));
+            let path = Path::new(ROOT).join(file);
+            assert!(file.contains("://") || path.exists(), "{name}.md: {link}");
+        }
+    }
+}
+
+fn pages_below(folder: &Path, found: &mut BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            pages_below(&path, found);
+        } else if path.extension().is_some_and(|it| it == "md") {
+            found.insert(path);
+        }
+    }
+}
+
+/// With `UPDATE_PAGES=1`, decisions that are missing are added.
+#[test]
+fn the_summary_lists_every_page() {
+    let book = Book::open();
+    let mut pages = BTreeSet::new();
+    pages_below(&docs(), &mut pages);
+    pages.remove(&docs().join("SUMMARY.md"));
+    for page in &book.pages {
+        pages.remove(&page.path);
+    }
+    if std::env::var_os("UPDATE_PAGES").is_some() {
+        let (decisions, others): (BTreeSet<_>, _) = pages
+            .into_iter()
+            .partition(|it| it.starts_with(docs().join("decisions")));
+        add_to_summary(&decisions);
+        pages = others;
+    }
+    assert_eq!(pages, BTreeSet::new(), "add them to docs/SUMMARY.md");
+}
+
+/// Decisions are the end of the summary, in the order of their numbers.
+fn add_to_summary(decisions: &BTreeSet<PathBuf>) {
+    let path = docs().join("SUMMARY.md");
+    let summary = fs::read_to_string(&path).unwrap();
+    let is_decision = |line: &&str| line.starts_with("    - ");
+    let (mut listed, others): (Vec<String>, Vec<String>) = {
+        let (listed, others): (Vec<&str>, Vec<&str>) =
+            summary.lines().partition(is_decision);
+        let owned = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
+        (owned(listed), owned(others))
+    };
+    for decision in decisions {
+        let text = fs::read_to_string(decision).unwrap();
+        let title = text.lines().next().unwrap().trim_start_matches("# ");
+        let file = decision.file_name().unwrap().to_string_lossy();
+        listed.push(format!("    - [{title}](decisions/{file})"));
+    }
+    let file = |line: &String| line.rsplit('/').next().map(str::to_owned);
+    listed.sort_by_key(file);
+    fs::write(path, [others, listed].concat().join("\n") + "\n").unwrap();
+}
+
+/// Paths below `deploy/` and `examples/` that a text names.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let is_end =
+        |letter: char| !letter.is_ascii_alphanumeric() && !"./_-".contains(letter);
+    let words = text.split(is_end).map(|word| word.trim_end_matches('.'));
+    words.filter(|word| word.starts_with("deploy/") || word.starts_with("examples/"))
+}
+
+#[test]
+fn every_file_that_the_book_names_is_there() {
+    for page in &Book::open().pages {
+        for path in paths(&page.text) {
+            let is_there = Path::new(ROOT).join(path).exists();
+            assert!(is_there, "{}: {path}", page.path.display());
+        }
+    }
+}
+
+/// The calls of `5spot` in a line of a shell, without what follows them.
+fn calls(line: &str) -> impl Iterator<Item = &str> {
+    let commands = line.trim_start_matches("$ ").split(" | ");
+    let ends = [" > ", " && ", " &", "  #"];
+    let call = move |command| {
+        let end =
+            |command: &'_ str, end: &str| command.find(end).unwrap_or(command.len());
+        let command: &str = command;
+        let length = ends.iter().map(|it| end(command, it)).min().unwrap_or(0);
+        command[..length].trim()
+    };
+    let own = |command: &&str| {
+        let command = command.strip_prefix("kubectl ").unwrap_or(command);
+        command.starts_with("5spot ")
+    };
+    commands.map(call).filter(own)
+}
+
+/// What follows `--help` is not looked at, and what comes before it is.
+#[test]
+fn every_call_of_5spot_in_the_book_has_flags_that_exist() {
+    let own = Path::new(env!("CARGO_BIN_EXE_5spot")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut seen = BTreeSet::new();
+    for page in Book::open().pages.iter().filter(|it| !it.is_internal()) {
+        for line in page.lines_in(&["sh", "console"]) {
+            for call in calls(&line) {
+                let call = call.strip_prefix("kubectl ").unwrap_or(call).to_owned();
+                if !seen.insert(call.clone()) {
+                    continue;
+                }
+                let output = Command::new("sh")
+                    .args(["-c", &format!("{call} --help")])
+                    .env("PATH", format!("{}:{path}", own.display()))
+                    .output()
+                    .unwrap();
+                let error = String::from_utf8_lossy(&output.stderr);
+                assert!(
+                    output.status.success(),
+                    "{}: {call}: {error}",
+                    page.path.display()
+                );
+            }
+        }
+    }
+    assert!(seen.len() > 40, "{seen:?}");
+}

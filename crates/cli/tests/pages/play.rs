@@ -1,0 +1,222 @@
+//! The commands of the book are run, and print what its pages show.
+//!
+//! A page says how with a comment: after `<!-- run -->` its blocks of `console` are run without a
+//! cluster, after `<!-- run: 5spot dev ... -->` on that server, which is started for them. A line
+//! that begins with `$ ` is a command for `sh`, run in the root of the source tree. The lines after
+//! it are what it prints; a line `…` stands for any number of lines.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use super::ROOT;
+use super::book::{Book, Page};
+
+/// Stands for any number of lines that are not shown.
+const GAP: &str = "…";
+/// The server that is named so in a comment.
+const SERVER: &str = "5spot dev ";
+const BINARY: &str = env!("CARGO_BIN_EXE_5spot");
+
+/// Tells the servers of one run apart.
+static SERVERS: AtomicUsize = AtomicUsize::new(0);
+
+/// An embedded server; ends when it is dropped.
+struct Server {
+    process: Child,
+    directory: PathBuf,
+}
+
+impl Server {
+    /// Starts one, and waits until it has applied what it was given.
+    fn start(arguments: &str) -> Self {
+        let number = SERVERS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("5spot-book-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let mut process = Command::new(BINARY)
+            .arg("dev")
+            .args(arguments.split_whitespace())
+            .arg("--kubeconfig")
+            .arg(directory.join("kubeconfig"))
+            .current_dir(ROOT)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let is_applied =
+            lines.any(|line| line.is_ok_and(|it| it.starts_with("applied ")));
+        // Made before it is judged, so that the process ends in either case.
+        let server = Self { process, directory };
+        assert!(is_applied, "5spot dev {arguments} ended");
+        thread::spawn(move || lines.for_each(drop));
+        server
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        self.directory.join("kubeconfig")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // What is left behind is in the way of nobody.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// What a command prints on both streams.
+fn printed_by(command: &str, server: Option<&Server>) -> Vec<String> {
+    let kubeconfig =
+        server.map_or_else(|| PathBuf::from("/nonexistent"), Server::kubeconfig);
+    let path = std::env::var("PATH").unwrap_or_default();
+    let own = Path::new(BINARY).parent().unwrap();
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(format!("exec 2>&1\n{command}"))
+        .current_dir(ROOT)
+        .env("PATH", format!("{}:{path}", own.display()))
+        .env("KUBECONFIG", kubeconfig)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    // What newer kubectls add.
+    let printed = printed.replace("\" deleted from default namespace", "\" deleted");
+    printed.trim_end().lines().map(str::to_owned).collect()
+}
+
+/// Whether the shown lines are the printed ones, but for gaps.
+fn shows(shown: &[&str], printed: &[String]) -> bool {
+    let Some((first, rest)) = shown.split_first() else {
+        return printed.is_empty();
+    };
+    if *first == GAP {
+        return (0..=printed.len()).any(|skipped| shows(rest, &printed[skipped..]));
+    }
+    printed
+        .split_first()
+        .is_some_and(|(line, others)| line == first && shows(rest, others))
+}
+
+/// A page with what its commands have printed.
+struct Played {
+    text: String,
+    commands: usize,
+}
+
+fn play(page: &Page) -> Played {
+    let mut played = Played {
+        text: String::new(),
+        commands: 0,
+    };
+    let mut server = None;
+    let mut is_run = false;
+    let mut lines = page.text.lines().peekable();
+    while let Some(line) = lines.next() {
+        played.add(line);
+        if let Some(words) = line.strip_prefix("<!-- run") {
+            let words = words.trim_start_matches(':').trim_end_matches("-->").trim();
+            drop(server.take());
+            server = words.strip_prefix(SERVER).map(Server::start);
+        }
+        if line.starts_with("```") {
+            is_run = line == "```console";
+        }
+        let Some(command) = line.strip_prefix("$ ").filter(|_| is_run) else {
+            continue;
+        };
+        let mut command = command.to_owned();
+        while command.ends_with('\\') {
+            let more = lines.next().unwrap_or_default();
+            played.add(more);
+            command = format!("{command}\n{more}");
+        }
+        let mut shown = Vec::new();
+        let is_shown = |next: &&str| !next.starts_with("```") && !next.starts_with("$ ");
+        while let Some(line) = lines.next_if(is_shown) {
+            shown.push(line);
+        }
+        let printed = printed_by(&command, server.as_ref());
+        if shows(&shown, &printed) {
+            played.add_all(shown);
+        } else {
+            played.add_all(printed.iter().map(String::as_str));
+        }
+        played.commands += 1;
+    }
+    played
+}
+
+impl Played {
+    fn add(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn add_all<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) {
+        for line in lines {
+            self.add(line);
+        }
+    }
+}
+
+/// Whether there is a kubectl. `REQUIRE_KUBECTL=1` insists that there is.
+fn has_kubectl() -> bool {
+    let insists = std::env::var("REQUIRE_KUBECTL").as_deref() == Ok("1");
+    let mut command = Command::new("kubectl");
+    command.arg("options").stdout(Stdio::null());
+    insists || command.status().is_ok()
+}
+
+/// With `UPDATE_PAGES=1` the pages are written anew with what the commands print.
+#[test]
+fn the_commands_of_the_book_print_what_it_shows() {
+    let book = Book::open();
+    let has_kubectl = has_kubectl();
+    let is_played = |page: &&Page| {
+        page.text.contains("<!-- run -->")
+            || has_kubectl && page.text.contains("<!-- run: ")
+    };
+    let pages: Vec<&Page> = book.pages.iter().filter(is_played).collect();
+    // A page waits for its server for most of the time.
+    let played: Vec<Played> = thread::scope(|scope| {
+        let threads: Vec<_> = pages
+            .iter()
+            .map(|page| scope.spawn(|| play(page)))
+            .collect();
+        threads.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    let commands: usize = played.iter().map(|it| it.commands).sum();
+    println!("{commands} commands of {} pages were run", pages.len());
+    if !has_kubectl {
+        println!("there is no kubectl: the pages that need one were not run");
+    }
+    for (page, played) in pages.iter().zip(played) {
+        if std::env::var_os("UPDATE_PAGES").is_some() {
+            fs::write(&page.path, played.text).unwrap();
+        } else {
+            assert_eq!(played.text, page.text, "{}", page.path.display());
+        }
+    }
+}
+
+/// No block stands on a page as if it were run, and is not.
+#[test]
+fn a_page_with_a_console_says_where_it_is_run() {
+    for page in &Book::open().pages {
+        let is_shown = page.text.contains("\n```console\n");
+        let is_run = page.text.contains("<!-- run");
+        assert!(
+            !is_shown || is_run || page.is_internal() || page.is("how-to/admission.md"),
+            "{}: write `sh`, or how it is run",
+            page.path.display()
+        );
+    }
+}
