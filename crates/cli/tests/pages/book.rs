@@ -25,13 +25,10 @@ fn docs() -> PathBuf {
 impl Book {
     pub(crate) fn open() -> Self {
         let summary = fs::read_to_string(docs().join("SUMMARY.md")).unwrap();
-        let open = |name: &str| {
-            let path = docs().join(name);
-            let text = fs::read_to_string(&path);
-            let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            Page { path, text }
-        };
-        let pages = links(&summary).iter().map(|link| open(link)).collect();
+        let pages = links(&summary)
+            .iter()
+            .map(|link| Page::open(docs().join(link)))
+            .collect();
         Self { pages }
     }
 
@@ -43,6 +40,12 @@ impl Book {
 }
 
 impl Page {
+    fn open(path: PathBuf) -> Self {
+        let text = fs::read_to_string(&path);
+        let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self { path, text }
+    }
+
     /// The page below `docs/` with this path.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.path == docs().join(name)
@@ -51,7 +54,9 @@ impl Page {
     /// Written by a program, or for those who change 5-Spot. Their commands need a source tree and
     /// minutes, or a terminal.
     pub(crate) fn is_internal(&self) -> bool {
-        let name = self.path.strip_prefix(docs()).unwrap();
+        let Ok(name) = self.path.strip_prefix(docs()) else {
+            return false;
+        };
         let folder = name.components().next().unwrap().as_os_str();
         name.components().count() == 1 && self.text.contains("cargo xtask")
             || ["reference", "decisions", "contributing"]
@@ -210,21 +215,48 @@ fn add_to_summary(decisions: &BTreeSet<PathBuf>) {
     fs::write(path, [others, listed].concat().join("\n") + "\n").unwrap();
 }
 
-/// Paths below `deploy/` and `examples/` that a text names.
-fn paths(text: &str) -> impl Iterator<Item = &str> {
-    let is_end =
-        |letter: char| !letter.is_ascii_alphanumeric() && !"./_-".contains(letter);
+/// What a text names that begins with one of `folders`; patterns are left out.
+fn paths<'a>(text: &'a str, folders: &[&str]) -> Vec<&'a str> {
+    let is_end = |letter: char| letter.is_whitespace() || "`\"'(),:;|".contains(letter);
     let words = text.split(is_end).map(|word| word.trim_end_matches('.'));
-    words.filter(|word| word.starts_with("deploy/") || word.starts_with("examples/"))
+    let is_path = |word: &&str| {
+        folders.iter().any(|folder| word.starts_with(folder))
+            && !word.contains(['*', '<', '{', '…'])
+    };
+    words.filter(is_path).collect()
 }
 
 #[test]
 fn every_file_that_the_book_names_is_there() {
     for page in &Book::open().pages {
-        for path in paths(&page.text) {
+        let folders: &[&str] = match page.is_internal() {
+            false => &["deploy/", "examples/"],
+            true if page.text.starts_with("# To add ") => {
+                &["deploy/", "examples/", "crates/", "docs/", "e2e/", "xtask/"]
+            }
+            true => continue,
+        };
+        for path in paths(&page.text, folders) {
             let is_there = Path::new(ROOT).join(path).exists();
             assert!(is_there, "{}: {path}", page.path.display());
         }
+    }
+}
+
+#[test]
+fn every_file_that_the_architecture_names_is_there() {
+    let text = fs::read_to_string(format!("{ROOT}/ARCHITECTURE.md")).unwrap();
+    let crates = fs::read_dir(format!("{ROOT}/crates")).unwrap();
+    let mut folders: Vec<String> = crates
+        .map(|entry| format!("{}/src", entry.unwrap().file_name().display()))
+        .collect();
+    folders.extend(["docs/", "e2e/", "deploy/", "examples/"].map(str::to_owned));
+    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+    for path in paths(&text, &folders) {
+        let is_there = [ROOT.to_owned(), format!("{ROOT}/crates")]
+            .iter()
+            .any(|root| Path::new(root).join(path).exists());
+        assert!(is_there, "ARCHITECTURE.md: {path}");
     }
 }
 
@@ -252,7 +284,9 @@ fn every_call_of_5spot_in_the_book_has_flags_that_exist() {
     let own = Path::new(env!("CARGO_BIN_EXE_5spot")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut seen = BTreeSet::new();
-    for page in Book::open().pages.iter().filter(|it| !it.is_internal()) {
+    let readme = Page::open(Path::new(ROOT).join("README.md"));
+    let pages = Book::open().pages.into_iter().chain([readme]);
+    for page in pages.filter(|it| !it.is_internal()) {
         for line in page.lines_in(&["sh", "console"]) {
             for call in calls(&line) {
                 let call = call.strip_prefix("kubectl ").unwrap_or(call).to_owned();
