@@ -29,13 +29,25 @@
 //! Each firing opens a window of the given duration, which is elapsed time. Windows that touch
 //! or overlap are one; a window opened before the instant that is asked about counts.
 //!
+//! # Windows
+//!
+//! A window has a start and either an end or a duration, to the minute. It belongs to the local
+//! day on which it starts: `fri` from `22:00` to `06:00` is the night from Friday to Saturday. An
+//! end that is not after the start is on the next day. Windows that touch or overlap are one.
+//!
 //! # When the clocks change
 //!
-//! | | days and hours | cron |
-//! |---|---|---|
-//! | local time is skipped | that time never comes: 02:00 to 03:00 does not open | what would fire in it fires once, at the first instant after it |
-//! | local time is repeated | both passes count: one hour is on for two | fires in both passes |
-//! | a local day is skipped | that day never comes | its firings are one, at the first instant after it |
+//! | | days and hours | cron | windows |
+//! |---|---|---|---|
+//! | local time is skipped | that time never comes: 02:00 to 03:00 does not open | what would fire in it fires once, at the first instant after it | what would start or end in it does so at the first instant after it |
+//! | local time is repeated | both passes count: one hour is on for two | fires in both passes | starts in the first pass, ends in the second |
+//! | a local day is skipped | that day never comes | its firings are one, at the first instant after it | its starts and ends are at the first instant after it |
+//!
+//! # Exceptions, overrides, lead time
+//!
+//! What a schedule says is the first of an [`Override`] in force, an [`Exception`] that has the
+//! local date, and what is described above. [`Schedule::needed`] says when a machine has to be
+//! there for that: earlier by a lead time, and no longer some time before the end.
 //!
 //! Offsets may be any number of seconds and may change at any second: half-hour shifts, zones at
 //! +05:45 and local mean time before standard time are nothing special.
@@ -56,12 +68,17 @@
 
 mod cron;
 mod duration;
-mod edge;
+mod effective;
+mod error;
+mod exception;
+mod need;
+mod next_change;
+mod offset_period;
 mod parse;
 mod set;
-mod stretch;
 mod transition;
 mod week;
+mod window;
 mod zone;
 
 use jiff::Timestamp;
@@ -69,37 +86,61 @@ use jiff::tz::TimeZone;
 
 pub use crate::cron::Cron;
 pub use crate::duration::{Duration, OutOfBounds};
+pub use crate::effective::{Cause, DecidedBy, Override, OverrideMode};
+pub use crate::error::Error;
+pub use crate::exception::{DateEntry, Dates, Exception, ExceptionAction};
+pub use crate::need::{Need, NeededSpan, NeededSpans};
 pub use crate::parse::ParseError;
 pub use crate::transition::Transitions;
 pub use crate::week::{Days, Hours};
+pub use crate::window::WindowText;
 pub use crate::zone::{
     ZoneData, ZoneRelease, ZoneSource, embedded_release, use_zone_data, zone, zone_data,
     zone_names,
 };
 
-use crate::edge::{Firings, State};
+use crate::next_change::{Firings, State};
 use crate::week::Week;
+use crate::window::Windows;
 
-/// The shortest time that a firing of a cron schedule may keep a machine wanted.
-pub const SHORTEST_FIRING: Duration = Duration::minutes(1);
+/// The shortest duration of a window.
+pub const SHORTEST_WINDOW: Duration = Duration::minutes(1);
 
-/// The longest time that a firing of a cron schedule may keep a machine wanted: a week.
-pub const LONGEST_FIRING: Duration = Duration::hours(168);
+/// The longest duration of a window: a week.
+pub const LONGEST_WINDOW: Duration = Duration::hours(168);
 
-/// How long a firing of a cron schedule keeps a machine wanted unless it is said.
-pub const USUAL_FIRING: Duration = Duration::hours(1);
+/// The duration of a window that a cron expression opens, if none is given.
+pub const DEFAULT_CRON_DURATION: Duration = Duration::hours(1);
 
-/// When a machine is wanted: a rule and the time zone in which it is read.
+/// When a machine is wanted: a base schedule, the time zone in which it is read, its exceptions
+/// and overrides; and how much earlier a machine is needed and no longer needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    rule: Rule,
+    base: Base,
     zone: TimeZone,
+    /// The first that matches a date decides.
+    exceptions: Vec<Exception>,
+    overrides: Vec<Override>,
+    lead_time: Duration,
+    early_end: Duration,
 }
 
+/// A schedule without exceptions and overrides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Rule {
+enum Base {
     Weekly(Week),
     Firings(Firings),
+    Windows(Windows),
+}
+
+impl Base {
+    fn at(&self, zone: &TimeZone, now: i64) -> Option<State> {
+        match self {
+            Self::Weekly(week) => next_change::of_week(*week, zone, now),
+            Self::Firings(firings) => firings.at(zone, now),
+            Self::Windows(windows) => windows.at(zone, now),
+        }
+    }
 }
 
 /// What a schedule says at an instant: the state, and when it ends.
@@ -134,60 +175,6 @@ impl Window {
     }
 }
 
-/// Why a schedule cannot be understood.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// An entry of the list of days cannot be read.
-    #[error("days[{entry}]: {fault}")]
-    Days {
-        /// The place of the entry in the list, from 0.
-        entry: usize,
-        /// Where in the entry, and what was expected.
-        fault: ParseError,
-    },
-    /// An entry of the list of hours cannot be read.
-    #[error("hours[{entry}]: {fault}")]
-    Hours {
-        /// The place of the entry in the list, from 0.
-        entry: usize,
-        /// Where in the entry, and what was expected.
-        fault: ParseError,
-    },
-    /// The cron expression cannot be read.
-    #[error("cron: {fault}")]
-    Cron {
-        /// Where in the expression, and what was expected.
-        fault: ParseError,
-    },
-    /// The duration of a firing cannot be read.
-    #[error("duration: {fault}")]
-    Duration {
-        /// Where in the text, and what was expected.
-        fault: ParseError,
-    },
-    /// The duration of a firing is shorter or longer than is allowed.
-    #[error("duration: {fault}")]
-    DurationOutOfBounds {
-        /// The duration and its bounds.
-        fault: OutOfBounds,
-    },
-    /// There is no such time zone.
-    #[error(
-        "time zone: '{name}' is not in the tz database; use an IANA name such as 'Europe/Zurich'"
-    )]
-    UnknownTimeZone {
-        /// The name that was given.
-        name: String,
-    },
-    /// There are no days, or no hours, so that nothing would ever be wanted.
-    #[error("days and hours: both must be given, and {missing} are missing")]
-    Incomplete {
-        /// `days`, `hours`, or `days and hours`.
-        missing: &'static str,
-    },
-}
-
 impl Schedule {
     /// A schedule of days and hours, each the union of the entries of its list.
     ///
@@ -218,11 +205,7 @@ impl Schedule {
         let hours = union(hours, |entry, fault| Error::Hours { entry, fault })?;
         let missing = match (days, hours) {
             (Some(days), Some(hours)) => {
-                let rule = Rule::Weekly(Week::new(days, hours));
-                return Ok(Self {
-                    rule,
-                    zone: known(zone)?,
-                });
+                return Self::new(Base::Weekly(Week::new(days, hours)), zone);
             }
             (None, Some(_)) => "days",
             (Some(_), None) => "hours",
@@ -232,8 +215,8 @@ impl Schedule {
     }
 
     /// A schedule of firings, each of which keeps a machine wanted for `duration`:
-    /// [`USUAL_FIRING`] if that is absent, otherwise from [`SHORTEST_FIRING`] to
-    /// [`LONGEST_FIRING`].
+    /// [`DEFAULT_CRON_DURATION`] if that is absent, otherwise from [`SHORTEST_WINDOW`] to
+    /// [`LONGEST_WINDOW`].
     ///
     /// # Example
     /// ```
@@ -249,18 +232,81 @@ impl Schedule {
     pub fn cron(expr: &str, duration: Option<&str>, zone: &str) -> Result<Self, Error> {
         let cron = expr.parse().map_err(|fault| Error::Cron { fault })?;
         let duration = match duration {
-            None => USUAL_FIRING,
+            None => DEFAULT_CRON_DURATION,
             Some(text) => text
                 .parse::<Duration>()
                 .map_err(|fault| Error::Duration { fault })?
-                .within(SHORTEST_FIRING, LONGEST_FIRING)
+                .within(SHORTEST_WINDOW, LONGEST_WINDOW)
                 .map_err(|fault| Error::DurationOutOfBounds { fault })?,
         };
-        let rule = Rule::Firings(Firings::new(cron, duration));
+        Self::new(Base::Firings(Firings::new(cron, duration)), zone)
+    }
+
+    /// A schedule of windows, of which those that touch or overlap are one.
+    ///
+    /// # Example
+    /// ```
+    /// use fivespot_schedule::{Schedule, WindowText};
+    ///
+    /// let night = WindowText {
+    ///     name: "night", days: &["fri"], start: "22:00", end: Some("06:00"), duration: None,
+    /// };
+    /// let schedule = Schedule::windows(&[night], "Europe/Zurich")?;
+    /// // Saturday, 05:59 in Zurich.
+    /// assert!(schedule.at("2026-03-07T04:59:00Z".parse()?).is_open());
+    ///
+    /// let error = Schedule::windows(&[WindowText { start: "24:00", ..night }], "UTC").unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "windows[night].start: expected a time of day from 00:00 to 23:59 at byte 0, found '24:00'",
+    /// );
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No window; the first that cannot be read, or has not exactly one of end and duration; a
+    /// zone that is not in the tz database.
+    pub fn windows<D: AsRef<str>>(
+        windows: &[WindowText<'_, D>],
+        zone: &str,
+    ) -> Result<Self, Error> {
+        Self::new(Base::Windows(Windows::parse(windows)?), zone)
+    }
+
+    fn new(base: Base, zone: &str) -> Result<Self, Error> {
         Ok(Self {
-            rule,
+            base,
             zone: known(zone)?,
+            exceptions: Vec::new(),
+            overrides: Vec::new(),
+            lead_time: Duration::ZERO,
+            early_end: Duration::ZERO,
         })
+    }
+
+    /// The schedule with these exceptions instead of those that it has. The first that has a date
+    /// decides about it.
+    #[must_use]
+    pub fn with_exceptions(self, exceptions: Vec<Exception>) -> Self {
+        Self { exceptions, ..self }
+    }
+
+    /// The schedule with these overrides instead of those that it has.
+    #[must_use]
+    pub fn with_overrides(self, overrides: Vec<Override>) -> Self {
+        Self { overrides, ..self }
+    }
+
+    /// The schedule with a machine needed that long before it is wanted; see [`Schedule::needed`].
+    #[must_use]
+    pub fn with_lead_time(self, lead_time: Duration) -> Self {
+        Self { lead_time, ..self }
+    }
+
+    /// The schedule with a machine no longer needed that long before it is no longer wanted.
+    #[must_use]
+    pub fn with_early_end(self, early_end: Duration) -> Self {
+        Self { early_end, ..self }
     }
 
     /// Whether a machine is wanted at `now`, and the exact instant at which that changes.
@@ -270,11 +316,7 @@ impl Schedule {
     /// first instant at which the answer is another; between `now` and `until` it is the same.
     /// Where the calendar ends (years -9999 and 9999) nothing is wanted.
     pub fn at(&self, now: Timestamp) -> Window {
-        let second = now.as_second() - i64::from(now.subsec_nanosecond() < 0);
-        let state = match &self.rule {
-            Rule::Weekly(week) => edge::of_week(*week, &self.zone, second),
-            Rule::Firings(firings) => firings.at(&self.zone, second),
-        };
+        let state = self.state(effective::floor(now));
         let State { wanted, until } = state.unwrap_or(State::UNKNOWN);
         let until = until.and_then(|until| Timestamp::from_second(until).ok());
         if wanted {
@@ -311,9 +353,9 @@ impl Schedule {
 
     /// The cron expression, if that is what the schedule is made of.
     pub fn cron_expression(&self) -> Option<(&Cron, Duration)> {
-        match &self.rule {
-            Rule::Weekly(_) => None,
-            Rule::Firings(firings) => Some((firings.cron(), firings.duration())),
+        match &self.base {
+            Base::Weekly(_) | Base::Windows(_) => None,
+            Base::Firings(firings) => Some((firings.cron(), firings.duration())),
         }
     }
 }

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Schedule;
-use crate::edge::HORIZON;
+use crate::next_change::HORIZON;
 
 /// The changes of a schedule between two instants, in order: when, and whether a machine is
 /// wanted from then on. Made by [`Schedule::transitions`].

@@ -1,4 +1,4 @@
-//! Local time as it really runs: stretches of one UTC offset, with gaps and folds between them.
+//! Local time as it really runs: periods of one UTC offset, with gaps and folds between them.
 //!
 //! All instants are whole seconds since 1970-01-01T00:00:00Z; local times are the same count on
 //! the wall clock, which is the instant plus the offset.
@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 /// The time between two changes of a zone's offset.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stretch {
+pub(crate) struct OffsetPeriod {
     /// The first instant.
     pub(crate) start: i64,
     /// The first instant after it.
@@ -19,8 +19,8 @@ pub(crate) struct Stretch {
     pub(crate) skipped: i64,
 }
 
-impl Stretch {
-    /// The stretch that contains `instant`; none outside of the years -9999 to 9999.
+impl OffsetPeriod {
+    /// The period that contains `instant`; none outside of the years -9999 to 9999.
     pub(crate) fn around(zone: &TimeZone, instant: i64) -> Option<Self> {
         let now = Timestamp::from_second(instant).ok()?;
         let offset = i64::from(zone.to_offset(now).seconds());
@@ -52,17 +52,17 @@ impl Stretch {
         })
     }
 
-    /// The stretch after this one.
+    /// The period after this one.
     pub(crate) fn next(&self, zone: &TimeZone) -> Option<Self> {
         Self::around(zone, self.end)
     }
 
-    /// The local time at an instant of this stretch.
+    /// The local time at an instant of this period.
     pub(crate) fn local(&self, instant: i64) -> i64 {
         instant + self.offset
     }
 
-    /// The instant at a local time of this stretch.
+    /// The instant at a local time of this period.
     pub(crate) fn instant(&self, local: i64) -> i64 {
         local - self.offset
     }

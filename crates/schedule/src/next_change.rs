@@ -7,11 +7,11 @@ use jiff::tz::TimeZone;
 
 use crate::cron::Cron;
 use crate::duration::Duration;
-use crate::stretch::Stretch;
+use crate::offset_period::OffsetPeriod;
 use crate::week::Week;
 
 const HOUR: i64 = 3_600;
-const DAY: i64 = 86_400;
+pub(crate) const DAY: i64 = 86_400;
 
 /// How far ahead a change is looked for: ten years, whatever the leap days in them.
 pub(crate) const HORIZON: i64 = 3_653 * DAY;
@@ -28,7 +28,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The state outside of the years that can be told in local time: nothing is wanted.
+    /// The state outside of the years that local time is known for: nothing is wanted.
     pub(crate) const UNKNOWN: Self = Self {
         wanted: false,
         until: None,
@@ -36,15 +36,15 @@ impl State {
 }
 
 /// The last instant that a search from `now` looks at.
-fn horizon(now: i64) -> i64 {
+pub(crate) fn horizon(now: i64) -> i64 {
     now.saturating_add(HORIZON)
         .min(Timestamp::MAX.as_second() - 1)
 }
 
 /// The state of a week of hours.
 pub(crate) fn of_week(week: Week, zone: &TimeZone, now: i64) -> Option<State> {
-    let mut stretch = Stretch::around(zone, now)?;
-    let wanted = week.contains(hour_of_week(stretch.local(now)));
+    let mut period = OffsetPeriod::around(zone, now)?;
+    let wanted = week.contains(hour_of_week(period.local(now)));
     if week.is_always() {
         return Some(State {
             wanted,
@@ -54,27 +54,27 @@ pub(crate) fn of_week(week: Week, zone: &TimeZone, now: i64) -> Option<State> {
     let horizon = horizon(now);
     let mut at = now;
     loop {
-        let local = stretch.local(at);
+        let local = period.local(at);
         let hour = hour_of_week(local);
         let flip = (1..=Week::HOURS).find(|ahead| week.contains(hour + ahead) != wanted);
         if let Some(ahead) = flip {
-            let until = stretch.instant((local.div_euclid(HOUR) + ahead) * HOUR);
-            if until < stretch.end {
+            let until = period.instant((local.div_euclid(HOUR) + ahead) * HOUR);
+            if until < period.end {
                 return Some(State {
                     wanted,
                     until: (until <= horizon).then_some(until),
                 });
             }
         }
-        if stretch.end > horizon {
+        if period.end > horizon {
             return Some(State {
                 wanted,
                 until: None,
             });
         }
-        at = stretch.end;
-        stretch = stretch.next(zone)?;
-        if week.contains(hour_of_week(stretch.local(at))) != wanted {
+        at = period.end;
+        period = period.next(zone)?;
+        if week.contains(hour_of_week(period.local(at))) != wanted {
             return Some(State {
                 wanted,
                 until: Some(at),
@@ -140,9 +140,9 @@ impl Firings {
 
     /// The state at an instant.
     pub(crate) fn at(&self, zone: &TimeZone, now: i64) -> Option<State> {
-        let stretch = Stretch::around(zone, now)?;
+        let period = OffsetPeriod::around(zone, now)?;
         let horizon = horizon(now);
-        let opened = self.last_within(zone, stretch, now - self.duration.as_secs(), now);
+        let opened = self.last_within(zone, period, now - self.duration.as_secs(), now);
         Some(match opened {
             Some(firing) => State {
                 wanted: true,
@@ -150,57 +150,57 @@ impl Firings {
             },
             None => State {
                 wanted: false,
-                until: self.first_after(zone, stretch, now, horizon),
+                until: self.first_after(zone, period, now, horizon),
             },
         })
     }
 
-    /// The last firing after `after` and not after `upto`, which lies in `stretch`.
+    /// The last firing after `after` and not after `upto`, which lies in `period`.
     fn last_within(
         &self,
         zone: &TimeZone,
-        mut stretch: Stretch,
+        mut period: OffsetPeriod,
         after: i64,
         mut upto: i64,
     ) -> Option<i64> {
         loop {
-            let from = stretch.start.max(after + 1);
-            let local = self.cron.last_in(stretch.local(from), stretch.local(upto));
+            let from = period.start.max(after + 1);
+            let local = self.cron.last_in(period.local(from), period.local(upto));
             if let Some(local) = local {
-                return Some(stretch.instant(local));
+                return Some(period.instant(local));
             }
-            if stretch.start <= after {
+            if period.start <= after {
                 return None;
             }
-            if self.fires_in_gap_before(&stretch) {
-                return Some(stretch.start);
+            if self.fires_in_gap_before(&period) {
+                return Some(period.start);
             }
-            upto = stretch.start - 1;
-            stretch = Stretch::around(zone, upto)?;
+            upto = period.start - 1;
+            period = OffsetPeriod::around(zone, upto)?;
         }
     }
 
-    /// The first firing after `after`, which lies in `stretch`, and not after `horizon`.
+    /// The first firing after `after`, which lies in `period`, and not after `horizon`.
     fn first_after(
         &self,
         zone: &TimeZone,
-        mut stretch: Stretch,
+        mut period: OffsetPeriod,
         after: i64,
         horizon: i64,
     ) -> Option<i64> {
         let mut from = after + 1;
         loop {
-            let upto = (stretch.end - 1).min(horizon);
-            let local = self.cron.first_in(stretch.local(from), stretch.local(upto));
+            let upto = (period.end - 1).min(horizon);
+            let local = self.cron.first_in(period.local(from), period.local(upto));
             if let Some(local) = local {
-                return Some(stretch.instant(local));
+                return Some(period.instant(local));
             }
-            if stretch.end > horizon {
+            if period.end > horizon {
                 return None;
             }
-            stretch = stretch.next(zone)?;
-            from = stretch.start;
-            if self.fires_in_gap_before(&stretch) {
+            period = period.next(zone)?;
+            from = period.start;
+            if self.fires_in_gap_before(&period) {
                 return Some(from);
             }
         }
@@ -210,34 +210,34 @@ impl Firings {
     fn end_after(&self, zone: &TimeZone, firing: i64, horizon: i64) -> Option<i64> {
         let mut firing = firing;
         loop {
-            firing = self.run_end(&Stretch::around(zone, firing)?, firing, horizon);
+            firing = self.run_end(&OffsetPeriod::around(zone, firing)?, firing, horizon);
             let end = firing.saturating_add(self.duration.as_secs());
             if end > horizon {
                 return None;
             }
-            match self.last_within(zone, Stretch::around(zone, end)?, firing, end) {
+            match self.last_within(zone, OffsetPeriod::around(zone, end)?, firing, end) {
                 Some(later) => firing = later,
                 None => return Some(end),
             }
         }
     }
 
-    /// The last firing not after `horizon`, of those in the stretch of `firing`, up to which
+    /// The last firing not after `horizon`, of those in the period of `firing`, up to which
     /// windows surely touch.
-    fn run_end(&self, stretch: &Stretch, firing: i64, horizon: i64) -> i64 {
-        let local = stretch.local(firing);
+    fn run_end(&self, period: &OffsetPeriod, firing: i64, horizon: i64) -> i64 {
+        let local = period.local(firing);
         // A firing moved out of a gap matches no minute; what follows it is not known to touch.
         if self.cron.first_in(local, local).is_none() {
             return firing;
         }
-        let last = stretch.local(horizon.min(stretch.end - 1));
+        let last = period.local(horizon.min(period.end - 1));
         let midnight = (local.div_euclid(DAY) + 1) * DAY;
         let reached = match self.run {
             Run::OverMidnight => self.cron.last_in(local, last),
             Run::OverTheDay => self.cron.last_in(local, last.min(midnight - 1)),
             Run::Broken => Some(self.walk(local, last.min(midnight - 1))),
         };
-        stretch.instant(reached.unwrap_or(local))
+        period.instant(reached.unwrap_or(local))
     }
 
     /// As [`Firings::run_end`], one firing after the other.
@@ -249,13 +249,13 @@ impl Firings {
         local
     }
 
-    /// Whether a matching minute was skipped just before the stretch began.
-    fn fires_in_gap_before(&self, stretch: &Stretch) -> bool {
-        let local = stretch.local(stretch.start);
-        stretch.skipped > 0
+    /// Whether a matching minute was skipped just before the period began.
+    fn fires_in_gap_before(&self, period: &OffsetPeriod) -> bool {
+        let local = period.local(period.start);
+        period.skipped > 0
             && self
                 .cron
-                .first_in(local - stretch.skipped, local - 1)
+                .first_in(local - period.skipped, local - 1)
                 .is_some()
     }
 }

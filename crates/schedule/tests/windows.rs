@@ -1,0 +1,276 @@
+//! Windows, exceptions, overrides and needs in sentences.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+use fivespot_schedule::{
+    DateEntry, DecidedBy, Duration, Exception, ExceptionAction, Need, Override,
+    OverrideMode, Schedule, Window, WindowText,
+};
+use jiff::{SignedDuration, Timestamp};
+
+fn instant(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn window<'t>(
+    name: &'t str,
+    days: &'t [&'t str],
+    start: &'t str,
+    end: &'t str,
+) -> WindowText<'t, &'t str> {
+    WindowText {
+        name,
+        days,
+        start,
+        end: Some(end),
+        duration: None,
+    }
+}
+
+/// Nights of weekdays and the weekend, in Zurich.
+fn nights_and_weekends() -> Schedule {
+    let weekend = WindowText {
+        end: None,
+        duration: Some("48h"),
+        ..window("weekend", &["sat"], "07:30", "")
+    };
+    let night = window("night", &["mon-fri"], "19:00", "07:30");
+    Schedule::windows(&[night, weekend], "Europe/Zurich").unwrap()
+}
+
+fn changes(schedule: &Schedule, from: &str, to: &str) -> Vec<String> {
+    let changes = schedule.transitions(instant(from), instant(to));
+    changes
+        .map(|(at, wanted)| {
+            format!(
+                "{at} {} {:?}",
+                if wanted { "on" } else { "off" },
+                schedule.cause(at)
+            )
+        })
+        .collect()
+}
+
+fn stop(name: &str, entry: &str) -> Exception {
+    Exception {
+        name: name.to_owned(),
+        action: ExceptionAction::Stop,
+        dates: [DateEntry::parse(entry).unwrap()].into_iter().collect(),
+    }
+}
+
+fn overriding(name: &str, mode: OverrideMode, span: (&str, &str)) -> Override {
+    Override {
+        name: name.to_owned(),
+        mode,
+        start: Some(instant(span.0)),
+        end: instant(span.1),
+    }
+}
+
+#[test]
+fn a_window_belongs_to_the_day_on_which_it_starts_and_those_that_touch_are_one() {
+    let found = changes(
+        &nights_and_weekends(),
+        "2026-03-06T00:00:00Z",
+        "2026-03-10T00:00:00Z",
+    );
+    assert_eq!(
+        found,
+        [
+            "2026-03-06T06:30:00Z off Window(\"night\")",
+            "2026-03-06T18:00:00Z on Window(\"night\")",
+            "2026-03-09T06:30:00Z off Window(\"weekend\")",
+            "2026-03-09T18:00:00Z on Window(\"night\")",
+        ]
+    );
+}
+
+#[test]
+fn a_start_in_skipped_time_is_at_the_first_instant_after_it_and_so_is_an_end() {
+    // On 2026-03-29 Zurich goes from 02:00 to 03:00, at 01:00 UTC.
+    let starts =
+        Schedule::windows(&[window("w", &[], "02:30", "04:00")], "Europe/Zurich");
+    let ends = Schedule::windows(&[window("w", &[], "01:30", "02:30")], "Europe/Zurich");
+    let (from, to) = ("2026-03-29T00:00:00Z", "2026-03-29T12:00:00Z");
+    assert_eq!(
+        changes(&starts.unwrap(), from, to),
+        [
+            "2026-03-29T01:00:00Z on Window(\"w\")",
+            "2026-03-29T02:00:00Z off Window(\"w\")",
+        ]
+    );
+    assert_eq!(
+        changes(&ends.unwrap(), from, to),
+        [
+            "2026-03-29T00:30:00Z on Window(\"w\")",
+            "2026-03-29T01:00:00Z off Window(\"w\")",
+        ]
+    );
+}
+
+#[test]
+fn a_window_within_skipped_time_is_none() {
+    let skipped =
+        Schedule::windows(&[window("w", &[], "02:15", "02:45")], "Europe/Zurich");
+    let (from, to) = ("2026-03-29T00:00:00Z", "2026-03-29T12:00:00Z");
+    assert_eq!(changes(&skipped.unwrap(), from, to), [""; 0]);
+}
+
+#[test]
+fn in_repeated_time_a_window_starts_the_first_time_and_ends_the_second_time() {
+    // On 2026-10-25 Zurich goes from 03:00 back to 02:00, at 01:00 UTC.
+    let repeated =
+        Schedule::windows(&[window("w", &[], "02:15", "02:45")], "Europe/Zurich");
+    assert_eq!(
+        changes(
+            &repeated.unwrap(),
+            "2026-10-25T00:00:00Z",
+            "2026-10-25T12:00:00Z"
+        ),
+        [
+            "2026-10-25T00:15:00Z on Window(\"w\")",
+            "2026-10-25T01:45:00Z off Window(\"w\")",
+        ]
+    );
+}
+
+#[test]
+fn equal_start_and_end_are_a_day_and_every_day_never_ends() {
+    let one =
+        Schedule::windows(&[window("w", &["mon"], "08:00", "08:00")], "UTC").unwrap();
+    let noon = instant("2026-03-02T12:00:00Z");
+    let end = instant("2026-03-03T08:00:00Z");
+    assert_eq!(one.at(noon), Window::Open { until: Some(end) });
+    let all = Schedule::windows(&[window("w", &[], "08:00", "08:00")], "Europe/Zurich");
+    assert_eq!(all.unwrap().at(noon), Window::Open { until: None });
+}
+
+#[test]
+fn a_stop_cuts_a_window_of_the_evening_before_and_leaves_what_comes_after_midnight() {
+    let schedule =
+        nights_and_weekends().with_exceptions(vec![stop("christmas", "12-25")]);
+    assert_eq!(
+        // 2026-12-24 is a Thursday.
+        changes(&schedule, "2026-12-24T12:00:00Z", "2026-12-28T12:00:00Z"),
+        [
+            "2026-12-24T18:00:00Z on Window(\"night\")",
+            "2026-12-24T23:00:00Z off Exception(\"christmas\")",
+            "2026-12-25T23:00:00Z on Exception(\"christmas\")",
+            "2026-12-28T06:30:00Z off Window(\"weekend\")",
+        ]
+    );
+}
+
+#[test]
+fn the_first_exception_that_has_the_date_decides() {
+    let run = Exception {
+        action: ExceptionAction::Run,
+        ..stop("run", "2026-12-25")
+    };
+    let both = vec![run, stop("christmas", "12-25")];
+    let schedule = nights_and_weekends().with_exceptions(both);
+    let noon = instant("2026-12-25T12:00:00Z");
+    assert!(schedule.at(noon).is_open());
+    let DecidedBy::Exception(exception) = schedule.decided_by(noon) else {
+        panic!("{:?}", schedule.decided_by(noon));
+    };
+    assert_eq!(exception.name, "run");
+    assert!(!schedule.at(instant("2027-12-25T12:00:00Z")).is_open());
+}
+
+#[test]
+fn of_several_overrides_the_strongest_mode_counts_then_the_latest_end_then_the_first_name()
+ {
+    let (six, seven, eight) = (
+        "2026-03-04T06:00:00Z",
+        "2026-03-04T07:00:00Z",
+        "2026-03-04T08:00:00Z",
+    );
+    let schedule = nights_and_weekends().with_overrides(vec![
+        overriding("run", OverrideMode::Run, (six, eight)),
+        overriding("hold-b", OverrideMode::Hold, (six, seven)),
+        overriding("hold-a", OverrideMode::Hold, (six, seven)),
+        overriding("stop", OverrideMode::Stop, (six, "2026-03-04T06:10:00Z")),
+    ]);
+    let named = |at: &str| schedule.override_at(instant(at)).map(|it| it.name.as_str());
+    assert_eq!(named("2026-03-04T06:09:59Z"), Some("stop"));
+    assert_eq!(named("2026-03-04T06:10:00Z"), Some("hold-a"));
+    assert_eq!(named(seven), Some("run"));
+    assert_eq!(named(eight), None);
+    assert_eq!(
+        changes(&schedule, "2026-03-04T05:00:00Z", "2026-03-04T12:00:00Z"),
+        [
+            "2026-03-04T06:00:00Z off Override(\"stop\")",
+            "2026-03-04T06:10:00Z on Override(\"stop\")",
+            "2026-03-04T06:30:00Z off Window(\"night\")",
+            "2026-03-04T07:00:00Z on Override(\"run\")",
+            "2026-03-04T08:00:00Z off Override(\"run\")",
+        ]
+    );
+}
+
+#[test]
+fn a_machine_is_needed_from_the_lead_time_before_a_window_to_its_early_end() {
+    let schedule = nights_and_weekends()
+        .with_lead_time(Duration::minutes(10))
+        .with_early_end(Duration::minutes(5));
+    let need = schedule.needed(instant("2026-03-06T18:00:00Z"));
+    let window_end = instant("2026-03-09T06:30:00Z");
+    let until = window_end - SignedDuration::from_mins(5);
+    assert_eq!(
+        need,
+        Need::Needed {
+            until: Some(until),
+            window_end: Some(window_end),
+        }
+    );
+    let next = instant("2026-03-09T17:50:00Z");
+    assert_eq!(
+        schedule.needed(until),
+        Need::NotNeeded { until: Some(next) }
+    );
+}
+
+#[test]
+fn spans_that_touch_are_one_and_a_window_shorter_than_its_early_end_needs_nothing() {
+    let hourly = Schedule::cron("0 9-11 * * *", Some("50m"), "UTC").unwrap();
+    let joined = hourly.clone().with_lead_time(Duration::minutes(10));
+    let need = joined.needed(instant("2026-03-06T08:50:00Z"));
+    assert_eq!(need.until(), Some(instant("2026-03-06T11:50:00Z")));
+    let nothing = hourly.with_early_end(Duration::minutes(50));
+    let need = nothing.needed(instant("2026-03-06T09:00:00Z"));
+    assert!(!need.is_needed());
+}
+
+#[test]
+fn windows_of_a_minute_over_and_over_are_answered_without_looking_at_ten_years_of_them() {
+    let often = Schedule::cron("*/2 * * * *", Some("1m"), "UTC").unwrap();
+    let now = instant("2026-03-06T09:00:00Z");
+    let joined = often.clone().with_lead_time(Duration::minutes(1));
+    let need = joined.needed(now);
+    assert!(
+        need.is_needed() && need.until() > Some(now + SignedDuration::from_hours(24))
+    );
+    let nothing = often.with_early_end(Duration::minutes(1));
+    let need = nothing.needed(now);
+    assert!(
+        !need.is_needed() && need.until() > Some(now + SignedDuration::from_hours(24))
+    );
+}
+
+#[test]
+fn the_end_of_the_calendar_is_answered() {
+    let schedule = nights_and_weekends()
+        .with_exceptions(vec![stop("christmas", "12-25")])
+        .with_lead_time(Duration::hours(2));
+    for end in [Timestamp::MIN, Timestamp::MAX] {
+        let until = schedule.at(end).until();
+        assert!(until.is_none_or(|until| until > end));
+        let until = schedule.needed(end).until();
+        assert!(until.is_none_or(|until| until > end));
+    }
+    let eve = Timestamp::MAX - SignedDuration::from_hours(24 * 30);
+    assert!(schedule.transitions(eve, Timestamp::MAX).count() < 100);
+    assert!(schedule.needed_spans(eve, Timestamp::MAX).count() < 100);
+}
