@@ -61,10 +61,7 @@ fn write_differences(text: &mut String, result: &Value) {
             false,
             "The intended differences (a response may have several)",
         ),
-        (
-            true,
-            "Known errors that are not fixed yet",
-        ),
+        (true, "Known errors that are not fixed yet"),
     ];
     for (open, title) in titles {
         let differences = result["differences"].as_array();
