@@ -61,6 +61,11 @@ const ROOMS: &[Room] = &[
         is_pure: true,
     },
     Room {
+        name: "chart",
+        may_use: &["schedule"],
+        is_pure: true,
+    },
+    Room {
         name: "clock",
         may_use: &[],
         is_pure: false,
@@ -118,6 +123,7 @@ const ROOMS: &[Room] = &[
             "admission",
             "capi",
             "plan",
+            "chart",
             "clock",
             "controller",
             "webhook",

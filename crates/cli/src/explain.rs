@@ -12,6 +12,7 @@ use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::is_local_host;
 use fivespot_controller::{Key, Look, Namespaces, Options, look};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use kube::{Client, Config};
 
 use crate::cluster::{self, Access, NodeAccess};
@@ -41,7 +42,8 @@ pub(crate) struct Args {
     /// After `rule`, the rule's id
     #[arg(value_name = "ID")]
     rule: Option<String>,
-    /// Time to plan for, with the current objects: RFC 3339, or a date [default: now]
+    /// Time to plan for, with the current objects: RFC 3339, or a date in the schedule's
+    /// time zone [default: now]
     #[arg(long, value_name = "TIME", conflicts_with = "rule")]
     at: Option<Moment>,
     /// How to reach the nodes of a cluster; use the operator's setting
@@ -66,10 +68,16 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         .remedy("give one ScheduledMachine, or `rule` and a rule's id")),
         (name, None) => {
             let found = cluster::block_on(read(args, name))?;
-            let at = args.at.map_or(found.now, Moment::instant);
+            let at = args.at.map_or(found.now, |at| at.instant_in(&zone(&found)));
             machine(&found, at, args.output, out)
         }
     }
+}
+
+/// The zone of the schedule; UTC where it cannot be understood.
+fn zone(found: &Look) -> TimeZone {
+    let schedule = found.object.spec.schedule.schedule();
+    schedule.map_or(TimeZone::UTC, |schedule| schedule.time_zone().clone())
 }
 
 async fn read(args: &Args, name: &str) -> Result<Look, Failure> {

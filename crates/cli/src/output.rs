@@ -1,8 +1,9 @@
 //! Output formats.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 
 use clap::ValueEnum;
+use fivespot_chart::terminal::Screen;
 use serde::Serialize;
 
 use crate::Failure;
@@ -31,4 +32,20 @@ pub(crate) fn yaml(out: &mut dyn Write, value: &impl Serialize) -> Result<(), Fa
     let text = serde_saphyr::to_string(value)
         .map_err(|error| Failure::new("printing YAML", error))?;
     Ok(write!(out, "{text}")?)
+}
+
+/// The width of what is not a terminal.
+const USUAL_WIDTH: usize = 80;
+
+/// What standard output can show. Colours only on a terminal, and not where `NO_COLOR` is set or
+/// `TERM` is `dumb`.
+pub(crate) fn screen() -> Screen {
+    let stdout = std::io::stdout();
+    let size = terminal_size::terminal_size_of(&stdout);
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|it| !it.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|it| it == "dumb");
+    Screen {
+        width: size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0)),
+        colored: stdout.is_terminal() && !is_set("NO_COLOR") && !is_dumb,
+    }
 }

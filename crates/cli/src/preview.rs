@@ -1,9 +1,11 @@
 //! `5spot preview`: when machines will be wanted, from the engine that decides it.
 
+mod fleet;
 mod forecast;
 mod grid;
 mod human;
 mod ics;
+mod list;
 mod source;
 mod span;
 #[cfg(test)]
@@ -14,14 +16,17 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use fivespot_chart::terminal::Screen;
+use fivespot_chart::{html, svg};
 use fivespot_clock::Clock;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::cluster::Access;
+use crate::document::Document;
 use crate::{Failure, Outcome, document, output};
 use forecast::Forecast;
-use span::Span;
+use span::Range;
 
 pub(crate) use span::Moment;
 
@@ -29,6 +34,7 @@ const EXAMPLES: &str = "\
 Examples:
   5spot preview -f examples/business-hours.yaml
   5spot preview -f machines/ --from 2026-03-06 --to 2026-03-13 -o json
+  5spot preview -A -o html > week.html
   5spot preview business-hours-worker -n default -o ics > worker.ics";
 
 /// Arguments of `5spot preview`.
@@ -45,12 +51,15 @@ pub(crate) struct Args {
     /// All ScheduledMachines in the cluster
     #[arg(short = 'A', long, group = "which")]
     all_namespaces: bool,
-    /// Start: RFC 3339, or a date (midnight UTC) [default: now]
+    /// Start: RFC 3339, or a date in the schedule's time zone [default: now]
     #[arg(long, value_name = "TIME")]
     from: Option<Moment>,
     /// End (exclusive), at most ten years after the start [default: 7 days after the start]
     #[arg(long, value_name = "TIME")]
     to: Option<Moment>,
+    /// Print every day and every change, also of several machines
+    #[arg(long)]
+    all: bool,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
@@ -61,7 +70,7 @@ pub(crate) struct Args {
 /// The forms in which a preview is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A week as a grid, and all changes
+    /// Days as a grid and changes as a list; of several machines a line each
     #[default]
     Text,
     /// One JSON document
@@ -70,6 +79,10 @@ enum Form {
     Yaml,
     /// An iCalendar file with one event per window
     Ics,
+    /// A picture of all machines in one file
+    Svg,
+    /// A page with the picture and the same in words, in one file
+    Html,
 }
 
 /// What is printed as JSON and YAML.
@@ -85,7 +98,6 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         let documents = source::machines(document::read(&args.file)?);
         (documents, Clock::system().now())
     };
-    let span = Span::new(args.from, args.to, now)?;
     if documents.is_empty() {
         let why = "the input contains no ScheduledMachine";
         return Err(Failure::new("preview", why).remedy(
@@ -93,24 +105,79 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         ));
     }
     let namespace = args.access.namespace.as_deref();
-    let forecasts = documents
-        .iter()
-        .map(|document| Forecast::of(document, namespace, span))
-        .collect::<Result<Vec<_>, _>>()?;
-    print(out, args.output, &forecasts, now)?;
+    let range = Range {
+        from: args.from,
+        to: args.to,
+        now,
+        zone: None,
+    };
+    let view = View {
+        form: args.output,
+        is_complete: args.all,
+        screen: output::screen(),
+        now,
+    };
+    let forecasts = forecasts(&documents, namespace, range, view)?;
+    print(out, view, &forecasts)?;
     Ok(Outcome::Yes)
 }
 
-fn print(
-    out: &mut dyn Write,
+/// How it is shown.
+#[derive(Clone, Copy, Debug)]
+struct View {
     form: Form,
-    forecasts: &[Forecast],
+    /// Nothing is left out.
+    is_complete: bool,
+    screen: Screen,
     now: Timestamp,
-) -> Result<(), Failure> {
-    match form {
-        Form::Text => Ok(text::print(out, forecasts)?),
+}
+
+impl View {
+    /// Whether several machines are shown side by side, over the same time.
+    fn is_picture(self, machines: usize) -> bool {
+        match self.form {
+            Form::Svg | Form::Html => true,
+            Form::Text => machines > 1,
+            Form::Json | Form::Yaml | Form::Ics => false,
+        }
+    }
+}
+
+/// What the schedules say. In a picture dates are those of the zone that most schedules have.
+fn forecasts(
+    documents: &[Document],
+    namespace: Option<&str>,
+    mut range: Range,
+    view: View,
+) -> Result<Vec<Forecast>, Failure> {
+    let all = |range: &Range| {
+        let each = documents.iter();
+        each.map(|document| Forecast::of(document, namespace, range))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let forecasts = all(&range)?;
+    let mut spans = forecasts.iter().map(|forecast| forecast.span);
+    let first = spans.next();
+    if !view.is_picture(documents.len()) || spans.all(|span| Some(span) == first) {
+        return Ok(forecasts);
+    }
+    range.zone = Some(fleet::zone(&forecasts));
+    all(&range)
+}
+
+fn print(out: &mut dyn Write, view: View, forecasts: &[Forecast]) -> Result<(), Failure> {
+    match view.form {
+        Form::Text => Ok(text::print(out, forecasts, view)?),
         Form::Json => output::json(out, &Preview { items: forecasts }),
         Form::Yaml => output::yaml(out, &Preview { items: forecasts }),
-        Form::Ics => Ok(ics::print(out, forecasts, now)?),
+        Form::Ics => Ok(ics::print(out, forecasts, view.now)?),
+        Form::Svg => {
+            let picture = svg::document(&fleet::of(forecasts, view.now));
+            Ok(out.write_all(picture.as_bytes())?)
+        }
+        Form::Html => {
+            let page = html::document(&fleet::of(forecasts, view.now));
+            Ok(out.write_all(page.as_bytes())?)
+        }
     }
 }

@@ -113,11 +113,11 @@ impl Cause<'_> {
 }
 
 /// A time in which the answer and what decides it stay the same.
-struct Piece<'s> {
-    wanted: bool,
-    decided_by: DecidedBy<'s>,
+pub(crate) struct Piece<'s> {
+    pub(crate) wanted: bool,
+    pub(crate) decided_by: DecidedBy<'s>,
     /// The first instant after it; later than the horizon if it does not end.
-    end: i64,
+    pub(crate) end: i64,
 }
 
 impl Schedule {
@@ -231,7 +231,7 @@ impl Schedule {
         edges.filter(|edge| *edge > at).min().unwrap_or(i64::MAX)
     }
 
-    fn piece(&self, at: i64) -> Option<Piece<'_>> {
+    pub(crate) fn piece(&self, at: i64) -> Option<Piece<'_>> {
         let edge = self.next_override_edge(at);
         if let Some(strongest) = self.strongest_override(at)
             && strongest.mode != OverrideMode::Hold

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::document::Document;
-use crate::preview::span::Span;
+use crate::preview::span::{Range, Span};
 
 /// When a machine is wanted within a span. Serialized it is one item of the JSON output.
 #[derive(Debug, Serialize)]
@@ -46,11 +46,11 @@ impl Forecast {
     ///
     /// # Errors
     /// The object is not a ScheduledMachine, or its schedule breaks a rule or makes no sense;
-    /// names the document and the field.
+    /// names the document and the field. The range is empty or too long.
     pub(super) fn of(
         document: &Document,
         namespace: Option<&str>,
-        span: Span,
+        range: &Range,
     ) -> Result<Self, Failure> {
         let machine: ScheduledMachine = serde_json::from_value(document.object.clone())
             .map_err(|error| {
@@ -75,6 +75,7 @@ impl Forecast {
         if let Some(violation) = violation {
             return Err(fault(&violation.field, violation.message.to_owned()));
         }
+        let span = range.span(schedule.time_zone())?;
         let mut forecast = Self {
             namespace: machine
                 .metadata

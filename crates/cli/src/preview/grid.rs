@@ -1,19 +1,30 @@
-//! A week of local days as a grid: a row for each day, a column for each hour.
+//! Local days as a grid: a row for each day, a column for each hour.
 
-use std::fmt;
+use std::fmt::Write as _;
 
+use fivespot_chart::ClockChange;
 use fivespot_schedule::Schedule;
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan as _};
 
-use crate::preview::human::ClockChange;
+use crate::preview::human;
+use crate::preview::span::Span;
 
 const HOUR: i64 = 3_600;
 
-/// A week of local days, beginning with the one that contains an instant.
+/// The width of the dates at the left.
+const INDENT: usize = 16;
+
+/// The width from which on hours are apart.
+const WIDE: usize = 80;
+
+/// The local days of a span.
 #[derive(Debug)]
 pub(super) struct Grid {
+    first: Date,
     days: Vec<Day>,
+    /// How many days there are beyond those that are held.
+    more: usize,
 }
 
 #[derive(Debug)]
@@ -23,77 +34,132 @@ struct Day {
     changes: Vec<ClockChange>,
 }
 
-/// How long the wall clock shows an hour, and how much of that is wanted, in seconds.
+/// How long the wall clock shows an hour, and how much of that is in the span and wanted, in
+/// seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Hour {
     shown: i64,
+    inside: i64,
     wanted: i64,
 }
 
 impl Grid {
-    /// The seven days from the local day of `from` on; none where the calendar ends.
-    pub(super) fn of(schedule: &Schedule, from: Timestamp) -> Option<Self> {
+    /// The first days of `span`, at most `most`; none where the calendar ends.
+    pub(super) fn of(schedule: &Schedule, span: Span, most: usize) -> Option<Self> {
         let zone = schedule.time_zone();
-        let first = zone.to_datetime(from).date();
-        let dates = (0..7).map(|n| first.checked_add(n.days()).ok());
-        let mut days: Vec<Day> = dates
-            .map(|date| Some(Day::empty(date?)))
-            .collect::<Option<_>>()?;
+        let first = zone.to_datetime(span.from).date();
+        let last_instant = Timestamp::from_second(span.to.as_second() - 1).ok()?;
+        let last = zone.to_datetime(last_instant).date();
+        let count = usize::try_from((last - first).get_days()).ok()? + 1;
+        let held = count.min(most);
+        let date = |n: usize| first.checked_add(i64::try_from(n).ok()?.days()).ok();
+        let days: Option<Vec<Day>> = (0..held).map(|n| date(n).map(Day::empty)).collect();
+        let mut grid = Self {
+            first,
+            days: days?,
+            more: count - held,
+        };
         let start = first.to_zoned(zone.clone()).ok()?.timestamp();
-        let end = first
-            .checked_add(7.days())
-            .ok()?
-            .to_zoned(zone.clone())
-            .ok()?
-            .timestamp();
+        let end = date(held)?.to_zoned(zone.clone()).ok()?.timestamp();
         let changes = ClockChange::all(zone, start, end);
         for change in &changes {
-            let date = change.earlier_reading().date();
-            if let Some(day) = days.iter_mut().find(|day| day.date == date) {
+            if let Some(day) = grid.day_mut(change.earlier_reading().date()) {
                 day.changes.push(*change);
             }
         }
         let mut cuts: Vec<Timestamp> = changes.iter().map(|change| change.at).collect();
-        cuts.extend(schedule.transitions(start, end).map(|(at, _)| at));
+        let inside = [span.from, span.to];
+        cuts.extend(inside.into_iter().filter(|at| (start..end).contains(at)));
+        let until = span.to.min(end);
+        cuts.extend(schedule.transitions(span.from, until).map(|(at, _)| at));
         cuts.push(end);
         cuts.sort();
         let mut since = start;
         for until in cuts {
-            fill(&mut days, schedule, (since, until))?;
+            grid.fill(
+                schedule,
+                Span {
+                    from: since,
+                    to: until,
+                },
+                span,
+            )?;
             since = until;
         }
-        Some(Self { days })
+        Some(grid)
+    }
+
+    fn day_mut(&mut self, date: Date) -> Option<&mut Day> {
+        let place = usize::try_from((date - self.first).get_days()).ok()?;
+        self.days.get_mut(place)
+    }
+
+    /// Adds a stretch of time without any change, of the clocks or of the schedule.
+    fn fill(&mut self, schedule: &Schedule, stretch: Span, span: Span) -> Option<()> {
+        let zone = schedule.time_zone();
+        let (since, until) = (stretch.from.as_second(), stretch.to.as_second());
+        let offset = i64::from(zone.to_offset(stretch.from).seconds());
+        let is_inside = (span.from..span.to).contains(&stretch.from);
+        let is_wanted = is_inside && schedule.at(stretch.from).is_open();
+        let mut at = since;
+        while at < until {
+            let next_hour = ((at + offset).div_euclid(HOUR) + 1) * HOUR - offset;
+            let next = next_hour.min(until);
+            let reading = zone.to_datetime(Timestamp::from_second(at).ok()?);
+            let hour = usize::try_from(reading.hour()).ok()?;
+            let day = self.day_mut(reading.date());
+            if let Some(hour) = day.and_then(|day| day.hours.get_mut(hour)) {
+                hour.shown += next - at;
+                hour.inside += if is_inside { next - at } else { 0 };
+                hour.wanted += if is_wanted { next - at } else { 0 };
+            }
+            at = next;
+        }
+        Some(())
+    }
+
+    /// The grid as lines for a terminal of that width; `now` is the wall clock.
+    pub(super) fn text(&self, width: usize, now: jiff::civil::DateTime) -> String {
+        let apart = if width >= WIDE { " " } else { "" };
+        let mut lines = vec![heads(apart)];
+        for day in &self.days {
+            let cells = day.hours.map(|hour| hour.symbol().to_string());
+            let mut line = day.date.strftime("%a %F").to_string();
+            line = format!("{line:INDENT$}{}", cells.join(apart));
+            line.truncate(line.trim_end().len());
+            for change in &day.changes {
+                line = format!("{line:63}  {}", change.short_text());
+            }
+            if day.date == now.date() {
+                line = format!("{line:63}  now {}", now.strftime("%H:%M"));
+            }
+            lines.push(line);
+        }
+        if self.more > 0 {
+            let more = human::count(self.more);
+            lines.push(format!("… {more} more days; --all prints them"));
+        }
+        lines.push(format!(
+            "{:INDENT$}# wanted  + part of the hour  . not wanted",
+            ""
+        ));
+        let is_skipped = |day: &Day| day.hours.iter().any(|hour| hour.shown == 0);
+        if self.days.iter().any(is_skipped) {
+            lines.push(format!("{:INDENT$}x skipped by the clocks", ""));
+        }
+        lines.push(String::new());
+        lines.join("\n")
     }
 }
 
-/// Adds a stretch of time without any change, of the clocks or of the schedule.
-fn fill(
-    days: &mut [Day],
-    schedule: &Schedule,
-    stretch: (Timestamp, Timestamp),
-) -> Option<()> {
-    let (since, until) = (stretch.0.as_second(), stretch.1.as_second());
-    let offset = i64::from(schedule.time_zone().to_offset(stretch.0).seconds());
-    let wanted = schedule.at(stretch.0).is_open();
-    let mut at = since;
-    while at < until {
-        let next_hour = ((at + offset).div_euclid(HOUR) + 1) * HOUR - offset;
-        let next = next_hour.min(until);
-        let reading = schedule
-            .time_zone()
-            .to_datetime(Timestamp::from_second(at).ok()?);
-        let day = days.iter_mut().find(|day| day.date == reading.date());
-        let hour = usize::try_from(reading.hour()).ok();
-        if let Some(hour) = day
-            .zip(hour)
-            .and_then(|(day, hour)| day.hours.get_mut(hour))
-        {
-            hour.shown += next - at;
-            hour.wanted += if wanted { next - at } else { 0 };
-        }
-        at = next;
+/// The hours above the columns.
+fn heads(apart: &str) -> String {
+    let step = 3 * (1 + apart.len());
+    let mut line = " ".repeat(INDENT);
+    for hour in (0..21).step_by(3) {
+        let _ = write!(line, "{hour:<step$}");
     }
-    Some(())
+    line + "21"
 }
 
 impl Day {
@@ -110,47 +176,10 @@ impl Hour {
     fn symbol(self) -> char {
         match self {
             Self { shown: 0, .. } => 'x',
+            Self { inside: 0, .. } => ' ',
             Self { wanted: 0, .. } => '.',
-            Self { shown, wanted } if shown == wanted => '#',
+            Self { inside, wanted, .. } if inside == wanted => '#',
             Self { .. } => '+',
         }
-    }
-}
-
-impl fmt::Display for Grid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const INDENT: usize = 16;
-        write!(f, "{:INDENT$}", "")?;
-        for hour in (0..21).step_by(3) {
-            write!(f, "{hour:<6}")?;
-        }
-        writeln!(f, "21")?;
-        for day in &self.days {
-            let cells: Vec<String> = day
-                .hours
-                .iter()
-                .map(|hour| hour.symbol().to_string())
-                .collect();
-            write!(
-                f,
-                "{:<INDENT$}{}",
-                day.date.strftime("%a %F").to_string(),
-                cells.join(" ")
-            )?;
-            for change in &day.changes {
-                write!(f, "  {}", change.text())?;
-            }
-            writeln!(f)?;
-        }
-        write!(
-            f,
-            "{:INDENT$}# wanted  + part of the hour  . not wanted",
-            ""
-        )?;
-        let is_skipped = |day: &Day| day.hours.iter().any(|hour| hour.shown == 0);
-        if self.days.iter().any(is_skipped) {
-            write!(f, "  x skipped by the clocks")?;
-        }
-        writeln!(f)
     }
 }

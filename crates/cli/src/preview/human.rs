@@ -1,65 +1,7 @@
 //! Instants and durations as text.
 
-use jiff::tz::{Offset, TimeZone};
-use jiff::{Timestamp, Zoned};
-
-/// A change of the clocks: local time is skipped or repeated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ClockChange {
-    pub(super) at: Timestamp,
-    before: Offset,
-    after: Offset,
-}
-
-impl ClockChange {
-    /// The changes of a zone's offset within `from..to`.
-    pub(super) fn all(zone: &TimeZone, from: Timestamp, to: Timestamp) -> Vec<Self> {
-        let just_before = |at: Timestamp| Timestamp::from_second(at.as_second() - 1);
-        let start = just_before(from).unwrap_or(from);
-        let mut before = zone.to_offset(start);
-        let mut all = Vec::new();
-        for change in zone
-            .following(start)
-            .take_while(|change| change.timestamp() < to)
-        {
-            let (at, after) = (change.timestamp(), change.offset());
-            if after != before {
-                all.push(Self { at, before, after });
-            }
-            before = after;
-        }
-        all
-    }
-
-    /// The first of the two readings of the wall clock at the change: where the day belongs.
-    pub(super) fn earlier_reading(&self) -> jiff::civil::DateTime {
-        self.before
-            .to_datetime(self.at)
-            .min(self.after.to_datetime(self.at))
-    }
-
-    /// `clocks go forward from 02:00 to 03:00`, with dates where they differ.
-    pub(super) fn text(&self) -> String {
-        let (old, new) = (
-            self.before.to_datetime(self.at),
-            self.after.to_datetime(self.at),
-        );
-        let way = if new > old { "forward" } else { "back" };
-        let form = match (
-            old.date() == new.date(),
-            old.second() == 0 && new.second() == 0,
-        ) {
-            (true, true) => "%H:%M",
-            (true, false) => "%T",
-            (false, _) => "%F %T",
-        };
-        format!(
-            "clocks go {way} from {} to {}",
-            old.strftime(form),
-            new.strftime(form)
-        )
-    }
-}
+use jiff::Zoned;
+use jiff::tz::Offset;
 
 /// `Sun 2026-03-08 03:00:00 -04:00`.
 pub(super) fn local(at: &Zoned) -> String {
@@ -94,4 +36,17 @@ pub(super) fn length(seconds: i64) -> String {
     } else {
         shown.join(" ")
     }
+}
+
+/// `1,234,567`.
+pub(super) fn count(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }

@@ -14,14 +14,25 @@ const DEFAULT_LENGTH: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Ten years, whatever the leap days in them.
 const MAX_LENGTH: SignedDuration = SignedDuration::from_hours(3_653 * 24);
 
-/// An instant as users write it: RFC 3339, or a date, which is its midnight in UTC.
+/// A time as users write it: RFC 3339, or a date, which is its midnight in some time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moment(Timestamp);
+pub(crate) enum Moment {
+    /// An instant.
+    Instant(Timestamp),
+    /// The beginning of a local day.
+    Date(Date),
+}
 
 impl Moment {
-    /// The instant.
-    pub(crate) fn instant(self) -> Timestamp {
-        self.0
+    /// The instant; a date begins by the clocks of `zone`.
+    pub(crate) fn instant_in(self, zone: &TimeZone) -> Timestamp {
+        match self {
+            Self::Instant(at) => at,
+            Self::Date(date) => {
+                let begins = date.to_zoned(zone.clone());
+                begins.map_or(Timestamp::MAX, |at| at.timestamp())
+            }
+        }
     }
 }
 
@@ -29,14 +40,37 @@ impl FromStr for Moment {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let midnight = |date: Date| date.to_zoned(TimeZone::UTC).map(|at| at.timestamp());
+        let date = || Date::strptime("%Y-%m-%d", text).map(Self::Date);
         text.parse::<Timestamp>()
-            .or_else(|_| Date::strptime("%Y-%m-%d", text).and_then(midnight))
-            .map(Self)
+            .map(Self::Instant)
+            .or_else(|_| date())
             .map_err(|_| {
                 "expected a time such as 2026-03-08T07:00:00Z, or a date such as 2026-03-08"
                     .to_owned()
             })
+    }
+}
+
+/// Which time to look at, as it was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    pub(super) from: Option<Moment>,
+    pub(super) to: Option<Moment>,
+    /// Where it starts by default.
+    pub(super) now: Timestamp,
+    /// The zone of dates; the schedule's if absent.
+    pub(super) zone: Option<TimeZone>,
+}
+
+impl Range {
+    /// The time itself, for a schedule in `zone`.
+    ///
+    /// # Errors
+    /// It ends before it begins, or is longer than ten years.
+    pub(super) fn span(&self, zone: &TimeZone) -> Result<Span, Failure> {
+        let zone = self.zone.as_ref().unwrap_or(zone);
+        let instant = |at: Option<Moment>| at.map(|at| at.instant_in(zone));
+        Span::new(instant(self.from), instant(self.to), self.now)
     }
 }
 
@@ -53,14 +87,14 @@ impl Span {
     /// # Errors
     /// It ends before it begins, or is longer than ten years.
     pub(super) fn new(
-        from: Option<Moment>,
-        to: Option<Moment>,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<Self, Failure> {
         let whole = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
-        let from = whole(from.map_or(now, |Moment(from)| from));
+        let from = whole(from.unwrap_or(now));
         let default = from.checked_add(DEFAULT_LENGTH).unwrap_or(Timestamp::MAX);
-        let to = whole(to.map_or(default, |Moment(to)| to));
+        let to = whole(to.unwrap_or(default));
         if to <= from {
             let why = format!("{to} is not after {from}");
             return Err(Failure::new("--to", why).remedy("give a later time"));
@@ -77,20 +111,33 @@ impl Span {
 mod tests {
     use super::*;
 
-    fn moment(text: &str) -> Moment {
-        text.parse().unwrap()
+    fn moment(text: &str) -> Timestamp {
+        let moment: Moment = text.parse().unwrap();
+        moment.instant_in(&TimeZone::UTC)
     }
 
     #[test]
-    fn a_date_is_its_midnight_in_utc() {
-        assert_eq!(moment("2026-03-08"), moment("2026-03-08T00:00:00Z"));
+    fn a_date_begins_by_the_clocks_of_the_zone() {
+        let date: Moment = "2026-03-08".parse().unwrap();
+        let zone = TimeZone::get("America/New_York").unwrap();
+        assert_eq!(date.instant_in(&zone), moment("2026-03-08T05:00:00Z"));
         assert_eq!(
-            moment("2026-03-08T01:30:00+05:45"),
-            moment("2026-03-07T19:45:00Z")
+            date.instant_in(&TimeZone::UTC),
+            moment("2026-03-08T00:00:00Z")
         );
+        let instant: Moment = "2026-03-08T01:30:00+05:45".parse().unwrap();
+        assert_eq!(instant.instant_in(&zone), moment("2026-03-07T19:45:00Z"));
         for text in ["", "now", "2026-02-30", "2026-03-08T07:00:00", "07:00"] {
             assert!(text.parse::<Moment>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_day_whose_midnight_the_clocks_skip_begins_when_they_have() {
+        let date: Moment = "2026-03-29".parse().unwrap();
+        let zone = TimeZone::get("America/Nuuk").unwrap();
+        let begins = date.instant_in(&zone).to_zoned(zone.clone());
+        assert_eq!(begins.date().to_string(), "2026-03-29");
     }
 
     #[test]

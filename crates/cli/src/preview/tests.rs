@@ -1,6 +1,8 @@
 use insta::assert_snapshot;
 
-use super::{Forecast, Form, Span, print};
+use fivespot_chart::terminal::Screen;
+
+use super::{Form, Range, View, print};
 use crate::document;
 
 const WORKER: &str = "\
@@ -21,16 +23,35 @@ const OFFICE: &str =
 
 /// The preview of a machine with that schedule, or what is said instead.
 fn preview(schedule: &str, form: Form, span: (&str, &str)) -> String {
-    let documents =
-        document::parse("worker.yaml", &WORKER.replace("{SCHEDULE}", schedule)).unwrap();
-    let now = "2026-03-01T00:00:00Z".parse().unwrap();
-    let (from, to) = (span.0.parse().unwrap(), span.1.parse().unwrap());
-    let span = Span::new(Some(from), Some(to), now).unwrap();
-    match Forecast::of(&documents[0], None, span) {
+    preview_of(&WORKER.replace("{SCHEDULE}", schedule), view(form), span)
+}
+
+/// As it is printed where there is no terminal.
+fn view(form: Form) -> View {
+    View {
+        form,
+        is_complete: false,
+        screen: Screen {
+            width: 80,
+            colored: false,
+        },
+        now: "2026-03-01T00:00:00Z".parse().unwrap(),
+    }
+}
+
+fn preview_of(manifests: &str, view: View, span: (&str, &str)) -> String {
+    let documents = document::parse("worker.yaml", manifests).unwrap();
+    let range = Range {
+        from: Some(span.0.parse().unwrap()),
+        to: Some(span.1.parse().unwrap()),
+        now: view.now,
+        zone: None,
+    };
+    match super::forecasts(&documents, None, range, view) {
         Err(failure) => failure.to_string(),
-        Ok(forecast) => {
+        Ok(forecasts) => {
             let mut out = Vec::new();
-            print(&mut out, form, &[forecast], now).unwrap();
+            print(&mut out, view, &forecasts).unwrap();
             String::from_utf8(out).unwrap()
         }
     }
@@ -44,21 +65,19 @@ fn people_see_a_week_and_every_change_of_schedule_and_clocks() {
     default/worker: mon-fri 9-17 in America/New_York
 
                     0     3     6     9     12    15    18    21
-    Fri 2026-03-06  . . . . . . . . . # # # # # # # # # . . . . . .
+    Fri 2026-03-06                                  # # . . . . . .
     Sat 2026-03-07  . . . . . . . . . . . . . . . . . . . . . . . .
-    Sun 2026-03-08  . . x . . . . . . . . . . . . . . . . . . . . .  clocks go forward from 02:00 to 03:00
+    Sun 2026-03-08  . . x . . . . . . . . . . . . . . . . . . . . .  clocks +1h
     Mon 2026-03-09  . . . . . . . . . # # # # # # # # # . . . . . .
-    Tue 2026-03-10  . . . . . . . . . # # # # # # # # # . . . . . .
-    Wed 2026-03-11  . . . . . . . . . # # # # # # # # # . . . . . .
-    Thu 2026-03-12  . . . . . . . . . # # # # # # # # # . . . . . .
-                    # wanted  + part of the hour  . not wanted  x skipped by the clocks
+                    # wanted  + part of the hour  . not wanted
+                    x skipped by the clocks
 
-    From 2026-03-06T21:30:00Z (wanted) to 2026-03-10T00:00:00Z:
+    From 2026-03-06T21:30:00Z (wanted) to 2026-03-10T04:00:00Z:
       Fri 2026-03-06 18:00:00 -05:00  2026-03-06T23:00:00Z  closes
-      Sun 2026-03-08 03:00:00 -04:00  2026-03-08T07:00:00Z  -- clocks go forward from 02:00 to 03:00 --
+      Sun 2026-03-08 03:00:00 -04:00  2026-03-08T07:00:00Z  clocks +1h
       Mon 2026-03-09 09:00:00 -04:00  2026-03-09T13:00:00Z  opens
       Mon 2026-03-09 18:00:00 -04:00  2026-03-09T22:00:00Z  closes
-    Wanted for 10h 30m of 74h 30m.
+    Wanted for 10h 30m of 78h 30m.
     ");
 }
 
@@ -70,49 +89,40 @@ fn an_hour_that_the_clocks_repeat_is_wanted_twice() {
     default/worker: sun 1-2 in America/New_York
 
                     0     3     6     9     12    15    18    21
-    Sat 2026-10-31  . . . . . . . . . . . . . . . . . . . . . . . .
-    Sun 2026-11-01  . # # . . . . . . . . . . . . . . . . . . . . .  clocks go back from 02:00 to 01:00
-    Mon 2026-11-02  . . . . . . . . . . . . . . . . . . . . . . . .
-    Tue 2026-11-03  . . . . . . . . . . . . . . . . . . . . . . . .
-    Wed 2026-11-04  . . . . . . . . . . . . . . . . . . . . . . . .
-    Thu 2026-11-05  . . . . . . . . . . . . . . . . . . . . . . . .
-    Fri 2026-11-06  . . . . . . . . . . . . . . . . . . . . . . . .
+    Sun 2026-11-01  . # # . . . . . . . . . . . . . . . . . . . . .  clocks -1h
                     # wanted  + part of the hour  . not wanted
 
-    From 2026-11-01T00:00:00Z (not wanted) to 2026-11-02T00:00:00Z:
+    From 2026-11-01T04:00:00Z (not wanted) to 2026-11-02T05:00:00Z:
       Sun 2026-11-01 01:00:00 -04:00  2026-11-01T05:00:00Z  opens
-      Sun 2026-11-01 01:00:00 -05:00  2026-11-01T06:00:00Z  -- clocks go back from 02:00 to 01:00 --
+      Sun 2026-11-01 01:00:00 -05:00  2026-11-01T06:00:00Z  clocks -1h
       Sun 2026-11-01 03:00:00 -05:00  2026-11-01T08:00:00Z  closes
-    Wanted for 3h of 24h.
+    Wanted for 3h of 25h.
     ");
 }
 
 #[test]
 fn parts_of_an_hour_and_days_that_do_not_exist_are_marked() {
     let quarter = "{cron: '45 8 * * *', duration: 90m, timezone: Pacific/Apia}";
-    let missing_friday = ("2011-12-29T12:00:00Z", "2011-12-31");
+    let missing_friday = ("2011-12-29T12:00:00Z", "2012-01-01");
     assert_snapshot!(preview(quarter, Form::Text, missing_friday), @r"
     default/worker: cron '45 8 * * *' for 90m in Pacific/Apia
 
                     0     3     6     9     12    15    18    21
-    Thu 2011-12-29  . . . . . . . . + # + . . . . . . . . . . . . .
-    Fri 2011-12-30  x x x x x x x x x x x x x x x x x x x x x x x x  clocks go forward from 2011-12-30 00:00:00 to 2011-12-31 00:00:00
+    Thu 2011-12-29      . . . . . . + # + . . . . . . . . . . . . .
+    Fri 2011-12-30  x x x x x x x x x x x x x x x x x x x x x x x x  clocks +24h
     Sat 2011-12-31  # + . . . . . . + # + . . . . . . . . . . . . .
-    Sun 2012-01-01  . . . . . . . . + # + . . . . . . . . . . . . .
-    Mon 2012-01-02  . . . . . . . . + # + . . . . . . . . . . . . .
-    Tue 2012-01-03  . . . . . . . . + # + . . . . . . . . . . . . .
-    Wed 2012-01-04  . . . . . . . . + # + . . . . . . . . . . . . .
-                    # wanted  + part of the hour  . not wanted  x skipped by the clocks
+                    # wanted  + part of the hour  . not wanted
+                    x skipped by the clocks
 
-    From 2011-12-29T12:00:00Z (not wanted) to 2011-12-31T00:00:00Z:
+    From 2011-12-29T12:00:00Z (not wanted) to 2011-12-31T10:00:00Z:
       Thu 2011-12-29 08:45:00 -10:00  2011-12-29T18:45:00Z  opens
       Thu 2011-12-29 10:15:00 -10:00  2011-12-29T20:15:00Z  closes
-      Sat 2011-12-31 00:00:00 +14:00  2011-12-30T10:00:00Z  -- clocks go forward from 2011-12-30 00:00:00 to 2011-12-31 00:00:00 --
+      Sat 2011-12-31 00:00:00 +14:00  2011-12-30T10:00:00Z  clocks +24h
       Sat 2011-12-31 00:00:00 +14:00  2011-12-30T10:00:00Z  opens
       Sat 2011-12-31 01:30:00 +14:00  2011-12-30T11:30:00Z  closes
       Sat 2011-12-31 08:45:00 +14:00  2011-12-30T18:45:00Z  opens
       Sat 2011-12-31 10:15:00 +14:00  2011-12-30T20:15:00Z  closes
-    Wanted for 4h 30m of 36h.
+    Wanted for 4h 30m of 46h.
     ");
 }
 
@@ -247,14 +257,88 @@ fn long_lines_of_a_calendar_are_folded() {
     let text = WORKER
         .replace("{SCHEDULE}", OFFICE)
         .replace("worker", &"w".repeat(63));
-    let documents = document::parse("worker.yaml", &text).unwrap();
-    let now = "2026-03-09T00:00:00Z".parse().unwrap();
-    let forecast =
-        Forecast::of(&documents[0], None, Span::new(None, None, now).unwrap()).unwrap();
-    let mut out = Vec::new();
-    print(&mut out, Form::Ics, &[forecast], now).unwrap();
-    let out = String::from_utf8(out).unwrap();
+    let out = preview_of(&text, view(Form::Ics), ("2026-03-09", "2026-03-16"));
     assert!(out.split("\r\n").all(|line| line.len() <= 75), "{out}");
     let unfolded = out.replace("\r\n ", "");
     assert!(unfolded.contains(&format!("SUMMARY:default/{} in service", "w".repeat(63))));
+}
+
+const EVERY_OTHER_MINUTE: &str = "{cron: '*/2 * * * *', duration: 1m, timezone: UTC}";
+
+#[test]
+fn windows_that_repeat_are_one_line_and_all_prints_each() {
+    let day = ("2026-03-06", "2026-03-07");
+    let short = preview(EVERY_OTHER_MINUTE, Form::Text, day);
+    assert_snapshot!(short);
+    let complete = View {
+        is_complete: true,
+        ..view(Form::Text)
+    };
+    let worker = WORKER.replace("{SCHEDULE}", EVERY_OTHER_MINUTE);
+    let long = preview_of(&worker, complete, day);
+    assert_eq!(long.matches("  opens").count(), 719, "{long}");
+}
+
+#[test]
+fn a_long_list_and_a_long_grid_are_cut_and_say_so() {
+    let year = preview(OFFICE, Form::Text, ("2026-01-01", "2027-01-01"));
+    assert!(
+        year.contains("… 315 more days; --all prints them\n"),
+        "{year}"
+    );
+    assert!(year.contains("  … 474 more; --all prints them\n"), "{year}");
+    assert!(year.lines().count() < 120, "{year}");
+}
+
+#[test]
+fn no_line_of_a_week_is_wider_than_eighty_columns_or_sixty() {
+    for width in [60, 80] {
+        let mut view = view(Form::Text);
+        view.screen.width = width;
+        let worker = WORKER.replace("{SCHEDULE}", OFFICE);
+        let text = preview_of(&worker, view, ("2026-03-06", "2026-03-13"));
+        let (grid, list) = text.split_once("From ").unwrap();
+        let widest = |text: &str| text.lines().map(|line| line.chars().count()).max();
+        assert!(widest(list) <= Some(80), "{list}");
+        if width == 80 {
+            assert!(widest(grid) <= Some(80), "{grid}");
+        }
+    }
+}
+
+/// Three machines of two zones, over the change of the clocks in New York.
+fn three() -> String {
+    let machine = |name: &str, schedule: &str| {
+        let text = WORKER.replace("{SCHEDULE}", schedule);
+        text.replace("name: worker", &format!("name: {name}"))
+    };
+    [
+        machine("desk-1", OFFICE),
+        machine("desk-2", &OFFICE.replace("9-17", "18-8")),
+        machine(
+            "zurich",
+            &OFFICE.replace("America/New_York", "Europe/Zurich"),
+        ),
+    ]
+    .join("---\n")
+}
+
+#[test]
+fn several_machines_are_a_line_each() {
+    assert_snapshot!(preview_of(
+        &three(),
+        view(Form::Text),
+        ("2026-03-06", "2026-03-13")
+    ));
+}
+
+#[test]
+fn the_dates_of_a_picture_are_those_of_the_most_frequent_zone() {
+    let picture = preview_of(&three(), view(Form::Svg), ("2026-03-06", "2026-03-13"));
+    let says =
+        "3 machines from Fri 2026-03-06 00:00 to Fri 2026-03-13 00:00, America/New_York.";
+    assert!(picture.contains(says), "{picture}");
+    let page = preview_of(&three(), view(Form::Html), ("2026-03-06", "2026-03-13"));
+    assert!(page.contains(says) && page.starts_with("<!DOCTYPE html>"));
+    assert!(page.contains("Fri 6 Mar 09:00 to 18:00"), "{page}");
 }

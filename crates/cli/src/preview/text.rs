@@ -1,24 +1,38 @@
-//! The preview as text: the schedule, a week as a grid, and every change.
+//! The preview as text: one machine with its days and changes, or several with a line each.
 
 use std::io::{self, Write};
+
+use fivespot_chart::terminal;
 
 use crate::plain;
 use crate::preview::forecast::Forecast;
 use crate::preview::grid::Grid;
-use crate::preview::human::{self, ClockChange};
+use crate::preview::{View, fleet, human, list};
 
-/// Prints one machine after the other, an empty line between them.
-pub(super) fn print(out: &mut dyn Write, forecasts: &[Forecast]) -> io::Result<()> {
-    for (forecast, place) in forecasts.iter().zip(0..) {
-        if place > 0 {
-            writeln!(out)?;
-        }
-        one(out, forecast)?;
+/// The most days of a grid unless all are asked for.
+const DAYS: usize = 50;
+
+/// Prints one machine at length. Of several it prints a line each, and at length only where
+/// nothing is to be left out.
+pub(super) fn print(
+    out: &mut dyn Write,
+    forecasts: &[Forecast],
+    view: View,
+) -> io::Result<()> {
+    if let [forecast] = forecasts {
+        return one(out, forecast, view);
+    }
+    let fleet = fleet::of(forecasts, view.now);
+    write!(out, "{}", terminal::text(&fleet, view.screen))?;
+    let shown = if view.is_complete { forecasts } else { &[] };
+    for forecast in shown {
+        writeln!(out)?;
+        one(out, forecast, view)?;
     }
     Ok(())
 }
 
-fn one(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
+fn one(out: &mut dyn Write, forecast: &Forecast, view: View) -> io::Result<()> {
     writeln!(
         out,
         "{}/{}: {}",
@@ -32,10 +46,12 @@ fn one(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
             "Never wanted: the schedule is disabled (spec.schedule.enabled is false)."
         );
     }
-    if let Some(grid) = Grid::of(&forecast.schedule, forecast.span.from) {
-        writeln!(out, "\n{grid}")?;
+    let most = if view.is_complete { usize::MAX } else { DAYS };
+    if let Some(grid) = Grid::of(&forecast.schedule, forecast.span, most) {
+        let now = forecast.schedule.time_zone().to_datetime(view.now);
+        writeln!(out, "\n{}", grid.text(view.screen.width, now))?;
     }
-    changes(out, forecast)?;
+    list::print(out, forecast, view)?;
     let span = forecast.span.to.as_second() - forecast.span.from.as_second();
     writeln!(
         out,
@@ -46,7 +62,7 @@ fn one(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
 }
 
 /// The schedule as it is written, in one line.
-fn rule(forecast: &Forecast) -> String {
+pub(super) fn rule(forecast: &Forecast) -> String {
     let rule = &forecast.rule;
     let when = match (&rule.cron, forecast.schedule.cron_expression()) {
         (Some(cron), Some((_, duration))) => format!("cron '{cron}' for {duration}"),
@@ -57,33 +73,4 @@ fn rule(forecast: &Forecast) -> String {
         ),
     };
     format!("{when} in {}", forecast.timezone)
-}
-
-fn changes(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
-    let span = forecast.span;
-    let state = if forecast.wanted_at_from {
-        "wanted"
-    } else {
-        "not wanted"
-    };
-    writeln!(out, "From {} ({state}) to {}:", span.from, span.to)?;
-    let zone = forecast.schedule.time_zone();
-    let clocks = ClockChange::all(zone, span.from, span.to);
-    let clocks = clocks
-        .iter()
-        .map(|change| (change.at, format!("-- {} --", change.text())));
-    let flips = forecast.transitions.iter().map(|change| {
-        let text = if change.wanted { "opens" } else { "closes" };
-        (change.time, text.to_owned())
-    });
-    let mut lines: Vec<_> = clocks.chain(flips).collect();
-    lines.sort_by_key(|(at, _)| *at);
-    for (at, text) in &lines {
-        let local = human::local(&at.to_zoned(zone.clone()));
-        writeln!(out, "  {local}  {at}  {text}")?;
-    }
-    if forecast.transitions.is_empty() {
-        writeln!(out, "  {state} all the time")?;
-    }
-    Ok(())
 }

@@ -1,0 +1,184 @@
+//! The fleet as HTML: one self-contained file, or the parts of a page.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::fleet::{Fleet, Row, zone_name};
+use crate::markup::escape;
+use crate::{style, svg};
+
+/// How many windows of a machine are listed in words.
+const LISTED: usize = 7;
+
+/// The style sheet of [`figure`] and [`table`], beside [`style::sheet`].
+pub const SHEET: &str = "\
+:root{color-scheme:light dark}
+body{margin:0;font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;background:#fff;color:#1b2026}
+main{padding:1rem;max-width:1700px;margin:auto}
+h1{font-size:1.35rem;margin:.2rem 0 .4rem}h2{font-size:1.1rem;margin:1.4rem 0 .4rem}
+figure{margin:1rem 0}
+.fleet{display:flex;align-items:flex-start}
+.names{list-style:none;margin:0;padding:46px .6rem 0 0;flex:none;max-width:40vw;font-size:12px}
+.names li{height:22px;line-height:22px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.names .wanted{font-weight:600;padding-top:16px}
+.scroll{overflow-x:auto;flex:1 1 auto;min-width:0}
+.scroll svg{display:block}
+.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:.4rem 0 0;padding:0;font-size:12px}
+.legend li{display:flex;align-items:center;gap:.4rem}
+table{border-collapse:collapse;font-size:13px;width:100%}
+th,td{text-align:left;vertical-align:top;padding:.25rem .8rem .25rem 0;border-bottom:1px solid #d5dae0}
+th[scope=row]{white-space:nowrap}td.number{text-align:right;font-variant-numeric:tabular-nums}th.number{text-align:right}
+a{color:#0a5f97}
+:focus-visible{outline:2px solid #0a5f97;outline-offset:2px}
+@media (prefers-color-scheme:dark){body{background:#14181d;color:#e8ecf1}a{color:#7cc0f0}th,td{border-color:#333c46}:focus-visible{outline-color:#7cc0f0}}
+@media (max-width:480px){main{padding:.6rem}.names{max-width:34vw;font-size:11px}}
+@media print{body{background:#fff;color:#000}.scroll{overflow:visible}.fleet{zoom:.6}tr{break-inside:avoid}}
+";
+
+/// The whole picture as one file: bars, curve, legend, and the same in words.
+pub fn document(fleet: &Fleet) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <title>{title}</title><style>{SHEET}{}</style></head><body><main><h1>{title}</h1>\
+         <p>{}</p>{}<h2>In words</h2>{}</main></body></html>\n",
+        style::sheet(),
+        escape(&fleet.description()),
+        figure(fleet),
+        table(fleet),
+        title = escape(&fleet.title),
+    )
+}
+
+/// The picture with its names and its legend, for a page that has [`SHEET`] and
+/// [`style::sheet`]. The names are links where their rows have one.
+pub fn figure(fleet: &Fleet) -> String {
+    let mut out = String::from(r#"<figure><div class="fleet"><ol class="names">"#);
+    for row in &fleet.rows {
+        let (name, note) = (escape(&row.name), escape(&row.note));
+        let _ = match &row.link {
+            Some(link) => write!(
+                out,
+                r#"<li><a href="{}" title="{note}">{name}</a></li>"#,
+                escape(link)
+            ),
+            None => write!(out, r#"<li title="{note}">{name}</li>"#),
+        };
+    }
+    let _ = write!(
+        out,
+        r#"<li class="wanted">machines wanted</li></ol><div class="scroll" id="week" role="region" aria-label="{}" tabindex="0">{}</div></div><figcaption><ul class="legend">"#,
+        escape(&fleet.title),
+        svg::bars(fleet),
+    );
+    for (mark, label) in svg::legend::marks(fleet) {
+        let _ = write!(
+            out,
+            r#"<li><svg class="fivespot" width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">{mark}</svg>{label}</li>"#
+        );
+    }
+    out.push_str("</ul></figcaption></figure>");
+    out
+}
+
+/// The same in words: a line for each machine with its first windows.
+pub fn table(fleet: &Fleet) -> String {
+    let mut out = String::from(
+        "<div class=\"scroll\" role=\"region\" aria-label=\"The schedules in words\" tabindex=\"0\">\
+         <table><thead><tr><th scope=\"col\">Machine</th><th scope=\"col\">Schedule</th>\
+         <th scope=\"col\" class=\"number\">Hours wanted</th><th scope=\"col\">When</th></tr>\
+         </thead><tbody>",
+    );
+    for row in &fleet.rows {
+        let seconds = row.wanted_seconds(fleet.from, fleet.to);
+        let _ = write!(
+            out,
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"number\">{}</td><td>{}</td></tr>",
+            escape(&row.name),
+            escape(&row.note),
+            hours(seconds),
+            escape(&when(fleet, row)),
+        );
+    }
+    out.push_str("</tbody></table></div>");
+    out
+}
+
+/// `9`, `37.5`: seconds in hours, to a tenth.
+fn hours(seconds: i64) -> String {
+    let tenths = (seconds + 180) / 360;
+    match tenths % 10 {
+        0 => (tenths / 10).to_string(),
+        rest => format!("{}.{rest}", tenths / 10),
+    }
+}
+
+/// The first spans of a row, by the wall clock of its zone.
+fn when(fleet: &Fleet, row: &Row) -> String {
+    let (from, to) = (fleet.from.as_second(), fleet.to.as_second());
+    let mut shown: Vec<_> = row
+        .planned
+        .iter()
+        .filter(|span| !span.within(from, to).is_empty())
+        .collect();
+    shown.sort_by_key(|span| span.since);
+    if shown.is_empty() {
+        return "not wanted".to_owned();
+    }
+    let mut out = String::new();
+    for span in shown.iter().take(LISTED) {
+        if !out.is_empty() {
+            out.push_str(", ");
+        }
+        out.push_str(&stretch(span.since, span.until, &row.zone));
+        if span.kind != crate::Kind::Window {
+            let _ = write!(out, " {}", span.kind.label());
+        }
+        if !span.name.is_empty() {
+            let _ = write!(out, " ({})", span.name);
+        }
+    }
+    if shown.len() > LISTED {
+        let _ = write!(out, " and {} more", shown.len() - LISTED);
+    }
+    let _ = write!(out, "; {}", zone_name(&row.zone));
+    out
+}
+
+/// `Mon 9 Mar 09:00 to 18:00`, with the second date where it is another.
+fn stretch(since: Timestamp, until: Timestamp, zone: &TimeZone) -> String {
+    let (since, until) = (zone.to_datetime(since), zone.to_datetime(until));
+    let form = if since.date() == until.date() {
+        "%H:%M"
+    } else {
+        "%a %-d %b %H:%M"
+    };
+    format!(
+        "{} to {}",
+        since.strftime("%a %-d %b %H:%M"),
+        until.strftime(form)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::svg::tests::fleet;
+
+    #[test]
+    fn the_file_needs_nothing_else() {
+        let page = document(&fleet(2, 7));
+        for asset in ["http:", "https:", "<script", "<link", "@import", "src="] {
+            let page = page.replace("http://www.w3.org/2000/svg", "");
+            assert!(!page.contains(asset), "{asset}");
+        }
+    }
+
+    #[test]
+    fn the_same_is_said_in_words() {
+        let table = table(&fleet(1, 9));
+        insta::assert_snapshot!(table.replace("><", ">\n<"));
+    }
+}

@@ -1,0 +1,54 @@
+//! Pictures of schedules and shutdowns: pure functions from data to SVG, HTML and terminal text.
+//!
+//! [`Fleet`] holds what is drawn: a row for each machine with its planned and observed [`Span`]s.
+//! [`svg::document`] and [`html::document`] return one self-contained file, [`terminal::text`] the
+//! same picture for a terminal.
+//!
+//! There is no clock, no input and no output here, and no function fails. Each kind of span has a
+//! colour that remains distinct for colour-blind readers and a pattern that remains distinct in
+//! black and white.
+//!
+//! ```
+//! use fivespot_chart::{Fleet, Kind, Row, Span, svg};
+//! use jiff::{Timestamp, tz::TimeZone};
+//!
+//! let at = |text: &str| text.parse::<Timestamp>();
+//! let fleet = Fleet {
+//!     title: "Machines of team-a".to_owned(),
+//!     from: at("2026-03-09T00:00:00Z")?,
+//!     to: at("2026-03-10T00:00:00Z")?,
+//!     zone: TimeZone::UTC,
+//!     now: None,
+//!     rows: vec![Row {
+//!         name: "team-a/desk-1".to_owned(),
+//!         note: "mon-fri 9-17 in UTC".to_owned(),
+//!         zone: TimeZone::UTC,
+//!         link: None,
+//!         planned: vec![Span {
+//!             since: at("2026-03-09T09:00:00Z")?,
+//!             until: at("2026-03-09T18:00:00Z")?,
+//!             kind: Kind::Window,
+//!             name: String::new(),
+//!         }],
+//!         observed: Vec::new(),
+//!     }],
+//! };
+//! assert!(svg::document(&fleet).starts_with("<svg "));
+//! assert_eq!(fleet.wanted_per_column(24).iter().max(), Some(&1));
+//! # Ok::<_, jiff::Error>(())
+//! ```
+
+mod axis;
+mod clock_change;
+mod fleet;
+pub mod html;
+mod kind;
+mod markup;
+pub mod planned;
+pub mod style;
+pub mod svg;
+pub mod terminal;
+
+pub use clock_change::ClockChange;
+pub use fleet::{Fleet, Row, Span};
+pub use kind::Kind;

@@ -1,0 +1,79 @@
+//! Writing XML: escaped text and short numbers.
+
+/// Text for the content of an element or an attribute in double quotes.
+///
+/// Control characters, which XML does not allow, and those that change the direction of text
+/// become U+FFFD.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(' '),
+            strange if is_strange(strange) => escaped.push('\u{fffd}'),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+fn is_strange(letter: char) -> bool {
+    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}')
+}
+
+/// A length in pixels with at most one digit after the point: `12`, `12.5`.
+pub(crate) fn px(length: f64) -> String {
+    let text = format!("{length:.1}");
+    match text.strip_suffix(".0") {
+        Some("-0") => "0".to_owned(),
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}
+
+/// `text` with at most `most` characters; what is too long loses its middle.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let (head, tail) = (
+        most.saturating_sub(1).div_ceil(2),
+        most.saturating_sub(1) / 2,
+    );
+    let head: String = text.chars().take(head).collect();
+    let tail: String = text.chars().skip(length - tail).collect();
+    format!("{head}…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_strangers_stays_text() {
+        assert_eq!(
+            escape("<script>\"a\" & 'b'\u{1b}[31m\u{202e}\n"),
+            "&lt;script&gt;&quot;a&quot; &amp; 'b'\u{fffd}[31m\u{fffd} "
+        );
+    }
+
+    #[test]
+    fn lengths_are_short() {
+        assert_eq!(
+            [12.0, 12.34, -0.01, 0.5].map(px),
+            ["12", "12.3", "0", "0.5"]
+        );
+    }
+
+    #[test]
+    fn a_long_name_keeps_both_ends() {
+        assert_eq!(shortened("desk-042", 8), "desk-042");
+        assert_eq!(shortened("machine-of-team-a-042", 9), "mach…-042");
+        assert_eq!(shortened("Zürich", 0).chars().count(), 1);
+    }
+}

@@ -1,0 +1,432 @@
+//! The fleet as SVG: one self-contained file, or the parts of a page.
+
+pub(crate) mod legend;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+
+use crate::axis::{Axis, Day};
+use crate::fleet::{Fleet, Row, Span, zone_name};
+use crate::markup::{escape, px, shortened};
+use crate::{ClockChange, Kind, style};
+
+/// The height of a row; that of a line in the list of names beside it.
+pub const ROW: u32 = 22;
+
+/// The height above the first row: days, hours, now.
+pub const HEAD: u32 = 46;
+
+/// The height below the last row: how many machines are wanted.
+pub const FOOT: u32 = 92;
+
+/// Where in a row what was observed is drawn.
+const OBSERVED: Strip = Strip {
+    y: 16.5,
+    height: 4.0,
+};
+
+/// Ids of patterns begin with it.
+const PREFIX: &str = "fleet-";
+
+/// The most characters of a name.
+const NAME: usize = 34;
+
+/// The whole picture as one file: names, bars, curve and legend.
+///
+/// A row is as high as another whatever happens in it, and changes that are closer together than
+/// a column are drawn as the share of it, so that the size is bounded by rows and columns.
+pub fn document(fleet: &Fleet) -> String {
+    let axis = Axis::of(fleet.from, fleet.to);
+    let names = names_width(fleet);
+    let width = (names + axis.width() + 24.0).max(480.0);
+    let (legend, legend_height) = legend::lines(fleet, width - 24.0);
+    let top = 40;
+    let height = top + plot_height(fleet) + legend_height + 12;
+    let mut out = String::new();
+    let _ = write!(
+        out,
+        r#"<svg xmlns="http://www.w3.org/2000/svg" class="fivespot" width="{w}" height="{height}" viewBox="0 0 {w} {height}" role="img" aria-labelledby="{PREFIX}title {PREFIX}desc"><title id="{PREFIX}title">{}</title><desc id="{PREFIX}desc">{}</desc><style>{}</style>"#,
+        escape(&fleet.title),
+        escape(&fleet.description()),
+        style::sheet(),
+        w = px(width),
+    );
+    let _ = write!(
+        out,
+        r#"<rect class="bg" width="100%" height="100%"/><text class="ink title" x="12" y="26">{}<tspan class="soft small" dx="12">{}</tspan></text>"#,
+        escape(&fleet.title),
+        escape(zone_name(&fleet.zone)),
+    );
+    let _ = write!(out, r#"<g transform="translate(12,{top})">"#);
+    name_texts(&mut out, fleet);
+    let _ = write!(
+        out,
+        r#"</g><g transform="translate({},{top})">"#,
+        px(names + 12.0)
+    );
+    plot(&mut out, fleet, axis);
+    out.push_str("</g>");
+    let _ = write!(
+        out,
+        r#"<g transform="translate(12,{})">{legend}</g></svg>"#,
+        top + plot_height(fleet) + 6
+    );
+    out.push('\n');
+    out
+}
+
+/// The bars without names and legend, for a page that has [`style::sheet`] and lists the names
+/// beside it, [`ROW`] high each and [`HEAD`] below its top.
+pub fn bars(fleet: &Fleet) -> String {
+    let axis = Axis::of(fleet.from, fleet.to);
+    let (width, height) = (px(axis.width() + 8.0), plot_height(fleet));
+    let mut out = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" class="fivespot" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{PREFIX}title {PREFIX}desc"><title id="{PREFIX}title">{}</title><desc id="{PREFIX}desc">{}</desc>"#,
+        escape(&fleet.title),
+        escape(&fleet.description()),
+    );
+    plot(&mut out, fleet, axis);
+    out.push_str("</svg>");
+    out
+}
+
+/// Where in a row something is drawn, in pixels from its top.
+#[derive(Clone, Copy, Debug)]
+struct Strip {
+    y: f64,
+    height: f64,
+}
+
+fn rows_height(fleet: &Fleet) -> u32 {
+    u32::try_from(fleet.rows.len())
+        .unwrap_or(u32::MAX / ROW)
+        .saturating_mul(ROW)
+}
+
+fn plot_height(fleet: &Fleet) -> u32 {
+    HEAD + rows_height(fleet) + FOOT
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most 34 characters")]
+fn names_width(fleet: &Fleet) -> f64 {
+    let longest = fleet
+        .rows
+        .iter()
+        .map(|row| row.name.chars().count().min(NAME));
+    (longest.max().unwrap_or(0) as f64 * 7.0 + 14.0).max(128.0)
+}
+
+fn name_texts(out: &mut String, fleet: &Fleet) {
+    for (row, y) in fleet.rows.iter().zip((HEAD + 15..).step_by(ROW as usize)) {
+        let name = escape(&shortened(&row.name, NAME));
+        let text = format!(r#"<text class="ink" x="0" y="{y}">{name}</text>"#);
+        match &row.link {
+            Some(link) => {
+                let _ = write!(out, r#"<a href="{}">{text}</a>"#, escape(link));
+            }
+            None => out.push_str(&text),
+        }
+    }
+    let y = HEAD + rows_height(fleet) + 34;
+    let _ = write!(
+        out,
+        r#"<text class="ink strong" x="0" y="{y}">machines wanted</text>"#
+    );
+}
+
+/// Everything right of the names.
+fn plot(out: &mut String, fleet: &Fleet, axis: Axis) {
+    out.push_str(&style::patterns(PREFIX, &fleet.kinds()));
+    let days = axis.days(&fleet.zone);
+    let bottom = HEAD + rows_height(fleet) + FOOT - 14;
+    background(out, axis, &days, bottom);
+    day_labels(out, fleet, axis, &days);
+    let is_observed = fleet.is_observed();
+    for (row, y) in fleet.rows.iter().zip((HEAD..).step_by(ROW as usize)) {
+        let _ = write!(
+            out,
+            r#"<g transform="translate(0,{y})"><title>{}: {}</title>"#,
+            escape(&row.name),
+            escape(&row.note)
+        );
+        let height = if is_observed { 11.0 } else { 14.0 };
+        bars_of(out, axis, &row.planned, Strip { y: 4.0, height });
+        bars_of(out, axis, &row.observed, OBSERVED);
+        if row.zone != fleet.zone {
+            clock_marks(out, axis, row);
+        }
+        out.push_str("</g>");
+    }
+    clock_lines(out, fleet, axis, bottom);
+    curve(out, fleet, axis);
+    now_line(out, fleet, axis, bottom);
+}
+
+fn background(out: &mut String, axis: Axis, days: &[Day], bottom: u32) {
+    let height = bottom - HEAD;
+    for day in days.iter().filter(|day| day.is_weekend()) {
+        let (x, width) = (axis.x(day.since), axis.length(day.until - day.since));
+        let _ = write!(
+            out,
+            r#"<rect class="weekend" x="{}" y="{HEAD}" width="{}" height="{height}"/>"#,
+            px(x),
+            px(width)
+        );
+    }
+    let mut hours = String::new();
+    // The lines of single hours would be a grey area where they are closer than this.
+    let step = match axis.hour {
+        wide if wide >= 6.0 => 1,
+        middle if middle >= 2.0 => 6,
+        _ => 0,
+    };
+    for day in days.iter().filter(|_| step > 0) {
+        let mut at = day.since + step * 3600;
+        while at < day.until {
+            let _ = write!(hours, "M{} {HEAD}V{bottom}", px(axis.x(at)));
+            at += step * 3600;
+        }
+    }
+    let mut starts = String::new();
+    for day in days {
+        let _ = write!(starts, "M{} {}V{bottom}", px(axis.x(day.since)), HEAD - 8);
+    }
+    let _ = write!(
+        out,
+        r#"<path class="line-hour" d="{hours}"/><path class="line-day" d="{starts}"/>"#
+    );
+}
+
+/// Dates along the top as far as there is room, and hours below them.
+fn day_labels(out: &mut String, fleet: &Fleet, axis: Axis, days: &[Day]) {
+    let day = axis.length(86_400);
+    let mut free_from = f64::MIN;
+    for it in days {
+        let date = it.date;
+        let text = match day {
+            wide if wide >= 90.0 => date.strftime("%a %-d %b").to_string(),
+            _ if date.day() == 1 || free_from < 0.0 => {
+                date.strftime("%-d %b %Y").to_string()
+            }
+            _ => date.strftime("%-d %b").to_string(),
+        };
+        let x = axis.x(it.since);
+        let width = axis.length(it.until - it.since);
+        let needed = if day >= 40.0 { 0.0 } else { 74.0 };
+        if x < free_from || (day >= 40.0 && width < 40.0) || axis.width() - x < 40.0 {
+            continue;
+        }
+        free_from = x + needed;
+        let _ = write!(
+            out,
+            r#"<text class="ink small" x="{}" y="26">{text}</text>"#,
+            px(x + 3.0)
+        );
+        if axis.hour >= 5.0 {
+            hour_labels(out, fleet, axis, it);
+        }
+    }
+}
+
+/// The hours that the clocks of the day show.
+fn hour_labels(out: &mut String, fleet: &Fleet, axis: Axis, day: &Day) {
+    let step: i8 = if axis.hour >= 16.0 { 1 } else { 6 };
+    for hour in (1..24).filter(|hour| hour % step == 0) {
+        let Ok(at) = day.date.at(hour, 0, 0, 0).to_zoned(fleet.zone.clone()) else {
+            continue;
+        };
+        let second = at.timestamp().as_second();
+        if at.hour() != hour || second <= day.since || second >= day.until {
+            continue;
+        }
+        let _ = write!(
+            out,
+            r#"<text class="soft small" x="{}" y="40" text-anchor="middle">{hour:02}</text>"#,
+            px(axis.x(second))
+        );
+    }
+}
+
+/// The spans of a row: one path for each kind and name.
+fn bars_of(out: &mut String, axis: Axis, spans: &[Span], strip: Strip) {
+    let mut paths: BTreeMap<(Kind, &str), Vec<&Span>> = BTreeMap::new();
+    for span in spans {
+        if !span.within(axis.from, axis.to).is_empty() {
+            paths
+                .entry((span.kind, span.name.as_str()))
+                .or_default()
+                .push(span);
+        }
+    }
+    for ((kind, name), spans) in paths {
+        let mut line = String::new();
+        if spans.len() > axis.columns() {
+            shares(&mut line, axis, &spans, strip);
+        } else {
+            for span in &spans {
+                let part = span.within(axis.from, axis.to);
+                let width = axis.length(part.end - part.start);
+                bar(&mut line, axis.x(part.start), width, strip);
+            }
+        }
+        let attributes = style::fill(PREFIX, kind);
+        if name.is_empty() {
+            let _ = write!(out, r#"<path{attributes} d="{line}"/>"#);
+        } else {
+            let title = escape(&format!("{} ({name})", kind.label()));
+            let _ = write!(
+                out,
+                r#"<path{attributes} d="{line}"><title>{title}</title></path>"#
+            );
+        }
+    }
+}
+
+/// A rectangle; never so narrow that it is not seen.
+fn bar(line: &mut String, x: f64, width: f64, strip: Strip) {
+    let width = width.max(0.7);
+    let _ = write!(
+        line,
+        "M{} {}h{w}v{}h-{w}z",
+        px(x),
+        px(strip.y),
+        px(strip.height),
+        w = px(width)
+    );
+}
+
+/// Where there are more spans than columns: for each column a bar as high as its share.
+#[expect(clippy::cast_precision_loss, reason = "seconds of a column")]
+fn shares(line: &mut String, axis: Axis, spans: &[&Span], strip: Strip) {
+    let mut seconds = vec![0; axis.columns()];
+    for span in spans {
+        let part = span.within(axis.from, axis.to);
+        let mut at = part.start;
+        while at < part.end {
+            let column = (at - axis.from) / axis.column();
+            let next = (axis.from + (column + 1) * axis.column()).min(part.end);
+            let index = usize::try_from(column).unwrap_or(usize::MAX);
+            if let Some(seconds) = seconds.get_mut(index) {
+                *seconds += next - at;
+            }
+            at = next;
+        }
+    }
+    let width = axis.length(axis.column());
+    let mut x = 0.0;
+    let (mut start, mut before) = (0.0, 0.0);
+    for seconds in seconds.into_iter().chain([0]) {
+        // A tenth is as exact as it can be seen.
+        let share = (seconds as f64 / axis.column() as f64 * 10.0).ceil() / 10.0;
+        if (share - before).abs() > f64::EPSILON || x + width > axis.width() {
+            let height = strip.height * before;
+            if height > 0.0 {
+                let y = strip.y + strip.height - height;
+                bar(line, start, x - start, Strip { y, height });
+            }
+            (start, before) = (x, share);
+        }
+        x += width;
+    }
+}
+
+/// The changes of the clocks of a row that is in another zone than the picture.
+fn clock_marks(out: &mut String, axis: Axis, row: &Row) {
+    for change in changes(axis, &row.zone) {
+        let x = px(axis.x(change.at.as_second()) - 3.5);
+        let _ = write!(
+            out,
+            r#"<path class="clock-mark" d="M{x} 11l3.5 -4l3.5 4l-3.5 4z"><title>{}</title></path>"#,
+            escape(&change.text())
+        );
+    }
+}
+
+fn clock_lines(out: &mut String, fleet: &Fleet, axis: Axis, bottom: u32) {
+    for change in changes(axis, &fleet.zone) {
+        let x = axis.x(change.at.as_second());
+        let anchor = if x > axis.width() - 70.0 {
+            "end"
+        } else {
+            "start"
+        };
+        let _ = write!(
+            out,
+            r#"<path class="clock" d="M{x} 14V{bottom}"/><path class="clock-mark" d="M{left} 10l4 -4.5l4 4.5l-4 4.5z"><title>{long}</title></path><text class="ink small" x="{text}" y="13" text-anchor="{anchor}">{short}</text>"#,
+            x = px(x),
+            left = px(x - 4.0),
+            text = px(if anchor == "end" { x - 7.0 } else { x + 7.0 }),
+            long = escape(&change.text()),
+            short = change.short_text(),
+        );
+    }
+}
+
+/// Those of the picture, as far as they can be told apart.
+fn changes(axis: Axis, zone: &jiff::tz::TimeZone) -> Vec<ClockChange> {
+    let at = |second| Timestamp::from_second(second).unwrap_or_default();
+    if axis.hour < 0.5 {
+        return Vec::new();
+    }
+    ClockChange::all(zone, at(axis.from), at(axis.to))
+}
+
+/// How many machines are wanted, as steps above a base line.
+fn curve(out: &mut String, fleet: &Fleet, axis: Axis) {
+    let counts = fleet.wanted_per_column(axis.columns());
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let top = f64::from(HEAD + rows_height(fleet) + 24);
+    let height = f64::from(FOOT - 24 - 14);
+    let base = top + height;
+    let level = |count: u32| base - height * f64::from(count) / f64::from(most.max(1));
+    let mut line = format!("M0 {}", px(level(counts.first().copied().unwrap_or(0))));
+    let mut before = counts.first().copied().unwrap_or(0);
+    for (count, column) in counts.iter().zip(0_i64..).skip(1) {
+        if *count != before {
+            let x = axis.x(axis.from + column * axis.column());
+            let _ = write!(line, "H{}V{}", px(x), px(level(*count)));
+            before = *count;
+        }
+    }
+    let _ = write!(line, "H{}", px(axis.width()));
+    let _ = write!(
+        out,
+        r#"<path class="line-hour" d="M0 {t}H{w}"/><path class="curve" d="{line}V{b}H0z"/><path class="curve-line" d="{line}"/><path class="line-day" d="M0 {b}H{w}"/><text class="ink small" x="3" y="{y}">at most {most}</text>"#,
+        t = px(top),
+        b = px(base),
+        w = px(axis.width()),
+        y = px(top - 5.0),
+    );
+}
+
+fn is_shown(axis: Axis, at: Timestamp) -> bool {
+    (axis.from..axis.to).contains(&at.as_second())
+}
+
+fn now_line(out: &mut String, fleet: &Fleet, axis: Axis, bottom: u32) {
+    let Some(now) = fleet.now.filter(|now| is_shown(axis, *now)) else {
+        return;
+    };
+    let x = axis.x(now.as_second());
+    let anchor = if x > axis.width() - 70.0 {
+        "end"
+    } else {
+        "start"
+    };
+    let text = fleet.zone.to_datetime(now).strftime("%H:%M");
+    let _ = write!(
+        out,
+        r#"<path class="line-now" d="M{x} {top}V{bottom}"/><path class="now" d="M{left} {up}h8l-4 6z"/><text class="now small strong" x="{label}" y="{y}" text-anchor="{anchor}">now {text}</text>"#,
+        x = px(x),
+        top = HEAD - 4,
+        left = px(x - 4.0),
+        up = HEAD - 8,
+        label = px(if anchor == "end" { x - 4.0 } else { x + 4.0 }),
+        y = bottom + 12,
+    );
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

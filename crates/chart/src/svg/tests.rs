@@ -1,0 +1,110 @@
+use jiff::tz::TimeZone;
+
+use super::*;
+
+/// A fleet over days from 2026-03-06 in New York, where the clocks change on the 8th.
+pub(crate) fn fleet(machines: i64, days: i64) -> Fleet {
+    let zone = TimeZone::get("America/New_York").unwrap();
+    let from: Timestamp = "2026-03-06T05:00:00Z".parse().unwrap();
+    let at =
+        |hours: i64| Timestamp::from_second(from.as_second() + hours * 3600).unwrap();
+    let row = |machine: i64| Row {
+        name: format!("team-a/desk-{machine:03}"),
+        note: "mon-sun 9-17 in America/New_York".to_owned(),
+        zone: zone.clone(),
+        link: None,
+        planned: (0..days)
+            .map(|day| Span {
+                since: at(day * 24 + 9),
+                until: at(day * 24 + 18),
+                kind: Kind::Window,
+                name: String::new(),
+            })
+            .collect(),
+        observed: Vec::new(),
+    };
+    Fleet {
+        title: "Machines of <team-a>".to_owned(),
+        from,
+        to: at(days * 24),
+        zone: zone.clone(),
+        now: Some(at(30)),
+        rows: (0..machines).map(row).collect(),
+    }
+}
+
+#[test]
+fn a_small_fleet_is_drawn_as_it_was_looked_at() {
+    let mut fleet = fleet(2, 3);
+    fleet.rows[1].planned[1].kind = Kind::OverrideRun;
+    fleet.rows[1].planned[1].name = "inc-4711".to_owned();
+    let drawn = document(&fleet);
+    let end_of_style = drawn.find("</style>").unwrap();
+    insta::assert_snapshot!(drawn[end_of_style..].replace('>', ">\n"));
+}
+
+#[test]
+fn two_hundred_machines_over_fourteen_days_fit_in_two_mebibytes() {
+    let even = document(&fleet(200, 14));
+    assert!(even.len() < 200 * 1024, "{}", even.len());
+    // A machine that goes on and off every other minute.
+    let mut restless = fleet(20, 14);
+    for row in &mut restless.rows {
+        let start = restless.from.as_second();
+        row.planned = (0..14 * 24 * 30)
+            .map(|minute| Span {
+                since: Timestamp::from_second(start + minute * 120).unwrap(),
+                until: Timestamp::from_second(start + minute * 120 + 60).unwrap(),
+                kind: Kind::Window,
+                name: String::new(),
+            })
+            .collect();
+    }
+    let restless = document(&restless);
+    assert!(restless.len() < 20 * 1024, "{}", restless.len());
+}
+
+#[test]
+fn the_worst_row_is_bounded_by_its_columns() {
+    let mut fleet = fleet(200, 14);
+    let start = fleet.from.as_second();
+    for row in &mut fleet.rows {
+        // As many spans as are still drawn one by one, no two of them alike.
+        row.planned = (0..336)
+            .map(|hour| Span {
+                since: Timestamp::from_second(start + hour * 3600 + hour).unwrap(),
+                until: Timestamp::from_second(start + hour * 3600 + 1700 + 3 * hour)
+                    .unwrap(),
+                kind: Kind::Window,
+                name: String::new(),
+            })
+            .collect();
+    }
+    let drawn = document(&fleet);
+    assert!(drawn.len() < 2 * 1024 * 1024, "{}", drawn.len());
+}
+
+#[test]
+fn nothing_and_ten_years_are_drawn_as_well() {
+    let mut fleet = fleet(0, 1);
+    assert!(document(&fleet).ends_with("</svg>\n"));
+    fleet.to = "2036-03-06T00:00:00Z".parse().unwrap();
+    assert!(document(&fleet).len() < 400_000);
+    fleet.to = fleet.from;
+    assert!(document(&fleet).ends_with("</svg>\n"));
+}
+
+#[test]
+fn every_element_that_is_opened_is_closed() {
+    let drawn = document(&fleet(3, 7)) + &crate::html::figure(&fleet(3, 7));
+    let mut open = Vec::new();
+    for tag in drawn.split('<').skip(1) {
+        let tag = tag.split('>').next().unwrap();
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+        } else if !tag.ends_with('/') {
+            open.push(tag.split(' ').next().unwrap());
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new());
+}

@@ -1,0 +1,345 @@
+//! The fleet as text for a terminal: one line for each machine, and a curve.
+
+use std::fmt::Write as _;
+
+use crate::fleet::{Fleet, Row, zone_name};
+use crate::markup::shortened;
+use crate::{ClockChange, Kind};
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug)]
+pub struct Screen {
+    /// Its columns; lines are not longer.
+    pub width: usize,
+    /// Whether it shows colours (the sequences of ECMA-48).
+    pub colored: bool,
+}
+
+/// The most columns of a name.
+const NAME: usize = 32;
+
+/// The fewest columns of the bars, however long the names.
+const LEAST: usize = 24;
+
+/// Where nothing is planned.
+const EMPTY: char = '·';
+
+/// Where part of a column is wanted by windows.
+const PART: char = '▄';
+
+const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The picture as lines of text, each with its end.
+///
+/// Names have to be free of control characters.
+pub fn text(fleet: &Fleet, screen: Screen) -> String {
+    let layout = Layout::of(fleet, screen);
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", layout.title(fleet));
+    let _ = writeln!(out, "{}", layout.days(fleet));
+    for line in [layout.clocks(fleet), layout.now(fleet)]
+        .into_iter()
+        .flatten()
+    {
+        let _ = writeln!(out, "{line}");
+    }
+    for row in &fleet.rows {
+        let name = shortened(&row.name, layout.names);
+        let pad = layout.names - name.chars().count();
+        let _ = writeln!(out, "{name}{:pad$}  {}", "", layout.bar(fleet, row));
+    }
+    let counts = fleet.wanted_per_column(layout.columns);
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let label = shortened(&format!("wanted, max {most}"), layout.names);
+    let pad = layout.names - label.chars().count();
+    let curve: String = counts.iter().map(|count| step(*count, most)).collect();
+    let curve = layout.paint(curve.trim_end(), "36");
+    let _ = writeln!(out, "{label}{:pad$}  {curve}", "");
+    let _ = writeln!(out, "{}", layout.legend(fleet));
+    out
+}
+
+/// A block as high as `count` of `most`; one is always seen.
+fn step(count: u32, most: u32) -> char {
+    let eighths = (u64::from(count) * 8).div_ceil(u64::from(most.max(1)));
+    let index = usize::try_from(eighths).unwrap_or(8);
+    STEPS.get(index).copied().unwrap_or('█')
+}
+
+/// The code of a kind's colour; grey where nothing is planned.
+fn color(kind: Option<Kind>) -> &'static str {
+    match kind {
+        None => "90",
+        Some(Kind::Window) => "34",
+        Some(Kind::ExceptionRun) => "32",
+        Some(Kind::ExceptionStop) => "33",
+        Some(Kind::OverrideRun) => "35",
+        Some(_) => "31",
+    }
+}
+
+/// What goes where on the screen.
+struct Layout {
+    names: usize,
+    columns: usize,
+    /// The seconds of a column.
+    column: i64,
+    from: i64,
+    colored: bool,
+}
+
+impl Layout {
+    fn of(fleet: &Fleet, screen: Screen) -> Self {
+        let longest = fleet.rows.iter().map(|row| row.name.chars().count());
+        let label = "wanted, max 999".len();
+        let most = NAME.min(screen.width.saturating_sub(LEAST + 2)).max(label);
+        let names = longest.max().unwrap_or(0).clamp(label, most);
+        let room = screen.width.saturating_sub(names + 2).max(LEAST);
+        let from = fleet.from.as_second();
+        let length = (fleet.to.as_second() - from).max(1);
+        let room = i64::try_from(room).unwrap_or(i64::MAX);
+        // Hours that divide a day where that is possible, so that days begin with a column.
+        let steps = [1, 2, 3, 4, 6, 8, 12, 24].map(|hours| hours * 3600);
+        let fits = |step: &i64| (length + step - 1) / step <= room;
+        let column = steps.into_iter().find(fits);
+        let column = column.unwrap_or_else(|| (length / room / 86_400 + 1) * 86_400);
+        let columns = usize::try_from((length + column - 1) / column).unwrap_or(0);
+        Self {
+            names,
+            columns,
+            column,
+            from,
+            colored: screen.colored,
+        }
+    }
+
+    fn paint(&self, text: &str, code: &str) -> String {
+        if self.colored {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    fn title(&self, fleet: &Fleet) -> String {
+        let hours = self.column / 3600;
+        let (zone, form) = (&fleet.zone, "%a %F %H:%M");
+        format!(
+            "{} to {}, {}, {} a column",
+            zone.to_datetime(fleet.from).strftime(form),
+            zone.to_datetime(fleet.to).strftime(form),
+            zone_name(zone),
+            match hours {
+                days if days % 24 == 0 => format!("{}d", days / 24),
+                hours => format!("{hours}h"),
+            },
+        )
+    }
+
+    /// The column of an instant.
+    fn place(&self, at: i64) -> usize {
+        usize::try_from((at - self.from) / self.column).unwrap_or(0)
+    }
+
+    /// A line with texts at columns; one that would run into the one before it is left out.
+    fn labels(&self, texts: impl IntoIterator<Item = (usize, String)>) -> String {
+        let mut line = " ".repeat(self.names + 2);
+        let start = line.chars().count();
+        for (column, text) in texts {
+            let length = line.chars().count();
+            let wanted = start + column;
+            let is_free = length == start || length < wanted;
+            if is_free && column + text.chars().count() <= self.columns {
+                line.push_str(&" ".repeat(wanted.saturating_sub(length)));
+                line.push_str(&text);
+            }
+        }
+        line.trim_end().to_owned()
+    }
+
+    fn days(&self, fleet: &Fleet) -> String {
+        let axis = crate::axis::Axis::of(fleet.from, fleet.to);
+        let texts = axis.days(&fleet.zone).into_iter().map(|day| {
+            let room = (86_400 / self.column).max(1);
+            let form = if room >= 7 { "%a %-d" } else { "%-d" };
+            let form = if room < 2 { "%-d %b" } else { form };
+            (self.place(day.since), day.date.strftime(form).to_string())
+        });
+        self.labels(texts)
+    }
+
+    fn clocks(&self, fleet: &Fleet) -> Option<String> {
+        let changes = ClockChange::all(&fleet.zone, fleet.from, fleet.to);
+        // Over many years they are no news.
+        (1..=2).contains(&changes.len()).then(|| {
+            self.labels(changes.iter().map(|change| {
+                let place = self.place(change.at.as_second());
+                let text = format!("◆ {}", change.short_text());
+                let last = self.columns.saturating_sub(text.chars().count());
+                (place.min(last), text)
+            }))
+        })
+    }
+
+    fn now(&self, fleet: &Fleet) -> Option<String> {
+        let now = self.column_of_now(fleet)?;
+        let text = "▼ now";
+        let marked = if now + text.chars().count() <= self.columns {
+            (now, text.to_owned())
+        } else {
+            (now.saturating_sub(4), "now ▼".to_owned())
+        };
+        Some(self.paint(&self.labels([marked]), "1;31"))
+    }
+
+    fn column_of_now(&self, fleet: &Fleet) -> Option<usize> {
+        let now = fleet
+            .now
+            .filter(|now| (fleet.from..fleet.to).contains(now))?;
+        Some(self.place(now.as_second()))
+    }
+
+    /// The bar of a machine: what weighs most in each column.
+    fn bar(&self, fleet: &Fleet, row: &Row) -> String {
+        let cells = self.cells(fleet, row);
+        let now = self.column_of_now(fleet);
+        let cells = cells
+            .into_iter()
+            .enumerate()
+            .map(|(place, (kind, is_part))| {
+                let is_now = now == Some(place);
+                let symbol = match kind.and_then(Kind::symbol) {
+                    Some('█') if is_part => PART,
+                    Some(symbol) => symbol,
+                    None if is_now => '│',
+                    None => EMPTY,
+                };
+                (symbol, if is_now { "1;31" } else { color(kind) })
+            });
+        let mut bar = String::new();
+        let (mut run, mut code) = (String::new(), "");
+        for (symbol, next) in cells {
+            if next != code && !run.is_empty() {
+                bar.push_str(&self.paint(&std::mem::take(&mut run), code));
+            }
+            code = next;
+            run.push(symbol);
+        }
+        bar.push_str(&self.paint(&run, code));
+        bar
+    }
+
+    /// For each column the last kind in the order of [`Kind`] that occurs in it, so that an
+    /// override is seen above the window that it changes, and whether it fills only part of it.
+    fn cells(&self, fleet: &Fleet, row: &Row) -> Vec<(Option<Kind>, bool)> {
+        let mut seconds: Vec<(Option<Kind>, i64)> = vec![(None, 0); self.columns];
+        for span in &row.planned {
+            let part = span.within(self.from, fleet.to.as_second());
+            let mut at = part.start;
+            while at < part.end {
+                let column = (at - self.from) / self.column;
+                let next = (self.from + (column + 1) * self.column).min(part.end);
+                if let Some(cell) = seconds.get_mut(self.place(at)) {
+                    if cell.0 < Some(span.kind) {
+                        *cell = (Some(span.kind), 0);
+                    }
+                    if cell.0 == Some(span.kind) {
+                        cell.1 += next - at;
+                    }
+                }
+                at = next;
+            }
+        }
+        let whole = |seconds: i64| seconds >= self.column;
+        seconds
+            .into_iter()
+            .map(|(kind, seconds)| (kind, !whole(seconds)))
+            .collect()
+    }
+
+    fn legend(&self, fleet: &Fleet) -> String {
+        let mut parts = vec![format!("{EMPTY} not wanted")];
+        for kind in fleet.kinds() {
+            if let Some(symbol) = kind.symbol() {
+                parts.push(format!("{symbol} {}", kind.label()));
+            }
+            if kind == Kind::Window {
+                parts.push(format!("{PART} part of the time"));
+            }
+        }
+        let indent = " ".repeat(self.names + 2);
+        let room = self.names + 2 + self.columns.max(LEAST);
+        let mut lines = indent.clone();
+        let mut length = indent.len();
+        for part in parts {
+            let width = part.chars().count() + 2;
+            if length > indent.len() && length + width - 2 > room {
+                lines.truncate(lines.trim_end().len());
+                lines.push('\n');
+                lines.push_str(&indent);
+                length = indent.len();
+            }
+            lines.push_str(&part);
+            lines.push_str("  ");
+            length += width;
+        }
+        lines.trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::svg::tests::fleet;
+
+    const PLAIN: Screen = Screen {
+        width: 80,
+        colored: false,
+    };
+
+    #[test]
+    fn a_machine_is_one_line_and_nothing_is_wider_than_the_screen() {
+        let mut fleet = fleet(3, 7);
+        fleet.rows[1].planned[2].kind = Kind::ExceptionStop;
+        fleet.rows[2].planned[3].kind = Kind::OverrideRun;
+        fleet.rows[0].planned.truncate(3);
+        let drawn = text(&fleet, PLAIN);
+        assert!(
+            drawn.lines().all(|line| line.chars().count() <= 80),
+            "{drawn}"
+        );
+        insta::assert_snapshot!(drawn);
+    }
+
+    #[test]
+    fn colours_change_no_character() {
+        let plain = text(&fleet(2, 3), PLAIN);
+        let screen = Screen {
+            colored: true,
+            ..PLAIN
+        };
+        let mut shown = String::new();
+        for (place, part) in text(&fleet(2, 3), screen).split('\u{1b}').enumerate() {
+            let skipped = if place == 0 {
+                0
+            } else {
+                part.find('m').unwrap() + 1
+            };
+            shown.push_str(&part[skipped..]);
+        }
+        assert_eq!(shown, plain);
+    }
+
+    #[test]
+    fn any_width_and_any_length_of_time_are_drawn() {
+        for width in [0, 20, 60, 200] {
+            for days in [1, 30, 3650] {
+                let screen = Screen { width, ..PLAIN };
+                let drawn = text(&fleet(1, days), screen);
+                let longest =
+                    drawn.lines().skip(1).map(|line| line.chars().count()).max();
+                assert!(longest <= Some(width.max(48)), "{width}, {days}:\n{drawn}");
+            }
+        }
+    }
+}

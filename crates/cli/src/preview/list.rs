@@ -1,0 +1,130 @@
+//! The changes of a machine as a list: repetitions in one line, long lists cut.
+
+use std::io::{self, Write};
+
+use fivespot_chart::ClockChange;
+use jiff::Timestamp;
+
+use crate::preview::View;
+use crate::preview::forecast::{Forecast, Transition};
+use crate::preview::human;
+
+/// The most lines unless all are asked for.
+const LINES: usize = 50;
+
+/// From how many equal windows on those after the first are one line.
+const REPETITIONS: usize = 4;
+
+/// Windows that come back after less than this are repetitions; others are the days of a week.
+const LONGEST_PERIOD: i64 = 86_400;
+
+/// A line of the list.
+#[derive(Debug)]
+struct Line {
+    at: Timestamp,
+    text: String,
+}
+
+/// Prints what changes within the span.
+pub(super) fn print(
+    out: &mut dyn Write,
+    forecast: &Forecast,
+    view: View,
+) -> io::Result<()> {
+    let span = forecast.span;
+    let state = if forecast.wanted_at_from {
+        "wanted"
+    } else {
+        "not wanted"
+    };
+    writeln!(out, "From {} ({state}) to {}:", span.from, span.to)?;
+    let zone = forecast.schedule.time_zone();
+    let clocks = ClockChange::all(zone, span.from, span.to).into_iter();
+    let clocks = clocks.map(|change| Line {
+        at: change.at,
+        text: change.short_text(),
+    });
+    let changes = if view.is_complete {
+        forecast.transitions.iter().map(line).collect()
+    } else {
+        collapsed(&forecast.transitions)
+    };
+    let mut lines: Vec<Line> = clocks.chain(changes).collect();
+    lines.sort_by_key(|line| line.at);
+    let shown = if view.is_complete { usize::MAX } else { LINES };
+    for Line { at, text } in lines.iter().take(shown) {
+        let local = human::local(&at.to_zoned(zone.clone()));
+        writeln!(out, "  {local}  {at}  {text}")?;
+    }
+    if lines.len() > shown {
+        let more = human::count(lines.len() - shown);
+        writeln!(out, "  … {more} more; --all prints them")?;
+    }
+    if forecast.transitions.is_empty() {
+        writeln!(out, "  {state} all the time")?;
+    }
+    Ok(())
+}
+
+fn line(change: &Transition) -> Line {
+    let text = if change.wanted { "opens" } else { "closes" };
+    Line {
+        at: change.time,
+        text: text.to_owned(),
+    }
+}
+
+/// The changes; of windows that repeat within a day the first, and one line for the others.
+fn collapsed(changes: &[Transition]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut rest = changes;
+    while let Some(first) = rest.first() {
+        let windows = repetitions(rest);
+        let [opens, closes, again, ..] = rest else {
+            lines.extend(rest.iter().map(line));
+            break;
+        };
+        if windows < REPETITIONS {
+            lines.push(line(first));
+            rest = rest.get(1..).unwrap_or_default();
+            continue;
+        }
+        let seconds = |one: &Transition, other: &Transition| {
+            other.time.as_second() - one.time.as_second()
+        };
+        lines.extend([line(opens), line(closes)]);
+        lines.push(Line {
+            at: again.time,
+            text: format!(
+                "every {} for {}, {} times",
+                human::length(seconds(opens, again)),
+                human::length(seconds(opens, closes)),
+                human::count(windows - 1)
+            ),
+        });
+        rest = rest.get(2 * windows..).unwrap_or_default();
+    }
+    lines
+}
+
+/// How many windows of the same length follow each other at the same distance from the first
+/// change on; 0 where it closes one.
+fn repetitions(changes: &[Transition]) -> usize {
+    let [opens, closes, again, ..] = changes else {
+        return 0;
+    };
+    let second = |change: &Transition| change.time.as_second();
+    let period = second(again) - second(opens);
+    if !opens.wanted || period >= LONGEST_PERIOD {
+        return 0;
+    }
+    let is_next = |(number, pair): &(i64, &[Transition])| {
+        let later = number * period;
+        let [start, end] = pair else { return false };
+        second(start) == second(opens) + later && second(end) == second(closes) + later
+    };
+    (0_i64..)
+        .zip(changes.chunks_exact(2))
+        .take_while(is_next)
+        .count()
+}

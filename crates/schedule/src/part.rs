@@ -1,0 +1,103 @@
+//! A schedule cut into parts: what decides in each, also where the answer stays the same.
+
+use jiff::Timestamp;
+
+use crate::effective::{Piece, floor};
+use crate::{DecidedBy, Override, OverrideMode, Schedule};
+
+/// A stretch of time in which the answer of a schedule and what decides it stay the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part<'s> {
+    /// The first instant, a whole second.
+    pub since: Timestamp,
+    /// The first instant after it.
+    pub until: Timestamp,
+    /// Whether a machine is wanted.
+    pub wanted: bool,
+    /// What decides that.
+    pub decided_by: DecidedBy<'s>,
+    /// The override of mode Hold that is in force meanwhile.
+    pub hold: Option<&'s Override>,
+}
+
+/// The parts of a schedule between two instants, in order and without gaps. Made by
+/// [`Schedule::parts`].
+#[derive(Debug, Clone)]
+pub struct Parts<'s> {
+    schedule: &'s Schedule,
+    at: i64,
+    to: i64,
+}
+
+impl Schedule {
+    /// What the schedule says from `from` to `to` and what decides it, cut off at both ends.
+    ///
+    /// # Example
+    /// ```
+    /// use fivespot_schedule::{DecidedBy, Override, OverrideMode, Schedule};
+    ///
+    /// let stop = Override {
+    ///     name: "inc-1".to_owned(),
+    ///     mode: OverrideMode::Stop,
+    ///     start: Some("2026-03-06T10:00:00Z".parse()?),
+    ///     end: "2026-03-06T11:00:00Z".parse()?,
+    /// };
+    /// let office = Schedule::weekly(&["mon-fri"], &["9-17"], "UTC")?.with_overrides(vec![stop]);
+    /// let (from, to) = ("2026-03-06T09:30:00Z".parse()?, "2026-03-06T12:00:00Z".parse()?);
+    /// let stopped = office.parts(from, to).nth(1).ok_or("three parts")?;
+    /// assert!(matches!(stopped.decided_by, DecidedBy::Override(by) if by.name == "inc-1"));
+    /// assert_eq!(office.parts(from, to).count(), 3);
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parts(&self, from: Timestamp, to: Timestamp) -> Parts<'_> {
+        Parts {
+            schedule: self,
+            at: floor(from),
+            to: floor(to),
+        }
+    }
+
+    fn hold_at(&self, at: Timestamp) -> Option<&Override> {
+        self.override_at(at)
+            .filter(|it| it.mode == OverrideMode::Hold)
+    }
+}
+
+impl<'s> Parts<'s> {
+    fn piece(&self, at: i64) -> Option<(Piece<'s>, Option<&'s Override>)> {
+        let hold = self.schedule.hold_at(Timestamp::from_second(at).ok()?);
+        Some((self.schedule.piece(at)?, hold))
+    }
+}
+
+impl<'s> Iterator for Parts<'s> {
+    type Item = Part<'s>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.to {
+            return None;
+        }
+        let (first, hold) = self.piece(self.at)?;
+        let mut end = first.end.min(self.to);
+        while end < self.to {
+            let Some((next, next_hold)) = self.piece(end) else {
+                break;
+            };
+            let is_same =
+                next.wanted == first.wanted && next.decided_by == first.decided_by;
+            if !is_same || next_hold != hold {
+                break;
+            }
+            end = next.end.min(self.to);
+        }
+        let since = Timestamp::from_second(self.at).ok()?;
+        self.at = end;
+        Some(Part {
+            since,
+            until: Timestamp::from_second(end).ok()?,
+            wanted: first.wanted,
+            decided_by: first.decided_by,
+            hold,
+        })
+    }
+}
