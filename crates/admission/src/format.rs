@@ -105,7 +105,7 @@ pub(crate) fn matches(format: &str, text: &str) -> bool {
         "rgbcolor" => number::is_rgb_color(text),
         "byte" => is_base64(text),
         "date" => time::is_date(text),
-        "duration" => fivespot_cel::read_duration(text).is_some(),
+        "duration" => fivespot_cel::read_duration(text).is_ok(),
         "datetime" => time::is_date_time(text),
         "k8sshortname" => name::dns_label(text).is_empty(),
         "k8slongname" => name::dns_subdomain(text).is_empty(),

@@ -45,13 +45,6 @@ const MATTERS: &[Matter] = &[
         fits: |theirs, ours| format!("{theirs}{ours}").contains("Kind="),
     },
     Matter {
-        what: "which of several errors an expression ends with",
-        why: "not looked into: both fail, with the error of another part of the expression",
-        fits: |theirs, ours| {
-            theirs.contains("evaluating rule") && ours.contains("evaluating rule")
-        },
-    },
-    Matter {
         what: "a zone that is named like a folder of zones",
         why: "Go says what reading a folder of its machine ends with, the engine that there is no such zone",
         fits: |theirs, ours| {

@@ -20,9 +20,12 @@ const LONG_UNITS: [(&[&str], &str, i64); 8] = [
 /// Reads what an OpenAPI `format: duration` allows: Go's form, or whole numbers with
 /// units up to weeks somewhere in the text, `in 2 days, 3 hours`. What is no number with
 /// a unit is passed over, and a sum out of range wraps, as in Kubernetes' `strfmt`.
-pub fn read_duration(text: &str) -> Option<Duration> {
+///
+/// # Errors
+/// In Go's words, where no number has a unit or one is larger than an `int64`.
+pub fn read_duration(text: &str) -> Result<Duration, String> {
     if let Some(duration) = Duration::parse(text) {
-        return Some(duration);
+        return Ok(duration);
     }
     let mut total: Option<i64> = None;
     let mut rest = text;
@@ -39,13 +42,18 @@ pub fn read_duration(text: &str) -> Option<Duration> {
             continue;
         }
         rest = end;
-        let factor = number.parse::<i64>().ok()?;
+        let Ok(factor) = number.parse::<i64>() else {
+            return Err(format!(
+                "strconv.Atoi: parsing \"{number}\": value out of range"
+            ));
+        };
         if let Some(scale) = long_unit(&unit.to_lowercase()) {
             let span = factor.wrapping_mul(scale);
             total = Some(total.unwrap_or(0).wrapping_add(span));
         }
     }
-    total.map(Duration::from_nanos)
+    let total = total.ok_or_else(|| format!("unable to parse {text} as duration"))?;
+    Ok(Duration::from_nanos(total))
 }
 
 fn long_unit(name: &str) -> Option<i64> {

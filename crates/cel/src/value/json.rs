@@ -125,11 +125,9 @@ pub(super) fn read_text<'v>(text: &str, ty: &Type) -> Result<Value<'v>, RunError
         Type::Date => Timestamp::parse_date(text)
             .map(Value::Timestamp)
             .map_err(|why| malformed("date", text, &why)),
-        _ => read_duration(text).map(Value::Duration).ok_or_else(|| {
-            RunError::text(format!(
-                "Invalid duration {text}: unable to parse {text} as duration"
-            ))
-        }),
+        _ => read_duration(text)
+            .map(Value::Duration)
+            .map_err(|why| RunError::text(format!("Invalid duration {text}: {why}"))),
     }
 }
 
