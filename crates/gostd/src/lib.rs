@@ -9,6 +9,7 @@
 //!
 //! `cargo xtask gostd` puts generated texts to Go itself and to this crate and compares.
 
+pub mod base64;
 pub mod netip;
 pub mod regexp;
 pub mod strconv;

@@ -7,6 +7,8 @@ package main
 
 import (
 	"bufio"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -30,6 +32,7 @@ var functions = map[string]func(text string) (any, error){
 	"url.Parse":            parseURL,
 	"url.ParseRequestURI":  parseRequestURI,
 	"url.QueryUnescape":    func(text string) (any, error) { return url.QueryUnescape(text) },
+	"base64.URLEncoding":   decodeBase64,
 	"netip.ParseAddr":      parseAddr,
 	"strconv.Quote":        func(text string) (any, error) { return strconv.Quote(text), nil },
 	"strconv.ParseFloat":   parseFloat,
@@ -101,6 +104,14 @@ func parseURL(text string) (any, error) {
 func parseRequestURI(text string) (any, error) {
 	_, err := url.ParseRequestURI(text)
 	return true, err
+}
+
+func decodeBase64(text string) (any, error) {
+	decoded, err := base64.URLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	return hex.EncodeToString(decoded), nil
 }
 
 func parseAddr(text string) (any, error) {

@@ -10,7 +10,7 @@ use fivespot_gostd::regexp::Pattern;
 use fivespot_gostd::strconv::{Quoted, format_float, parse_float, parse_uint};
 use fivespot_gostd::time::{self, Duration, Layout};
 use fivespot_gostd::url::{self, Mode, Url};
-use fivespot_gostd::{netip, unicode};
+use fivespot_gostd::{base64, netip, unicode};
 use serde_json::{Value, json};
 
 use super::oracle::{self, Oracle};
@@ -45,6 +45,15 @@ const FUNCTIONS: &[Function] = &[
         ours: |text| {
             let decoded = url::unescape(text, Mode::QueryComponent)?;
             Ok(json!(String::from_utf8_lossy(&decoded)))
+        },
+    },
+    Function {
+        name: "base64.URLEncoding",
+        form: "byte",
+        ours: |text| {
+            let decoded = base64::decode_url(text)?;
+            let digits = decoded.iter().map(|byte| format!("{byte:02x}"));
+            Ok(json!(digits.collect::<String>()))
         },
     },
     Function {

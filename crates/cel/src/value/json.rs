@@ -1,7 +1,8 @@
 //! Reads JSON by declared type, and writes values as JSON.
 
-use base64::Engine;
+use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use fivespot_gostd::base64::decode_url;
 use serde_json::{Number, Value as Json};
 
 use super::{List, Map, Text, Value};
@@ -114,7 +115,7 @@ fn read_typed<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunError> {
 pub(super) fn read_text<'v>(text: &str, ty: &Type) -> Result<Value<'v>, RunError> {
     match ty {
         Type::Bytes => {
-            let bytes = STANDARD.decode(text).map_err(|why| {
+            let bytes = decode_url(text).map_err(|why| {
                 RunError::text(format!("Invalid byte formatted string {text}: {why}"))
             })?;
             Ok(Value::Bytes(bytes.into()))

@@ -1,0 +1,92 @@
+//! Base64, after Go's `encoding/base64`.
+
+/// What `base64.URLEncoding.DecodeString` returns: bytes written in `A`-`Z`, `a`-`z`, `0`-`9`,
+/// `-` and `_`, padded with `=` to a multiple of four. Line ends count for nothing.
+///
+/// # Errors
+/// In Go's words, with the index of the first byte that is wrong.
+///
+/// ```
+/// use fivespot_gostd::base64::decode_url;
+///
+/// assert_eq!(decode_url("_-8="), Ok(vec![0xff, 0xef]));
+/// let error = "illegal base64 data at input byte 0";
+/// assert_eq!(decode_url("/+8="), Err(error.to_owned()));
+/// ```
+pub fn decode_url(text: &str) -> Result<Vec<u8>, String> {
+    let mut rest = text
+        .bytes()
+        .enumerate()
+        .filter(|(_, byte)| !is_line_end(*byte));
+    let mut decoded = Vec::with_capacity(text.len() / 4 * 3);
+    loop {
+        let mut digits = Vec::with_capacity(4);
+        while digits.len() < 4 {
+            match rest.next() {
+                None if digits.is_empty() => return Ok(decoded),
+                // Go counts back over as many bytes as digits, whatever stands between them.
+                None => return Err(illegal(text.len() - digits.len())),
+                Some((at, byte)) => match digit(byte) {
+                    Some(digit) => digits.push(digit),
+                    None if byte == b'=' => {
+                        check_padding(text.len(), digits.len(), at, &mut rest)?;
+                        write(&digits, &mut decoded);
+                        return Ok(decoded);
+                    }
+                    None => return Err(illegal(at)),
+                },
+            }
+        }
+        write(&digits, &mut decoded);
+    }
+}
+
+/// Checks what follows the first `=`, which stands at `at` after so many digits of a group.
+fn check_padding(
+    end: usize,
+    digits: usize,
+    at: usize,
+    rest: &mut impl Iterator<Item = (usize, u8)>,
+) -> Result<(), String> {
+    if digits < 2 {
+        return Err(illegal(at));
+    }
+    if digits == 2 {
+        match rest.next() {
+            None => return Err(illegal(end)),
+            Some((_, b'=')) => {}
+            // Go names the byte before it.
+            Some((second, _)) => return Err(illegal(second - 1)),
+        }
+    }
+    rest.next().map_or(Ok(()), |(at, _)| Err(illegal(at)))
+}
+
+/// Writes the bytes of a group of two to four digits.
+fn write(digits: &[u8], decoded: &mut Vec<u8>) {
+    let missing = 4 - digits.len();
+    let bits = digits
+        .iter()
+        .fold(0_u32, |bits, digit| bits << 6 | u32::from(*digit));
+    let [_, bytes @ ..] = (bits << (6 * missing)).to_be_bytes();
+    decoded.extend(bytes.iter().take(3 - missing));
+}
+
+const fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+const fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'-' => Some(62),
+        b'_' => Some(63),
+        _ => None,
+    }
+}
+
+fn illegal(at: usize) -> String {
+    format!("illegal base64 data at input byte {at}")
+}
