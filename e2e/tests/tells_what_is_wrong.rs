@@ -21,7 +21,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_invalid_schedule_that_got_past_admission_moves_nothing).disruptive(),
     promise!(without_a_kubeconfig_cluster_api_drains),
     promise!(a_kubeconfig_that_goes_before_its_cluster_is_tried_again_holds_nothing_up)
-        .on_embedded_alone("its clock stands still for as long as news are not read"),
+        .on_embedded_alone("needs a clock that stops while events are unread"),
     promise!(a_removal_that_hangs_is_told_after_ten_minutes_and_waited_for),
     promise!(a_machine_that_its_health_check_gave_up_is_replaced),
     promise!(each_change_of_phase_is_told_once_as_an_event)

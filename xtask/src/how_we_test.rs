@@ -1,5 +1,5 @@
-//! `docs/how-we-test.md`: what each layer of tests proves, how it is run, and what its last run
-//! came to.
+//! `docs/how-we-test.md`: what each layer of tests proves, how it is run, and the results
+//! of its last run.
 //!
 //! The numbers are those that the commands have kept in the source tree; nothing is run here.
 
@@ -18,34 +18,33 @@ pub(crate) const PATH: &str = "docs/how-we-test.md";
 /// Where the commands keep their numbers.
 const RESULTS: &str = "proof/results";
 
-/// Where `cargo xtask promises` keeps what the stories with every fault came to, a file per
+/// Where `cargo xtask promises` stores the results of the scenarios with every fault, a file per
 /// backend.
 pub(crate) const FAULTS: &str = "proof/results/faults";
 
 const LAYERS: &str = "\
 # How we test
 
-Every layer proves what the one before it cannot. The numbers on this page are those that the
-commands below have kept in `proof/results`; `cargo xtask gen` writes the page from them, and
-`cargo xtask gen --check` compares.
+Each layer finds faults that the one before it cannot find. The commands below store their numbers in
+`proof/results`; `cargo xtask gen` writes this page from them, and `cargo xtask gen --check` compares.
 
-| layer | what it proves | how to run it |
+| layer | what it shows | how to run it |
 |---|---|---|
-| tables and properties | the planner decides each case as it should, whatever strings an object holds | `cargo test -p fivespot-plan` |
-| model | the shipped planner breaks no law in any order of faults, hand-overs, edits and meddling in a small world | `cargo run --release -p proof -- model` |
-| mistakes | the model can fail: it finds deliberate mistakes in the planner | `cargo run --release -p proof -- mutants` |
-| simulation | the shipped operator, its caches, retries and Leases included, breaks no law in stories of days | `cargo run --release -p simulation` |
-| promises | what the product promises holds through the Kubernetes API alone, on the embedded server and on real ones | `cargo test -p e2e`, and with `E2E_BACKEND=kubernetes` |
-| faults between operator and server | every write of an opening, a closing, a cancelled closing, a kill switch, a reclaim and a deletion with a crash before it and after it, a conflict, an error and a lost answer, and every watch dropped, delayed and begun from an old version, end as if nothing had been | `E2E_FAULTS=all cargo test --release -p e2e --test promises survives_every_fault` |
-| fuzzing | what reads strangers' bytes (expressions, patterns, definitions, policies, reviews) ends, without a panic, with the same answer each time | `cargo run --release -p fuzz -- all --seconds 600` |
+| tables and properties | the planner decides each case as specified, whatever strings an object contains | `cargo test -p fivespot-plan` |
+| model | the shipped planner violates no invariant in any order of faults, handovers, edits and changes by others in a small world | `cargo run --release -p proof -- model` |
+| mutants | the model can fail: it detects deliberate mistakes in the planner | `cargo run --release -p proof -- mutants` |
+| simulation | the shipped operator, including its caches, retries and Leases, violates no invariant in simulated days | `cargo run --release -p simulation` |
+| promises | what users rely on holds through the Kubernetes API alone, on the embedded server and on real ones | `cargo test -p e2e`, and with `E2E_BACKEND=kubernetes` |
+| faults between operator and server | an opening, a shutdown, a cancelled shutdown, a kill switch, a reclaim and a deletion end in the same state with a fault: before or after each write a crash, a conflict, an error or a lost response, and each watch dropped, delayed or started from an old version | `E2E_FAULTS=all cargo test --release -p e2e --test promises survives_every_fault` |
+| fuzzing | what parses untrusted bytes (expressions, patterns, CRDs, policies, reviews) returns, without a panic, the same answer each time | `cargo run --release -p fuzz -- all --seconds 600` |
 | benchmarks | nothing; they measure | `cargo bench -p fivespot-schedule`, `cargo bench -p fivespot-plan` |
 
-`cargo test` plays of these faults one for each write and each watch, in turn; with `E2E_FAULTS=all`
-each meets every fault. On a real cluster (`E2E_BACKEND=kubernetes`) they are played only where
-`E2E_FAULTS` is set, to `all` or to `some`; `cargo xtask promises` keeps what came of `all`.
+`cargo test` injects one of these faults into each write and each watch, in turn; with `E2E_FAULTS=all` it
+injects every fault into each. On a real cluster (`E2E_BACKEND=kubernetes`) they are injected only if
+`E2E_FAULTS` is set to `all` or to `some`; `cargo xtask promises` stores the results of `all`.
 
-A law that is broken is printed with the shortest way there (model) or with a line that replays
-the story (simulation). Write that as a test first, then mend it.
+A violation is printed with the shortest sequence of steps that leads to it (model), or with a command that
+replays the run (simulation). Write that as a test first, then fix the bug.
 ";
 
 const FLAMES: &str = "\
@@ -59,7 +58,7 @@ $ CARGO_PROFILE_BENCH_DEBUG=line-tables-only \\
     cargo flamegraph -p fivespot-plan --bench plan -- --bench 'a window has opened'
 ```
 
-The same for a whole story: `cargo flamegraph -p simulation -- --seeds 0..20`.
+The same for a whole run of the simulation: `cargo flamegraph -p simulation -- --seeds 0..20`.
 ";
 
 /// The whole page.
@@ -71,10 +70,10 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let texts = [
         ("The model", "model.json", model as fn(&Value) -> String),
         ("The model, deeper", "deep.json", deep),
-        ("The mistakes", "mutants.json", mutants),
+        ("The mutants", "mutants.json", mutants),
         ("The simulation", "simulation.json", simulation),
         ("The agent", "reclaim.json", agent),
-        ("What strangers write", "fuzz.json", fuzz),
+        ("Untrusted input", "fuzz.json", fuzz),
     ];
     for (heading, file, text) in texts {
         let path = root.join(RESULTS).join(file);
@@ -91,18 +90,18 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     Ok(page)
 }
 
-/// What became of the stories with every fault.
+/// The results of the scenarios with every fault.
 fn faults(results: &[Value]) -> String {
     let mut text = "\
 ## Faults between operator and server
 
-Each story is played twice without a fault, and once with each; how it ends is compared: the
-objects that are left, uids and times aside, and what the operator created, deleted and
-evicted. A watch that tells of nothing cannot be held up; one that is new with the story has no
-older version. A real Cluster API reports now in one step, now in two, so that not every play has
-every write of a status: faults that three plays have not brought about are counted as missed.
+Each scenario runs twice without a fault, and once with each. The final states are compared: the remaining
+objects, except for uids and times, and what the operator created, deleted and evicted. A watch without events
+cannot be delayed; one that is new in the scenario has no older version. A real Cluster API reports its progress
+in one step or in two, so not every run has every status write: faults that did not occur in three runs are
+counted as missed.
 
-| backend | story | writes | faults | watches | faults | missed | ended otherwise |
+| backend | scenario | writes | faults | watches | faults | missed | other final state |
 |---|---|---:|---:|---:|---:|---:|---:|
 "
     .to_owned();
@@ -126,9 +125,9 @@ every write of a status: faults that three plays have not brought about are coun
 
 fn model(result: &Value) -> String {
     let mut text = format!(
-        "{} unique states, each held against {} laws; {} violations. The world holds one\n\
-         ScheduledMachine, what is made for it, and its Node with a pod; a part is a part of a day, and\n\
-         the numbers before the states are how much of each may go wrong in it.\n\n",
+        "{} unique states, each checked against {} invariants; {} violations. The world\n\
+         contains one ScheduledMachine, its objects, and its Node with a pod. A part is a part of a day, and the\n\
+         numbers before the states say how many faults of each kind may occur in it.\n\n",
         result["unique"], result["laws"], result["violations"]
     );
     text.push_str(&parts(result));
@@ -137,9 +136,9 @@ fn model(result: &Value) -> String {
 
 fn deep(result: &Value) -> String {
     let mut text = format!(
-        "{} unique states, {} violations: `cargo run --release -p proof -- model --deep`. What it has\n\
-         beyond the parts above ends, where it is that large, at forty million states generated;\n\
-         `--limit` sets another bound.\n\n",
+        "{} unique states, {} violations: `cargo run --release -p proof -- model --deep`. Parts\n\
+         that are larger than those above are cut off at forty million generated states;\n\
+         `--limit` sets another limit.\n\n",
         result["unique"], result["violations"]
     );
     text.push_str(&parts(result));
@@ -149,7 +148,7 @@ fn deep(result: &Value) -> String {
 /// The parts of a search, as a table.
 fn parts(result: &Value) -> String {
     let mut text = "\
-        | part | failed requests | crashes | edits | meddling | states | generated | depth |\n\
+        | part | failed requests | crashes | edits | changes by others | states | generated | depth |\n\
         |---|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     for part in result["parts"].as_array().into_iter().flatten() {
@@ -174,7 +173,7 @@ fn mutants(result: &Value) -> String {
     let is_caught = |(_, of): &(&String, &Value)| of["caughtBy"].is_string();
     let caught = all.into_iter().flatten().filter(is_caught).count();
     let mut text = format!(
-        "{caught} of {tried} that were tried were caught.\n\n| mistake | what it does | caught by |\n|---|---|---|\n"
+        "{caught} of {tried} were detected.\n\n| mutant | what it does | detected by |\n|---|---|---|\n"
     );
     for (id, of) in all.into_iter().flatten() {
         let words = |field: &str| of[field].as_str().unwrap_or("nothing").to_owned();
@@ -190,8 +189,8 @@ fn mutants(result: &Value) -> String {
 
 fn fuzz(result: &Value) -> String {
     let mut text = format!(
-        "Each target was fed for at most {} seconds, on one core.\n\n\
-         | target | texts | different answers | slowest, ms | what broke it |\n\
+        "Each target ran for at most {} seconds, on one core.\n\n\
+         | target | inputs | different answers | slowest, ms | failed |\n\
          |---|---:|---:|---:|---|\n",
         result["seconds"]
     );
@@ -215,17 +214,17 @@ fn fuzz(result: &Value) -> String {
         );
     }
     text.push_str(
-        "\nA text is kept and changed again where its answer is new, numbers apart. There is no\n\
-         coverage to guide it: see [decision 33](decisions/0033-fuzzing-without-a-sanitizer.md).\n",
+        "\nAn input is kept and mutated again if its answer is new, except for numbers. There is no\n\
+         guidance by coverage: see [decision 33](decisions/0033-fuzzing-without-a-sanitizer.md).\n",
     );
     text
 }
 
 fn simulation(result: &Value) -> String {
     let mut text = format!(
-        "{} seeds, {} virtual years, {} writes, {} checks of laws, {} deeds of people and Cluster API;\n\
-         {} violations. Of {} combinations of a phase, a write and a fault that the stories offer, {}\n\
-         were hit.\n\n| fault | struck |\n|---|---:|\n",
+        "{} seeds, {} virtual years, {} writes, {} checks of invariants, {} actions of users and Cluster API;\n\
+         {} violations. Of {} possible combinations of a phase, a write and a fault, {}\n\
+         occurred.\n\n| fault | injected |\n|---|---:|\n",
         result["seeds"],
         result["virtualYears"],
         result["writes"],
@@ -239,12 +238,12 @@ fn simulation(result: &Value) -> String {
         let _ = writeln!(text, "| {fault} | {count} |");
     }
     text.push_str(
-        "\nEqual seeds tell equal stories, request by request, whatever the random keys of maps; a\n\
-         hundred thousand are `cargo run --release -p simulation -- --seeds 0..100000`. In a quarter\n\
-         of the stories two operators agree by a Lease which of them acts, and each may be cut off\n\
-         from the server for up to 40 minutes. In most, the clock of their host is set back by up to\n\
-         nine minutes or forward by up to half an hour and later set right, or the host is suspended.\n\
-         An answer that is slow takes 1 to 28 seconds; what a write is judged by then is in\n\
+        "\nEqual seeds give equal runs, request by request, whatever the random keys of maps; a hundred\n\
+         thousand are `cargo run --release -p simulation -- --seeds 0..100000`. In a quarter of the\n\
+         runs two operators use leader election, and each may be disconnected from the server for up\n\
+         to 40 minutes. In most runs the clock of their host is set back by up to nine minutes or\n\
+         forward by up to half an hour and corrected later, or the host is suspended. A slow response\n\
+         takes 1 to 28 seconds; how a write is judged then is described in\n\
          [decision 87](decisions/0087-slow-answers-in-the-simulation.md).\n",
     );
     text
@@ -253,9 +252,9 @@ fn simulation(result: &Value) -> String {
 fn agent(result: &Value) -> String {
     let mut text = format!(
         "From the start of a listed program to the annotation on its Node, {} starts beside {} other\n\
-         processes, with the real agent over TLS, and what the agent costs while nothing starts:\n\
+         processes, with the real agent over TLS, and the cost of the agent while nothing starts:\n\
          `cargo bench -p fivespot-agent --bench reclaim`.\n\n\
-         | by | p50 | p99 | most | idle, of one core | resident memory |\n|---|---:|---:|---:|---:|---:|\n",
+         | detection | p50 | p99 | maximum | idle, of one core | resident memory |\n|---|---:|---:|---:|---:|---:|\n",
         result["starts"], result["processes"],
     );
     for (name, means) in [("process events", "events"), ("scans each 250 ms", "scan")] {
@@ -277,7 +276,7 @@ mod tests {
     use super::faults;
 
     #[test]
-    fn each_story_of_a_backend_has_a_line_with_what_ended_otherwise() {
+    fn each_scenario_of_a_backend_has_a_line_with_its_final_states() {
         let text = faults(&[json!({"backend": "A", "stories": {"closing": {
             "writes": 9, "faultsOfWrites": 44, "watches": 8, "faultsOfWatches": 15,
             "missed": ["a crash before write 9"], "otherwise": 1,

@@ -29,5 +29,5 @@ pub mod selector;
 pub mod version;
 
 pub use field::{ErrorKind, FieldError};
-pub use fivespot_cel::quantity_error;
+pub use fivespot_cel::{Quantity, quantity_error};
 pub use version::KubeVersion;

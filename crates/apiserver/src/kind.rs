@@ -13,18 +13,26 @@ mod custom_resource_definition;
 mod data;
 mod deployment;
 pub(crate) mod event;
+pub(crate) mod ingress_class;
 mod lease;
+mod limit_range;
 mod local_subject_access_review;
 mod match_rules;
 mod mutating_webhook_configuration;
 mod namespace;
 mod network_policy;
 mod node;
+mod persistent_volume;
+mod persistent_volume_claim;
 mod pod;
 mod pod_disruption_budget;
+pub(crate) mod priority_class;
 mod rbac;
+pub(crate) mod resource_name;
+mod resource_quota;
 mod role;
 mod role_binding;
+mod runtime_class;
 mod secret;
 mod self_subject_access_review;
 mod self_subject_review;
@@ -32,11 +40,13 @@ mod self_subject_rules_review;
 mod service;
 mod service_account;
 mod stateful_set;
+pub(crate) mod storage_class;
 mod subject_access_review;
 mod token_review;
 mod validating_admission_policy;
 mod validating_admission_policy_binding;
 mod validating_webhook_configuration;
+mod volume;
 mod webhook_configuration;
 mod workload;
 
@@ -233,9 +243,13 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
     vec![
         Arc::new(config_map::ConfigMap),
         Arc::new(event::Core),
+        Arc::new(limit_range::LimitRange),
         Arc::new(namespace::Namespace),
         Arc::new(node::Node),
+        Arc::new(persistent_volume::PersistentVolume),
+        Arc::new(persistent_volume_claim::PersistentVolumeClaim),
         Arc::new(pod::Pod),
+        Arc::new(resource_quota::ResourceQuota),
         Arc::new(secret::Secret),
         Arc::new(service::Service),
         Arc::new(service_account::ServiceAccount),
@@ -254,12 +268,16 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(subject_access_review::SubjectAccessReview),
         Arc::new(lease::Lease),
         Arc::new(event::Events),
+        Arc::new(ingress_class::IngressClass),
         Arc::new(network_policy::NetworkPolicy),
+        Arc::new(runtime_class::RuntimeClass),
         Arc::new(pod_disruption_budget::PodDisruptionBudget),
         Arc::new(cluster_role::ClusterRole),
         Arc::new(cluster_role_binding::ClusterRoleBinding),
         Arc::new(role::Role),
         Arc::new(role_binding::RoleBinding),
+        Arc::new(priority_class::PriorityClass),
+        Arc::new(storage_class::StorageClass),
     ]
 }
 

@@ -57,7 +57,7 @@ pub use env::Env;
 pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::{escape, is_reserved};
 pub use estimate::{Bounds, CostEstimate};
-pub use library::{LibraryValue, quantity_error};
+pub use library::{LibraryValue, Quantity, quantity_error};
 pub use places::{Paths, Places};
 pub use program::Program;
 pub use time::{Duration, Timestamp, read_duration};

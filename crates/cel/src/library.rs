@@ -28,7 +28,7 @@ use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
 pub use foreign::LibraryValue;
-pub use quantity::quantity_error;
+pub use quantity::{Quantity, quantity_error};
 
 use crate::ast::operator;
 use crate::own_keys::OwnKeys;

@@ -18,18 +18,18 @@ pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
 
 fn render(result: &Value) -> String {
     let mut text = "\
-`cargo xtask record` puts the requests of `e2e/record/corpus` to a real `kube-apiserver` and
-keeps its answers in `e2e/record/fixtures`; uids, versions and times are masked. The
-end-to-end suite puts the same requests to the embedded server: each answer must be equal,
-or differ only where `e2e/record/differences.yaml` says so, and a difference listed there
-that is none any more fails the suite.
+`cargo xtask record` sends the requests of `e2e/record/corpus` to a real `kube-apiserver` and
+stores its responses in `e2e/record/fixtures`; uids, versions and times are masked. The
+end-to-end suite sends the same requests to the embedded server. Each response must be equal,
+or differ only as `e2e/record/differences.yaml` lists it; a listed difference that does not
+occur any more fails the suite.
 "
     .to_owned();
     for (version, areas) in entries(&result["answers"]) {
         let _ = write!(
             text,
             "\nKubernetes {version}:\n\n\
-             | area | answers | equal | equal but for deliberate differences | different, to be mended |\n\
+             | area | responses | equal | equal except for intended differences | different, to be fixed |\n\
              |---|---:|---:|---:|---:|\n"
         );
         let mut sums = [0; 4];
@@ -59,12 +59,9 @@ fn write_differences(text: &mut String, result: &Value) {
     let titles = [
         (
             false,
-            "The deliberate differences (an answer may show several)",
+            "The intended differences (a response may have several)",
         ),
-        (
-            true,
-            "Differences that nobody wants and that are still to be mended",
-        ),
+        (true, "Known errors that are not fixed yet"),
     ];
     for (open, title) in titles {
         let differences = result["differences"].as_array();
@@ -78,7 +75,7 @@ fn write_differences(text: &mut String, result: &Value) {
         }
         let _ = write!(
             text,
-            "\n{title}:\n\n| what | answers | why |\n|---|---:|---|\n"
+            "\n{title}:\n\n| what | responses | why |\n|---|---:|---|\n"
         );
         for it in rows {
             let (what, why) = (cell(&it["what"]), cell(&it["why"]));

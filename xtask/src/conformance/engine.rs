@@ -96,7 +96,7 @@ pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
 
 fn render(result: &Value) -> String {
     let mut text = "\
-`cargo xtask conformance --data DIR` runs cases that others wrote.
+`cargo xtask conformance --data DIR` runs the test suites of other projects.
 
 Kubernetes' own table of validation rules for custom resources:
 
@@ -105,14 +105,14 @@ Kubernetes' own table of validation rules for custom resources:
     suites(&mut text, &result["rules"]);
     text.push_str(
         "\nNumbers of `format: float` are 32-bit floats in that table, and JSON has only the digits
-that tell one from the others: they are made 32-bit floats again. Put to a server as JSON, the
-one case about `MaxFloat32` is refused, by Kubernetes as by the engine.\n",
+that distinguish them: they are converted to 32-bit floats again. Sent to a server as JSON, the
+one case about `MaxFloat32` is rejected by Kubernetes and by the engine.\n",
     );
     text.push_str("\nThe conformance tests of the CEL specification:\n\n");
     suites(&mut text, &result["specification"]);
     let _ = writeln!(
         text,
-        "\nNot run at all, because Kubernetes' dialect has no such thing: {WHOLE_FILES}."
+        "\nNot run, because Kubernetes' dialect does not have these features: {WHOLE_FILES}."
     );
     differential(&mut text, &result["differential"]);
     text
@@ -121,7 +121,7 @@ one case about `MaxFloat32` is refused, by Kubernetes as by the engine.\n",
 fn suites(text: &mut String, suites: &Value) {
     let _ = write!(
         text,
-        "| suite | passed | of | not judged, and why |\n|---|---:|---:|---|\n"
+        "| suite | passed | of | not compared, and why |\n|---|---:|---:|---|\n"
     );
     let mut sums = [0; 2];
     for suite in suites.as_array().into_iter().flatten() {
@@ -149,11 +149,11 @@ fn suites(text: &mut String, suites: &Value) {
 fn differential(text: &mut String, found: &Value) {
     let _ = write!(
         text,
-        "\n`cargo xtask differential --cases N --seed S` makes definitions, objects, policies \
-         and requests,\nwith addresses, patterns, quantities, times, numbers and names that are \
-         nearly right among them,\nand puts them to Kubernetes' own libraries (1.36), their \
-         policy source included, and to the engine.\n`--questions FILE` does so with questions \
-         that others have written down, one a line."
+        "\n`cargo xtask differential --cases N --seed S` generates CRDs, objects, policies \
+         and requests,\nsome of them with addresses, patterns, quantities, times, numbers and names \
+         that are almost valid,\nand evaluates them with Kubernetes' own libraries (1.36), their \
+         policy source included, and with the engine.\n`--questions FILE` does this with cases \
+         from a file, one per line."
     );
     let (cases, seed) = (&found["cases"], &found["seed"]);
     let _ = write!(
@@ -169,8 +169,8 @@ fn differential(text: &mut String, found: &Value) {
     if let Some(count @ 1..) = found["unanswered"].as_u64() {
         let _ = writeln!(
             text,
-            "\nKubernetes' libraries have no answer to {count} of the cases: they take more than 20 \
-             seconds, where\nan exponent makes them write out a thousand million digits, or panic \
+            "\nKubernetes' libraries return no result for {count} of the cases: they take more than 20 \
+             seconds, where\nan exponent makes them print a thousand million digits, or panic \
              (`type checks` of cel-go)."
         );
     }
@@ -182,8 +182,8 @@ fn explained(text: &mut String, explained: &Value) {
     let matters = explained["matters"].as_array();
     if matters.is_some_and(|matters| !matters.is_empty()) {
         text.push_str(
-            "\nWhat still differed in text or cost when these cases were last looked at \
-             (`--among`) is about:\n\n\
+            "\nWhat differed in text or cost when these cases were last reviewed \
+             (`--among`):\n\n\
              | what | answers | why |\n|---|---:|---|\n",
         );
     }

@@ -19,10 +19,10 @@ pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
 
 fn render(results: &[Value]) -> String {
     let mut text = "\
-The promises of `e2e/tests` are played on several backends; the operator is the same. `.ci/run`
-plays them, and `cargo xtask promises` keeps the results of the last whole runs.
+The promises of `e2e/tests` are end-to-end tests that run on several backends, with the same operator.
+`.ci/run` runs them, and `cargo xtask promises` stores the results of the last complete runs.
 
-| backend | kept | broken | not played |
+| backend | passed | failed | not run |
 |---|---:|---:|---:|
 "
     .to_owned();
@@ -43,9 +43,9 @@ plays them, and `cargo xtask promises` keeps the results of the last whole runs.
         }
         let _ = writeln!(text, "| {backend} | {kept} | {broken} | {not_played} |");
     }
-    text.push_str("\nWhat is not played, and why:\n");
+    text.push_str("\nNot run, by the reason that the test gives:\n");
     for (why, promises) in reasons {
-        let _ = write!(text, "\n- it {why}:\n");
+        let _ = write!(text, "\n- {why}:\n");
         for (promise, backends) in promises {
             let _ = writeln!(text, "  - `{promise}` ({})", backends.join("; "));
         }
@@ -72,7 +72,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("- it needs more:\n  - `x::y` (B)\n"),
+            text.contains("- needs more:\n  - `x::y` (B)\n"),
             "{text}"
         );
     }

@@ -6,7 +6,7 @@ mod decimal;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-pub(super) use amount::Quantity;
+pub use amount::Quantity;
 
 use super::foreign::{Foreign, LibraryValue};
 use super::{Row, Run, global, member, no_such_overload};

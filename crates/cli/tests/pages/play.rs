@@ -167,6 +167,14 @@ impl Played {
     }
 }
 
+/// The first line that a page has otherwise than it was played, and that line as played.
+fn first_difference(page: &str, played: &str) -> Option<(String, String)> {
+    let line = |text: &str, number| text.lines().nth(number).unwrap_or("").to_owned();
+    let lines = page.lines().count().max(played.lines().count());
+    let both = (0..lines).map(|number| (line(page, number), line(played, number)));
+    both.into_iter().find(|(shown, printed)| shown != printed)
+}
+
 /// Whether there is a kubectl. `REQUIRE_KUBECTL=1` insists that there is.
 fn has_kubectl() -> bool {
     let insists = std::env::var("REQUIRE_KUBECTL").as_deref() == Ok("1");
@@ -202,7 +210,8 @@ fn the_commands_of_the_book_print_what_it_shows() {
         if std::env::var_os("UPDATE_PAGES").is_some() {
             fs::write(&page.path, played.text).unwrap();
         } else {
-            assert_eq!(played.text, page.text, "{}", page.path.display());
+            let different = first_difference(&page.text, &played.text);
+            assert_eq!(different, None, "{}", page.path.display());
         }
     }
 }

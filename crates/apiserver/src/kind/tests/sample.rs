@@ -40,6 +40,8 @@ pub(super) fn sample(resource: &Resource) -> Option<Sample> {
     let mut found = core(resource)
         .or_else(|| workload(resource))
         .or_else(|| access(resource))
+        .or_else(|| limits(resource))
+        .or_else(|| volumes(resource))
         .or_else(|| extension(resource))?;
     let object = &mut found.object;
     object["apiVersion"] = resource.api_version().into();
@@ -161,6 +163,82 @@ fn access(resource: &Resource) -> Option<Sample> {
             .fills("/status/incomplete", json!(false)),
         "SelfSubjectReview" => Sample::of(json!({})),
         "TokenReview" => Sample::of(json!({"spec": {"token": "t"}})),
+        _ => return None,
+    })
+}
+
+fn limits(resource: &Resource) -> Option<Sample> {
+    let limit =
+        json!({"type": "Container", "max": {"cpu": "1000m"}, "min": {"cpu": "0.1"}});
+    let inverted =
+        json!([{"type": "Container", "max": {"cpu": "1"}, "min": {"cpu": "2"}}]);
+    Some(match resource.kind.as_str() {
+        "LimitRange" => Sample::of(json!({"spec": {"limits": [limit]}}))
+            .fills("/spec/limits/0/max/cpu", json!("1"))
+            .fills("/spec/limits/0/default/cpu", json!("1"))
+            .fills("/spec/limits/0/defaultRequest/cpu", json!("1"))
+            .refuses(
+                json!({"spec": {"limits": inverted}}),
+                "spec.limits[0].min[cpu]",
+            )
+            .refuses(
+                json!({"spec": {"limits": [{"type": "Thing"}]}}),
+                "spec.limits[0].type",
+            ),
+        "ResourceQuota" => Sample::of(json!({"spec": {"hard": {"pods": "10",
+            "count/things.example.com": "1e1", "requests.cpu": "0.5"}}}))
+        .fills("/spec/hard/requests.cpu", json!("500m"))
+        .refuses(
+            json!({"spec": {"hard": {"pods": "1.5"}}}),
+            "spec.hard[pods]",
+        )
+        .refuses(json!({"spec": {"hard": {"what": "1"}}}), "spec.hard[what]")
+        .refuses(json!({"spec": {"scopes": ["BestEffort"]}}), "spec.scopes"),
+        "PriorityClass" => Sample::of(json!({"value": 1000}))
+            .fills("/preemptionPolicy", json!("PreemptLowerPriority"))
+            .refuses(json!({"value": 1_000_000_001}), "value")
+            .refuses(json!({"metadata": {"name": "system-own"}}), "metadata.name"),
+        "RuntimeClass" => Sample::of(json!({"handler": "gvisor",
+            "overhead": {"podFixed": {"cpu": "0.25"}}}))
+        .fills("/overhead/podFixed/cpu", json!("250m"))
+        .refuses(json!({"handler": "G"}), "handler"),
+        "IngressClass" => {
+            Sample::of(json!({"spec": {"controller": "example.com/ingress",
+            "parameters": {"kind": "K", "name": "n"}}}))
+            .fills("/spec/parameters/scope", json!("Cluster"))
+            .refuses(json!({"spec": {"controller": "none"}}), "spec.controller")
+        }
+        _ => return None,
+    })
+}
+
+fn volumes(resource: &Resource) -> Option<Sample> {
+    Some(match resource.kind.as_str() {
+        "StorageClass" => Sample::of(json!({"provisioner": "example.com/disk"}))
+            .fills("/reclaimPolicy", json!("Delete"))
+            .fills("/volumeBindingMode", json!("Immediate"))
+            .refuses(json!({"reclaimPolicy": "Recycle"}), "reclaimPolicy"),
+        "PersistentVolume" => {
+            Sample::of(json!({"spec": {"capacity": {"storage": "1024Mi"},
+            "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/data"}}}))
+            .fills("/spec/capacity/storage", json!("1Gi"))
+            .fills("/spec/persistentVolumeReclaimPolicy", json!("Retain"))
+            .fills("/status/phase", json!("Pending"))
+            .refuses(json!({"spec": {"hostPath": null}}), "spec")
+            .refuses(
+                json!({"spec": {"accessModes": ["Any"]}}),
+                "spec.accessModes",
+            )
+        }
+        "PersistentVolumeClaim" => Sample::of(json!({"spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}}}}))
+        .fills("/spec/volumeMode", json!("Filesystem"))
+        .fills("/status/phase", json!("Pending"))
+        .refuses(
+            json!({"spec": {"resources": null}}),
+            "spec.resources[storage]",
+        ),
         _ => return None,
     })
 }

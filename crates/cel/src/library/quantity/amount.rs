@@ -7,9 +7,16 @@ use std::sync::Arc;
 
 use super::decimal::{Decimal, power_of_ten};
 
-/// A quantity.
+/// A resource quantity such as `50Mi`. It prints in Kubernetes' canonical form.
+///
+/// ```
+/// use fivespot_cel::Quantity;
+/// let half = Quantity::parse("0.5").unwrap();
+/// assert_eq!(half.to_string(), "500m");
+/// assert_eq!(half.sum(&half).unwrap().value(), 1);
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Quantity {
+pub struct Quantity {
     amount: Amount,
     form: Form,
     /// The text that it was parsed from, if it is already in canonical form.
@@ -132,9 +139,11 @@ impl Factor {
 }
 
 impl Quantity {
+    /// Reads a quantity.
+    ///
     /// # Errors
     /// Why the text is no quantity, in Kubernetes' words.
-    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err(FORMAT);
         }
@@ -226,7 +235,8 @@ impl Quantity {
         self.computed
     }
 
-    pub(super) const fn signum(&self) -> i64 {
+    /// -1, 0 or 1.
+    pub const fn signum(&self) -> i64 {
         match &self.amount {
             Amount::Small { value, .. } => value.signum(),
             Amount::Big(amount) => amount.signum(),
@@ -260,7 +270,7 @@ impl Quantity {
     }
 
     /// The sum, or the difference where `other` is negated; none if it has too many digits.
-    pub(super) fn sum(&self, other: &Self) -> Option<Self> {
+    pub fn sum(&self, other: &Self) -> Option<Self> {
         let form = if self.signum() == 0 {
             other.form
         } else {
@@ -284,7 +294,9 @@ impl Quantity {
         })
     }
 
-    pub(super) fn negated(&self) -> Self {
+    /// The negative of it.
+    #[must_use]
+    pub fn negated(&self) -> Self {
         let amount = match &self.amount {
             Amount::Small { value, scale } => Amount::Small {
                 // As in Kubernetes, where the least number is its own negation.
@@ -297,6 +309,62 @@ impl Quantity {
             amount,
             ..self.clone()
         }
+    }
+
+    /// A count, written with decimal suffixes.
+    pub const fn count(value: i64) -> Self {
+        Self {
+            amount: Amount::Small { value, scale: 0 },
+            form: Form::Decimal,
+            written: None,
+            computed: false,
+        }
+    }
+
+    /// The next integer away from zero (`Value` in Kubernetes); what does not fit into 64 bits is
+    /// cut off there.
+    pub fn value(&self) -> i64 {
+        self.scaled(0)
+    }
+
+    /// The next integer of thousandths away from zero (`MilliValue` in Kubernetes); what does not
+    /// fit into 64 bits is cut off there.
+    pub fn milli_value(&self) -> i64 {
+        self.scaled(3)
+    }
+
+    /// The same, or the next thousandth away from zero (`RoundUp` in Kubernetes).
+    #[must_use]
+    pub fn rounded_up_to_milli(&self) -> Self {
+        match &self.amount {
+            Amount::Small { scale, .. } if *scale >= -3 => self.clone(),
+            _ => {
+                let amount = Amount::Big(self.to_decimal().rounded_up(3));
+                Self {
+                    amount,
+                    written: None,
+                    ..self.clone()
+                }
+            }
+        }
+    }
+
+    /// How many units of `10^-places` it is, rounded away from zero.
+    fn scaled(&self, places: i64) -> i64 {
+        let amount = self.to_decimal().rounded_up(places);
+        let (digits, exponent) = amount.text();
+        let limit = if amount.is_negative {
+            i64::MIN
+        } else {
+            i64::MAX
+        };
+        if amount.is_zero() {
+            return 0;
+        }
+        let sign = if amount.is_negative { "-" } else { "" };
+        let number: Result<i64, _> = format!("{sign}{digits}").parse();
+        let scaled = number.ok().and_then(|it| scaled(it, exponent + places));
+        scaled.unwrap_or(limit)
     }
 
     fn to_decimal(&self) -> Decimal {

@@ -1,0 +1,133 @@
+//! StorageClasses.
+
+use fivespot_admission::{FieldError, name};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{BuiltinKind, Write, column, text};
+use crate::meta;
+use crate::resource::{Column, Resource};
+
+/// `storageclasses` of `storage.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct StorageClass;
+
+/// The annotations that make a class the default one.
+const DEFAULT: [&str; 2] = [
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+];
+/// Most parameters of a class.
+const MOST_PARAMETERS: usize = 512;
+/// Most bytes of them.
+const PARAMETERS_SIZE: usize = 256 * 1024;
+
+/// Whether claims that name no class get this one.
+pub(crate) fn is_default(class: &Value) -> bool {
+    let annotations = &class["metadata"]["annotations"];
+    DEFAULT.iter().any(|it| annotations[it] == "true")
+}
+
+impl BuiltinKind for StorageClass {
+    fn resource(&self) -> Resource {
+        let binding = "volumeBindingMode indicates how PersistentVolumeClaims should be \
+             provisioned and bound.  When unset, VolumeBindingImmediate is used. This field is \
+             only honored by servers that enable the VolumeScheduling feature.";
+        let reclaim = "reclaimPolicy controls the reclaimPolicy for dynamically provisioned \
+             PersistentVolumes of this storage class. Defaults to Delete.";
+        let provisioner = "provisioner indicates the type of the provisioner.";
+        let expansion =
+            "allowVolumeExpansion shows whether the storage class allow volume expand.";
+        Resource::new("storage.k8s.io", "v1", "StorageClass", "storageclasses")
+            .in_the_cluster()
+            .with_short_names(&["sc"])
+            .without_generation()
+            .with_columns(vec![
+                Column::new("Provisioner", "string", provisioner),
+                Column::new("ReclaimPolicy", "string", reclaim),
+                Column::new("VolumeBindingMode", "string", binding),
+                Column::new("AllowVolumeExpansion", "string", expansion),
+                Column::age(),
+            ])
+    }
+
+    fn default(&self, object: &mut Value) {
+        let fields = meta::fields(object);
+        for (field, word) in [
+            ("reclaimPolicy", "Delete"),
+            ("volumeBindingMode", "Immediate"),
+        ] {
+            fields.entry(field).or_insert_with(|| json!(word));
+        }
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        match write.old {
+            None => create_errors(write.object),
+            Some(old) => {
+                let kept = [
+                    "parameters",
+                    "provisioner",
+                    "reclaimPolicy",
+                    "volumeBindingMode",
+                ];
+                let changed = kept.into_iter().filter(|it| write.object[*it] != old[*it]);
+                changed
+                    .map(|it| {
+                        let said = write.object[it].clone();
+                        FieldError::invalid(it, said, "field is immutable")
+                    })
+                    .collect()
+            }
+        }
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let mark = if is_default(object) { " (default)" } else { "" };
+        let expansion = object["allowVolumeExpansion"].as_bool();
+        vec![
+            format!("{}{mark}", meta::name(object)).into(),
+            column::string(&object["provisioner"]),
+            column::string(&object["reclaimPolicy"]),
+            column::string(&object["volumeBindingMode"]),
+            expansion.unwrap_or_default().into(),
+            column::age(object, now),
+        ]
+    }
+}
+
+fn create_errors(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let provisioner = text(object, "provisioner");
+    if provisioner.is_empty() {
+        errors.push(FieldError::required("provisioner", ""));
+    } else {
+        let lower = provisioner.to_lowercase();
+        let wrong = name::label_key(&lower).into_iter();
+        errors.extend(
+            wrong.map(|it| FieldError::invalid("provisioner", lower.as_str().into(), it)),
+        );
+    }
+    let parameters = object["parameters"].as_object();
+    let parameters: Vec<_> = parameters.into_iter().flatten().collect();
+    let size = |(key, value): &(&String, &Value)| {
+        key.len() + value.as_str().unwrap_or_default().len()
+    };
+    if parameters.len() > MOST_PARAMETERS {
+        errors.push(FieldError::too_long("parameters", MOST_PARAMETERS as u64));
+    } else if parameters.iter().map(size).sum::<usize>() > PARAMETERS_SIZE {
+        errors.push(FieldError::too_long("parameters", PARAMETERS_SIZE as u64));
+    }
+    let words: [(&str, &[&str]); 2] = [
+        ("reclaimPolicy", &["Delete", "Retain"]),
+        ("volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]),
+    ];
+    for (field, known) in words {
+        let said = text(object, field);
+        if !known.contains(&said) {
+            let known = known.iter().copied();
+            errors.push(FieldError::not_supported(field, said.into(), known));
+        }
+    }
+    errors
+}

@@ -1,0 +1,67 @@
+//! What volumes and the claims to them have in common.
+
+use fivespot_admission::FieldError;
+use serde_json::Value;
+
+use super::{column, items, resource_name};
+
+/// The modes, in the order in which they are shown, with their abbreviations.
+const MODES: [(&str, &str); 4] = [
+    ("ReadWriteOnce", "RWO"),
+    ("ReadOnlyMany", "ROX"),
+    ("ReadWriteMany", "RWX"),
+    ("ReadWriteOncePod", "RWOP"),
+];
+
+/// Access modes as a table shows them.
+pub(super) fn modes(modes: &Value) -> Value {
+    let all = column::list(modes);
+    let shown = MODES
+        .iter()
+        .filter(|(mode, _)| all.iter().any(|it| it == mode));
+    let shown: Vec<&str> = shown.map(|(_, short)| *short).collect();
+    shown.join(",").into()
+}
+
+/// A text, or that there is none.
+pub(super) fn or_unset(value: &Value) -> Value {
+    value.as_str().unwrap_or("<unset>").into()
+}
+
+/// The amount of storage in a list; empty for none.
+pub(super) fn storage(list: &Value) -> Value {
+    let amount = resource_name::quantity(&list["storage"]);
+    amount.map(|it| it.to_string()).unwrap_or_default().into()
+}
+
+/// What is wrong with the access modes of a spec.
+pub(super) fn mode_errors(spec: &Value, missing: &str) -> Vec<FieldError> {
+    let path = "spec.accessModes";
+    let modes: Vec<&str> = items(spec, "accessModes")
+        .filter_map(|(_, it)| it.as_str())
+        .collect();
+    let mut errors = Vec::new();
+    if modes.is_empty() {
+        errors.push(FieldError::required(path, missing));
+    }
+    let mut known = MODES.map(|(mode, _)| mode);
+    known.sort_unstable();
+    for mode in modes.iter().filter(|it| !known.contains(it)) {
+        errors.push(FieldError::not_supported(path, (*mode).into(), known));
+    }
+    let alone = "ReadWriteOncePod";
+    let others = modes.iter().any(|it| *it != alone && known.contains(it));
+    if modes.contains(&alone) && others {
+        let why = "may not use ReadWriteOncePod with other access modes";
+        errors.push(FieldError::forbidden(path, why));
+    }
+    errors
+}
+
+/// What is wrong with the mode of a volume.
+pub(super) fn volume_mode_errors(spec: &Value) -> Option<FieldError> {
+    let said = spec["volumeMode"].as_str()?;
+    let known = ["Block", "Filesystem"];
+    let path = "spec.volumeMode";
+    (!known.contains(&said)).then(|| FieldError::not_supported(path, said.into(), known))
+}
