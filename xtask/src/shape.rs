@@ -1,4 +1,4 @@
-//! What `cargo xtask size` prints: how much there is to read of the operator's shell.
+//! What `cargo xtask size` prints: how much there is to read of the operator around the planner.
 
 use std::error::Error;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::source::{self, Function};
 
 /// The crates between the API server and the planner.
-const SHELL: [&str; 2] = ["crates/controller/src", "crates/runtime/src"];
+const OPERATOR: [&str; 2] = ["crates/controller/src", "crates/runtime/src"];
 
 /// The files that one event of a watch passes on its way to a write of the status, the planner's
 /// included. A file that is not there any more is an error: its successor is to be named.
@@ -15,19 +15,19 @@ const WAY_OF_AN_EVENT: &[&str] = &[
     "crates/runtime/src/watch.rs",
     "crates/runtime/src/http/client/watch.rs",
     "crates/runtime/src/cache/projection.rs",
-    "crates/controller/src/shape.rs",
+    "crates/controller/src/observe/projection.rs",
     "crates/runtime/src/cache/fill.rs",
     "crates/runtime/src/cache/store.rs",
-    "crates/controller/src/watch.rs",
-    "crates/controller/src/shell.rs",
+    "crates/controller/src/observe/watch.rs",
+    "crates/controller/src/context.rs",
     "crates/runtime/src/queue.rs",
     "crates/runtime/src/queue/work.rs",
     "crates/controller/src/run.rs",
-    "crates/controller/src/pass.rs",
+    "crates/controller/src/reconcile.rs",
     "crates/runtime/src/lease/fence.rs",
-    "crates/controller/src/gather.rs",
-    "crates/controller/src/gather/source.rs",
-    "crates/controller/src/gather/near.rs",
+    "crates/controller/src/observe.rs",
+    "crates/controller/src/observe/management.rs",
+    "crates/controller/src/observe/node.rs",
     "crates/capi/src/machine.rs",
     "crates/plan/src/lib.rs",
     "crates/controller/src/apply.rs",
@@ -35,7 +35,7 @@ const WAY_OF_AN_EVENT: &[&str] = &[
     "crates/controller/src/report.rs",
 ];
 
-/// Prints the measures of the shell.
+/// Prints the measures of it.
 ///
 /// # Errors
 /// A file cannot be read, or one of [`WAY_OF_AN_EVENT`] is not there.
@@ -47,7 +47,7 @@ pub(crate) fn print(
     let mut functions: Vec<Function> = Vec::new();
     for (name, source) in files {
         let is_tests = name.ends_with("tests.rs") || name.contains("/tests/");
-        if is_tests || !SHELL.iter().any(|folder| name.starts_with(folder)) {
+        if is_tests || !OPERATOR.iter().any(|folder| name.starts_with(folder)) {
             continue;
         }
         let code = source::code(source);

@@ -277,7 +277,7 @@ fn is_reason(text: &str) -> bool {
 
 /// The desired value of one condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct ConditionUpdate {
     /// Which condition.
     pub kind: ConditionType,
     /// What it says.
@@ -288,7 +288,7 @@ pub struct Finding {
     pub message: String,
 }
 
-impl Finding {
+impl ConditionUpdate {
     /// A finding in one line.
     pub fn new(
         kind: ConditionType,
@@ -314,10 +314,10 @@ impl Finding {
 ///
 /// # Example
 /// ```
-/// use fivespot_api::condition::{self, ConditionType, Finding, Reason};
+/// use fivespot_api::condition::{self, ConditionType, ConditionUpdate, Reason};
 /// let (monday, tuesday) = ("2026-03-02T09:00:00Z".parse()?, "2026-03-03T09:00:00Z".parse()?);
 /// let mut all = Vec::new();
-/// let ready = Finding::new(ConditionType::Ready, true, Reason::MachineRunning, "in service");
+/// let ready = ConditionUpdate::new(ConditionType::Ready, true, Reason::MachineRunning, "in service");
 /// condition::set(&mut all, ready.clone(), Some(1), monday);
 /// condition::set(&mut all, ready, Some(2), tuesday);
 /// assert_eq!(all.len(), 1);
@@ -327,7 +327,7 @@ impl Finding {
 /// ```
 pub fn set(
     conditions: &mut Vec<Condition>,
-    next: Finding,
+    next: ConditionUpdate,
     observed_generation: Option<i64>,
     now: Timestamp,
 ) {
@@ -386,14 +386,14 @@ mod tests {
     use jiff::Timestamp;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-    use super::{ConditionStatus, ConditionType, Finding, Reason, find, set};
+    use super::{ConditionStatus, ConditionType, ConditionUpdate, Reason, find, set};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::new(second, 700_000_000).unwrap()
     }
 
-    fn ready(status: ConditionStatus, reason: Reason) -> Finding {
-        Finding::new(ConditionType::Ready, status, reason, "as said")
+    fn ready(status: ConditionStatus, reason: Reason) -> ConditionUpdate {
+        ConditionUpdate::new(ConditionType::Ready, status, reason, "as said")
     }
 
     #[test]
@@ -459,7 +459,7 @@ mod tests {
         for kind in ConditionType::ALL.into_iter().rev() {
             set(
                 &mut all,
-                Finding::new(kind, true, Reason::Valid, ""),
+                ConditionUpdate::new(kind, true, Reason::Valid, ""),
                 None,
                 at(2),
             );
@@ -490,7 +490,7 @@ mod tests {
         let long = "ä".repeat(40_000);
         set(
             &mut all,
-            Finding::new(ConditionType::Ready, true, Reason::Valid, long),
+            ConditionUpdate::new(ConditionType::Ready, true, Reason::Valid, long),
             None,
             at(1),
         );

@@ -10,7 +10,7 @@ use std::io::Write;
 
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::is_local_host;
-use fivespot_controller::{Key, Look, Namespaces, Options, look};
+use fivespot_controller::{Inspection, Key, Namespaces, Options, inspect};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kube::{Client, Config};
@@ -74,13 +74,13 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     }
 }
 
-/// The zone of the schedule; UTC where it cannot be understood.
-fn zone(found: &Look) -> TimeZone {
+/// The zone of the schedule; UTC where it is invalid.
+fn zone(found: &Inspection) -> TimeZone {
     let schedule = found.object.spec.schedule.schedule();
     schedule.map_or(TimeZone::UTC, |schedule| schedule.time_zone().clone())
 }
 
-async fn read(args: &Args, name: &str) -> Result<Look, Failure> {
+async fn read(args: &Args, name: &str) -> Result<Inspection, Failure> {
     let config: Config = args.access.config().await?;
     let namespace = config.default_namespace.clone();
     let is_local = config.cluster_url.host().is_some_and(is_local_host);
@@ -92,7 +92,7 @@ async fn read(args: &Args, name: &str) -> Result<Look, Failure> {
     options.namespaces = Namespaces::Only(BTreeSet::from([namespace.clone()]));
     let key = Key::new(namespace.clone(), name);
     let what = format!("reading ScheduledMachine {namespace}/{name}");
-    match look(options, &key).await {
+    match inspect(options, &key).await {
         Ok(Some(mut found)) => {
             // What was read is of now, by whichever clock.
             found.now = cluster::now(&client).await;
@@ -109,7 +109,7 @@ async fn read(args: &Args, name: &str) -> Result<Look, Failure> {
 
 /// Explains what was found, decided at an instant.
 fn machine(
-    found: &Look,
+    found: &Inspection,
     at: Timestamp,
     format: Format,
     out: &mut dyn Write,

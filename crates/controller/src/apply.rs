@@ -10,20 +10,20 @@ use jiff::SignedDuration;
 use kube::api::ApiResource;
 use serde_json::Value;
 
+use crate::context::Context;
 use crate::failure;
-use crate::gather::View;
 use crate::interrupt::superseded;
 use crate::kind::{cache_name, config_map, node, pod, scheduled_machine};
-use crate::memo::Memo;
-use crate::metrics::Metrics;
-use crate::observe::StepTaken;
-use crate::shape::Shape;
-use crate::shell::Shell;
-use crate::specs;
-use crate::workload::{Link, pods_of};
+use crate::listener::StepTaken;
+use crate::observe::live_reads::LiveReads;
+use crate::observe::projection::CachedKind;
+use crate::observe::workload::{Link, pods_of};
+use crate::observe::{Reading, Snapshot};
+use crate::provider_specs::{self, LargeObject};
+use crate::telemetry::metrics::Metrics;
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{Version, Written};
-use fivespot_runtime::http::{Address, Port};
+use fivespot_runtime::cache::{Expectation, Version};
+use fivespot_runtime::http::{Address, ApiClient};
 use fivespot_runtime::lease::Fenced;
 
 /// How long the answer to switching a schedule off is awaited.
@@ -37,7 +37,7 @@ pub(crate) enum Applied {
         version: Option<String>,
     },
     /// The world has moved; what was planned no longer fits it.
-    Moved,
+    Conflict,
     /// This instance may not act on the ScheduledMachine any more.
     Fenced,
     /// A step failed; those after it were not sent.
@@ -46,7 +46,7 @@ pub(crate) enum Applied {
         step: Step,
         /// In which way.
         cause: Cause,
-        /// The server's words, or the client's.
+        /// The server's message, or the client's.
         message: String,
     },
 }
@@ -64,16 +64,17 @@ const AT_ONCE: usize = 16;
 /// to a workload cluster end when the plan says so, and when the machine is to leave for another
 /// reason by then; it is not known then what has become of them.
 pub(crate) async fn apply(
-    shell: &Arc<Shell>,
+    context: &Arc<Context>,
     key: &Key,
-    (view, memo): (&View, &Memo),
+    reading: Reading<'_>,
     plan: &Plan,
 ) -> Applied {
+    let Reading { snapshot, reads } = reading;
     let sender = Sender {
-        shell,
+        context,
         key,
-        view,
-        memo,
+        snapshot,
+        reads,
     };
     let mut version = None;
     let mut left = plan.actions.as_slice();
@@ -86,7 +87,7 @@ pub(crate) async fn apply(
             Side::Workload => tokio::select! {
                 biased;
                 ended = sent => ended,
-                () = sender.given_up(plan) => Err(Applied::Moved),
+                () = sender.given_up(plan) => Err(Applied::Conflict),
             },
         };
         match ended {
@@ -104,10 +105,10 @@ fn is_of_a_pod(action: &Action) -> bool {
 
 /// What is sent for one look at one ScheduledMachine.
 struct Sender<'a> {
-    shell: &'a Arc<Shell>,
+    context: &'a Arc<Context>,
     key: &'a Key,
-    view: &'a View,
-    memo: &'a Memo,
+    snapshot: &'a Snapshot,
+    reads: &'a LiveReads,
 }
 
 impl Sender<'_> {
@@ -115,14 +116,14 @@ impl Sender<'_> {
     async fn given_up(&self, plan: &Plan) {
         let end = async {
             match plan.until {
-                Some(until) => self.shell.clock.sleep_until(until).await,
+                Some(until) => self.context.clock.sleep_until(until).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
             biased;
             () = end => tracing::info!("the deadline ends what is under way"),
-            () = superseded(self.shell, self.key) => {}
+            () = superseded(self.context, self.key) => {}
         }
     }
 
@@ -138,22 +139,17 @@ impl Sender<'_> {
     }
 
     async fn send_one<'b>(&self, action: &'b Action) -> (&'b Action, Sent) {
-        let sent = send(
-            self.shell,
-            self.key,
-            (&action.request, action.step),
-            self.memo,
-        );
-        let sent = answered(self.shell, action, sent);
-        (action, self.shell.fence.write(self.key, sent).await)
+        let sent = send(self.context, self.key, action, self.reads);
+        let sent = answered(self.context, action, sent);
+        (action, self.context.fence.write(self.key, sent).await)
     }
 
     /// Notes how a request ended; answers with the ScheduledMachine's version if it has changed
     /// that.
     fn note(&self, action: &Action, sent: Sent) -> Result<Option<String>, Applied> {
-        let Self { shell, key, .. } = *self;
+        let Self { context, key, .. } = *self;
         let Ok(sent) = sent else {
-            give_back(shell, key, action);
+            give_back(context, key, action);
             return Err(Applied::Fenced);
         };
         let error = match sent {
@@ -161,36 +157,36 @@ impl Sender<'_> {
                 tracing::info!(step = ?action.step, "step done");
                 self.observe(action, None);
                 let done = std::slice::from_ref(action);
-                shell.desk(key, |desk| {
-                    desk.memory.succeeded(done);
-                    desk.memory.repeated(done, self.view.now);
+                context.state(key, |state| {
+                    state.memory.succeeded(done);
+                    state.memory.repeated(done, self.snapshot.now);
                 });
-                measure(&shell.metrics, action, drain_of(action, self.view));
+                measure(&context.metrics, action, drain_of(action, self.snapshot));
                 let is_ours = is_scheduled_machine(&action.request.target);
                 let version = text(&answer["metadata"]["resourceVersion"]);
                 return Ok(version.filter(|_| is_ours));
             }
             Err(error) => error,
         };
-        let words = failure::words(&error);
-        self.observe(action, Some(words.clone()));
+        let message = failure::message(&error);
+        self.observe(action, Some(message.clone()));
         if let Call::Evict { uid } | Call::DeletePod { uid, .. } = &action.request.call
             && is_about_the_pod(&error)
         {
             tracing::info!(pod = action.request.target.object.name, "eviction refused");
-            shell.metrics.evicted(false);
-            let now = shell.work.now();
-            shell.desk(key, |desk| desk.memory.refused(uid, &words, now));
+            context.metrics.evicted(false);
+            let now = context.queue.now();
+            context.state(key, |state| state.memory.refused(uid, &message, now));
             return Ok(None);
         }
-        give_back(shell, key, action);
-        Err(stopped(shell, action, &error))
+        give_back(context, key, action);
+        Err(stopped(context, action, &error))
     }
 
     fn observe(&self, action: &Action, refusal: Option<String>) {
         let object = &action.request.target.object;
-        self.shell.options.observe.step(&StepTaken {
-            at: self.view.now,
+        self.context.options.listener.step(&StepTaken {
+            at: self.snapshot.now,
             key: self.key.clone(),
             step: action.step,
             object: format!("{}/{}", object.kind, object.name),
@@ -204,16 +200,16 @@ type Sent = Result<kube::Result<Value>, Fenced>;
 
 /// A machine whose first object was not made has not started, whatever the reason: its place among
 /// those that start within a minute is another's.
-fn give_back(shell: &Shell, key: &Key, action: &Action) {
+fn give_back(context: &Context, key: &Key, action: &Action) {
     if action.step == Step::CreateBootstrap {
-        shell.has_not_started(key);
+        context.has_not_started(key);
     }
 }
 
 /// The answer to a request. One that nothing waits for is not awaited for long: a webhook that does
 /// not answer must not keep a reclaimed host from its owner. It is tried again.
 async fn answered(
-    shell: &Shell,
+    context: &Context,
     action: &Action,
     sent: impl Future<Output = kube::Result<Value>>,
 ) -> kube::Result<Value> {
@@ -223,23 +219,23 @@ async fn answered(
     tokio::select! {
         biased;
         answer = sent => answer,
-        () = shell.clock.sleep(SWITCH_OFF) => {
-            let told = format!("no answer within {SWITCH_OFF:#}");
-            Err(kube::Error::Service(told.into()))
+        () = context.clock.sleep(SWITCH_OFF) => {
+            let message = format!("no answer within {SWITCH_OFF:#}");
+            Err(kube::Error::Service(message.into()))
         }
     }
 }
 
 /// Whether the drain that the deletion of a Machine ends was in time; none where there was none.
-fn drain_of(action: &Action, view: &View) -> Option<bool> {
+fn drain_of(action: &Action, snapshot: &Snapshot) -> Option<bool> {
     if action.step != Step::DeleteMachine {
         return None;
     }
-    let status = view.object.status.as_ref()?;
+    let status = snapshot.object.status.as_ref()?;
     let shutdown = status.shutdown.as_ref()?;
     // A kill switch and a reclaim drain nothing: their deadline is their beginning.
     let is_drain = shutdown.deadline > shutdown.started_at;
-    is_drain.then_some(view.now < shutdown.deadline)
+    is_drain.then_some(snapshot.now < shutdown.deadline)
 }
 
 fn measure(metrics: &Metrics, action: &Action, drain: Option<bool>) {
@@ -262,22 +258,22 @@ fn is_about_the_pod(error: &kube::Error) -> bool {
     }
 }
 
-fn stopped(shell: &Shell, action: &Action, error: &kube::Error) -> Applied {
+fn stopped(context: &Context, action: &Action, error: &kube::Error) -> Applied {
     let is_create = matches!(action.request.call, Call::Create(_));
     match failure::code(error) {
-        Some(409) => return Applied::Moved,
-        Some(404) if !is_create => return Applied::Moved,
+        Some(409) => return Applied::Conflict,
+        Some(404) if !is_create => return Applied::Conflict,
         Some(404) => {
             let group = &action.request.target.object.group;
-            shell.served.forget(group);
+            context.discovery.forget(group);
         }
         _ => {}
     }
-    let message = failure::words(error);
-    shell.metrics.failed(failure::kind(error));
-    shell
+    let message = failure::message(error);
+    context.metrics.failed(failure::kind(error));
+    context
         .outage
-        .complain(format_args!("step {:?} failed", action.step), &message);
+        .warn(format_args!("step {:?} failed", action.step), &message);
     Applied::Failed {
         step: action.step,
         cause: failure::cause(error),
@@ -287,57 +283,61 @@ fn stopped(shell: &Shell, action: &Action, error: &kube::Error) -> Applied {
 
 /// Where a request goes, and which cache will show what it does.
 struct Route {
-    port: Port,
+    api: ApiClient,
     resource: ApiResource,
     cache: String,
-    shape: Shape,
+    projection: CachedKind,
 }
 
-async fn route(shell: &Arc<Shell>, key: &Key, request: &Request) -> kube::Result<Route> {
+async fn route(
+    context: &Arc<Context>,
+    key: &Key,
+    request: &Request,
+) -> kube::Result<Route> {
     let object = &request.target.object;
     match request.side {
         Side::Management => {
-            let (resource, shape) = if is_scheduled_machine(&request.target) {
-                (scheduled_machine(), Shape::ScheduledMachine)
+            let (resource, projection) = if is_scheduled_machine(&request.target) {
+                (scheduled_machine(), CachedKind::ScheduledMachine)
             } else {
-                let served = shell.served.resource(object).await?;
-                let served = served.ok_or_else(|| missing(&object.kind))?;
+                let discovery = context.discovery.resource(object).await?;
+                let discovery = discovery.ok_or_else(|| missing(&object.kind))?;
                 let is_machine = object.group == fivespot_capi::version::GROUP;
-                let shape = if is_machine {
-                    Shape::Machine
+                let projection = if is_machine {
+                    CachedKind::Machine
                 } else {
-                    Shape::Provider
+                    CachedKind::Provider
                 };
-                (served, shape)
+                (discovery, projection)
             };
             Ok(Route {
-                port: shell.port.clone(),
+                api: context.api.clone(),
                 cache: cache_name(&resource),
                 resource,
-                shape,
+                projection,
             })
         }
         Side::Workload => {
-            let workload = shell
+            let workload = context
                 .used_by(key)
                 .ok_or_else(|| missing("workload cluster"))?;
-            let Link::Up(port) = workload.link() else {
+            let Link::Up(api) = workload.link() else {
                 return Err(missing("workload cluster"));
             };
             let cluster = workload.cluster().clone();
-            let (resource, cache, shape) = match object.kind.as_str() {
-                "Pod" => (pod(), pods_of(key), Shape::Pod(key.clone())),
+            let (resource, cache, projection) = match object.kind.as_str() {
+                "Pod" => (pod(), pods_of(key), CachedKind::Pod(key.clone())),
                 "ConfigMap" => {
                     let cache = workload.agent_configs();
-                    (config_map(), cache, Shape::AgentConfig(cluster))
+                    (config_map(), cache, CachedKind::AgentConfig(cluster))
                 }
-                _ => (node(), workload.nodes(), Shape::Node(cluster)),
+                _ => (node(), workload.nodes(), CachedKind::Node(cluster)),
             };
             Ok(Route {
-                port,
+                api,
                 resource,
                 cache,
-                shape,
+                projection,
             })
         }
     }
@@ -352,75 +352,83 @@ fn missing(what: &str) -> kube::Error {
 }
 
 async fn send(
-    shell: &Arc<Shell>,
+    context: &Arc<Context>,
     key: &Key,
-    (request, step): (&Request, Step),
-    memo: &Memo,
+    action: &Action,
+    reads: &LiveReads,
 ) -> kube::Result<Value> {
+    let Action { request, step } = action;
     let Route {
-        port,
+        api,
         resource,
         cache,
-        shape,
-    } = route(shell, key, request).await?;
+        projection,
+    } = route(context, key, request).await?;
     let target = &request.target;
     let namespace = target.namespace.as_deref();
     let at = Address {
         resource: &resource,
         namespace,
         name: &target.object.name,
-        shape: Some(&shape),
+        projection: Some(&projection),
     };
     let answer = match &request.call {
         Call::Create(object) => {
             let collection = Address { name: "", ..at };
-            match specs::field(step).filter(|_| object.get("spec").is_none()) {
+            match provider_specs::field(*step).filter(|_| object.get("spec").is_none()) {
                 Some(field) => {
-                    specs::create(shell, key, (&port, &collection), (object, field))
-                        .await?
+                    let large = LargeObject {
+                        api: &api,
+                        at: &collection,
+                        object,
+                        field,
+                    };
+                    large.create(context, key).await?
                 }
-                None => port.create(&collection, object).await?,
+                None => api.create(&collection, object).await?,
             }
         }
-        Call::Patch(patch) => port.patch(&at, None, patch).await?,
-        Call::Delete { uid } => port.delete(&at, uid, None).await?,
+        Call::Patch(patch) => api.patch(&at, None, patch).await?,
+        Call::Delete { uid } => api.delete(&at, uid, None).await?,
         // What an eviction has done shows in the pod's own time; it is asked for again only
         // after a live read.
         Call::Evict { uid } => {
-            memo.removes_pods();
-            return port.evict(&at, uid).await;
+            reads.removes_pods();
+            return api.evict(&at, uid).await;
         }
         Call::DeletePod { uid, grace } => {
-            memo.removes_pods();
-            return port.delete(&at, uid, Some(*grace)).await;
+            reads.removes_pods();
+            return api.delete(&at, uid, Some(*grace)).await;
         }
     };
     let object = Key::new(namespace.unwrap_or_default(), target.object.name.clone());
     match request.call {
         Call::Create(_) | Call::Patch(_) => {
-            memo.wrote(&cache, &object, Some(&answer));
+            reads.wrote(&cache, &object, Some(&answer));
         }
         Call::Delete { .. } | Call::DeletePod { .. } | Call::Evict { .. } => {
-            memo.wrote(&cache, &object, None);
+            reads.wrote(&cache, &object, None);
         }
     }
     // A list that begins from here on shows the write; one that began before the answer came may
     // not.
-    let lists_begun = lists_begun(shell, &cache, namespace);
+    let lists_begun = lists_begun(context, &cache, namespace);
     let written = written(&request.call, &answer, lists_begun);
-    shell.desk(key, |desk| desk.ledger.record(cache, object, written));
+    context.state(key, |state| {
+        state.expectations.expect(cache, object, written)
+    });
     Ok(answer)
 }
 
-fn lists_begun(shell: &Shell, cache: &str, namespace: Option<&str>) -> u64 {
-    let feed = shell.cache(cache);
-    feed.map_or(0, |feed| {
-        feed.store.lists_begun(namespace.unwrap_or_default())
+fn lists_begun(context: &Context, cache: &str, namespace: Option<&str>) -> u64 {
+    let informer = context.cache(cache);
+    informer.map_or(0, |informer| {
+        informer.store.lists_begun(namespace.unwrap_or_default())
     })
 }
 
 /// What the answer says that the write has left behind.
-fn written(call: &Call, answer: &Value, lists_begun: u64) -> Written {
+fn written(call: &Call, answer: &Value, lists_begun: u64) -> Expectation {
     let meta = &answer["metadata"];
     let version = text(&meta["resourceVersion"]).map(Version::new);
     let uid = text(&meta["uid"]).unwrap_or_default();
@@ -430,7 +438,7 @@ fn written(call: &Call, answer: &Value, lists_begun: u64) -> Written {
             let is_kept = meta["finalizers"]
                 .as_array()
                 .is_some_and(|all| !all.is_empty());
-            Written {
+            Expectation {
                 uid: uid.clone(),
                 left: version.filter(|_| is_kept),
                 lists_begun,
@@ -443,7 +451,7 @@ fn written(call: &Call, answer: &Value, lists_begun: u64) -> Written {
             // Taking the last finalizer off an object that is being deleted removes it.
             let is_removed = text(&meta["deletionTimestamp"]).is_some()
                 && meta["finalizers"].as_array().is_none_or(Vec::is_empty);
-            Written {
+            Expectation {
                 uid,
                 left: version.filter(|_| !is_removed),
                 lists_begun,

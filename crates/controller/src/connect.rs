@@ -3,7 +3,7 @@
 use fivespot_runtime::http::Connection;
 use kube::Client;
 
-use crate::kubeconfig::Access;
+use crate::observe::kubeconfig::Access;
 
 /// Who the operator is in the audit log of an API server.
 const AGENT: &str = concat!("5spot/", env!("CARGO_PKG_VERSION"));
@@ -59,11 +59,11 @@ pub fn client(config: kube::Config) -> Result<Client, kube::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kubeconfig::Allowed;
+    use crate::observe::kubeconfig::Allowed;
 
     #[tokio::test]
     async fn an_accepted_kubeconfig_makes_a_client() {
-        let kubeconfig = crate::kubeconfig::tests::kubeconfig().to_string();
+        let kubeconfig = crate::observe::kubeconfig::tests::kubeconfig().to_string();
         let access = Access::parse(kubeconfig.as_bytes(), Allowed::default()).unwrap();
         assert!(Dial.connect(&access).is_ok());
     }

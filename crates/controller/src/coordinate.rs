@@ -9,21 +9,21 @@ use fivespot_runtime::lease::{
 use tokio::sync::oneshot;
 
 use crate::Coordination;
-use crate::shell::Shell;
+use crate::context::Context;
 
 /// Holds, or waits for, what [`Coordination`] asks for, until `leave` says to let it go, or is
 /// dropped.
-pub(crate) async fn coordinate(shell: Arc<Shell>, leave: oneshot::Receiver<()>) {
+pub(crate) async fn coordinate(context: Arc<Context>, leave: oneshot::Receiver<()>) {
     let instance = |lease: Lease| Instance {
-        client: shell.port.clone(),
-        fence: shell.fence.clone(),
-        clock: shell.clock.clone(),
-        backoff: shell.backoff,
-        identity: shell.options.identity.clone(),
+        client: context.api.clone(),
+        fence: context.fence.clone(),
+        clock: context.clock.clone(),
+        backoff: context.backoff,
+        identity: context.options.identity.clone(),
         lease,
-        observer: Arc::new(Listener(shell.clone())),
+        observer: Arc::new(RoleListener(context.clone())),
     };
-    match shell.options.coordination.clone() {
+    match context.options.coordination.clone() {
         Coordination::Alone => {}
         Coordination::Unelected(lease) => act_unless_held(instance(lease), leave).await,
         Coordination::Leader(lease) => lead(instance(lease), leave).await,
@@ -37,9 +37,9 @@ pub(crate) async fn coordinate(shell: Arc<Shell>, leave: oneshot::Receiver<()>) 
     }
 }
 
-struct Listener(Arc<Shell>);
+struct RoleListener(Arc<Context>);
 
-impl Observer for Listener {
+impl Observer for RoleListener {
     fn role(&self, role: Role) {
         self.0.note_role(role);
     }
@@ -49,6 +49,6 @@ impl Observer for Listener {
     }
 
     fn failed(&self, what: &'static str, error: &str) {
-        self.0.outage.complain(format_args!("{what}"), error);
+        self.0.outage.warn(format_args!("{what}"), error);
     }
 }

@@ -4,18 +4,18 @@ use fivespot_capi::one_line;
 use fivespot_plan::{Cause, Unknown};
 use fivespot_runtime::cache::Trouble;
 pub(crate) use fivespot_runtime::http::error::code;
-use fivespot_runtime::http::error::{message, status};
+use fivespot_runtime::http::error::{self as http_error, status};
 use kube::core::Status;
 
-/// What is kept of an error, and told: the API server's words where it has answered, else the
+/// What is kept of an error and reported: the API server's message where it has answered, else the
 /// client's, with their causes. One line of at most 256 characters, whoever has sent it.
-pub(crate) fn words(error: &kube::Error) -> String {
-    one_line(&message(error))
+pub(crate) fn message(error: &kube::Error) -> String {
+    one_line(&http_error::message(error))
 }
 
 /// Why a read has found nothing out.
 pub(crate) fn unknown(error: &kube::Error) -> Unknown {
-    let message = words(error);
+    let message = message(error);
     match code(error) {
         Some(403) => Unknown::Forbidden { message },
         _ => Unknown::Failed { message },
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_apart_by_code_and_words() {
+    fn refusals_are_distinguished_by_code_and_message() {
         let role = "machines.cluster.x-k8s.io is forbidden: User \"a\" cannot create \
                     resource \"machines\" in API group \"cluster.x-k8s.io\"";
         let policy = "machines.cluster.x-k8s.io \"w\" is forbidden: \
@@ -98,39 +98,39 @@ mod tests {
             (429, "too many requests", json!([]), Cause::Unavailable),
             (500, "internal error", json!([]), Cause::Unavailable),
         ];
-        for (code, message, causes, expected) in rows {
-            let error = refusal(code, message, causes);
-            assert_eq!(cause(&error), expected, "{code} {message}");
-            assert_eq!(words(&error), message);
+        for (code, text, causes, expected) in rows {
+            let error = refusal(code, text, causes);
+            assert_eq!(cause(&error), expected, "{code} {text}");
+            assert_eq!(message(&error), text);
         }
     }
 
     #[test]
-    fn words_are_one_line_of_at_most_256_characters() {
+    fn messages_are_one_line_of_at_most_256_characters() {
         let hostile = format!("a\u{1b}]0;pwned\u{7}b\r\n{}", "\u{e9}".repeat(1_000));
         let error = refusal(500, &hostile, json!([]));
-        let words = words(&error);
-        assert!(words.starts_with("a ]0;pwned b \u{e9}"), "{words}");
-        assert_eq!(words.chars().count(), 256);
+        let text = message(&error);
+        assert!(text.starts_with("a ]0;pwned b \u{e9}"), "{text}");
+        assert_eq!(text.chars().count(), 256);
         let Unknown::Failed { message } = unknown(&error) else {
             unreachable!();
         };
-        assert_eq!(message, words);
+        assert_eq!(message, text);
     }
 
     #[test]
-    fn a_refusal_without_words_is_told_by_its_code() {
+    fn a_refusal_without_a_message_is_reported_by_its_code() {
         assert_eq!(
-            words(&refusal(500, "", json!([]))),
+            message(&refusal(500, "", json!([]))),
             "the API server answered 500"
         );
     }
 
     #[test]
-    fn no_answer_is_told_with_its_causes() {
+    fn no_answer_is_reported_with_its_causes() {
         let refused = std::io::Error::other("connection refused");
         let error = kube::Error::Service(Box::new(refused));
         assert_eq!(cause(&error), Cause::Unavailable);
-        assert!(words(&error).contains("connection refused"));
+        assert!(message(&error).contains("connection refused"));
     }
 }

@@ -1,9 +1,15 @@
-//! Watches, gathers, applies: the operator's shell around the planner.
+//! The controller around the planner: observes, plans, applies, reports.
 //!
-//! The shell decides nothing. It keeps caches of what the API servers serve ([`run`] starts
-//! one watch per kind), gathers from them what the planner asks to see, applies the actions
-//! that the planner answers with, and reports its status and events. When to look again is
-//! the planner's answer too: the shell sleeps until then and polls nothing.
+//! It decides nothing. It keeps caches of what the API servers serve ([`run`] starts one watch per
+//! kind), observes with them the state that the planner asks for, applies the actions that the
+//! planner answers with, and reports the status and Events. When to reconcile next is the planner's
+//! answer too: until then nothing is polled.
+//!
+//! - `reconcile`: one reconcile, from observing to reporting; `run` takes them from the queue
+//! - `observe`: the observed state, from caches or live; informers, discovery, workload clusters
+//! - `apply`: sends the actions; `report`: writes the status and publishes Events
+//! - `context`: what all reconciles share; `object_state`: what is remembered of one object
+//! - `options`: the configuration; `telemetry`: metrics, health and their ports
 //!
 //! ```no_run
 //! # async fn example(client: kube::Client) {
@@ -17,43 +23,32 @@
 
 mod apply;
 mod connect;
+mod context;
 mod coordinate;
-mod definitions;
-mod desk;
 mod failure;
-mod gather;
-mod health;
-mod instrument;
+mod inspect;
 mod interrupt;
 mod kind;
-pub mod kubeconfig;
-mod look;
-mod memo;
-pub mod metrics;
+mod listener;
+mod object_state;
 mod observe;
 mod options;
 mod orphan;
-mod pass;
-mod printed;
+mod provider_specs;
+mod reconcile;
 mod report;
 mod run;
-mod serve;
-mod served;
-mod shape;
-mod shell;
-mod specs;
-mod taken;
-mod watch;
-mod workload;
+mod telemetry;
 
 pub use connect::{Connect, Dial, client};
 pub use fivespot_runtime::lease::{Lease, Role, SKEW, Terms, TermsError};
 pub use fivespot_runtime::{Key, Named};
-pub use health::{Check, Health};
-pub use instrument::{Answer, Detail, Instruments};
-
-pub use look::{Look, look};
-pub use observe::{Observe, Silent, StepTaken, Transition};
+pub use inspect::{Inspection, inspect};
+pub use listener::{Listener, NoListener, StepTaken, Transition};
+pub use observe::kubeconfig;
 pub use options::{Coordination, Namespaces, NodeAccess, Options};
 pub use run::{run, run_until};
-pub use serve::serve;
+pub use telemetry::health::{Check, Health};
+pub use telemetry::instruments::{Answer, Detail, Instruments};
+pub use telemetry::metrics;
+pub use telemetry::ports::serve;

@@ -1,63 +1,364 @@
-//! Being told what happens, as it happens.
+//! Everything that the planner asks to see, from the caches or live.
+//!
+//! The one place that reads the clock in a reconcile.
 
-use fivespot_api::Phase;
-use fivespot_plan::Step;
+mod confirm;
+pub(crate) mod definitions;
+pub(crate) mod discovery;
+pub(crate) mod json_text;
+pub mod kubeconfig;
+pub(crate) mod live_reads;
+mod management;
+pub(crate) mod name_conflict;
+mod node;
+pub(crate) mod projection;
+pub(crate) mod watch;
+pub(crate) mod workload;
+
+use std::sync::Arc;
+
+use fivespot_api::{ScheduledMachine, name};
+use fivespot_capi::{Cluster, Contract, Machine, Meta, Provider, Reference};
+use fivespot_plan::{Fact, Freshness, Locations, Lookup, Observed, Unknown};
+use futures::future::join_all;
 use jiff::Timestamp;
+use kube::api::ApiResource;
+use serde::Deserialize as _;
+use serde_json::Value;
 
+use crate::context::Context;
+use crate::failure;
+use crate::kind::cluster_api;
+use crate::observe::json_text::JsonText;
+use crate::observe::live_reads::LiveReads;
+use crate::observe::name_conflict::NameConflict;
+use crate::observe::projection::CachedKind;
+use crate::provider_specs;
+pub(crate) use confirm::confirm;
 use fivespot_runtime::Key;
+use fivespot_runtime::queue::not_before;
+pub(crate) use management::Answer;
+use management::Source;
 
-/// A ScheduledMachine's phase changed, and the API server has accepted the status that says so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transition {
-    /// The instant of the pass that saw it.
-    pub at: Timestamp,
-    /// Whose phase it is.
-    pub key: Key,
-    /// The phase before; absent for a ScheduledMachine that had no status.
-    pub from: Option<Phase>,
-    /// The phase after.
-    pub to: Phase,
-    /// The status' sentence for people; may be empty.
-    pub message: String,
+/// What a reconcile decides from.
+pub(crate) struct Snapshot {
+    /// When it was observed.
+    pub(crate) now: Timestamp,
+    /// The ScheduledMachine.
+    pub(crate) object: ScheduledMachine,
+    /// Its status as it is stored.
+    pub(crate) status: JsonText,
+    /// Everything else.
+    pub(crate) observed: Observed,
+    /// Objects of the right names that no watch shows, because they lack our label.
+    pub(crate) conflicts: Vec<NameConflict>,
 }
 
-/// A step of a plan was sent, and the API server has answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StepTaken {
-    /// The instant of the pass that took it.
-    pub at: Timestamp,
-    /// For which ScheduledMachine.
-    pub key: Key,
-    /// What it was for.
-    pub step: Step,
-    /// The object that it was about, as `Kind/name`.
-    pub object: String,
-    /// The server's words, if it refused.
-    pub refusal: Option<String>,
+/// What a reconcile acts on: the snapshot, and the reads that it was made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) reads: &'a LiveReads,
 }
 
-/// Is told of each transition, in order, on the task that runs the controller.
+/// How observing ended.
+pub(crate) enum Observation {
+    /// There is something to decide from.
+    Snapshot(Box<Snapshot>),
+    /// There is no such ScheduledMachine.
+    Gone,
+    /// There is one that makes no sense, as it is stored, and why it makes none.
+    Unreadable { value: Value, message: String },
+    /// There is not enough in the caches.
+    Incomplete(Incomplete),
+    /// The ScheduledMachine could not be read, and this is why.
+    Failed(String),
+}
+
+/// Why observing from caches was cut short.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Incomplete {
+    /// Something has not arrived yet; the key is woken when it has.
+    NotYet,
+    /// Something is in no cache: only a live look shows it.
+    NotCached,
+}
+
+/// Observes for `key` in one of two ways. From caches it may have to wait, or to look live; live
+/// it has to do neither.
 ///
-/// Its methods must return quickly: the pass that reports waits for them.
-pub trait Observe: Send + Sync {
-    /// The phase changed.
-    fn transition(&self, transition: &Transition);
-
-    /// A step was taken, or refused. Does nothing unless overridden.
-    fn step(&self, step: &StepTaken) {
-        let _ = step;
-    }
-
-    /// A Kubernetes Event was sent about `key`. Does nothing unless overridden.
-    fn event(&self, at: Timestamp, key: &Key, reason: &str, note: &str) {
-        let _ = (at, key, reason, note);
+/// What `reads` knows is not read again, what is read live is noted in it.
+pub(crate) async fn observe(
+    context: &Arc<Context>,
+    key: &Key,
+    freshness: Freshness,
+    reads: &LiveReads,
+) -> Observation {
+    let source = Source {
+        context,
+        key,
+        freshness,
+        reads,
+    };
+    let found = source.scheduled_machine().await;
+    match found {
+        Ok(Fact::Known(Some(value))) => read(&source, value)
+            .await
+            .unwrap_or_else(Observation::Incomplete),
+        Ok(Fact::Known(None)) => Observation::Gone,
+        Ok(Fact::Unknown(unknown)) => Observation::Failed(message(&unknown)),
+        Err(incomplete) => Observation::Incomplete(incomplete),
     }
 }
 
-/// Tells nobody.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomplete> {
+    let status = JsonText::of(&value["status"]);
+    let specs = provider_specs::of(&value);
+    let object = match ScheduledMachine::deserialize(&value) {
+        Ok(object) => object,
+        Err(error) => {
+            let message = error.to_string();
+            return Ok(Observation::Unreadable { value, message });
+        }
+    };
+    // Of many reconciles at a time none holds it while it waits for answers.
+    drop(value);
+    let contract = contract(source).await;
+    let machine = machine(source, &contract).await?;
+    let known = machine.known().and_then(Option::as_ref);
+    let locations = Locations::of(&object, known);
+    let (named, bootstrap, infrastructure, workload) = futures::join!(
+        cluster(source, &contract, &locations.cluster),
+        lookups(source, &locations.bootstrap),
+        lookups(source, &locations.infrastructure),
+        node::workload(source, &object, &locations),
+    );
+    let (bootstrap, infrastructure) = (bootstrap?, infrastructure?);
+    // What exists without its Machine belongs to the Cluster on its own label.
+    let found = infrastructure.iter().chain(&bootstrap);
+    let cluster = match Locations::cluster_on_label(&object, known, found) {
+        Some(other) if other != locations.cluster => {
+            cluster(source, &contract, other).await?
+        }
+        Some(_) | None => named?,
+    };
+    let lookups = bootstrap.iter().chain(&infrastructure);
+    let conflicts = conflicts(source, &contract, &machine, lookups).await;
+    let observed = Observed {
+        freshness: source.freshness,
+        specs,
+        contract,
+        cluster,
+        machine,
+        bootstrap,
+        infrastructure,
+        workload: workload?,
+        releases_stuck: source.context.options.force_finalizer_on_timeout,
+    };
+    Ok(Observation::Snapshot(Box::new(Snapshot {
+        now: not_before(source.context.queue.now(), on_record(&object)),
+        object,
+        status,
+        observed,
+        conflicts,
+    })))
+}
 
-impl Observe for Silent {
-    fn transition(&self, _: &Transition) {}
+/// The latest instant that an operator is known to have acted at: it may have died since, and its
+/// clock may have been set back.
+fn on_record(object: &ScheduledMachine) -> Option<Timestamp> {
+    let status = object.status.as_ref()?;
+    let left = status.shutdown.as_ref().map(|shutdown| shutdown.started_at);
+    status.last_scheduled_time.max(left)
+}
+
+async fn contract(source: &Source<'_>) -> Fact<Contract> {
+    match source.contract().await {
+        Ok(Some(contract)) => {
+            let group = fivespot_capi::version::GROUP;
+            source.context.leave_versions(group, contract.name());
+            Fact::Known(contract)
+        }
+        Ok(None) => {
+            let group = fivespot_capi::version::GROUP;
+            source.context.not_served(group, source.key);
+            Fact::Unknown(Unknown::NotServed {
+                message: format!("Machine of {group}"),
+            })
+        }
+        Err(error) => Fact::Unknown(failure::unknown(&error)),
+    }
+}
+
+async fn machine(
+    source: &Source<'_>,
+    contract: &Fact<Contract>,
+) -> Result<Fact<Option<Machine>>, Incomplete> {
+    let name = fivespot_api::name::child(&source.key.name);
+    let found = cluster_api_object(source, contract, CachedKind::Machine, name).await?;
+    Ok(understood(found, Machine::read))
+}
+
+async fn cluster(
+    source: &Source<'_>,
+    contract: &Fact<Contract>,
+    name: &str,
+) -> Result<Fact<Option<Cluster>>, Incomplete> {
+    let found = cluster_api_object(source, contract, CachedKind::Cluster, name).await?;
+    Ok(understood(found, Cluster::read))
+}
+
+/// An object of Cluster API's own kinds.
+async fn cluster_api_object(
+    source: &Source<'_>,
+    contract: &Fact<Contract>,
+    projection: CachedKind,
+    name: &str,
+) -> Result<Fact<Option<Value>>, Incomplete> {
+    match contract {
+        Fact::Known(contract) => {
+            let kind = if projection == CachedKind::Machine {
+                "Machine"
+            } else {
+                "Cluster"
+            };
+            let resource = cluster_api(*contract, kind);
+            source.object(&resource, projection, name).await
+        }
+        Fact::Unknown(unknown) => Ok(Fact::Unknown(unknown.clone())),
+    }
+}
+
+async fn lookups(
+    source: &Source<'_>,
+    locations: &[Reference],
+) -> Result<Vec<Lookup>, Incomplete> {
+    let all = join_all(locations.iter().map(|place| lookup(source, place))).await;
+    all.into_iter().collect()
+}
+
+async fn lookup(source: &Source<'_>, place: &Reference) -> Result<Lookup, Incomplete> {
+    // Nothing of ours is ever made elsewhere, whatever an object asks for that got past admission.
+    if !name::is_provider_group(&place.group) {
+        return Ok(Lookup {
+            place: place.clone(),
+            found: Fact::Unknown(not_served(place)),
+        });
+    }
+    let found = match source.resource(place).await {
+        Ok(Some(resource)) => provider(source, &resource, place).await?,
+        Ok(None) => {
+            source.context.not_served(&place.group, source.key);
+            elsewhere(source, place).await?
+        }
+        Err(error) => Fact::Unknown(failure::unknown(&error)),
+    };
+    Ok(Lookup {
+        place: place.clone(),
+        found,
+    })
+}
+
+async fn provider(
+    source: &Source<'_>,
+    resource: &ApiResource,
+    place: &Reference,
+) -> Result<Fact<Option<Provider>>, Incomplete> {
+    let found = source
+        .object(resource, CachedKind::Provider, &place.name)
+        .await?;
+    Ok(understood(found, Provider::read))
+}
+
+/// What was made in a version that is not served any more is there in those that are. Where
+/// nothing is, nothing can be made either.
+async fn elsewhere(
+    source: &Source<'_>,
+    place: &Reference,
+) -> Result<Fact<Option<Provider>>, Incomplete> {
+    let any = Reference {
+        version: None,
+        ..place.clone()
+    };
+    let resource = match source.resource(&any).await {
+        Ok(resource) => resource,
+        Err(error) => return Ok(Fact::Unknown(failure::unknown(&error))),
+    };
+    if let Some(resource) = resource {
+        let found = provider(source, &resource, place).await?;
+        if !matches!(found, Fact::Known(None)) {
+            return Ok(found);
+        }
+    }
+    Ok(Fact::Unknown(not_served(place)))
+}
+
+fn not_served(place: &Reference) -> Unknown {
+    Unknown::NotServed {
+        message: format!("{} of {}", place.kind, place.group),
+    }
+}
+
+/// What an object says, or that it makes no sense.
+fn understood<T>(
+    found: Fact<Option<Value>>,
+    read: impl Fn(&Value) -> Result<T, fivespot_capi::Error>,
+) -> Fact<Option<T>> {
+    match found {
+        Fact::Known(Some(value)) => match read(&value) {
+            Ok(object) => Fact::Known(Some(object)),
+            Err(error) => Fact::Unknown(Unknown::Failed {
+                message: error.to_string(),
+            }),
+        },
+        Fact::Known(None) => Fact::Known(None),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+    }
+}
+
+/// The objects that were found without our label.
+async fn conflicts(
+    source: &Source<'_>,
+    contract: &Fact<Contract>,
+    machine: &Fact<Option<Machine>>,
+    lookups: impl Iterator<Item = &Lookup>,
+) -> Vec<NameConflict> {
+    let is_unlabelled = |meta: &Meta| name::owner_name(&meta.labels).is_none();
+    let mut conflicts = Vec::new();
+    if let (Some(contract), Some(Some(machine))) = (contract.known(), machine.known())
+        && is_unlabelled(&machine.meta)
+    {
+        conflicts.push(NameConflict {
+            resource: cluster_api(*contract, "Machine"),
+            name: machine.meta.name.clone(),
+        });
+    }
+    for lookup in lookups {
+        let found = lookup.found.known().and_then(Option::as_ref);
+        let Some(found) = found.filter(|found| is_unlabelled(&found.meta)) else {
+            continue;
+        };
+        // It was found by the same answer.
+        if let Ok(Some(resource)) = source.resource(&lookup.place).await {
+            let name = found.meta.name.clone();
+            conflicts.push(NameConflict { resource, name });
+        }
+    }
+    conflicts
+}
+
+fn message(unknown: &Unknown) -> String {
+    unknown.message().unwrap_or("nobody asked").to_owned()
+}
+
+/// Whether something could not be found out that may well be found out a little later.
+pub(crate) fn is_troubled(observed: &Observed) -> bool {
+    fn failed<T>(fact: &Fact<T>) -> bool {
+        matches!(fact, Fact::Unknown(Unknown::Failed { .. }))
+    }
+    let mut lookups = observed.bootstrap.iter().chain(&observed.infrastructure);
+    failed(&observed.contract)
+        || failed(&observed.cluster)
+        || failed(&observed.machine)
+        || lookups.any(|lookup| failed(&lookup.found))
 }

@@ -9,12 +9,12 @@ use fivespot_clock::Clock;
 use kube::Client;
 
 use crate::connect::{Connect, Dial};
-use crate::instrument::Instruments;
-use crate::kubeconfig::Allowed;
-use crate::observe::{Observe, Silent};
+use crate::listener::{Listener, NoListener};
+use crate::observe::kubeconfig::Allowed;
+use crate::telemetry::instruments::Instruments;
 use fivespot_runtime::lease::Lease;
 
-/// How many passes may be under way at a time unless told otherwise: so many that an edge has its
+/// How many reconciles may be under way at a time unless told otherwise: so many that an edge has its
 /// share of a server on which Cluster API is at work as well.
 const DEFAULT_MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(128).unwrap();
 
@@ -78,7 +78,7 @@ pub struct Options {
     pub workload_servers: Allowed,
     /// What makes a client of an accepted kubeconfig.
     pub connect: Arc<dyn Connect>,
-    /// How many passes may be under way at a time.
+    /// How many reconciles may be under way at a time.
     pub max_concurrent: NonZeroUsize,
     /// How many machines this instance may start within a minute; none is no limit. Those of
     /// the highest priority start first.
@@ -89,7 +89,7 @@ pub struct Options {
     /// whatever is left behind then.
     pub force_finalizer_on_timeout: bool,
     /// Who is told of each transition.
-    pub observe: Arc<dyn Observe>,
+    pub listener: Arc<dyn Listener>,
     /// This instance's name in events and Leases, unique among replicas.
     pub identity: String,
     /// The seed of the jitter in retries: equal seeds, equal waits.
@@ -98,7 +98,7 @@ pub struct Options {
 
 impl Options {
     /// All namespaces, no other instance, workload access through [`Dial`] to
-    /// servers on other hosts, 128 passes at a
+    /// servers on other hosts, 128 reconciles at a
     /// time, no observer.
     pub fn new(client: Client, clock: Clock) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl Options {
             max_starts_per_minute: None,
             instruments: Instruments::default(),
             force_finalizer_on_timeout: false,
-            observe: Arc::new(Silent),
+            listener: Arc::new(NoListener),
             identity: fivespot_api::name::FIELD_MANAGER.to_owned(),
             seed: 0,
         }

@@ -1,5 +1,5 @@
 //! Machines whose ScheduledMachine is gone, such as after somebody took its finalizer off: no
-//! schedule and no kill switch reaches them any more. They are left alone, counted and told of.
+//! schedule and no kill switch reaches them any more. They are left alone, counted and reported of.
 //!
 //! Known as far as Machines are watched, which begins with the first ScheduledMachine.
 
@@ -12,39 +12,39 @@ use k8s_openapi::api::events::v1 as events;
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
-use crate::shape::Shape;
-use crate::shape::Target;
-use crate::shell::Shell;
+use crate::context::Context;
+use crate::observe::projection::CachedKind;
+use crate::observe::projection::Target;
 use crate::{Key, failure};
 use fivespot_runtime::http::Address;
 
-/// Of which Machines it has been told, by their uids.
+/// Of which Machines it has been reported, by their uids.
 #[derive(Debug, Default)]
-pub(crate) struct Told(Mutex<BTreeSet<String>>);
+pub(crate) struct Reported(Mutex<BTreeSet<String>>);
 
-impl Told {
-    /// Those of `all` of which it has not been told; now it has. Others are forgotten.
+impl Reported {
+    /// Those of `all` of which it has not been reported; now it has. Others are forgotten.
     fn news(&self, all: Vec<Value>) -> Vec<Value> {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let uid = |it: &Value| text(it, "/metadata/uid").to_owned();
         let now = all.iter().map(uid).collect();
-        let before = std::mem::replace(&mut *told, now);
+        let before = std::mem::replace(&mut *reported, now);
         let is_new = |it: &Value| !before.contains(&uid(it));
         all.into_iter().filter(is_new).collect()
     }
 }
 
 /// The Machines that are there without their ScheduledMachine and are not being deleted.
-pub(crate) fn orphans(shell: &Shell) -> Vec<Value> {
-    let owners = &shell.scheduled_machines.store;
+pub(crate) fn orphans(context: &Context) -> Vec<Value> {
+    let owners = &context.scheduled_machines.store;
     let is_left = |owner: &Target| match owner {
         Target::One(owner) => owners.get(owner).is_none(),
         Target::Cluster(_) | Target::Machine(_) => false,
     };
-    let caches = shell.caches().into_iter();
-    let machines = caches.filter(|feed| feed.projection == Shape::Machine);
+    let caches = context.caches().into_iter();
+    let machines = caches.filter(|informer| informer.projection == CachedKind::Machine);
     machines
-        .flat_map(|feed| feed.store.all())
+        .flat_map(|informer| informer.store.all())
         .filter(|(_, object)| object.wakes.iter().any(is_left))
         .map(|(_, object)| object.value())
         .filter(|it| it.pointer("/metadata/deletionTimestamp").is_none())
@@ -53,9 +53,9 @@ pub(crate) fn orphans(shell: &Shell) -> Vec<Value> {
 
 /// Warns, once each, of Machines whose ScheduledMachine is gone; `key` is one that is. Best effort:
 /// an event that is lost is lost.
-pub(crate) async fn warn(shell: &Shell, key: &Key) {
+pub(crate) async fn warn(context: &Context, key: &Key) {
     let resource = ApiResource::erase::<events::Event>(&());
-    for machine in shell.told_orphans.news(orphans(shell)) {
+    for machine in context.reported_orphans.news(orphans(context)) {
         let namespace = text(&machine, "/metadata/namespace");
         let machine_name = text(&machine, "/metadata/name");
         tracing::warn!(
@@ -67,19 +67,22 @@ pub(crate) async fn warn(shell: &Shell, key: &Key) {
             resource: &resource,
             namespace: Some(namespace),
             name: "",
-            shape: None,
+            projection: None,
         };
-        let body = body(shell, &machine);
-        let sent = shell.fence.write(key, shell.port.create(&at, &body)).await;
+        let body = body(context, &machine);
+        let sent = context
+            .fence
+            .write(key, context.api.create(&at, &body))
+            .await;
         if let Ok(Err(error)) = sent {
-            let error = failure::words(&error);
+            let error = failure::message(&error);
             tracing::debug!(error, "event lost");
         }
     }
 }
 
-fn body(shell: &Shell, machine: &Value) -> Value {
-    let (now, uid) = (shell.clock.now(), text(machine, "/metadata/uid"));
+fn body(context: &Context, machine: &Value) -> Value {
+    let (now, uid) = (context.clock.now(), text(machine, "/metadata/uid"));
     let mut hasher = DefaultHasher::new();
     uid.hash(&mut hasher);
     // Events are shown in the order of their names.
@@ -94,7 +97,7 @@ fn body(shell: &Shell, machine: &Value) -> Value {
         "metadata": {"name": format!("{prefix}.{own}"), "namespace": namespace},
         "eventTime": format!("{now:.6}"),
         "reportingController": name::FIELD_MANAGER,
-        "reportingInstance": shell.options.identity,
+        "reportingInstance": context.options.identity,
         "type": "Warning",
         "reason": "OrphanedMachine",
         "action": "None",

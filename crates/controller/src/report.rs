@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use fivespot_api::condition::{self, ConditionType, Finding, Reason};
+use fivespot_api::condition::{self, ConditionType, ConditionUpdate, Reason};
 use fivespot_api::{Phase, ScheduledMachineStatus, name};
 use fivespot_plan::Event;
 use jiff::Timestamp;
@@ -12,144 +12,169 @@ use kube::api::ApiResource;
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
-use crate::gather::View;
+use crate::context::Context;
 use crate::kind::{cache_name, scheduled_machine};
-use crate::memo::Memo;
-use crate::shape::Shape;
-use crate::shell::Shell;
+use crate::observe::projection::CachedKind;
+use crate::observe::{Reading, Snapshot};
 use crate::{Key, Transition, failure};
-use fivespot_runtime::cache::{Version, Written};
+use fivespot_runtime::cache::{Expectation, Version};
 use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::Fenced;
-use fivespot_runtime::queue::Outcome;
+use fivespot_runtime::queue::ReconcileResult;
 
 /// How writing a status ended.
-pub(crate) enum Told {
+pub(crate) enum StatusWrite {
     /// It is written, or there was nothing to write.
     Written,
     /// The ScheduledMachine has changed meanwhile, or is gone.
-    Moved,
+    Conflict,
     /// This instance may not act on the ScheduledMachine any more.
     Fenced,
     /// It could not be written, and this is why.
     Failed(String),
 }
 
-/// Writes what differs between the stored status and `status`, if the ScheduledMachine is still
-/// of `version`.
+/// A status to be written.
+#[derive(Clone, Copy)]
+pub(crate) struct StatusChange<'a> {
+    pub(crate) status: &'a ScheduledMachineStatus,
+    /// The resourceVersion of the ScheduledMachine that it was planned for.
+    pub(crate) version: &'a str,
+}
+
+/// Writes what differs between the stored status and that of `change`, if the ScheduledMachine is
+/// still of its version.
 pub(crate) async fn status(
-    shell: &Arc<Shell>,
+    context: &Arc<Context>,
     key: &Key,
-    (view, memo): (&View, &Memo),
-    (status, version): (&ScheduledMachineStatus, &str),
-) -> Told {
-    let patch = match patch(&view.status.value(), status, version) {
+    reading: Reading<'_>,
+    change: StatusChange<'_>,
+) -> StatusWrite {
+    let Reading { snapshot, reads } = reading;
+    let StatusChange { status, version } = change;
+    let patch = match patch(&snapshot.status.value(), status, version) {
         Ok(Some(patch)) => patch,
-        Ok(None) => return Told::Written,
-        Err(error) => return Told::Failed(error.to_string()),
+        Ok(None) => return StatusWrite::Written,
+        Err(error) => return StatusWrite::Failed(error.to_string()),
     };
     let resource = scheduled_machine();
     let at = Address {
         resource: &resource,
         namespace: Some(&key.namespace),
         name: &key.name,
-        shape: Some(&Shape::ScheduledMachine),
+        projection: Some(&CachedKind::ScheduledMachine),
     };
     let cache = cache_name(&resource);
-    let sent = shell.port.patch(&at, Some("status"), &patch);
-    let Ok(sent) = shell.fence.write(key, sent).await else {
-        return Told::Fenced;
+    let sent = context.api.patch(&at, Some("status"), &patch);
+    let Ok(sent) = context.fence.write(key, sent).await else {
+        return StatusWrite::Fenced;
     };
     let answer = match sent {
         Ok(answer) => answer,
         Err(error) if matches!(failure::code(&error), Some(404 | 409)) => {
-            return Told::Moved;
+            return StatusWrite::Conflict;
         }
-        Err(error) => return Told::Failed(failure::words(&error)),
+        Err(error) => return StatusWrite::Failed(failure::message(&error)),
     };
     let left = answer["metadata"]["resourceVersion"].as_str();
-    let store = &shell.scheduled_machines.store;
+    let store = &context.scheduled_machines.store;
     let lists_begun = store.lists_begun(&key.namespace);
-    let written = Written {
-        uid: view.object.metadata.uid.clone().unwrap_or_default(),
+    let written = Expectation {
+        uid: snapshot.object.metadata.uid.clone().unwrap_or_default(),
         left: left.map(Version::new),
         lists_begun,
     };
-    memo.wrote(&cache, key, Some(&answer));
-    shell.desk(key, |desk| desk.ledger.record(cache, key.clone(), written));
-    transition(shell, key, view, status);
-    Told::Written
+    reads.wrote(&cache, key, Some(&answer));
+    context.state(key, |state| {
+        state.expectations.expect(cache, key.clone(), written)
+    });
+    transition(context, key, snapshot, status);
+    StatusWrite::Written
 }
 
 /// Tells that nothing is done about an object that makes no sense, as it is stored. It is looked
 /// at again when it changes.
 pub(crate) async fn unreadable(
-    shell: &Arc<Shell>,
+    context: &Arc<Context>,
     key: &Key,
     value: &Value,
     why: &str,
-) -> Outcome {
+) -> ReconcileResult {
     let stored = &value["status"];
     let before = ScheduledMachineStatus::deserialize(stored);
     let mut status = before.unwrap_or_default();
     let message = format!("the object cannot be read: {why}; nothing is touched");
     let (kind, reason) = (ConditionType::Ready, Reason::InvalidSpec);
-    let found = Finding::new(kind, false, reason, message.clone());
+    let found = ConditionUpdate::new(kind, false, reason, message.clone());
     let generation = value["metadata"]["generation"].as_i64();
-    condition::set(&mut status.conditions, found, generation, shell.work.now());
+    condition::set(
+        &mut status.conditions,
+        found,
+        generation,
+        context.queue.now(),
+    );
     status.phase = Some(Phase::Error);
     status.message = Some(message.chars().take(1_024).collect());
     status.observed_generation = generation;
     let version = &value["metadata"]["resourceVersion"];
     let version = version.as_str().unwrap_or_default();
     let Ok(Some(patch)) = patch(stored, &status, version) else {
-        return Outcome::Done { wake: None };
+        return ReconcileResult::Done { wake: None };
     };
     let resource = scheduled_machine();
     let at = Address {
         resource: &resource,
         namespace: Some(&key.namespace),
         name: &key.name,
-        shape: Some(&Shape::ScheduledMachine),
+        projection: Some(&CachedKind::ScheduledMachine),
     };
-    let sent = shell.port.patch(&at, Some("status"), &patch);
-    match shell.fence.write(key, sent).await {
+    let sent = context.api.patch(&at, Some("status"), &patch);
+    match context.fence.write(key, sent).await {
         // Whoever may act on it now tells of it as well.
-        Err(Fenced) | Ok(Ok(_)) => Outcome::Done { wake: None },
+        Err(Fenced) | Ok(Ok(_)) => ReconcileResult::Done { wake: None },
         Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
-            Outcome::Stale { wake: None }
+            ReconcileResult::Stale { wake: None }
         }
         Ok(Err(error)) => {
-            let error = failure::words(&error);
-            shell
+            let error = failure::message(&error);
+            context
                 .outage
-                .complain(format_args!("status could not be written"), &error);
-            Outcome::Failed { wake: None }
+                .warn(format_args!("status could not be written"), &error);
+            ReconcileResult::Failed { wake: None }
         }
     }
 }
 
-fn transition(shell: &Shell, key: &Key, view: &View, status: &ScheduledMachineStatus) {
-    let from = view.object.status.as_ref().and_then(|status| status.phase);
+fn transition(
+    context: &Context,
+    key: &Key,
+    snapshot: &Snapshot,
+    status: &ScheduledMachineStatus,
+) {
+    let from = snapshot
+        .object
+        .status
+        .as_ref()
+        .and_then(|status| status.phase);
     let Some(to) = status.phase.filter(|to| from != Some(*to)) else {
         return;
     };
-    let foretold = view.object.status.as_ref();
-    let foretold = foretold.and_then(|status| status.next_transition);
-    if let Some(foretold) = foretold.filter(|foretold| *foretold <= view.now) {
-        let late = shell.clock.now().duration_since(foretold);
-        shell.metrics.was_late(late);
+    let announced = snapshot.object.status.as_ref();
+    let announced = announced.and_then(|status| status.next_transition);
+    if let Some(announced) = announced.filter(|announced| *announced <= snapshot.now) {
+        let late = context.clock.now().duration_since(announced);
+        context.metrics.was_late(late);
     }
     if to == Phase::Terminated {
-        shell.metrics.was_killed();
+        context.metrics.was_killed();
     }
     tracing::info!(
         from = from.map(Phase::as_str),
         to = to.as_str(),
         "phase changed"
     );
-    shell.options.observe.transition(&Transition {
-        at: view.now,
+    context.options.listener.transition(&Transition {
+        at: snapshot.now,
         key: key.clone(),
         from,
         to,
@@ -212,11 +237,14 @@ pub(crate) struct Unpublished {
 }
 
 impl Unpublished {
-    /// The events of a plan that was made from `view`.
-    pub(crate) fn of(view: &View, events: Vec<Event>) -> impl Iterator<Item = Self> {
-        let uid = view.object.metadata.uid.clone().unwrap_or_default();
+    /// The events of a plan that was made from `snapshot`.
+    pub(crate) fn of(
+        snapshot: &Snapshot,
+        events: Vec<Event>,
+    ) -> impl Iterator<Item = Self> {
+        let uid = snapshot.object.metadata.uid.clone().unwrap_or_default();
         (0..).zip(events).map(move |(place, event)| Self {
-            at: view.now,
+            at: snapshot.now,
             uid: uid.clone(),
             place,
             event,
@@ -224,7 +252,7 @@ impl Unpublished {
     }
 
     /// Its name. It begins with the time, because `kubectl describe` shows events in the order of
-    /// their names; the same event of the same pass has the same name, so that it is published
+    /// their names; the same event of the same reconcile has the same name, so that it is published
     /// once.
     fn name(&self, key: &Key) -> String {
         let mut hasher = DefaultHasher::new();
@@ -239,7 +267,7 @@ impl Unpublished {
         format!("{time:016x}.{:016x}.{}", hasher.finish(), key.name)
     }
 
-    fn body(&self, shell: &Shell, key: &Key) -> Value {
+    fn body(&self, context: &Context, key: &Key) -> Value {
         let Self { at, uid, event, .. } = self;
         json!({
             "apiVersion": "events.k8s.io/v1",
@@ -250,7 +278,7 @@ impl Unpublished {
             },
             "eventTime": format!("{at:.6}"),
             "reportingController": name::FIELD_MANAGER,
-            "reportingInstance": shell.options.identity,
+            "reportingInstance": context.options.identity,
             "type": event.kind.as_str(),
             "reason": event.reason,
             "action": event.action,
@@ -267,25 +295,28 @@ impl Unpublished {
 }
 
 /// Publishes `all` about the ScheduledMachine. Best effort: an event that is lost is lost.
-pub(crate) async fn publish(shell: &Shell, key: &Key, all: &[Unpublished]) {
+pub(crate) async fn publish(context: &Context, key: &Key, all: &[Unpublished]) {
     let resource = ApiResource::erase::<events::Event>(&());
     let at = Address {
         resource: &resource,
         namespace: Some(&key.namespace),
         name: "",
-        shape: None,
+        projection: None,
     };
     for unpublished in all {
         let event = &unpublished.event;
         if event.reason == RELEASED {
-            shell.metrics.released();
+            context.metrics.released();
         }
-        let observe = &shell.options.observe;
+        let observe = &context.options.listener;
         observe.event(unpublished.at, key, &event.reason, &event.note);
-        let body = unpublished.body(shell, key);
-        let sent = shell.fence.write(key, shell.port.create(&at, &body)).await;
+        let body = unpublished.body(context, key);
+        let sent = context
+            .fence
+            .write(key, context.api.create(&at, &body))
+            .await;
         if let Ok(Err(error)) = sent {
-            let error = failure::words(&error);
+            let error = failure::message(&error);
             tracing::debug!(reason = event.reason, error, "event lost");
         }
     }

@@ -11,16 +11,16 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
 
 use crate::Options;
+use crate::context::Context;
 use crate::coordinate::coordinate;
-use crate::pass::pass;
-use crate::shell::Shell;
+use crate::reconcile::reconcile;
 
 /// Runs the controller until the future is dropped; see [`run_until`].
 pub async fn run(options: Options) -> Infallible {
     run_until(options, std::future::pending()).await
 }
 
-/// Runs the controller until `stop` is ready, and then to the end of the passes that are under
+/// Runs the controller until `stop` is ready, and then to the end of the reconciles that are under
 /// way; then lets go of its Lease, if it holds one, so that another instance need not wait.
 ///
 /// It may be dropped at any point and started anew against whatever world it left: nothing of
@@ -31,20 +31,20 @@ pub async fn run(options: Options) -> Infallible {
 pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T {
     let at_most = options.max_concurrent.get();
     let (tasks, mut started) = unbounded_channel();
-    let shell = Arc::new(Shell::new(options, tasks));
-    shell.options.instruments.attach(&shell);
-    shell.start();
+    let context = Arc::new(Context::new(options, tasks));
+    context.options.instruments.attach(&context);
+    context.start();
     let (leave, left) = oneshot::channel();
     let mut leave = Some(leave);
-    let mut coordinated = pin!(coordinate(shell.clone(), left));
+    let mut coordinated = pin!(coordinate(context.clone(), left));
     let mut is_coordinated = false;
     let mut beside = FuturesUnordered::new();
-    let mut passes = FuturesUnordered::new();
+    let mut reconciles = FuturesUnordered::new();
     let mut last_id = 0;
     let mut stop = pin!(stop);
     let mut stopped = None;
     loop {
-        if stopped.is_some() && passes.is_empty() {
+        if stopped.is_some() && reconciles.is_empty() {
             // Passes that have ended have written what they had to.
             drop(leave.take());
         }
@@ -52,22 +52,22 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             // In this order, so that equal runs poll equally.
             biased;
             Some(task) = started.recv() => beside.push(task),
-            Some(()) = passes.next(), if !passes.is_empty() => {}
-            told = &mut stop, if stopped.is_none() => stopped = Some(told),
+            Some(()) = reconciles.next(), if !reconciles.is_empty() => {}
+            value = &mut stop, if stopped.is_none() => stopped = Some(value),
             () = &mut coordinated, if !is_coordinated => is_coordinated = true,
-            (key, busy) = shell.work.next(), if stopped.is_none() && passes.len() < at_most => {
+            (key, busy) = context.queue.next(), if stopped.is_none() && reconciles.len() < at_most => {
                 last_id += 1;
                 // An answer that is long in coming takes time, on a virtual clock too.
-                let pass = pass(shell.clone(), key, busy, last_id);
-                passes.push(shell.clock.attend(pass));
+                let reconciling = reconcile(context.clone(), key, busy, last_id);
+                reconciles.push(context.clock.attend(reconciling));
             }
             Some(()) = beside.next(), if !beside.is_empty() => {}
         }
         if is_coordinated
-            && passes.is_empty()
-            && let Some(told) = stopped.take()
+            && reconciles.is_empty()
+            && let Some(value) = stopped.take()
         {
-            return told;
+            return value;
         }
     }
 }

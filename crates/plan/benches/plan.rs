@@ -7,7 +7,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use fivespot_api::{ScheduledMachine, name};
 use fivespot_capi::{Cluster, Contract, Reference};
-use fivespot_plan::{Fact, Freshness, Memory, Places, Seen, Sighting, plan};
+use fivespot_plan::{Fact, Freshness, Locations, Lookup, Memory, Observed, plan};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -38,7 +38,7 @@ fn scheduled_machine() -> ScheduledMachine {
 }
 
 /// A Cluster that machines can join, and no machine, read live.
-fn seen(object: &ScheduledMachine) -> Seen {
+fn observed(object: &ScheduledMachine) -> Observed {
     let contract = Contract::V1Beta2;
     let cluster = json!({
         "apiVersion": contract.api_version(), "kind": "Cluster",
@@ -48,22 +48,22 @@ fn seen(object: &ScheduledMachine) -> Seen {
             "infrastructureProvisioned": true, "controlPlaneInitialized": true,
         }},
     });
-    let places = Places::of(object, None);
-    let absent = |places: Vec<Reference>| {
-        let sighting = |place| Sighting {
+    let locations = Locations::of(object, None);
+    let absent = |locations: Vec<Reference>| {
+        let lookup = |place| Lookup {
             place,
             found: Fact::Known(None),
         };
-        places.into_iter().map(sighting).collect()
+        locations.into_iter().map(lookup).collect()
     };
-    Seen {
+    Observed {
         freshness: Freshness::Live,
         contract: Fact::Known(contract),
         cluster: Fact::Known(Cluster::read(&cluster).ok()),
         machine: Fact::Known(None),
-        bootstrap: absent(places.bootstrap),
-        infrastructure: absent(places.infrastructure),
-        ..Seen::default()
+        bootstrap: absent(locations.bootstrap),
+        infrastructure: absent(locations.infrastructure),
+        ..Observed::default()
     }
 }
 
@@ -73,7 +73,7 @@ fn at(text: &str) -> Timestamp {
 
 /// The same object with the status that the planner wants for it at `now`.
 fn told(object: &ScheduledMachine, now: Timestamp) -> ScheduledMachine {
-    let next = plan(object, &seen(object), &Memory::default(), now);
+    let next = plan(object, &observed(object), &Memory::default(), now);
     ScheduledMachine {
         status: next.status.or_else(|| object.status.clone()),
         ..object.clone()
@@ -83,24 +83,24 @@ fn told(object: &ScheduledMachine, now: Timestamp) -> ScheduledMachine {
 fn step(bench: &mut Criterion) {
     let object = scheduled_machine();
     let open = at("2026-03-06T15:00:00Z");
-    let seen = seen(&object);
+    let observed = observed(&object);
     let memory = Memory::default();
-    let first = plan(&object, &seen, &memory, open);
+    let first = plan(&object, &observed, &memory, open);
     assert!(!first.is_idle(), "a window that opens is something to do");
     bench.bench_function("plan: a window has opened", |bench| {
-        bench.iter(|| plan(black_box(&object), &seen, &memory, open));
+        bench.iter(|| plan(black_box(&object), &observed, &memory, open));
     });
 }
 
 fn unchanged(bench: &mut Criterion) {
     let closed = at("2026-03-06T03:00:00Z");
     let object = told(&scheduled_machine(), closed);
-    let seen = seen(&object);
+    let observed = observed(&object);
     let memory = Memory::default();
-    let next = plan(&object, &seen, &memory, closed);
+    let next = plan(&object, &observed, &memory, closed);
     assert!(next.is_idle(), "what has been told is not told again");
     bench.bench_function("plan: nothing is to be done, the status stays", |bench| {
-        bench.iter(|| plan(black_box(&object), &seen, &memory, closed));
+        bench.iter(|| plan(black_box(&object), &observed, &memory, closed));
     });
     let status = object.status.clone().expect("it was told");
     let other = status.clone();

@@ -2,8 +2,8 @@
 //! from caches.
 
 pub mod action;
-pub(crate) mod hearsay;
-pub(crate) mod hold;
+pub(crate) mod backoff;
+pub(crate) mod from_cache;
 pub mod memory;
 pub(crate) mod repeat;
 pub(crate) mod write;

@@ -5,42 +5,43 @@
 //! The same facts at the same instant give the same plan, in the controller, in a test and in
 //! `5spot explain`.
 //!
-//! # One pass
-//! 1. Read the ScheduledMachine and its Machine; ask [`Places::of`] where else to look, and
-//!    gather a [`Seen`], from caches or live.
+//! # One reconcile
+//! 1. Read the ScheduledMachine and its Machine; ask [`Locations::of`] where else to look, and
+//!    collect the state in [`Observed`], from caches or live.
 //! 2. [`Memory::observe`], then [`plan`].
-//! 3. If the plan says [`confirm`](Plan::confirm), gather again, live (quorum reads), and plan
-//!    again. From caches a plan ends nothing: it tells what it sees, adds our finalizer, and
+//! 3. If the plan says [`confirm`](Plan::confirm), observe again, live (quorum reads), and plan
+//!    again. A plan made from caches ends nothing: it reports what it sees, adds our finalizer, and
 //!    creates what is on record if the [`precondition`](Plan::precondition) holds.
 //! 4. Send the [`actions`](Plan::actions) in order and stop at the first that fails. A conflict
-//!    (409, of whatever kind) is no failure: the world has moved, start over with live facts.
-//!    A 404 of a deletion, an eviction or a patch is likewise an invitation to look again. An
+//!    (409, of whatever kind) is no failure: the objects have changed, start over with live reads.
+//!    A 404 of a deletion, an eviction or a patch likewise asks for another read. An
 //!    eviction that is refused (429) goes to [`Memory::refused`] and does not stop the list.
-//!    Anything else goes to [`Memory::failed`]; plan once more, so that the status tells of it.
-//! 5. If all went well, [`Memory::succeeded`] and [`Memory::repeated`]; write the [`status`](Plan::status), guarded by the
-//!    resourceVersion that was planned from, then [`Memory::told`], and publish the
-//!    [`events`](Plan::events).
-//! 6. If anything was written, start over at once. Else sleep until [`wake`](Plan::wake) or until
+//!    Anything else goes to [`Memory::failed`]; plan once more, so that the status reports it.
+//! 5. If all went well, [`Memory::succeeded`] and [`Memory::repeated`]; write the
+//!    [`status`](Plan::status), guarded by the resourceVersion that was planned from, then
+//!    [`Memory::status_written`], and publish the [`events`](Plan::events).
+//! 6. If anything was written, start over at once. Else requeue for [`wake`](Plan::wake), or until
 //!    one of the objects changes.
 //!
-//! After a failure (step 4) the second plan holds back the failed step until it is due again, and
-//! with it what depends on it, so that the pass goes on at step 5 and ends.
+//! After a failure (step 4) the second plan backs off from the failed step until it is due again,
+//! and from what depends on it, so that the reconcile goes on at step 5 and ends.
 //!
 //! # Layout
-//! - [`observed`]: what goes in. `seen` is everything that was gathered, `node` the workload cluster's
-//!   part of it; [`place`](observed::place) says where to look; `subject` is the ScheduledMachine
-//!   itself, `triple` says whose the three objects are and what state they are in, `provider` what
-//!   Cluster API and the providers report
-//! - `decide`: what is to be done. `resolve` makes of the raw spec what is meant, nothing else reads
-//!   raw strings; `ladder` says which rung decides; `serve`, `leave`, `reclaim`, `drain`, `machine`,
-//!   `taint` and `agent` are one decision each; `record` is what is on record of a machine before it
-//!   is made
-//! - [`act`]: what comes out. [`action`](act::action) and `write` are the requests;
-//!   [`memory`](act::memory) is what is remembered of them; `hold` is what waits after a failure,
-//!   `repeat` what waits because others undo it, `hearsay` what may be written on the word of caches
-//! - [`status`]: what is told to people, from the same facts: `finding` the conditions, `phase` the
-//!   phase and `Ready`, [`event`](status::event) the Events; `talk` is what may be told a little
-//!   later, `undrained` what is said of a drain that was cut off
+//! - [`observed`]: the observed state. [`state`](observed::state) is everything that was read,
+//!   `node` the workload cluster's part of it; [`location`](observed::location) says where to look;
+//!   `subject` is the ScheduledMachine itself, `owned` its three objects and whose they are,
+//!   `provider` what Cluster API and the providers report
+//! - `decide`: the decisions. `resolve` makes the desired state of the raw spec, nothing else reads
+//!   raw strings; `precedence` is the list of which the first match decides; `serve`, `shutdown`,
+//!   `reclaim`, `drain`, `machine`, `taint` and `agent` are one decision each; `record` is what the
+//!   status records of a machine before it is created
+//! - [`act`]: actions. [`action`](act::action) and `write` are the requests;
+//!   [`memory`](act::memory) is what is remembered of them between reconciles; `backoff` is what
+//!   waits after a failure, `repeat` what waits because others undo it, `from_cache` what may be
+//!   done on cached state
+//! - [`status`]: the status and the Events: `conditions`, `phase` with `Ready`,
+//!   [`event`](status::event); `debounce` delays reports of mere progress, `undrained` reports a
+//!   drain that was cut off
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -57,21 +58,21 @@ use jiff::{SignedDuration, Timestamp};
 pub use act::action::{Action, Call, Request, Side, Step, Target};
 pub use act::memory::{Cause, Failure, Memory};
 pub use decide::record::Precondition;
-pub use explain::{Explanation, RungReport, explain};
+pub use explain::{Explanation, PrecedenceReport, explain};
+pub use observed::location::Locations;
 pub use observed::node::{AgentConfig, Node, NodeClaim, Pod, Taint};
-pub use observed::place::Places;
-pub use observed::seen::{
-    Access, Fact, Freshness, Seen, Sighting, Specs, Unknown, Workload,
+pub use observed::state::{
+    Access, Fact, Freshness, Lookup, Observed, Specs, Unknown, Workload,
 };
 pub use status::event::{Event, EventType};
 
-use act::hearsay::{self, Sufficiency};
-use act::{hold, memory, write};
+use act::from_cache::{self, Confirmation};
+use act::{backoff, memory, write};
 use decide::case::{Basis, Case};
-use decide::ladder::{self, Rung};
 use decide::outcome::{Outcome, State};
-use decide::{leave, machine, reclaim, serve};
-use status::{event, finding, talk};
+use decide::precedence::{self, Decision};
+use decide::{machine, reclaim, serve, shutdown};
+use status::{conditions, debounce, event};
 
 /// How long until what could not be read is read again.
 const REREAD: SignedDuration = SignedDuration::from_secs(30);
@@ -123,7 +124,7 @@ impl Plan {
     }
 }
 
-/// Decides what to do next about `object`, which was read together with `seen`.
+/// Decides what to do next about `object`, which was read together with `state`.
 ///
 /// # Guarantees
 /// Total: every input gives a plan, whatever strings the object holds. Deterministic. Nothing is
@@ -131,45 +132,47 @@ impl Plan {
 /// that it depends on is unknown.
 pub fn plan(
     object: &ScheduledMachine,
-    seen: &Seen,
+    observed: &Observed,
     memory: &Memory,
     now: Timestamp,
 ) -> Plan {
-    let basis = Basis::of(object, seen);
+    let basis = Basis::of(object, observed);
     let case = basis.case(memory, now);
     // Whoever took our finalizer off a deleted object wants to keep what is there.
     if case.subject.is_deleting && !case.subject.has_finalizer() {
         return Plan::default();
     }
-    let rung = ladder::climb(&case);
-    let outcome = reclaim::insist(&case, decide(&case, rung));
+    let decision = precedence::decide(&case);
+    let outcome = reclaim::insist(&case, carry_out(&case, decision));
     let outcome = hold_finalizer(&case, outcome);
     let outcome = machine::relabel(&case, outcome);
     let outcome = reclaim::clean(&case, outcome);
-    compose(&case, rung, outcome)
+    compose(&case, decision, outcome)
 }
 
 /// What the rung that applies comes to.
-fn decide(case: &Case<'_>, rung: Rung<'_>) -> Outcome {
-    match rung {
-        Rung::Paused(what) => Outcome::tell(State::Paused(what)),
-        Rung::Blind(unknown) => blind(case, unknown),
-        Rung::Leave(removal) => leave::leave(case, removal),
-        Rung::Disabled | Rung::Invalid => serve::tend(case),
-        Rung::Serve => serve::serve(case),
+fn carry_out(case: &Case<'_>, decision: Decision<'_>) -> Outcome {
+    match decision {
+        Decision::Paused(what) => Outcome::of(State::Paused(what)),
+        Decision::NotObservable(unknown) => not_observable(case, unknown),
+        Decision::ShutDown(removal) => shutdown::shut_down(case, removal),
+        Decision::Disabled | Decision::Invalid => serve::maintain(case),
+        Decision::Serve => serve::serve(case),
     }
 }
 
 /// Something that has to be known is not.
-fn blind(case: &Case<'_>, unknown: &Unknown) -> Outcome {
-    let (reason, message) = finding::unknown_fact(unknown, "the objects of this machine");
-    Outcome::tell(State::Blind { reason, message }).wake(memory::after(case.now, REREAD))
+fn not_observable(case: &Case<'_>, unknown: &Unknown) -> Outcome {
+    let (reason, message) =
+        conditions::unknown_fact(unknown, "the objects of this machine");
+    Outcome::of(State::NotObservable { reason, message })
+        .wake(memory::after(case.now, REREAD))
 }
 
 /// From when on the finalizer is taken off although something is left; none if it is not.
 fn release_at(case: &Case<'_>) -> Option<Timestamp> {
     let shutdown = case.subject.status.shutdown.as_ref();
-    let is_asked_for = case.seen.releases_stuck && case.subject.is_deleting;
+    let is_asked_for = case.observed.releases_stuck && case.subject.is_deleting;
     shutdown
         .filter(|_| is_asked_for)
         .map(|shutdown| memory::after(shutdown.started_at, RELEASE))
@@ -177,11 +180,11 @@ fn release_at(case: &Case<'_>) -> Option<Timestamp> {
 
 /// Takes the finalizer off, with a word about what may be left.
 fn release(case: &Case<'_>, state: State) -> Outcome {
-    let told = "the finalizer is released a day after the removal began; what is left of the \
+    let message = "the finalizer is released a day after the removal began; what is left of the \
                 machine is nobody's: look for it by the label 5spot.finos.org/scheduled-machine";
-    let event = Event::warning("FinalizerCleanupTimedOut", "ReleaseFinalizer", told);
+    let event = Event::warning("FinalizerCleanupTimedOut", "ReleaseFinalizer", message);
     let mut outcome =
-        Outcome::tell(state).with(vec![write::remove_finalizer(case.subject)]);
+        Outcome::of(state).with(vec![write::remove_finalizer(case.subject)]);
     outcome.events.push(event);
     outcome
 }
@@ -189,12 +192,15 @@ fn release(case: &Case<'_>, state: State) -> Outcome {
 /// Sees to it that the finalizer is there before anything else, and goes after everything else.
 fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
     let subject = case.subject;
-    let is_touched = !matches!(outcome.state, State::Paused(_) | State::Blind { .. });
+    let is_touched = !matches!(
+        outcome.state,
+        State::Paused(_) | State::NotObservable { .. }
+    );
     let release_at = release_at(case).filter(|_| is_touched);
-    if release_at.is_some_and(|due| due <= case.now) && outcome.state != State::Quiet {
+    if release_at.is_some_and(|due| due <= case.now) && outcome.state != State::Idle {
         return release(case, outcome.state);
     }
-    let action = if outcome.state == State::Quiet && subject.is_deleting {
+    let action = if outcome.state == State::Idle && subject.is_deleting {
         Some(write::remove_finalizer(subject))
     } else if is_touched && !subject.has_finalizer() {
         Some(write::add_finalizer(subject))
@@ -202,7 +208,7 @@ fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
         None
     };
     match action {
-        Some(action) => Outcome::tell(outcome.state).with(vec![action]),
+        Some(action) => Outcome::of(outcome.state).with(vec![action]),
         None => Outcome {
             wakes: outcome.wakes.into_iter().chain(release_at).collect(),
             ..outcome
@@ -211,46 +217,45 @@ fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
 }
 
 /// Puts a decision into a plan: what is held back after a failure, the status, the events.
-fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
-    let removal = match rung {
-        Rung::Leave(removal) => Some(removal.reason),
-        Rung::Paused(_)
-        | Rung::Blind(_)
-        | Rung::Disabled
-        | Rung::Invalid
-        | Rung::Serve => None,
+fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Plan {
+    let removal = match decision {
+        Decision::ShutDown(removal) => Some(removal.reason),
+        Decision::Paused(_)
+        | Decision::NotObservable(_)
+        | Decision::Disabled
+        | Decision::Invalid
+        | Decision::Serve => None,
     };
-    let failure = hold::back(case, &mut outcome);
-    hold::until_its_turn(case, &mut outcome);
+    let failure = backoff::apply(case, &mut outcome);
+    backoff::delay_start(case, &mut outcome);
     let is_finalizing = is_finalizing(&outcome.actions);
     let before = &case.subject.status;
-    let after = status::next(case, rung, &outcome, failure);
+    let after = status::next(case, decision, &outcome, failure);
     let later = failure
         .is_none()
-        .then(|| talk::later(case, (before, &after)))
+        .then(|| debounce::due(case, &after))
         .flatten();
-    // What is told to be due is told anew once it is, whoever else is asked to wait.
+    // An announced instant is reported anew once it has come, whatever else is delayed.
     let announced = after.next_transition.into_iter().chain(case.next_flip());
     let wakes = outcome.wakes.iter().copied().chain(announced).chain(later);
     let is_reported = !is_finalizing && later.is_none() && after != *before;
     let status = is_reported.then_some(after);
     let wake = wakes.filter(|due| *due > case.now).min();
     let is_idle = status.is_none() && outcome.actions.is_empty();
-    let precondition =
-        match hearsay::sufficiency(case, &outcome, (before, status.as_ref())) {
-            Sufficiency::Conditional => Some(Precondition::of(case.subject)),
-            Sufficiency::Suffices => None,
-            Sufficiency::Lacks if is_idle => None,
-            Sufficiency::Lacks => {
-                return Plan {
-                    confirm: true,
-                    wake,
-                    removal,
-                    ..Plan::default()
-                };
-            }
-        };
-    // What was created is told when it shows.
+    let precondition = match from_cache::confirmation(case, &outcome, status.as_ref()) {
+        Confirmation::Precondition => Some(Precondition::of(case.subject)),
+        Confirmation::NotNeeded => None,
+        Confirmation::LiveRead if is_idle => None,
+        Confirmation::LiveRead => {
+            return Plan {
+                confirm: true,
+                wake,
+                removal,
+                ..Plan::default()
+            };
+        }
+    };
+    // What was created is reported when it is observed.
     let status = status.filter(|_| precondition.is_none());
     let mut events = outcome.events;
     if let Some(after) = &status {
@@ -258,7 +263,7 @@ fn compose(case: &Case<'_>, rung: Rung<'_>, mut outcome: Outcome) -> Plan {
     }
     let is_progress = status
         .as_ref()
-        .is_some_and(|after| talk::is_progress(before, after));
+        .is_some_and(|after| debounce::is_progress(before, after));
     Plan {
         events,
         is_progress,

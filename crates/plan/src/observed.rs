@@ -1,9 +1,9 @@
 //! What is known before a decision: the objects, where they are looked for, whose they are, and
 //! what could not be found out.
 
+pub mod location;
 pub mod node;
-pub mod place;
+pub(crate) mod owned;
 pub(crate) mod provider;
-pub mod seen;
+pub mod state;
 pub(crate) mod subject;
-pub(crate) mod triple;

@@ -1,25 +1,25 @@
 //! The status: everything in it follows from the facts of this pass, and keeps its times where
 //! nothing changed.
 
+pub(crate) mod conditions;
+pub(crate) mod debounce;
 pub mod event;
-pub(crate) mod finding;
 pub(crate) mod phase;
-pub(crate) mod talk;
 pub(crate) mod undrained;
 
-use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::condition::{self, ConditionType, ConditionUpdate};
 use fivespot_api::{NodeRef, ObjectRef, ScheduledMachineStatus, Shutdown};
 use fivespot_capi::{Machine, Provider, Reference};
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 
 use crate::decide::case::Case;
-use crate::decide::ladder::Rung;
+use crate::decide::precedence::Decision;
 use crate::decide::reclaim::Aftermath;
 use crate::decide::record::Record;
-use crate::decide::taint::Said;
+use crate::decide::taint::{Done, TaintStatus};
 use crate::decide::{agent, reclaim, taint};
 use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
-use crate::{Failure, Step};
+use crate::{Action, Failure, Step};
 
 /// How many characters of a sentence the status repeats.
 const LONGEST_MESSAGE: usize = 1_024;
@@ -27,7 +27,7 @@ const LONGEST_MESSAGE: usize = 1_024;
 /// The status after this pass.
 pub(crate) fn next(
     case: &Case<'_>,
-    rung: Rung<'_>,
+    decision: Decision<'_>,
     outcome: &Outcome,
     failure: Option<&Failure>,
 ) -> ScheduledMachineStatus {
@@ -38,31 +38,31 @@ pub(crate) fn next(
     let is_first = Record::stored(&status).is_empty();
     match outcome.state {
         State::Paused(_) if is_first => Record::due(case).store(&mut status),
-        State::Paused(_) | State::Blind { .. } => {}
-        State::Quiet
-        | State::Left
+        State::Paused(_) | State::NotObservable { .. } => {}
+        State::Idle
+        | State::Unmanaged
         | State::Blocked { .. }
-        | State::Coming(_)
+        | State::Provisioning(_)
         | State::InService { .. }
         | State::NodeNotReady { .. }
         | State::InfrastructureMissing(_)
-        | State::Going(_)
+        | State::Terminating(_)
         | State::Stalled(_) => record(case, outcome, &mut status),
     }
     announce(case, &mut status);
-    let (phase, ready) = phase::summary(case, rung, outcome, failure);
+    let (phase, ready) = phase::summary(case, decision, outcome, failure);
     status.phase = Some(phase);
     status.message = Some(ready.message.chars().take(LONGEST_MESSAGE).collect());
     let conditions = &mut status.conditions;
     let findings = [
         Some(ready),
-        Some(finding::scheduled(case)),
-        Some(finding::schedule_valid(case)),
-        Some(finding::references(case, failure)),
-        finding::machine_ready(case),
-        finding::node_access(case),
+        Some(conditions::scheduled(case)),
+        Some(conditions::schedule_valid(case)),
+        Some(conditions::references(case, failure)),
+        conditions::machine_ready(case),
+        conditions::node_access(case),
     ];
-    if case.triple.our_machine().is_none() && case.blind_spot().is_none() {
+    if case.owned.our_machine().is_none() && case.unobserved().is_none() {
         // What is still found out, as after a reclaim, keeps the time since when it is so.
         for gone in [ConditionType::MachineReady, ConditionType::NodeAccess] {
             if !findings.iter().flatten().any(|found| found.kind == gone) {
@@ -73,16 +73,21 @@ pub(crate) fn next(
     for found in findings.into_iter().flatten() {
         condition::set(conditions, found, case.subject.generation, case.now);
     }
-    if !matches!(outcome.state, State::Paused(_) | State::Blind { .. }) {
-        tell_taints(case, (rung, outcome), &mut status);
-        tell_agent(case, &mut status);
+    if !matches!(
+        outcome.state,
+        State::Paused(_) | State::NotObservable { .. }
+    ) {
+        let actions = &outcome.actions;
+        set_taints(case, Done { decision, actions }, &mut status);
+        let change = agent::condition(case);
+        change_condition(case, ConditionType::AgentReady, change, &mut status);
     }
     status
 }
 
 /// When what comes next: nothing is announced while the schedule is not in force.
 fn announce(case: &Case<'_>, status: &mut ScheduledMachineStatus) {
-    let is_in_force = case.want.is_enabled && !case.want.is_killed;
+    let is_in_force = case.desired.is_enabled && !case.desired.is_killed;
     let is_announced = is_in_force && case.window.is_some();
     let (flip, is_wanted) = (case.next_flip(), case.is_wanted());
     let deadline = status.shutdown.as_ref().and_then(|of| cleanup(case, of));
@@ -96,62 +101,66 @@ fn announce(case: &Case<'_>, status: &mut ScheduledMachineStatus) {
         .min();
 }
 
-/// What the Node bears of ours. What cannot be told now stays as it was told before.
-fn tell_taints(
-    case: &Case<'_>,
-    (rung, outcome): (Rung<'_>, &Outcome),
-    status: &mut ScheduledMachineStatus,
-) {
-    let told = taint::told(case, rung, &outcome.actions);
-    let conditions = &mut status.conditions;
-    match told.finding {
-        Said::Finding(found) => {
-            condition::set(conditions, found, case.subject.generation, case.now);
-        }
-        Said::Nothing => condition::remove(conditions, ConditionType::NodeTainted),
-        Said::AsBefore => {}
-    }
-    if let Some(applied) = told.applied {
+/// Which taints of the Node are ours. What is not known now stays as it was reported.
+fn set_taints(case: &Case<'_>, done: Done<'_>, status: &mut ScheduledMachineStatus) {
+    let TaintStatus { condition, applied } = taint::status(case, done);
+    change_condition(case, ConditionType::NodeTainted, condition, status);
+    if let Some(applied) = applied {
         status.applied_node_taints = applied;
     }
 }
 
-/// How the agent on the Node is doing.
-fn tell_agent(case: &Case<'_>, status: &mut ScheduledMachineStatus) {
+/// What becomes of a condition.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ConditionChange {
+    /// It stays as it was reported.
+    Keep,
+    /// It is removed.
+    Remove,
+    /// It is set to this.
+    Set(ConditionUpdate),
+}
+
+fn change_condition(
+    case: &Case<'_>,
+    kind: ConditionType,
+    change: ConditionChange,
+    status: &mut ScheduledMachineStatus,
+) {
     let conditions = &mut status.conditions;
-    match agent::told(case) {
-        agent::Told::Finding(found) => {
-            condition::set(conditions, found, case.subject.generation, case.now);
+    match change {
+        ConditionChange::Set(update) => {
+            condition::set(conditions, update, case.subject.generation, case.now);
         }
-        agent::Told::Nothing => condition::remove(conditions, ConditionType::AgentReady),
-        agent::Told::AsBefore => {}
+        ConditionChange::Remove => condition::remove(conditions, kind),
+        ConditionChange::Keep => {}
     }
 }
 
 /// The deadline in force, while the Machine that it is about exists.
 fn cleanup(case: &Case<'_>, shutdown: &Shutdown) -> Option<Timestamp> {
-    let machine = case.triple.our_machine()?;
+    let machine = case.owned.our_machine()?;
     (shutdown.machine_uid == machine.meta.uid).then(|| case.deadline(shutdown))
 }
 
 /// Where everything is, and whether it is leaving.
 fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatus) {
-    let is_gone = case.triple.is_gone();
+    let is_gone = case.owned.is_gone();
     match &outcome.shutdown {
         Commitment::Make(shutdown) => status.shutdown = Some(shutdown.clone()),
         Commitment::Clear => status.shutdown = None,
         Commitment::Keep if is_gone => status.shutdown = None,
         Commitment::Keep => {}
     }
-    if let Some(machine) = case.triple.our_machine() {
-        record_machine(case, machine, (outcome, status));
+    if let Some(machine) = case.owned.our_machine() {
+        record_machine(case, machine, &outcome.actions, status);
     } else {
         if !is_node_awaited(case, outcome) {
             status.node_ref = None;
             status.provider_id = None;
         }
         status.applied_node_taints.clear();
-        // It tells leftovers from an unfinished triple for as long as there may be any.
+        // It distinguishes leftovers from objects of an unfinished start for as long as there may be any.
         if is_gone {
             status.machine_ref = None;
         }
@@ -169,14 +178,15 @@ fn is_node_awaited(case: &Case<'_>, outcome: &Outcome) -> bool {
         None => false,
         Some(Aftermath::Unknown) => true,
         Some(Aftermath::Clear(_)) => !is_cleared,
-        Some(Aftermath::Over) => !case.triple.is_gone(),
+        Some(Aftermath::Over) => !case.owned.is_gone(),
     }
 }
 
 fn record_machine(
     case: &Case<'_>,
     machine: &Machine,
-    (outcome, status): (&Outcome, &mut ScheduledMachineStatus),
+    actions: &[Action],
+    status: &mut ScheduledMachineStatus,
 ) {
     let meta = &machine.meta;
     let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_ref());
@@ -185,7 +195,7 @@ fn record_machine(
     if !is_same {
         status.last_scheduled_time = Some(whole_seconds(case.now));
     }
-    let known = reclaim::joined_uid(case, machine, &outcome.actions);
+    let known = reclaim::joined_uid(case, machine, actions);
     status.node_ref = machine.node.as_ref().map(|link| {
         let before = status
             .node_ref

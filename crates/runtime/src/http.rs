@@ -10,7 +10,7 @@ mod outage;
 mod uri;
 
 pub use chunks::LARGEST_OBJECT;
-pub use client::{Address, Change, Events, Page, Port, is_segment};
+pub use client::{Address, ApiClient, Change, Events, Page, is_segment};
 pub use connect::{Connection, client};
 pub use local::{is_local, is_local_host};
 pub use outage::{Outage, noted};

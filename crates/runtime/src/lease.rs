@@ -1,7 +1,7 @@
 //! Who may write: coordination Leases, and the rules by which they are held.
 //!
 //! The rules are values without I/O ([`Election`], [`Shards`]). [`lead`] and [`share`] carry them
-//! out, and put what an instance may act on into a [`Fence`], which every write passes.
+//! out, and put what an instance may act on into a [`Fence`], which every write reconciles.
 
 mod client;
 mod election;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use fivespot_clock::Clock;
 
-use crate::http::Port;
+use crate::http::ApiClient;
 use crate::queue::Backoff;
 pub use election::{Election, Move};
 pub use fence::{Fence, Fenced, Ownership};
@@ -40,8 +40,8 @@ pub struct Lease {
 #[derive(Clone)]
 pub struct Instance {
     /// Where the Leases are.
-    pub client: Port,
-    /// What passes writes.
+    pub client: ApiClient,
+    /// What reconciles writes.
     pub fence: Arc<Fence>,
     /// What events are processed under: a virtual clock stands still meanwhile.
     pub clock: Clock,

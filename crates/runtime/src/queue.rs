@@ -1,4 +1,4 @@
-//! Which object is due when: each at most once, and one pass for each at a time.
+//! Which object is due when: each at most once, and one reconcile for each at a time.
 
 mod backoff;
 mod monotonic;
@@ -13,16 +13,16 @@ use jiff::{SignedDuration, Timestamp};
 pub use backoff::Backoff;
 pub use monotonic::{Monotonic, not_before};
 pub use start_limit::StartLimit;
-pub use work::Work;
+pub use work::WorkQueue;
 
 use crate::Key;
 
-/// After a failed pass nothing that merely happens may bring the next one forward to less
+/// After a failed reconcile nothing that merely happens may bring the next one forward to less
 /// than this.
 const PAUSE_AFTER_FAILURE: SignedDuration = SignedDuration::from_secs(1);
 
-/// More passes than this for one key within [`BURST_WINDOW`] are put off to its end, so that
-/// a world that changes with every pass costs time and not the API server.
+/// More reconciles than this for one key within [`BURST_WINDOW`] are put off to its end, so that
+/// a world that changes with every reconcile costs time and not the API server.
 const BURST: u32 = 100;
 const BURST_WINDOW: SignedDuration = SignedDuration::from_secs(1);
 
@@ -31,14 +31,14 @@ const SET_BACK: SignedDuration = SignedDuration::from_secs(1);
 
 /// How long something that has not arrived is waited for, such as the watch event of an object that
 /// was created; then it is looked at whatever happens.
-pub const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
+pub const EVENT_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 
 /// For how long at most a key of low priority that is due waits for others.
 const LONGEST_DEFERRAL: SignedDuration = SignedDuration::from_secs(30);
 
-/// How a pass ended.
+/// How a reconcile ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ReconcileResult {
     /// Nothing failed. Due again at the instant, if any, and whenever something happens.
     Done {
         /// When it is due again in any case.
@@ -50,7 +50,7 @@ pub enum Outcome {
         /// When it is due again in any case.
         wake: Option<Timestamp>,
     },
-    /// The world was newer than what the pass had seen. The first in a row is repeated at
+    /// The world was newer than what the reconcile had seen. The first in a row is repeated at
     /// once, further ones count as failures.
     Stale {
         /// When it is due again in any case.
@@ -62,7 +62,7 @@ pub enum Outcome {
         /// When it is due again in any case.
         until: Timestamp,
     },
-    /// The pass could not begin, because something has not arrived yet that will wake the
+    /// The reconcile could not begin, because something has not arrived yet that will wake the
     /// key. Looks again at the instant whatever happens.
     Waiting {
         /// When it looks again.
@@ -71,13 +71,13 @@ pub enum Outcome {
 }
 
 /// Keys in the order in which they are due. `G` is held from the moment a key is known to
-/// be due until its pass ends.
+/// be due until its reconcile ends.
 #[derive(Debug)]
 pub struct Queue<G> {
     entries: BTreeMap<Key, Entry<G>>,
-    high: BTreeSet<Appointment>,
+    high: BTreeSet<Scheduled>,
     /// Taken when none of high priority is due.
-    low: BTreeSet<Appointment>,
+    low: BTreeSet<Scheduled>,
     next_age: u64,
     backoff: Backoff,
     /// What the clock showed last.
@@ -87,7 +87,7 @@ pub struct Queue<G> {
 /// Ordered by due instant, then by rank, then by age, so that equal keys that are due together
 /// come in the order in which they were asked for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Appointment {
+struct Scheduled {
     due: Timestamp,
     rank: u8,
     age: u64,
@@ -104,14 +104,14 @@ enum Priority {
 
 #[derive(Debug)]
 struct Entry<G> {
-    appointment: Option<Appointment>,
+    scheduled: Option<Scheduled>,
     guard: Option<G>,
     running: bool,
     /// Asked for while running.
     again: Option<Priority>,
     /// How often that was.
     calls: u64,
-    /// What the last pass has left to do can wait for others.
+    /// What the last reconcile has left to do can wait for others.
     is_deferred: bool,
     /// Passes in a row that failed.
     failures: u32,
@@ -124,7 +124,7 @@ struct Entry<G> {
 impl<G> Default for Entry<G> {
     fn default() -> Self {
         Self {
-            appointment: None,
+            scheduled: None,
             guard: None,
             running: false,
             again: None,
@@ -151,21 +151,21 @@ impl<G> Queue<G> {
         }
     }
 
-    /// Something happened: `key` is due now, or as soon as its running pass ends, or a
-    /// little later when its last pass failed.
+    /// Something happened: `key` is due now, or as soon as its running reconcile ends, or a
+    /// little later when its last reconcile failed.
     pub fn wake(&mut self, key: &Key, now: Timestamp, guard: G) {
-        self.call(key, now, (Priority::High, guard));
+        self.enqueue(key, now, Priority::High, guard);
     }
 
-    /// The same with low priority, where what the last pass of `key` has left to do can wait.
+    /// The same with low priority, where what the last reconcile of `key` has left to do can wait.
     pub fn wake_deferred(&mut self, key: &Key, now: Timestamp, guard: G) {
-        self.call(key, now, (Priority::Low, guard));
+        self.enqueue(key, now, Priority::Low, guard);
     }
 
-    fn call(&mut self, key: &Key, now: Timestamp, (priority, guard): (Priority, G)) {
+    fn enqueue(&mut self, key: &Key, now: Timestamp, priority: Priority, guard: G) {
         let entry = self.entries.entry(key.clone()).or_default();
         if entry.running {
-            // The pass that is under way may wait for an answer: nothing stands still for its
+            // The reconcile that is under way may wait for an answer: nothing stands still for its
             // successor until it has ended.
             entry.again = entry.again.max(Some(priority));
             entry.calls += 1;
@@ -179,11 +179,11 @@ impl<G> Queue<G> {
         self.appoint(key, due, priority);
     }
 
-    /// The key that is due and comes first, if any is due. Its pass is then under way until
+    /// The key that is due and comes first, if any is due. Its reconcile is then under way until
     /// [`finish`](Self::finish).
     pub fn take(&mut self, now: Timestamp) -> Option<(Key, Option<G>)> {
         self.note_clock(now);
-        let first = |all: &BTreeSet<Appointment>| {
+        let first = |all: &BTreeSet<Scheduled>| {
             let first = all.first().filter(|first| first.due <= now);
             first.map(|first| (first.due, first.key.clone()))
         };
@@ -205,15 +205,15 @@ impl<G> Queue<G> {
         Some((key, guard))
     }
 
-    /// How often `key` was asked for since its pass began.
+    /// How often `key` was asked for since its reconcile began.
     pub fn calls(&self, key: &Key) -> u64 {
         self.entries.get(key).map_or(0, |entry| entry.calls)
     }
 
     /// How many keys are due.
     pub fn due(&self, now: Timestamp) -> usize {
-        let is_due = |appointment: &&Appointment| appointment.due <= now;
-        let due = |all: &BTreeSet<Appointment>| all.iter().take_while(is_due).count();
+        let is_due = |scheduled: &&Scheduled| scheduled.due <= now;
+        let due = |all: &BTreeSet<Scheduled>| all.iter().take_while(is_due).count();
         due(&self.high) + due(&self.low)
     }
 
@@ -231,15 +231,15 @@ impl<G> Queue<G> {
         }
     }
 
-    /// Ends the pass of `key`. Returns how many passes in a row have failed.
-    pub fn finish(&mut self, key: &Key, outcome: Outcome, now: Timestamp) -> u32 {
+    /// Ends the reconcile of `key`. Returns how many reconciles in a row have failed.
+    pub fn finish(&mut self, key: &Key, result: ReconcileResult, now: Timestamp) -> u32 {
         let Some(entry) = self.entries.get_mut(key) else {
             return 0;
         };
         entry.running = false;
         let backoff = self.backoff;
         let mut due =
-            entry.due_after(outcome, now, |failures| backoff.wait(key, failures));
+            entry.due_after(result, now, |failures| backoff.wait(key, failures));
         let again = entry.again.take();
         if again.is_some() {
             due = Some(now);
@@ -273,12 +273,12 @@ impl<G> Queue<G> {
             entry.burst = (Timestamp::MIN, 0);
         }
         let high = std::mem::take(&mut self.high);
-        for appointment in high.into_iter().chain(std::mem::take(&mut self.low)) {
-            let key = appointment.key;
+        for scheduled in high.into_iter().chain(std::mem::take(&mut self.low)) {
+            let key = scheduled.key;
             if let Some(entry) = self.entries.get_mut(&key) {
-                entry.appointment = None;
+                entry.scheduled = None;
             }
-            self.appoint(&key, now, appointment.priority);
+            self.appoint(&key, now, scheduled.priority);
         }
     }
 
@@ -288,8 +288,8 @@ impl<G> Queue<G> {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
-        let set = entry.appointment.take();
-        let appointment = Appointment {
+        let set = entry.scheduled.take();
+        let scheduled = Scheduled {
             due: set.as_ref().map_or(due, |set| set.due.min(due)),
             rank: entry.rank,
             age: set.as_ref().map_or(self.next_age, |set| set.age),
@@ -299,21 +299,21 @@ impl<G> Queue<G> {
                 .map_or(priority, |set| set.priority.max(priority)),
         };
         self.next_age += 1;
-        entry.appointment = Some(appointment.clone());
+        entry.scheduled = Some(scheduled.clone());
         if let Some(set) = set {
             self.of(set.priority).remove(&set);
         }
-        self.of(appointment.priority).insert(appointment);
+        self.of(scheduled.priority).insert(scheduled);
     }
 
     fn cancel(&mut self, key: &Key) {
         let entry = self.entries.get_mut(key);
-        if let Some(set) = entry.and_then(|entry| entry.appointment.take()) {
+        if let Some(set) = entry.and_then(|entry| entry.scheduled.take()) {
             self.of(set.priority).remove(&set);
         }
     }
 
-    fn of(&mut self, priority: Priority) -> &mut BTreeSet<Appointment> {
+    fn of(&mut self, priority: Priority) -> &mut BTreeSet<Scheduled> {
         match priority {
             Priority::High => &mut self.high,
             Priority::Low => &mut self.low,
@@ -331,30 +331,30 @@ impl<G> Entry<G> {
         }
     }
 
-    /// When a pass that ended like this is repeated, if nothing happens before; `wait` is for how
+    /// When a reconcile that ended like this is repeated, if nothing happens before; `wait` is for how
     /// long after so many failures in a row.
     fn due_after(
         &mut self,
-        outcome: Outcome,
+        result: ReconcileResult,
         now: Timestamp,
         wait: impl Fn(u32) -> SignedDuration,
     ) -> Option<Timestamp> {
-        let due = match outcome {
-            Outcome::Done { wake } => {
+        let due = match result {
+            ReconcileResult::Done { wake } => {
                 self.failures = 0;
                 wake
             }
-            Outcome::Deferred { until } => {
+            ReconcileResult::Deferred { until } => {
                 self.failures = 0;
                 self.is_deferred = true;
                 Some(until)
             }
-            Outcome::Waiting { until } => Some(until),
-            Outcome::Stale { wake: _ } if self.failures == 0 => {
+            ReconcileResult::Waiting { until } => Some(until),
+            ReconcileResult::Stale { wake: _ } if self.failures == 0 => {
                 self.failures = 1;
                 Some(now)
             }
-            Outcome::Failed { wake } | Outcome::Stale { wake } => {
+            ReconcileResult::Failed { wake } | ReconcileResult::Stale { wake } => {
                 self.failures = self.failures.saturating_add(1);
                 let retry = after(now, wait(self.failures));
                 self.not_before = after(now, PAUSE_AFTER_FAILURE);

@@ -8,7 +8,7 @@ use kube::api::ApiResource;
 use serde_json::Value;
 
 use crate::cache::Projection;
-use crate::http::{Address, Change, Port};
+use crate::http::{Address, ApiClient, Change};
 use crate::queue::Backoff;
 
 /// How many objects a server sends at a time.
@@ -44,7 +44,7 @@ impl Selector {
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The server.
-    pub client: Port,
+    pub client: ApiClient,
     /// The kind.
     pub resource: ApiResource,
     /// The namespace; none for all, and for what has none.
@@ -147,7 +147,7 @@ impl<S: Sink> Follower<'_, S> {
             resource: &self.watch.resource,
             namespace: self.watch.namespace.as_deref(),
             name: "",
-            shape: Some(&*self.watch.projection),
+            projection: Some(&*self.watch.projection),
         }
     }
 
@@ -185,7 +185,7 @@ impl<S: Sink> Follower<'_, S> {
                 resource: &watch.resource,
                 namespace: watch.namespace.as_deref(),
                 name: "",
-                shape: Some(&*watch.projection),
+                projection: Some(&*watch.projection),
             };
             let sink = &mut self.sink;
             let each = |object| sink.listed(object);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use fivespot_apiserver::{Options, Server};
 use fivespot_clock::Clock;
-use fivespot_runtime::http::Port;
+use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::lease::{
     Fence, Instance, Lease, Observer, Ownership, Role, Terms, lead,
 };
@@ -33,7 +33,7 @@ async fn a_namespace_that_is_missing_is_reported() {
     let server = Server::new(Options::new(clock.clone())).unwrap();
     let failures = Arc::new(Failures::default());
     let instance = Instance {
-        client: Port::new(Client::new(server.in_process(), "default"), "test"),
+        client: ApiClient::new(Client::new(server.in_process(), "default"), "test"),
         fence: Arc::new(Fence::new(clock.clone(), Ownership::Nothing)),
         clock: clock.clone(),
         backoff: Backoff::seeded(7),

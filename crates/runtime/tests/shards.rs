@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fivespot_apiserver::{Options, Server};
 use fivespot_clock::Clock;
-use fivespot_runtime::http::Port;
+use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::lease::{
     Fence, Instance, Lease, Observer, Ownership, Role, ShardNames, Terms, share,
 };
@@ -94,7 +94,7 @@ impl World {
         let fence = Fence::new(self.clock.clone(), Ownership::Nothing);
         let fence = Arc::new(fence);
         let instance = Instance {
-            client: Port::new(Client::new(service, "default"), "test"),
+            client: ApiClient::new(Client::new(service, "default"), "test"),
             fence: fence.clone(),
             clock: self.clock.clone(),
             backoff: Backoff::seeded(7),
@@ -120,7 +120,7 @@ impl World {
         });
     }
 
-    /// Lets time pass, a quarter of a second at a time; panics where two own an object.
+    /// Lets time reconcile, a quarter of a second at a time; panics where two own an object.
     async fn pass(&self, seconds: i64) {
         for _ in 0..seconds * 4 {
             let next = self.clock.now() + SignedDuration::from_millis(250);

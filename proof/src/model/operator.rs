@@ -3,8 +3,8 @@
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
-    Access, Action, Call, Cause, Fact, Failure, Freshness, Memory, Node, Places, Plan,
-    Precondition, Seen, Sighting, Specs, Step, Workload, plan,
+    Access, Action, Call, Cause, Fact, Failure, Freshness, Locations, Lookup, Memory,
+    Node, Observed, Plan, Precondition, Specs, Step, Workload, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -237,12 +237,12 @@ impl World {
 
     fn think(&self, question: Question) -> Answer {
         let sm = self.machines.of(question.sm);
-        let seen = self.seen(question, &sm);
+        let observed = self.observed(question, &sm);
         let mut memory = (*self.memories.of(question.memory)).clone();
-        let has_to_wait = match &seen.workload.access {
+        let has_to_wait = match &observed.workload.access {
             Access::Connected => {
-                let machine = seen.machine.known().and_then(Option::as_ref);
-                let node = seen.workload.node.known().and_then(Option::as_ref);
+                let machine = observed.machine.known().and_then(Option::as_ref);
+                let node = observed.workload.node.known().and_then(Option::as_ref);
                 let is_its = machine.zip(node).is_some_and(|(machine, node)| {
                     let of = node.machine.machine.as_ref();
                     machine.provider_id == node.provider_id
@@ -250,11 +250,11 @@ impl World {
                 });
                 is_its
                     && question.pod != Pod::None
-                    && seen.workload.pods.known().is_some()
+                    && observed.workload.pods.known().is_some()
             }
             access => matches!(access, Access::Unreachable { .. }),
         };
-        let machine = seen.machine.known().and_then(Option::as_ref);
+        let machine = observed.machine.known().and_then(Option::as_ref);
         let shutdown = sm
             .status
             .as_ref()
@@ -262,7 +262,7 @@ impl World {
         let has_committed = shutdown
             .zip(machine)
             .is_some_and(|(of, machine)| of.machine_uid == machine.meta.uid);
-        let node = seen.workload.node.known().and_then(Option::as_ref);
+        let node = observed.workload.node.known().and_then(Option::as_ref);
         let is_reclaimed = machine.is_some_and(|machine| {
             let annotations = &machine.meta.annotations;
             annotations.contains_key(name::RECLAIM_ANNOTATION)
@@ -270,10 +270,10 @@ impl World {
         let had_request =
             !is_reclaimed && node.is_some_and(|node| node.has_reclaim_annotations);
         let is_paused = machine.is_some_and(|machine| machine.meta.is_paused());
-        let cluster = seen.cluster.known().cloned().flatten();
+        let cluster = observed.cluster.known().cloned().flatten();
         let now = instant(question.now);
-        memory.observe(sm.metadata.generation, &seen, now);
-        let is_delayed = is_delayed(&sm, &seen, &memory, now);
+        memory.observe(sm.metadata.generation, &observed, now);
+        let is_delayed = is_delayed(&sm, &observed, &memory, now);
         let Plan {
             actions,
             status,
@@ -281,7 +281,7 @@ impl World {
             confirm,
             precondition,
             ..
-        } = plan(&sm, &seen, &memory, now);
+        } = plan(&sm, &observed, &memory, now);
         let next = if confirm {
             Next::Confirm
         } else if actions.is_empty() && status.is_none() {
@@ -318,25 +318,25 @@ impl World {
         }
     }
 
-    fn seen(&self, question: Question, sm: &ScheduledMachine) -> Seen {
+    fn observed(&self, question: Question, sm: &ScheduledMachine) -> Observed {
         let object =
             |kind: Kind| question.objects[kind as usize].map(|id| self.objects.of(id));
         let machine = object(Kind::Machine).and_then(|found| Machine::read(&found).ok());
-        let places = Places::of(sm, machine.as_ref());
-        let look = |places: &[Reference]| {
+        let locations = Locations::of(sm, machine.as_ref());
+        let look = |locations: &[Reference]| {
             let found = |place: &Reference| {
                 let kind = Kind::parse(&place.kind)?;
                 Provider::read(&*object(kind)?).ok()
             };
-            places
+            locations
                 .iter()
-                .map(|place| Sighting {
+                .map(|place| Lookup {
                     place: place.clone(),
                     found: Fact::Known(found(place)),
                 })
                 .collect()
         };
-        Seen {
+        Observed {
             freshness: question.freshness,
             specs: Specs::Included,
             releases_stuck: false,
@@ -344,15 +344,15 @@ impl World {
             cluster: Fact::Known(
                 object(Kind::Cluster).and_then(|found| Cluster::read(&found).ok()),
             ),
-            bootstrap: look(&places.bootstrap),
-            infrastructure: look(&places.infrastructure),
-            workload: self.workload(question, &places),
+            bootstrap: look(&locations.bootstrap),
+            infrastructure: look(&locations.infrastructure),
+            workload: self.workload(question, &locations),
             machine: Fact::Known(machine),
         }
     }
 
-    fn workload(&self, question: Question, places: &Places) -> Workload {
-        if places.node.is_none() {
+    fn workload(&self, question: Question, locations: &Locations) -> Workload {
+        if locations.node.is_none() {
             return Workload::default();
         }
         let barred = match question.reach {
@@ -377,7 +377,7 @@ impl World {
             Some(Node::from(&node))
         });
         let pods = match &node {
-            Some(node) if places.wants_pods => {
+            Some(node) if locations.wants_pods => {
                 Fact::Known(super::server::pods(question.pod, &node.uid))
             }
             _ => Fact::default(),
@@ -421,12 +421,12 @@ fn fail(memory: &mut Memory, step: Step, now: Timestamp) {
 /// for long: a step that is due otherwise, or the next try of one that fails for the first time.
 fn is_delayed(
     sm: &ScheduledMachine,
-    seen: &Seen,
+    observed: &Observed,
     memory: &Memory,
     now: Timestamp,
 ) -> bool {
     let is_of_its_life = |step: &Step| !ASIDE.contains(step);
-    let due: Vec<Step> = plan(sm, seen, memory, now).steps();
+    let due: Vec<Step> = plan(sm, observed, memory, now).steps();
     let due: Vec<Step> = due.into_iter().filter(is_of_its_life).collect();
     if due.is_empty() {
         return false;
@@ -437,7 +437,7 @@ fn is_delayed(
             fail(&mut troubled, step, now);
         }
     }
-    let then = plan(sm, seen, &troubled, now).steps();
+    let then = plan(sm, observed, &troubled, now).steps();
     let retry_at = |memory: &Memory, step| {
         let mut memory = memory.clone();
         fail(&mut memory, step, now);

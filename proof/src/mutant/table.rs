@@ -2,32 +2,32 @@
 
 use super::Mutant;
 
-const LADDER: &str = "crates/plan/src/decide/ladder.rs";
-const LEAVE: &str = "crates/plan/src/decide/leave.rs";
+const PRECEDENCE: &str = "crates/plan/src/decide/precedence.rs";
+const SHUTDOWN: &str = "crates/plan/src/decide/shutdown.rs";
 const LIB: &str = "crates/plan/src/lib.rs";
 const SERVE: &str = "crates/plan/src/decide/serve.rs";
-const TRIPLE: &str = "crates/plan/src/observed/triple.rs";
+const OWNED: &str = "crates/plan/src/observed/owned.rs";
 const DRAIN: &str = "crates/plan/src/decide/drain.rs";
 const NODE: &str = "crates/plan/src/observed/node.rs";
 const WRITE: &str = "crates/plan/src/act/write.rs";
 const MACHINE: &str = "crates/plan/src/decide/machine.rs";
 const CASE: &str = "crates/plan/src/decide/case.rs";
-const FINDING: &str = "crates/plan/src/status/finding.rs";
-const HEARSAY: &str = "crates/plan/src/act/hearsay.rs";
+const CONDITIONS: &str = "crates/plan/src/status/conditions.rs";
+const FROM_CACHE: &str = "crates/plan/src/act/from_cache.rs";
 const PHASE: &str = "crates/plan/src/status/phase.rs";
 const STATUS: &str = "crates/plan/src/status.rs";
 const RECLAIM: &str = "crates/plan/src/decide/reclaim.rs";
 const TAINT: &str = "crates/plan/src/decide/taint.rs";
 const CONDITION: &str = "crates/api/src/condition.rs";
 const RECORD: &str = "crates/plan/src/decide/record.rs";
-const HOLD: &str = "crates/plan/src/act/hold.rs";
+const BACKOFF: &str = "crates/plan/src/act/backoff.rs";
 const MEMORY: &str = "crates/plan/src/act/memory.rs";
-const PLACE: &str = "crates/plan/src/observed/place.rs";
+const LOCATION: &str = "crates/plan/src/observed/location.rs";
 const RESOLVE: &str = "crates/plan/src/decide/resolve.rs";
 
 macro_rules! mutants {
     ($($id:literal, $fault:literal, $file:expr, $find:literal => $replace:literal;)*) => {
-        /// Every mistake, in the order of the ladder.
+        /// Every mistake, in the order of the precedence list.
         pub(crate) const MUTANTS: &[Mutant] = &[$(Mutant {
             id: $id,
             fault: $fault,
@@ -39,84 +39,86 @@ macro_rules! mutants {
 }
 
 mutants! {
-    "pause-of-object-ignored", "acts on an object that is paused", LADDER,
+    "pause-of-object-ignored", "acts on an object that is paused", PRECEDENCE,
         "if case.subject.is_paused {" => "if false {";
-    "pause-of-cluster-ignored", "acts in a Cluster that is paused", LADDER,
+    "pause-of-cluster-ignored", "acts in a Cluster that is paused", PRECEDENCE,
         "case.cluster().is_some_and(|cluster| cluster.is_paused)" => "false";
-    "pause-of-machine-ignored", "acts on a Machine that is paused", LADDER,
+    "pause-of-machine-ignored", "acts on a Machine that is paused", PRECEDENCE,
         "machine.is_some_and(|machine| machine.meta.is_paused())" => "false";
     "error-is-terminal", "never leaves an error behind", LIB,
-        "let rung = ladder::climb(&case);"
-        => "let rung = if case.subject.status.phase == Some(fivespot_api::Phase::Error) { Rung::Invalid } else { ladder::climb(&case) };";
+        "let decision = precedence::decide(&case);"
+        => "let decision = if case.subject.status.phase == Some(fivespot_api::Phase::Error) { Decision::Invalid } else { precedence::decide(&case) };";
     "terminated-is-terminal", "does not return to service when the kill switch is taken back", LIB,
-        "let rung = ladder::climb(&case);"
-        => "let rung = if case.subject.status.phase == Some(fivespot_api::Phase::Terminated) { Rung::Disabled } else { ladder::climb(&case) };";
-    "kill-switch-needs-machine", "creates under the kill switch what is not there yet", LADDER,
-        "if case.want.is_killed {" => "if case.want.is_killed && machine.is_some() {";
-    "half-made-outlives-kill-switch", "calls a machine terminated that was only half made", LEAVE,
-        "        Some(machine) => leave_machine(case, machine, removal),\n        None => clear_up(case),"
-        => "        Some(machine) => leave_machine(case, machine, removal),\n        None if removal.is_at_once() => Outcome::tell(State::Quiet),\n        None => clear_up(case),";
-    "kill-switch-ignored", "keeps a machine whose kill switch is set", LADDER,
-        "if case.want.is_killed {" => "if false {";
-    "deletion-ignored", "keeps a machine whose object is deleted", LADDER,
-        "} else if case.subject.is_deleting {" => "} else if false {";
-    "commitment-forgotten", "decides anew while a machine leaves", LADDER,
-        "(!is_cancelled).then_some(reason)" => "(!is_cancelled && false).then_some(reason)";
-    "shutdown-not-cancelled", "drives out a machine whose window has opened again", LADDER,
+        "let decision = precedence::decide(&case);"
+        => "let decision = if case.subject.status.phase == Some(fivespot_api::Phase::Terminated) { Decision::Disabled } else { precedence::decide(&case) };";
+    "kill-switch-needs-machine", "creates under the kill switch what is not there yet", PRECEDENCE,
+        "is_killed.then_some(shut_down(ShutdownReason::KillSwitch))"
+        => "(is_killed && case.owned.our_machine().is_some()).then_some(shut_down(ShutdownReason::KillSwitch))";
+    "half-made-outlives-kill-switch", "calls a machine terminated that was only half made", SHUTDOWN,
+        "        Some(machine) => shut_down_machine(case, machine, removal),\n        None => clean_up(case),"
+        => "        Some(machine) => shut_down_machine(case, machine, removal),\n        None if removal.is_at_once() => Outcome::of(State::Idle),\n        None => clean_up(case),";
+    "kill-switch-ignored", "keeps a machine whose kill switch is set", PRECEDENCE,
+        "is_killed.then_some(shut_down(ShutdownReason::KillSwitch))"
+        => "(is_killed && false).then_some(shut_down(ShutdownReason::KillSwitch))";
+    "deletion-ignored", "keeps a machine whose object is deleted", PRECEDENCE,
+        "case.subject.is_deleting.then_some(decision)" => "false.then_some(decision)";
+    "commitment-forgotten", "decides anew while a machine is shut down", PRECEDENCE,
+        "(!is_cancelled).then_some(shut_down(reason))" => "(!is_cancelled && false).then_some(shut_down(reason))";
+    "shutdown-not-cancelled", "shuts down a machine whose window has opened again", PRECEDENCE,
         "let is_cancelled = case.is_wanted()" => "let is_cancelled = false && case.is_wanted()";
-    "disabled-cancels", "keeps a machine that leaves when its schedule is switched off", LADDER,
+    "disabled-cancels", "keeps a machine that is shut down when its schedule is switched off", PRECEDENCE,
         "let is_cancelled = case.is_wanted()"
-        => "let is_cancelled = (case.is_wanted() || !case.want.is_enabled)";
-    "remediation-cancelled", "keeps a machine that a health check condemned", LADDER,
+        => "let is_cancelled = (case.is_wanted() || !case.desired.is_enabled)";
+    "remediation-cancelled", "keeps a machine that a health check condemned", PRECEDENCE,
         "&& reason != ShutdownReason::Remediation;" => ";";
-    "disabled-is-closed", "removes a machine when its schedule is switched off", LADDER,
-        "if !case.want.is_enabled {" => "if false {";
-    "invalid-is-closed", "removes a machine whose schedule cannot be understood", LADDER,
-        "if case.window.is_none() {" => "if false {";
-    "always-wanted", "keeps a machine outside its window", LADDER,
-        "_ if !case.is_wanted() =>" => "_ if false =>";
-    "never-replaced", "leaves a condemned machine in service", LADDER,
-        "Some(machine) if is_replaceable(case, machine) =>" => "Some(_) if false =>";
+    "disabled-is-closed", "removes a machine when its schedule is switched off", PRECEDENCE,
+        "if !case.desired.is_enabled {" => "if false {";
+    "invalid-is-closed", "removes a machine whose schedule is invalid", PRECEDENCE,
+        "case.window.is_none().then_some(Decision::Invalid)" => "None";
+    "always-wanted", "keeps a machine outside its window", PRECEDENCE,
+        "case.is_wanted().then_some(Decision::Serve)" => "Some(Decision::Serve)";
+    "never-replaced", "leaves a condemned machine in service", PRECEDENCE,
+        "let is_due = case.is_wanted()" => "let is_due = false && case.is_wanted()";
     "replaced-at-once", "replaces a machine again and again", CASE,
         "created.map(|created| after(created, REMEDIATION_PAUSE))" => "created";
-    "deadline-ignored", "lets a blocked drain hold a machine for ever", LEAVE,
+    "deadline-ignored", "lets a blocked drain hold a machine for ever", SHUTDOWN,
         "let is_over = removal.is_at_once() || deadline <= case.now;"
         => "let is_over = removal.is_at_once();";
-    "grace-ignored", "removes a machine when its window ends, with its pods", LEAVE,
+    "grace-ignored", "removes a machine when its window ends, with its pods", SHUTDOWN,
         "let is_over = removal.is_at_once() || deadline <= case.now;"
         => "let is_over = true;";
-    "no-commitment", "leaves without having said so", LEAVE,
+    "no-commitment", "shuts down without a commitment", SHUTDOWN,
         "let Some(shutdown) = case.commitment(machine) else {\n        return commit(case, machine, removal, case.now);\n    };"
         => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason: removal.reason };\n    let shutdown = case.commitment(machine).unwrap_or(&made);";
-    "started-in-the-past", "counts a machine's time to leave from before it was told to", LEAVE,
+    "started-in-the-past", "counts a machine's time to leave from before it was to", SHUTDOWN,
         "return commit(case, machine, removal, case.now);"
         => "return commit(case, machine, removal, after(case.now, SignedDuration::from_mins(-3)));";
-    "unclaimed-deleted", "deletes a Machine before Cluster API could claim its objects", LEAVE,
+    "unclaimed-deleted", "deletes a Machine before Cluster API could claim its objects", SHUTDOWN,
         "if !unclaimed.is_empty() && case.now < claimable_until {" => "if false {";
-    "claim-awaited-for-ever", "keeps a Machine whose objects Cluster API never claims", LEAVE,
+    "claim-awaited-for-ever", "keeps a Machine whose objects Cluster API never claims", SHUTDOWN,
         "if !unclaimed.is_empty() && case.now < claimable_until {" => "if !unclaimed.is_empty() {";
     "template-on-removal", "gives a Machine that is made to be deleted what the template asks for", WRITE,
-        "Purpose::Removal => MachineTemplate::default()," => "Purpose::Removal => want.template.clone(),";
-    "created-against-the-rules", "creates a Machine from a spec that breaks a rule, to delete it", LEAVE,
-        "case.want.is_admissible\n        && matches!" => "matches!";
-    "infrastructure-without-machine", "deletes an infrastructure object that no Machine had", LEAVE,
+        "Purpose::Removal => MachineTemplate::default()," => "Purpose::Removal => desired.template.clone(),";
+    "created-against-the-rules", "creates a Machine from a spec that breaks a rule, to delete it", SHUTDOWN,
+        "case.desired.is_admissible\n        && matches!" => "matches!";
+    "infrastructure-without-machine", "deletes an infrastructure object that no Machine had", SHUTDOWN,
         "Some(infrastructure) if may_get_a_machine(case) => {" => "Some(infrastructure) if false => {";
-    "leftovers-kept", "counts what is left over as gone", LEAVE,
-        "if providers.is_empty() {\n        return Outcome::tell(State::Quiet);"
-        => "if !providers.is_empty() || providers.is_empty() {\n        return Outcome::tell(State::Quiet);";
-    "commitment-not-stored", "says that it leaves and does not remember", STATUS,
+    "leftovers-kept", "counts what is left over as gone", SHUTDOWN,
+        "if providers.is_empty() {\n        return Outcome::of(State::Idle);"
+        => "if !providers.is_empty() || providers.is_empty() {\n        return Outcome::of(State::Idle);";
+    "commitment-not-stored", "reports a shutdown and does not store it", STATUS,
         "Commitment::Make(shutdown) => status.shutdown = Some(shutdown.clone())," => "Commitment::Make(_) => {}";
-    "commitment-not-hastened", "removes a machine at once that had been given time", LEAVE,
+    "commitment-not-hastened", "removes a machine at once that had been given time", SHUTDOWN,
         "if removal.is_at_once() && shutdown.reason != removal.reason {" => "if false {";
     "commitment-inherited", "takes the commitment of an earlier machine for that of the next", CASE,
         "stored.filter(|shutdown| shutdown.machine_uid == machine.meta.uid)" => "stored";
     "shorter-deadline-ignored", "gives a machine the time that an edit has taken from it", CASE,
-        "\n                .min(after(shutdown.started_at, self.want.leave))," => ",";
+        "\n                .min(after(shutdown.started_at, self.desired.shutdown_timeout))," => ",";
     "longer-deadline-taken", "gives a machine more time than it was promised to take", CASE,
-        "\n                .min(after(shutdown.started_at, self.want.leave)),"
-        => "\n                .max(after(shutdown.started_at, self.want.leave)),";
+        "\n                .min(after(shutdown.started_at, self.desired.shutdown_timeout)),"
+        => "\n                .max(after(shutdown.started_at, self.desired.shutdown_timeout)),";
     "grace-unbounded", "gives a machine more than a day to leave", RESOLVE,
-        ".map(|length| length.min(LONGEST_LEAVE))" => ".map(|length| length.max(LONGEST_LEAVE.min(length)))";
+        ".map(|length| length.min(MAX_TIMEOUT))" => ".map(|length| length.max(MAX_TIMEOUT.min(length)))";
     "refused-kubeconfig-is-empty", "kills the pods of a Node that it has no access to", DRAIN,
         "if case.now <= after(started, BEGINNING) =>\n        {\n            return Drain::NotOurs;"
         => "if case.now <= after(started, BEGINNING) =>\n        {\n            return Drain::Empty;";
@@ -128,13 +130,13 @@ mutants! {
     "attempts-shared", "counts the failures of all steps together", MEMORY,
         "let failure = self.failures.get(&step);\n        failure.map_or(0, |failure| failure.attempts)"
         => "let _ = step;\n        self.failures.values().map(|failure| failure.attempts).sum()";
-    "aside-holds", "waits for the taint of a Node before it goes on with the machine", HOLD,
-        "} else {\n        !is_aside(failure.step)\n    }" => "} else {\n        true\n    }";
-    "retry-not-awaited", "sleeps over the time to try again what has failed", HOLD,
+    "independent-step-blocks", "waits for the taint of a Node before it goes on with the machine", BACKOFF,
+        "} else {\n        !is_independent(failure.step)\n    }" => "} else {\n        true\n    }";
+    "retry-not-awaited", "sleeps over the time to try again what has failed", BACKOFF,
         "outcome.wakes.push(failure.retry_at);" => "";
-    "children-first", "takes down bootstrap and infrastructure before the Machine", LEAVE,
-        "match case.triple.our_machine() {\n        Some(machine) => leave_machine(case, machine, removal),"
-        => "match case.triple.our_machine() {\n        Some(_) if !case.triple.providers().is_empty() => delete(case, &case.triple.providers()),\n        Some(machine) => leave_machine(case, machine, removal),";
+    "children-first", "takes down bootstrap and infrastructure before the Machine", SHUTDOWN,
+        "match case.owned.our_machine() {\n        Some(machine) => shut_down_machine(case, machine, removal),"
+        => "match case.owned.our_machine() {\n        Some(_) if !case.owned.providers().is_empty() => delete(case, &case.owned.providers()),\n        Some(machine) => shut_down_machine(case, machine, removal),";
     "silence-is-refusal", "gives up a drain when the workload cluster is silent", DRAIN,
         "        | Access::NotAsked => return silent(),\n    }\n    if is_refused" => "        | Access::NotAsked => return Drain::NotOurs,\n    }\n    if is_refused";
     "leaving-is-gone", "takes pods that are still ending for gone", NODE,
@@ -157,52 +159,52 @@ mutants! {
         "        || differs(&claim.machine, of.name)\n" => "        || differs(&claim.machine, of.name) && of.name.is_empty()\n";
     "moved-not-relabelled", "leaves the uid of an earlier object on a Machine that was moved", MACHINE,
         "if case.memory.failure(Step::RelabelMachine).is_none() {" => "if false {";
-    "foreign-adopted", "takes whatever bears the name label for its own", TRIPLE,
+    "foreign-adopted", "takes whatever has the name label for its own", OWNED,
         "\n        && !uid.is_empty()\n        && (meta.is_owned_by(uid) || name::owner_uid(&meta.labels) == Some(uid))"
         => "";
-    "leftovers-used-again", "builds on objects of an earlier machine", TRIPLE,
+    "leftovers-used-again", "builds on objects of an earlier machine", OWNED,
         "*place > 0\n                        || had_machine\n                        || found.meta.is_deleting\n                        || found\n                            .meta\n                            .owners\n                            .iter()\n                            .any(fivespot_capi::Owner::is_machine)"
         => "*place > 0 && !found.kind.is_empty()";
     "old-machine-kept", "takes a Machine that is being deleted for one in service", SERVE,
-        "Slot::Ours(machine) if machine.meta.is_deleting => await_old(case, machine),"
-        => "Slot::Ours(machine) if false => await_old(case, machine),";
-    "kind-of-spec-believed", "looks for what it has made where today's spec would make it", PLACE,
+        "NamedMachine::Ours(machine) if machine.meta.is_deleting => {"
+        => "NamedMachine::Ours(machine) if false => {";
+    "kind-of-spec-assumed", "looks for what it has made where today's spec would make it", LOCATION,
         "for place in recorded.chain([home]) {" => "for place in recorded.filter(|_| false).chain([home]) {";
-    "record-not-read", "looks for what it has made only where its Machine says, if there is one", PLACE,
+    "record-not-read", "looks for what it has made only where its Machine says, if there is one", LOCATION,
         "let recorded = recorded.into_iter().flatten().filter(of_providers);"
         => "let recorded = recorded.into_iter().take(1).flatten().filter(of_providers);";
     "outdated-bootstrap-used", "makes a machine from a bootstrap object of an older spec", SERVE,
-        "&& hash_of(outdated) != Some(&case.want.hash)" => "&& false && outdated.meta.is_deleting";
-    "outdated-infrastructure-untold", "calls a machine up to date that was finished with older parts", SERVE,
-        "let hash = infrastructure.and_then(hash_of).unwrap_or(&case.want.hash);"
-        => "let hash = &case.want.hash;";
-    "pending-changes-untold", "does not say that a machine is of an older spec", SERVE,
+        "&& hash_of(outdated) != Some(&case.desired.hash)" => "&& false && outdated.meta.is_deleting";
+    "outdated-infrastructure-unreported", "calls a machine up to date that was finished with older parts", SERVE,
+        "let hash = infrastructure\n        .and_then(hash_of)\n        .unwrap_or(&case.desired.hash);"
+        => "let hash = &case.desired.hash;";
+    "pending-changes-unreported", "does not say that a machine is of an older spec", SERVE,
         "has_pending_changes: is_remade || is_moved," => "has_pending_changes: is_moved && is_remade,";
     "finalizer-dropped-early", "lets an object go while its machine is there", LIB,
-        "let action = if outcome.state == State::Quiet && subject.is_deleting {"
+        "let action = if outcome.state == State::Idle && subject.is_deleting {"
         => "let action = if subject.is_deleting {";
     "finalizer-never-set", "makes objects that nobody will clean up", LIB,
         "} else if is_touched && !subject.has_finalizer() {" => "} else if false {";
     "finalizer-set-again", "sets its finalizer on every pass", LIB,
         "} else if is_touched && !subject.has_finalizer() {" => "} else if is_touched {";
     "finalizer-never-dropped", "holds an object for ever", LIB,
-        "let action = if outcome.state == State::Quiet && subject.is_deleting {"
+        "let action = if outcome.state == State::Idle && subject.is_deleting {"
         => "let action = if false {";
-    "stale-cache-acted-on", "acts on what a cache says", HEARSAY,
-        "if case.seen.freshness == Freshness::Live {" => "if case.seen.freshness == Freshness::Live || !outcome.actions.is_empty() {";
+    "stale-cache-acted-on", "acts on what a cache says", FROM_CACHE,
+        "if case.observed.freshness == Freshness::Live {" => "if case.observed.freshness == Freshness::Live || !outcome.actions.is_empty() {";
     "always-writes", "writes its status on every pass", LIB,
         "let status = is_reported.then_some(after);"
         => "let status = (!is_finalizing && later.is_none()).then_some({ let mut after = after; after.in_schedule = !before.in_schedule; after });";
     "status-before-finalizer", "takes the version that guards the status from under it", LIB,
         "let status = is_reported.then_some(after);"
         => "let status = (is_reported && before.phase.is_none()).then_some(after);";
-    "ends-on-hearsay", "ends a commitment on the word of a cache", HEARSAY,
+    "ended-from-cache", "ends a commitment by what a cache says", FROM_CACHE,
         "&& keeps\n        && after.is_none_or(|after| {\n            ends_nothing(before, after)\n                && (case"
         => "&& (keeps || !keeps)\n        && after.is_none_or(|after| {\n            (ends_nothing(before, after) || true)\n                && (case";
-    "created-on-hearsay", "creates without reading live what is wanted", HEARSAY,
-        "return Sufficiency::Conditional;" => "return Sufficiency::Suffices;";
-    "predecessor-believed", "puts a Machine on record that only a cache of old shows", HEARSAY,
-        "(case.memory.has_made()" => "(true";
+    "created-from-cache", "creates without reading live what is wanted", FROM_CACHE,
+        "return Confirmation::Precondition;" => "return Confirmation::NotNeeded;";
+    "predecessor-recorded", "puts a Machine on record that only a cache of old shows", FROM_CACHE,
+        "(case.memory.has_created()" => "(true";
     "last-edit-ignored", "ignores an edit that it reads right before it creates", RECORD,
         "            && now.generation == self.generation\n" => "";
     "last-pause-ignored", "creates although it reads right before that nothing is to be touched", RECORD,
@@ -210,12 +212,12 @@ mutants! {
     "unrecorded-created", "creates what is not on record", SERVE,
         "if !record::stands(case) {" => "if false {";
     "record-follows-spec", "records today's spec over objects of an earlier one", RECORD,
-        "if case.triple.is_gone() {\n            return planned;" => "if case.triple.is_gone() || case.want.is_enabled {\n            return planned;";
-    "record-rewritten-on-hearsay", "gives up a record because a cache shows no object of it", HEARSAY,
+        "if case.owned.is_gone() {\n            return planned;" => "if case.owned.is_gone() || case.desired.is_enabled {\n            return planned;";
+    "record-rewritten-from-cache", "gives up a record because a cache shows no object of it", FROM_CACHE,
         "&& (is_first || record.continues(&earlier))" => "&& (is_first || record.continues(&earlier) || true)";
-    "end-told-on-hearsay", "says that a machine is gone which a cache does not show yet", HEARSAY,
-        "    !tells_end\n        && keeps_taints" => "    keeps_taints";
-    "uid-not-given", "deletes whatever bears the name", WRITE,
+    "end-reported-from-cache", "says that a machine is gone which a cache does not show yet", FROM_CACHE,
+        "    !reports_end\n        && keeps_taints" => "    keeps_taints";
+    "uid-not-given", "deletes whatever has the name", WRITE,
         "Step::DeleteMachine,\n        Call::Delete {\n            uid: machine.meta.uid.clone(),"
         => "Step::DeleteMachine,\n        Call::Delete {\n            uid: String::new(),";
     "finalizers-unguarded", "writes finalizers over those that were added meanwhile", WRITE,
@@ -235,7 +237,7 @@ mutants! {
     "foreign-finalizers-dropped", "takes the finalizers of others off", WRITE,
         "finalizers.retain(|finalizer| finalizer != name::FINALIZER);" => "finalizers.clear();";
     "owner-label-missing", "makes objects that it does not know again", WRITE,
-        "\"labels\": name::child_labels(&subject.name, &subject.uid, &case.want.cluster),"
+        "\"labels\": name::child_labels(&subject.name, &subject.uid, &case.desired.cluster),"
         => "\"labels\": {},";
     "owner-missing", "makes objects that stay when their ScheduledMachine is gone", WRITE,
         "\"ownerReferences\": [owner(subject, false).json()]," => "\"ownerReferences\": [],";
@@ -259,15 +261,15 @@ mutants! {
         => "let marked = node.filter(|node| node.cordon_marker.is_some() && !uid.is_empty());";
     "commitment-stays", "keeps the commitment of a machine that stays", SERVE,
         "let mut outcome = Outcome {\n        shutdown: Commitment::Clear," => "let mut outcome = Outcome {\n        shutdown: Commitment::Keep,";
-    "cluster-going-ignored", "creates a machine for a Cluster that is being deleted", FINDING,
+    "cluster-going-ignored", "creates a machine for a Cluster that is being deleted", CONDITIONS,
         "if cluster.meta.is_deleting {" => "if false {";
-    "cluster-not-ready-ignored", "creates a machine for a Cluster that cannot take it", FINDING,
+    "cluster-not-ready-ignored", "creates a machine for a Cluster that cannot take it", CONDITIONS,
         "(true, false) => \"its control plane is not initialised\"," => "(true, false) => return None,";
-    "not-wanted-created", "makes a machine outside its window", LEAVE,
-        "        Some(machine) => leave_machine(case, machine, removal),\n        None => clear_up(case),"
-        => "        Some(machine) => leave_machine(case, machine, removal),\n        None if case.triple.is_gone() => crate::decide::serve::serve(case),\n        None => clear_up(case),";
+    "not-wanted-created", "makes a machine outside its window", SHUTDOWN,
+        "        Some(machine) => shut_down_machine(case, machine, removal),\n        None => clean_up(case),"
+        => "        Some(machine) => shut_down_machine(case, machine, removal),\n        None if case.owned.is_gone() => crate::decide::serve::serve(case),\n        None => clean_up(case),";
     "inactive-too-early", "says that a machine is gone while it leaves", PHASE,
-        "        State::Going(message) => {\n" => "        State::Going(message) if case.now < jiff::Timestamp::UNIX_EPOCH || !matches!(rung, Rung::Serve) => (Phase::Inactive, true, Reason::Inactive, message.clone()),\n        State::Going(message) => {\n";
+        "        State::Terminating(message) => {\n" => "        State::Terminating(message) if case.now < jiff::Timestamp::UNIX_EPOCH || !matches!(decision, Decision::Serve) => (Phase::Inactive, true, Reason::Inactive, message.clone()),\n        State::Terminating(message) => {\n";
     "ready-while-blocked", "says that all is well while no machine can be made", PHASE,
         "(blocked(reason), false, reason.clone(), message.clone())"
         => "(blocked(reason), true, reason.clone(), message.clone())";
@@ -279,17 +281,18 @@ mutants! {
         "if before.status == next.status.as_str() {" => "if false {";
     "generation-goes-back", "says of an old generation that it was the last", STATUS,
         "status.observed_generation = case.subject.generation;"
-        => "status.observed_generation = case.subject.generation.map(|of| if case.want.is_enabled { of } else { 1 });";
-    "generation-kept", "tells of the first generation for ever", STATUS,
+        => "status.observed_generation = case.subject.generation.map(|of| if case.desired.is_enabled { of } else { 1 });";
+    "generation-kept", "reports the first generation for ever", STATUS,
         "status.observed_generation = case.subject.generation;"
         => "status.observed_generation = status.observed_generation.or(case.subject.generation);";
-    "reclaim-ignored", "keeps a host that its owner wants back", LADDER,
-        "} else if is_reclaimed {" => "} else if false {";
+    "reclaim-ignored", "keeps a host that its owner wants back", PRECEDENCE,
+        "is_reclaimed.then_some(shut_down(ShutdownReason::Reclaim))"
+        => "(is_reclaimed && false).then_some(shut_down(ShutdownReason::Reclaim))";
     "reclaim-not-disabled", "takes a host again that was given back", RECLAIM,
         "if !switching.is_empty() && !has_failed_to_switch_off(case) {" => "if false {";
     "reclaim-waits-for-schedule", "keeps a host until its schedule could be switched off", RECLAIM,
         "if !switching.is_empty() && !has_failed_to_switch_off(case) {" => "if !switching.is_empty() {";
-    "disabled-only-in-word", "notes that a schedule is switched off and leaves it on", RECLAIM,
+    "disabled-only-on-record", "notes that a schedule is switched off and leaves it on", RECLAIM,
         "disable.into_iter().chain(record).collect()"
         => "disable.into_iter().filter(|_| false).chain(record).collect()";
     "reclaim-request-kept", "leaves the request on a Node that joined with it", RECLAIM,
@@ -297,9 +300,9 @@ mutants! {
     "brought-request-obeyed", "gives back a host for a request that its Node has brought along", RECLAIM,
         "has_joined(case, machine, node).then_some(reason)" => "Some(reason)";
     "foreign-taint-seized", "overwrites the taint of somebody else", TAINT,
-        "(Some(_), None) => self.conflicts.push(want.clone())," => "(Some(there), None) => {\n                there.value.clone_from(&want.value);\n                self.ours.push(want.clone());\n            }";
+        "(Some(_), None) => self.conflicts.push(desired.clone())," => "(Some(there), None) => {\n                there.value.clone_from(&desired.value);\n                self.ours.push(desired.clone());\n            }";
     "foreign-taint-adopted", "takes the taint of somebody else for its own", TAINT,
-        "(Some(_), None) => self.conflicts.push(want.clone())," => "(Some(_), None) => self.ours.push(want.clone()),";
+        "(Some(_), None) => self.conflicts.push(desired.clone())," => "(Some(_), None) => self.ours.push(desired.clone()),";
     "record-alone-honoured", "removes a taint because an annotation on the Node says that it is ours", TAINT,
         "let ours: Vec<_> = record.iter().filter(is_applied).cloned().collect();"
         => "let ours: Vec<_> = record.iter().filter(|taint| is_applied(taint) || true).cloned().collect();";
@@ -307,11 +310,11 @@ mutants! {
         "&& next.is_claimed(&case.subject.status.applied_node_taints);"
         => "&& (next.is_claimed(&case.subject.status.applied_node_taints) || true);";
     "foreign-taints-dropped", "writes the list of taints without those of others", TAINT,
-        "        taints: node.to_vec()," => "        taints: node.iter().filter(|there| wanted.iter().any(|want| is_at(there, want))).cloned().collect(),";
+        "        taints: node.to_vec()," => "        taints: node.iter().filter(|there| wanted.iter().any(|desired| is_at(there, desired))).cloned().collect(),";
     "taint-not-recorded", "puts taints on a Node that it does not know again", TAINT,
         "next.record = next.ours.clone();" => "next.record = next.ours.iter().filter(|_| false).cloned().collect();";
     "taint-value-kept", "leaves the old value on a taint that was edited", TAINT,
-        "there.value.clone_from(&want.value);" => "";
+        "there.value.clone_from(&desired.value);" => "";
     "never-tainted", "leaves a Node without the taints asked for", TAINT,
         "is_due.then(|| write::taint(node, &next))" => "(is_due && false).then(|| write::taint(node, &next))";
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
-use fivespot_controller::{Observe, StepTaken, Transition};
+use fivespot_controller::{Listener, StepTaken, Transition};
 use fivespot_plan::Step;
 use jiff::Timestamp;
 
@@ -30,7 +30,7 @@ impl Printer {
     }
 }
 
-impl Observe for Printer {
+impl Listener for Printer {
     fn transition(&self, transition: &Transition) {
         self.print(&transition_line(transition));
     }

@@ -216,7 +216,7 @@ fn start_controller(
     let mut options = fivespot_controller::Options::new(client.clone(), clock.clone());
     options.connect = Arc::new(InProcessConnect { address, client });
     options.workload_servers.local = true;
-    options.observe = printer.clone();
+    options.listener = printer.clone();
     tokio::spawn(fivespot_controller::run(options));
 }
 

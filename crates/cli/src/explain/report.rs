@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use fivespot_api::condition::{self, ConditionType};
-use fivespot_controller::Look;
+use fivespot_controller::Inspection;
 use fivespot_plan::{
-    Access, Action, Call, Fact, Memory, Plan, Seen, Sighting, Unknown, explain,
+    Access, Action, Call, Fact, Lookup, Memory, Observed, Plan, Unknown, explain,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -20,13 +20,13 @@ pub(super) struct Report {
     namespace: String,
     name: String,
     at: Timestamp,
-    /// The facts are those of another instant.
+    /// The objects were read at another instant.
     #[serde(skip_serializing_if = "Option::is_none")]
-    seen_at: Option<Timestamp>,
+    observed_at: Option<Timestamp>,
     phase: String,
     message: String,
     checks: Vec<Check>,
-    seen: Vec<Line>,
+    observed: Vec<Line>,
     /// Set if the operator reports another state of the workload cluster.
     #[serde(rename = "operatorReport", skip_serializing_if = "Option::is_none")]
     reported: Option<String>,
@@ -39,13 +39,14 @@ pub(super) struct Report {
 struct Check {
     number: u8,
     name: &'static str,
+    reason: &'static str,
     decides: bool,
     observed: String,
 }
 
 #[derive(Debug, Serialize)]
 struct Line {
-    what: String,
+    kind: String,
     state: String,
 }
 
@@ -56,31 +57,32 @@ struct Step {
 }
 
 /// What is decided from `found` at `at`.
-pub(super) fn report(found: &Look, at: Timestamp) -> Report {
+pub(super) fn report(found: &Inspection, at: Timestamp) -> Report {
     let mut memory = Memory::default();
-    memory.observe(found.object.metadata.generation, &found.seen, at);
-    let explanation = explain(&found.object, &found.seen, &memory, at);
+    memory.observe(found.object.metadata.generation, &found.observed, at);
+    let explanation = explain(&found.object, &found.observed, &memory, at);
     let meta = &found.object.metadata;
     Report {
         namespace: meta.namespace.clone().unwrap_or_default(),
         name: meta.name.clone().unwrap_or_default(),
         at: whole_seconds(at),
-        seen_at: (at != found.now).then_some(whole_seconds(found.now)),
+        observed_at: (at != found.now).then_some(whole_seconds(found.now)),
         phase: explanation
             .phase()
             .map_or("none yet".to_owned(), |it| it.to_string()),
         message: explanation.status.message.clone().unwrap_or_default(),
         checks: explanation
-            .rungs
+            .precedence
             .iter()
-            .map(|rung| Check {
-                number: rung.number,
-                name: rung.name,
-                decides: rung.decides,
-                observed: rung.saw.clone(),
+            .map(|entry| Check {
+                number: entry.number,
+                name: entry.name,
+                reason: entry.reason,
+                decides: entry.decides,
+                observed: entry.observed.clone(),
             })
             .collect(),
-        seen: seen(&found.seen),
+        observed: observed(&found.observed),
         reported: reported(found),
         actions: steps(&explanation.plan, meta.name.as_deref().unwrap_or_default()),
         next: explanation.plan.wake.map(whole_seconds),
@@ -88,8 +90,8 @@ pub(super) fn report(found: &Look, at: Timestamp) -> Report {
 }
 
 /// The NodeAccess condition that the operator reported, if it differs from what was found here.
-fn reported(found: &Look) -> Option<String> {
-    let (reason, here) = found.seen.workload.access.told()?;
+fn reported(found: &Inspection) -> Option<String> {
+    let (reason, here) = found.observed.workload.access.condition()?;
     let conditions = &found.object.status.as_ref()?.conditions;
     let reported = condition::find(conditions, ConditionType::NodeAccess)?;
     let Condition {
@@ -136,11 +138,11 @@ fn step(action: &Action) -> Step {
     }
 }
 
-fn seen(seen: &Seen) -> Vec<Line> {
+fn observed(observed: &Observed) -> Vec<Line> {
     let mut lines = vec![
         line(
             "Cluster",
-            state(&seen.cluster, |it| {
+            state(&observed.cluster, |it| {
                 let state =
                     match (it.is_infrastructure_ready, it.is_control_plane_initialized) {
                         _ if it.meta.is_deleting => "is being deleted",
@@ -153,7 +155,7 @@ fn seen(seen: &Seen) -> Vec<Line> {
         ),
         line(
             "Machine",
-            state(&seen.machine, |it| {
+            state(&observed.machine, |it| {
                 let phase = it.phase.as_deref().unwrap_or("no phase yet");
                 let leaving = if it.meta.is_deleting {
                     ", being deleted"
@@ -164,14 +166,14 @@ fn seen(seen: &Seen) -> Vec<Line> {
             }),
         ),
     ];
-    lines.extend(seen.bootstrap.iter().map(sighting));
-    lines.extend(seen.infrastructure.iter().map(sighting));
-    lines.extend(workload(seen));
+    lines.extend(observed.bootstrap.iter().map(lookup));
+    lines.extend(observed.infrastructure.iter().map(lookup));
+    lines.extend(workload(observed));
     lines
 }
 
-fn sighting(sighting: &Sighting) -> Line {
-    let found = state(&sighting.found, |it| {
+fn lookup(lookup: &Lookup) -> Line {
+    let found = state(&lookup.found, |it| {
         let ready = if it.is_ready { "ready" } else { "not ready" };
         let leaving = if it.meta.is_deleting {
             ", being deleted"
@@ -184,14 +186,14 @@ fn sighting(sighting: &Sighting) -> Line {
         let trouble = trouble.map_or_else(String::new, |text| format!(": {text}"));
         format!("{} {ready}{leaving}{trouble}", it.meta.name)
     });
-    line(&sighting.place.kind, found)
+    line(&lookup.place.kind, found)
 }
 
-fn workload(seen: &Seen) -> Vec<Line> {
-    let link = match &seen.workload.access {
+fn workload(observed: &Observed) -> Vec<Line> {
+    let link = match &observed.workload.access {
         Access::NotAsked => return Vec::new(),
         Access::Connected => {
-            let node = state(&seen.workload.node, |it| {
+            let node = state(&observed.workload.node, |it| {
                 let ready = if it.is_ready { "Ready" } else { "not Ready" };
                 let cordoned = if it.is_unschedulable {
                     ", cordoned"
@@ -201,7 +203,7 @@ fn workload(seen: &Seen) -> Vec<Line> {
                 format!("{} {ready}{cordoned}", it.name)
             });
             let mut lines = vec![line("Node", node)];
-            if let Fact::Known(pods) = &seen.workload.pods {
+            if let Fact::Known(pods) = &observed.workload.pods {
                 lines.push(line("pods", pods.len().to_string()));
             }
             return lines;
@@ -229,9 +231,9 @@ fn state<T>(fact: &Fact<Option<T>>, describe: impl Fn(&T) -> String) -> String {
     }
 }
 
-fn line(what: &str, state: impl Into<String>) -> Line {
+fn line(kind: &str, state: impl Into<String>) -> Line {
     Line {
-        what: what.to_owned(),
+        kind: kind.to_owned(),
         state: state.into(),
     }
 }
@@ -251,11 +253,11 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     if !message.is_empty() {
         writeln!(out, "{}", plain::line(message))?;
     }
-    if let Some(seen_at) = report.seen_at {
-        writeln!(out, "(planned with the objects read at {seen_at})")?;
+    if let Some(observed_at) = report.observed_at {
+        writeln!(out, "(planned with the objects read at {observed_at})")?;
     }
     checks(out, &report.checks)?;
-    objects(out, &report.seen)?;
+    objects(out, &report.observed)?;
     if let Some(reported) = &report.reported {
         writeln!(out, "\n{}", plain::line(reported))?;
     }
@@ -299,12 +301,12 @@ fn checks(out: &mut dyn Write, checks: &[Check]) -> io::Result<()> {
     Ok(())
 }
 
-fn objects(out: &mut dyn Write, seen: &[Line]) -> io::Result<()> {
+fn objects(out: &mut dyn Write, observed: &[Line]) -> io::Result<()> {
     writeln!(out, "\nObserved objects:")?;
-    let width = seen.iter().map(|it| it.what.len()).max().unwrap_or(0);
-    for line in seen {
-        let (what, state) = (plain::line(&line.what), plain::line(&line.state));
-        writeln!(out, "  {what:<width$}  {state}")?;
+    let width = observed.iter().map(|it| it.kind.len()).max().unwrap_or(0);
+    for line in observed {
+        let (kind, state) = (plain::line(&line.kind), plain::line(&line.state));
+        writeln!(out, "  {kind:<width$}  {state}")?;
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ pub(super) fn explain(
         "cel": rule.cel,
         "accepted": rule.examples.accepts(),
         "rejected": rule.examples.rejects(),
-        "why": rule.why,
+        "reason": rule.why,
     });
     match format {
         Format::Text => text(out, rule)?,

@@ -1,8 +1,8 @@
 use fivespot_api::ScheduledMachine;
 use fivespot_capi::{Cluster, Contract, Machine, Reference};
-use fivespot_controller::Look;
+use fivespot_controller::Inspection;
 use fivespot_plan::{
-    Access, Fact, Freshness, Node, Places, Seen, Sighting, Specs, Workload,
+    Access, Fact, Freshness, Locations, Lookup, Node, Observed, Specs, Workload,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn object(status: &Value) -> ScheduledMachine {
     serde_json::from_value(object).unwrap()
 }
 
-fn look(status: &Value, found: Option<Value>) -> Look {
+fn inspection(status: &Value, found: Option<Value>) -> Inspection {
     let cluster = json!({
         "apiVersion": "cluster.x-k8s.io/v1beta1",
         "kind": "Cluster",
@@ -75,24 +75,24 @@ fn look(status: &Value, found: Option<Value>) -> Look {
     };
     let object = object(status);
     let machine = found.map(|it| Machine::read(&it).unwrap());
-    let places = Places::of(&object, machine.as_ref());
+    let locations = Locations::of(&object, machine.as_ref());
     let nothing_at = |all: &[Reference]| {
-        let all = all.iter().map(|place| Sighting {
+        let all = all.iter().map(|place| Lookup {
             place: place.clone(),
             found: Fact::Known(None),
         });
         all.collect()
     };
-    Look {
+    Inspection {
         now: at(FRIDAY_EVENING),
         object,
-        seen: Seen {
+        observed: Observed {
             freshness: Freshness::Live,
             specs: Specs::Included,
             contract: Fact::Known(Contract::V1Beta1),
             cluster: Fact::Known(Some(Cluster::read(&cluster).unwrap())),
-            bootstrap: nothing_at(&places.bootstrap),
-            infrastructure: nothing_at(&places.infrastructure),
+            bootstrap: nothing_at(&locations.bootstrap),
+            infrastructure: nothing_at(&locations.infrastructure),
             machine: Fact::Known(machine),
             workload,
             releases_stuck: false,
@@ -123,7 +123,7 @@ fn running() -> Value {
     })
 }
 
-fn report(found: &Look, at: Timestamp, format: Format) -> String {
+fn report(found: &Inspection, at: Timestamp, format: Format) -> String {
     let mut out = Vec::new();
     assert_eq!(machine(found, at, format, &mut out).unwrap(), Outcome::Yes);
     String::from_utf8(out).unwrap()
@@ -131,13 +131,13 @@ fn report(found: &Look, at: Timestamp, format: Format) -> String {
 
 #[test]
 fn a_closed_window_without_a_machine_is_the_last_check() {
-    let found = look(&json!({}), None);
+    let found = inspection(&json!({}), None);
     insta::assert_snapshot!(report(&found, found.now, Format::Text));
 }
 
 #[test]
 fn a_machine_that_still_exists_when_the_window_has_closed_is_shut_down() {
-    let found = look(&json!({}), Some(running()));
+    let found = inspection(&json!({}), Some(running()));
     insta::assert_snapshot!(report(&found, found.now, Format::Text));
 }
 
@@ -149,27 +149,28 @@ fn a_shutdown_is_completed_before_the_schedule_is_checked() {
         "deadline": "2026-03-06T23:05:00Z",
         "reason": "ScheduleEnded",
     }});
-    let report = report::report(&look(&status, Some(running())), at(FRIDAY_EVENING));
+    let report =
+        report::report(&inspection(&status, Some(running())), at(FRIDAY_EVENING));
     let value = serde_json::to_value(&report).unwrap();
     assert_eq!(value["checks"][4]["decides"], true, "{value}");
 }
 
 #[test]
 fn whatever_is_paused_above_a_machine_decides_first() {
-    let report = |found: &Look| {
+    let report = |found: &Inspection| {
         let report = report::report(found, found.now);
         let value = serde_json::to_value(&report).unwrap();
         value["checks"][0].clone()
     };
     let paused = json!({"annotations": {"cluster.x-k8s.io/paused": ""}});
     let by_object = {
-        let mut found = look(&json!({}), None);
+        let mut found = inspection(&json!({}), None);
         found.object.metadata.annotations =
             serde_json::from_value(paused["annotations"].clone()).unwrap();
         report(&found)
     };
     let of_cluster = |change: Value| {
-        let mut found = look(&json!({}), None);
+        let mut found = inspection(&json!({}), None);
         let mut cluster = json!({
             "apiVersion": "cluster.x-k8s.io/v1beta1",
             "kind": "Cluster",
@@ -181,7 +182,7 @@ fn whatever_is_paused_above_a_machine_decides_first() {
                 cluster[field][key] = value.clone();
             }
         }
-        found.seen.cluster = Fact::Known(Some(Cluster::read(&cluster).unwrap()));
+        found.observed.cluster = Fact::Known(Some(Cluster::read(&cluster).unwrap()));
         report(&found)
     };
     let reports = [
@@ -206,7 +207,7 @@ fn whatever_is_paused_above_a_machine_decides_first() {
 
 #[test]
 fn instants_are_shown_to_the_second() {
-    let mut found = look(&json!({}), None);
+    let mut found = inspection(&json!({}), None);
     found.now = at("2026-03-06T23:00:30.123456789Z");
     let instant = at("2026-03-09T14:00:00.5Z");
     for (instant, line) in [
@@ -226,7 +227,7 @@ fn instants_are_shown_to_the_second() {
 
 #[test]
 fn the_failure_that_a_provider_reports_is_shown_beside_its_object() {
-    let mut found = look(&json!({}), Some(running()));
+    let mut found = inspection(&json!({}), Some(running()));
     let object = json!({
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "RemoteMachine",
         "metadata": {"name": "worker", "uid": "r1"},
@@ -236,7 +237,7 @@ fn the_failure_that_a_provider_reports_is_shown_beside_its_object() {
         }}},
     });
     let provider = fivespot_capi::Provider::read(&object).unwrap();
-    found.seen.infrastructure[0].found = Fact::Known(Some(provider));
+    found.observed.infrastructure[0].found = Fact::Known(Some(provider));
     let text = report(&found, found.now, Format::Text);
     let line = "RemoteMachine    worker not ready: ProvisionFailed: secrets \"no-such-key\" not found";
     assert!(text.contains(line), "{text}");
@@ -244,7 +245,7 @@ fn the_failure_that_a_provider_reports_is_shown_beside_its_object() {
 
 #[test]
 fn another_instant_is_decided_with_the_same_facts() {
-    let found = look(&json!({}), None);
+    let found = inspection(&json!({}), None);
     let monday = at("2026-03-09T14:00:00Z");
     let text = report(&found, monday, Format::Text);
     insta::assert_snapshot!(text);
@@ -254,7 +255,7 @@ fn another_instant_is_decided_with_the_same_facts() {
 fn exactly_one_check_decides() {
     for hour in 0..168 {
         let now = at(FRIDAY_EVENING) + jiff::SignedDuration::from_hours(hour);
-        let report = report::report(&look(&json!({}), Some(running())), now);
+        let report = report::report(&inspection(&json!({}), Some(running())), now);
         let value = serde_json::to_value(&report).unwrap();
         let checks = value["checks"].as_array().unwrap();
         let deciding = checks.iter().filter(|it| it["decides"] == true).count();
@@ -291,7 +292,7 @@ fn another_state_that_the_operator_reports_is_shown() {
             "message": "there is no Secret default/prod-kubeconfig",
             "lastTransitionTime": "2026-03-06T14:00:00Z",
         });
-        let found = look(&json!({"conditions": [access]}), Some(running()));
+        let found = inspection(&json!({"conditions": [access]}), Some(running()));
         report(&found, found.now, Format::Text)
     };
     insta::assert_snapshot!(with_reported("False", "KubeconfigMissing"));
@@ -312,7 +313,7 @@ fn what_a_server_says_cannot_command_the_terminal() {
         "message": hostile,
         "lastTransitionTime": "2026-03-06T14:00:00Z",
     });
-    let found = look(&json!({"conditions": [access]}), Some(running()));
+    let found = inspection(&json!({"conditions": [access]}), Some(running()));
     let text = report(&found, found.now, Format::Text);
     let line = r"(<html>\u{1b}]0;pwned\u{7}   =>  0 trusted \u{202e})";
     assert!(text.contains(line), "{text:?}");

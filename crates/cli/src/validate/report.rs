@@ -126,11 +126,11 @@ fn item(answer: &Answer, args: &Args) -> Value {
         Verdict::Valid => item["result"] = "valid".into(),
         Verdict::Skipped(why) => {
             item["result"] = "skipped".into();
-            item["why"] = why.as_str().into();
+            item["reason"] = why.as_str().into();
         }
         Verdict::Refused(refusals) => {
             item["result"] = "invalid".into();
-            item["refusals"] = refusals.iter().map(Refusal::status).collect();
+            item["rejections"] = refusals.iter().map(Refusal::status).collect();
         }
     }
     item

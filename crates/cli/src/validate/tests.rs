@@ -229,7 +229,7 @@ fn json_carries_the_status_of_each_refusal() {
     assert_eq!(report["valid"], 1);
     assert_eq!(report["invalid"], 1);
     assert_eq!(report["items"][0]["result"], "valid");
-    let status = &report["items"][1]["refusals"][0];
+    let status = &report["items"][1]["rejections"][0];
     assert_eq!(status["code"], 422);
     assert_eq!(status["details"]["kind"], "ScheduledMachine");
     assert_eq!(

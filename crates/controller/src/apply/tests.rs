@@ -11,17 +11,17 @@ use tower::{BoxError, service_fn};
 
 use super::*;
 use crate::Options;
-use crate::watch::Feed;
+use crate::observe::watch::KindInformer;
 
 #[tokio::test]
 async fn a_list_that_began_before_the_answer_came_does_not_show_the_write() {
-    let lists: Arc<OnceLock<Arc<Feed>>> = Arc::default();
+    let lists: Arc<OnceLock<Arc<KindInformer>>> = Arc::default();
     let own = lists.clone();
     // While the write is under way, everything is listed as it was before.
     let answer = move |_: Asked<Body>| {
-        if let Some(feed) = own.get() {
-            feed.store.begin(&None);
-            feed.store.end(&None);
+        if let Some(informer) = own.get() {
+            informer.store.begin(&None);
+            informer.store.end(&None);
         }
         let answer = json!({"metadata": {"uid": "u", "resourceVersion": "7"}});
         let body = Body::from(answer.to_string().into_bytes());
@@ -30,9 +30,9 @@ async fn a_list_that_began_before_the_answer_came_does_not_show_the_write() {
     let client = kube::Client::new(service_fn(answer), "default");
     let clock = Clock::stopped_at(Timestamp::UNIX_EPOCH);
     let (tasks, _started) = unbounded_channel();
-    let shell = Arc::new(Shell::new(Options::new(client, clock), tasks));
-    let feed = shell.scheduled_machines.clone();
-    lists.set(feed.clone()).unwrap();
+    let context = Arc::new(Context::new(Options::new(client, clock), tasks));
+    let informer = context.scheduled_machines.clone();
+    lists.set(informer.clone()).unwrap();
     let key = Key::new("default", "worker");
     let request = Request {
         side: Side::Management,
@@ -42,11 +42,15 @@ async fn a_list_that_began_before_the_answer_came_does_not_show_the_write() {
         },
         call: Call::Patch(json!({})),
     };
-    let memo = Memo::default();
-    let asked = (&request, Step::DisableSchedule);
-    send(&shell, &key, asked, &memo).await.unwrap();
-    let has_seen =
-        |_: &str, object: &Key, written: &Written| feed.store.has_seen(object, written);
-    let is_settled = shell.desk(&key, |desk| desk.ledger.is_settled(has_seen));
+    let reads = LiveReads::default();
+    let action = Action {
+        step: Step::DisableSchedule,
+        request,
+    };
+    send(&context, &key, &action, &reads).await.unwrap();
+    let has_seen = |_: &str, object: &Key, written: &Expectation| {
+        informer.store.has_seen(object, written)
+    };
+    let is_settled = context.state(&key, |state| state.expectations.are_met(has_seen));
     assert!(!is_settled);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_controller::{Key, look};
+use fivespot_controller::{Key, inspect};
 use fivespot_plan::Access;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -205,7 +205,7 @@ async fn what_was_told_from_live_reads_is_not_taken_back_on_the_word_of_an_older
     let ear = Arc::new(Ear::default());
     let _second = world.run(|client, clock| {
         let mut options = world.options(client, clock);
-        options.observe = ear.clone();
+        options.listener = ear.clone();
         options
     });
     world.clock.quiet().await;
@@ -235,16 +235,19 @@ async fn what_was_told_from_live_reads_is_not_taken_back_on_the_word_of_an_older
     assert!(statuses.count() < 10, "{:#?}", world.writes());
 }
 
-/// The Node's cluster is reached while the rest of the look is still under way.
+/// The Node's cluster is reached while the rest of the inspection is still under way.
 #[tokio::test]
-async fn a_look_shows_the_node_of_a_cluster_that_answers_before_all_else_is_read() {
+async fn an_inspection_shows_the_node_of_a_cluster_that_answers_before_all_else_is_read()
+{
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     drop(in_service(&world, &[]).await);
     let held = format!("{}/worker", TRIPLE[1]);
     let client = world.held_until(&held, "list /api/v1/nodes 200");
     let options = world.options(client, world.clock.clone());
-    let found = look(options, &Key::new("default", "worker")).await.unwrap();
-    let workload = found.unwrap().seen.workload;
+    let found = inspect(options, &Key::new("default", "worker"))
+        .await
+        .unwrap();
+    let workload = found.unwrap().observed.workload;
     assert_eq!(workload.access, Access::Connected);
     assert!(workload.node.known().unwrap().is_some());
 }

@@ -8,7 +8,7 @@ mod world;
 use std::sync::{Arc, Mutex};
 
 use fivespot_api::Phase;
-use fivespot_controller::{Namespaces, NodeAccess, Observe, Options, Transition};
+use fivespot_controller::{Listener, Namespaces, NodeAccess, Options, Transition};
 use serde_json::json;
 
 use world::{SCHEDULED, World, instant};
@@ -256,7 +256,7 @@ impl Ear {
     }
 }
 
-impl Observe for Ear {
+impl Listener for Ear {
     fn transition(&self, transition: &Transition) {
         let Transition { at, from, to, .. } = transition;
         let from = from.map_or("nothing", Phase::as_str);
@@ -274,7 +274,7 @@ async fn each_transition_is_told_once_with_its_instant_and_as_an_event_of_the_ob
     let ear = Arc::new(Ear::default());
     let _controller = world.run(|client, clock| {
         let mut options = world.options(client, clock);
-        options.observe = ear.clone();
+        options.listener = ear.clone();
         options
     });
     world.until("2026-03-06T14:01:00Z").await;

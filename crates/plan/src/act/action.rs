@@ -25,7 +25,7 @@ pub enum Step {
     /// Create the Machine.
     CreateMachine,
     /// Put the uid of the ScheduledMachine on the label of a Machine that is ours by its owner
-    /// reference and bears another uid there, as after `clusterctl move`.
+    /// reference and has another uid there, as after `clusterctl move`.
     RelabelMachine,
     /// Set timeouts on the Machine, or take our exclude annotations off it.
     UpdateMachine,

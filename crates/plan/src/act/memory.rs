@@ -11,7 +11,7 @@ use fivespot_capi::Meta;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::repeat::Repeats;
-use crate::{Action, Freshness, Plan, Seen, Step};
+use crate::{Action, Freshness, Observed, Plan, Step};
 
 /// How long until an eviction that was refused is tried again, as `kubectl drain` does.
 const EVICTION_RETRY: SignedDuration = SignedDuration::from_secs(5);
@@ -36,15 +36,15 @@ pub struct Memory {
     repeats: Repeats,
     /// The agent's configuration, and since when it has been there.
     projected: Option<(String, Timestamp)>,
-    told_at: Option<Timestamp>,
-    has_told_progress: bool,
-    has_made: bool,
-    turn: Option<Turn>,
+    status_written_at: Option<Timestamp>,
+    was_progress: bool,
+    has_created: bool,
+    start_delay: Option<StartDelay>,
 }
 
 /// When a machine may start that has to wait for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Turn {
+pub(crate) struct StartDelay {
     /// When to ask again.
     pub(crate) due: Timestamp,
     /// When it was asked for.
@@ -97,17 +97,24 @@ impl Memory {
     /// Takes notice of what a pass saw. Call it once a pass, before planning.
     ///
     /// `generation` is the ScheduledMachine's: an edited spec is tried at once.
-    pub fn observe(&mut self, generation: Option<i64>, seen: &Seen, now: Timestamp) {
-        if let Some(fingerprint) = fingerprint(seen)
+    pub fn observe(
+        &mut self,
+        generation: Option<i64>,
+        observed: &Observed,
+        now: Timestamp,
+    ) {
+        if let Some(fingerprint) = fingerprint(observed)
             && (self.fingerprint != fingerprint || self.changed_at.is_none())
         {
             self.fingerprint = fingerprint;
             self.changed_at = Some(now);
         }
-        self.observe_agent(seen, now);
-        self.observe_deletion(seen, now);
-        if seen.freshness == Freshness::Live && seen.machine.known() == Some(&None) {
-            self.has_made = false;
+        self.observe_agent(observed, now);
+        self.observe_deletion(observed, now);
+        if observed.freshness == Freshness::Live
+            && observed.machine.known() == Some(&None)
+        {
+            self.has_created = false;
         }
         self.forget_the_future(now);
         let is_edited = self.generation != generation;
@@ -117,7 +124,7 @@ impl Memory {
         }
         self.failures
             .retain(|_, failure| !is_edited && after(failure.retry_at, STALE) >= now);
-        if let Some(pods) = seen.workload.pods.known() {
+        if let Some(pods) = observed.workload.pods.known() {
             self.refusals
                 .retain(|uid, _| pods.iter().any(|pod| pod.uid == *uid));
         }
@@ -132,8 +139,8 @@ impl Memory {
             .retain(|_, failure| failure.retry_at <= latest);
         let latest = after(now, EVICTION_RETRY);
         self.refusals.retain(|_, refusal| refusal.due <= latest);
-        self.turn = self.turn.filter(|turn| turn.asked <= now);
-        self.told_at = self.told_at.filter(|told| *told <= now);
+        self.start_delay = self.start_delay.filter(|delay| delay.asked <= now);
+        self.status_written_at = self.status_written_at.filter(|written| *written <= now);
         self.changed_at = self.changed_at.map(|changed| changed.min(now));
         if let Some((_, since)) = &mut self.deleting {
             *since = now.min(*since);
@@ -144,8 +151,8 @@ impl Memory {
     }
 
     /// Notes since when the Machine is being deleted.
-    fn observe_deletion(&mut self, seen: &Seen, now: Timestamp) {
-        let Some(machine) = seen.machine.known() else {
+    fn observe_deletion(&mut self, observed: &Observed, now: Timestamp) {
+        let Some(machine) = observed.machine.known() else {
             return;
         };
         let deleting = machine.as_ref().filter(|found| found.meta.is_deleting);
@@ -156,8 +163,8 @@ impl Memory {
     }
 
     /// Notes since when the agent has been given its configuration.
-    fn observe_agent(&mut self, seen: &Seen, now: Timestamp) {
-        let Some(config) = seen.workload.agent_config.known() else {
+    fn observe_agent(&mut self, observed: &Observed, now: Timestamp) {
+        let Some(config) = observed.workload.agent_config.known() else {
             return;
         };
         let text = config.as_ref().and_then(|config| config.text.as_deref());
@@ -191,7 +198,7 @@ impl Memory {
     pub fn succeeded(&mut self, actions: &[Action]) {
         for action in actions {
             self.failures.remove(&action.step);
-            self.has_made |= action.step == Step::CreateMachine;
+            self.has_created |= action.step == Step::CreateMachine;
         }
     }
 
@@ -202,50 +209,50 @@ impl Memory {
     }
 
     /// Until when a step waits that has succeeded again and again; none if it does not.
-    pub(crate) fn rests_until(&self, step: Step) -> Option<Timestamp> {
+    pub(crate) fn repeats_until(&self, step: Step) -> Option<Timestamp> {
         self.repeats.due(step)
     }
 
     /// Whether the Machine that caches show can be none of an earlier time: this process has made
     /// one, and a cache is asked only once it shows that.
-    pub(crate) fn has_made(&self) -> bool {
-        self.has_made
+    pub(crate) fn has_created(&self) -> bool {
+        self.has_created
     }
 
     /// The machine may not start for `span` from `now` on, because others come first: at most
     /// `per_minute` start in a minute. Until then nothing is planned that would start it.
-    pub fn waits(
+    pub fn delay_start(
         &mut self,
         span: SignedDuration,
         now: Timestamp,
         per_minute: NonZeroU32,
     ) {
-        self.turn = Some(Turn {
+        self.start_delay = Some(StartDelay {
             due: after(now, span),
             asked: now,
             per_minute,
         });
     }
 
-    /// When the machine may start, as it was told last; it may be over.
-    pub(crate) fn turn(&self) -> Option<Turn> {
-        self.turn
+    /// When the machine may start, as the start limit said last; it may be over.
+    pub(crate) fn start_delay(&self) -> Option<StartDelay> {
+        self.start_delay
     }
 
     /// The status of `plan` was written.
-    pub fn told(&mut self, plan: &Plan, now: Timestamp) {
-        self.told_at = Some(now);
-        self.has_told_progress = plan.is_progress;
+    pub fn status_written(&mut self, plan: &Plan, now: Timestamp) {
+        self.status_written_at = Some(now);
+        self.was_progress = plan.is_progress;
     }
 
     /// Whether the last status that was written said nothing but how far a machine had come.
-    pub(crate) fn has_told_progress(&self) -> bool {
-        self.has_told_progress
+    pub(crate) fn was_progress(&self) -> bool {
+        self.was_progress
     }
 
     /// When a status was written last.
-    pub(crate) fn told_at(&self) -> Option<Timestamp> {
-        self.told_at
+    pub(crate) fn status_written_at(&self) -> Option<Timestamp> {
+        self.status_written_at
     }
 
     /// How a step failed last, if it did and has not succeeded since.
@@ -285,14 +292,14 @@ pub(crate) fn after(now: Timestamp, pause: SignedDuration) -> Timestamp {
 }
 
 /// The uids and versions of the three objects; none while one could not be read.
-fn fingerprint(seen: &Seen) -> Option<u64> {
+fn fingerprint(observed: &Observed) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let mut note = |meta: &Meta| (&meta.uid, &meta.resource_version).hash(&mut hasher);
-    if let Some(machine) = seen.machine.known()? {
+    if let Some(machine) = observed.machine.known()? {
         note(&machine.meta);
     }
-    for sighting in seen.bootstrap.iter().chain(&seen.infrastructure) {
-        if let Some(found) = sighting.found.known()? {
+    for lookup in observed.bootstrap.iter().chain(&observed.infrastructure) {
+        if let Some(found) = lookup.found.known()? {
             note(&found.meta);
         }
     }
@@ -344,7 +351,7 @@ mod tests {
         fail(&mut memory, Step::DeleteMachine);
         assert_eq!(memory.attempts(Step::TaintNode), 10);
         assert_eq!(memory.attempts(Step::DeleteMachine), 1);
-        memory.observe(Some(2), &Seen::default(), at(1));
+        memory.observe(Some(2), &Observed::default(), at(1));
         assert_eq!(memory.attempts(Step::TaintNode), 0);
     }
 
@@ -352,20 +359,20 @@ mod tests {
     fn a_clock_that_was_an_hour_ahead_holds_nothing_up_when_it_is_set_right() {
         let (ahead, now) = (at(10_000), at(6_400));
         let mut memory = Memory::default();
-        let seen = Seen {
+        let observed = Observed {
             machine: crate::Fact::Known(None),
-            ..Seen::default()
+            ..Observed::default()
         };
-        memory.observe(None, &seen, ahead);
+        memory.observe(None, &observed, ahead);
         memory.failed(failure(after(ahead, SignedDuration::from_secs(1))));
         memory.refused("pod", "no", ahead);
-        memory.told(&Plan::default(), ahead);
-        memory.waits(SignedDuration::from_secs(1), ahead, NonZeroU32::MIN);
-        memory.observe(None, &seen, now);
+        memory.status_written(&Plan::default(), ahead);
+        memory.delay_start(SignedDuration::from_secs(1), ahead, NonZeroU32::MIN);
+        memory.observe(None, &observed, now);
         assert!(!memory.is_failing());
         assert!(memory.refusal("pod").is_none());
-        assert_eq!(memory.told_at(), None);
-        assert!(memory.turn().is_none());
+        assert_eq!(memory.status_written_at(), None);
+        assert!(memory.start_delay().is_none());
         assert_eq!(memory.unchanged_since(), Some(now));
     }
 
@@ -373,26 +380,26 @@ mod tests {
     fn a_pod_that_is_gone_is_forgotten() {
         let mut memory = Memory::default();
         memory.refused("pod", "no", at(100));
-        let mut seen = Seen::default();
-        memory.observe(None, &seen, at(101));
+        let mut observed = Observed::default();
+        memory.observe(None, &observed, at(101));
         assert!(memory.refusal("pod").is_some(), "nobody looked");
-        seen.workload.pods = crate::Fact::Known(Vec::new());
-        memory.observe(None, &seen, at(102));
+        observed.workload.pods = crate::Fact::Known(Vec::new());
+        memory.observe(None, &observed, at(102));
         assert!(memory.refusal("pod").is_none());
     }
 
     #[test]
     fn a_failure_is_forgotten_when_the_spec_is_edited_or_nobody_calls_for_it() {
-        let seen = Seen::default();
+        let observed = Observed::default();
         let mut memory = Memory::default();
-        memory.observe(Some(1), &seen, at(0));
+        memory.observe(Some(1), &observed, at(0));
         memory.failed(failure(at(10)));
-        memory.observe(Some(1), &seen, at(70));
+        memory.observe(Some(1), &observed, at(70));
         assert!(memory.is_failing());
-        memory.observe(Some(1), &seen, at(71));
+        memory.observe(Some(1), &observed, at(71));
         assert!(!memory.is_failing());
         memory.failed(failure(at(100)));
-        memory.observe(Some(2), &seen, at(72));
+        memory.observe(Some(2), &observed, at(72));
         assert!(!memory.is_failing());
     }
 
@@ -415,12 +422,12 @@ mod tests {
     #[test]
     fn what_could_not_be_read_is_no_change() {
         let mut memory = Memory::default();
-        let known = Seen {
+        let known = Observed {
             machine: crate::Fact::Known(None),
-            ..Seen::default()
+            ..Observed::default()
         };
         memory.observe(None, &known, at(0));
-        memory.observe(None, &Seen::default(), at(5));
+        memory.observe(None, &Observed::default(), at(5));
         memory.observe(None, &known, at(9));
         assert_eq!(memory.unchanged_since(), Some(at(0)));
     }

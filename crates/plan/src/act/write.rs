@@ -7,13 +7,13 @@ use fivespot_capi::{
 use serde_json::{Value, json};
 
 use crate::decide::case::Case;
-use crate::decide::resolve::Blueprint;
+use crate::decide::resolve::ProviderDraft;
 use crate::decide::taint::Change;
+use crate::observed::owned::ProviderRole;
 use crate::observed::subject::Subject;
-use crate::observed::triple::Role;
 use crate::{Action, AgentConfig, Call, Node, Pod, Request, Side, Step, Taint, Target};
 
-/// The value that tells our exclude annotations from those of others.
+/// The value that distinguishes our exclude annotations from those of others.
 pub(crate) const OUR_MARK: &str = name::FIELD_MANAGER;
 
 /// Adds our finalizer to those that were seen.
@@ -44,16 +44,18 @@ fn patch_finalizers(subject: &Subject, step: Step, finalizers: &[String]) -> Act
 ///
 /// It gets a plain owner reference: the controlling one is for the Machine, which cannot come up
 /// while somebody else has it.
-pub(crate) fn create_provider(case: &Case<'_>, role: Role) -> Action {
-    let (step, blueprint) = match role {
-        Role::Bootstrap => (Step::CreateBootstrap, &case.want.bootstrap),
-        Role::Infrastructure => (Step::CreateInfrastructure, &case.want.infrastructure),
+pub(crate) fn create_provider(case: &Case<'_>, role: ProviderRole) -> Action {
+    let (step, draft) = match role {
+        ProviderRole::Bootstrap => (Step::CreateBootstrap, &case.desired.bootstrap),
+        ProviderRole::Infrastructure => {
+            (Step::CreateInfrastructure, &case.desired.infrastructure)
+        }
     };
-    let Blueprint {
+    let ProviderDraft {
         api_version,
         reference,
         spec,
-    } = blueprint;
+    } = draft;
     let subject = case.subject;
     let mut object = json!({
         "apiVersion": api_version,
@@ -61,8 +63,8 @@ pub(crate) fn create_provider(case: &Case<'_>, role: Role) -> Action {
         "metadata": {
             "name": reference.name,
             "namespace": subject.namespace,
-            "labels": name::child_labels(&subject.name, &subject.uid, &case.want.cluster),
-            "annotations": { name::SPEC_HASH_ANNOTATION: case.want.hash },
+            "labels": name::child_labels(&subject.name, &subject.uid, &case.desired.cluster),
+            "annotations": { name::SPEC_HASH_ANNOTATION: case.desired.hash },
             "ownerReferences": [owner(subject, false).json()],
         },
     });
@@ -87,28 +89,35 @@ pub(crate) enum Purpose {
     Removal,
 }
 
+/// What a Machine is made from.
+pub(crate) struct MachineParts<'a> {
+    pub(crate) bootstrap: Reference,
+    pub(crate) infrastructure: Reference,
+    /// The spec hash that the Machine gets.
+    pub(crate) hash: &'a str,
+}
+
 /// Creates the Machine for these two objects, in the version that the server offers; none where
 /// it offers none.
 pub(crate) fn create_machine(
     case: &Case<'_>,
-    (bootstrap, infrastructure): (Reference, Reference),
-    hash: &str,
+    parts: MachineParts<'_>,
     purpose: Purpose,
 ) -> Option<Action> {
-    let contract = *case.seen.contract.known()?;
-    let (subject, want) = (case.subject, case.want);
+    let contract = *case.observed.contract.known()?;
+    let (subject, desired) = (case.subject, case.desired);
     let template = match purpose {
-        Purpose::Service => want.template.clone(),
+        Purpose::Service => desired.template.clone(),
         Purpose::Removal => MachineTemplate::default(),
     };
     let mut labels = template.labels;
     labels.extend(name::child_labels(
         &subject.name,
         &subject.uid,
-        &want.cluster,
+        &desired.cluster,
     ));
     let mut annotations = template.annotations;
-    annotations.insert(name::SPEC_HASH_ANNOTATION.to_owned(), hash.to_owned());
+    annotations.insert(name::SPEC_HASH_ANNOTATION.to_owned(), parts.hash.to_owned());
     // The Cluster waits for all its Machines when it is deleted, but deletes only those that it
     // owns; the reference stays plain, so that it needs no right to the Cluster's finalizers.
     let cluster = case.cluster().map(|cluster| Owner {
@@ -124,10 +133,13 @@ pub(crate) fn create_machine(
         labels,
         annotations,
         owners: [owner(subject, true)].into_iter().chain(cluster).collect(),
-        cluster_name: want.cluster.clone(),
-        bootstrap,
-        infrastructure,
-        drain_timeout: want.drain_timeout.unwrap_or(want.leave).unsigned_abs(),
+        cluster_name: desired.cluster.clone(),
+        bootstrap: parts.bootstrap,
+        infrastructure: parts.infrastructure,
+        drain_timeout: desired
+            .drain_timeout
+            .unwrap_or(desired.shutdown_timeout)
+            .unsigned_abs(),
         version: template.version,
         failure_domain: template.failure_domain,
     };
@@ -182,10 +194,10 @@ fn on_machine(machine: &Machine, step: Step, call: Call) -> Action {
 }
 
 /// Deletes a bootstrap or infrastructure object that no Machine of ours needs.
-pub(crate) fn delete_provider(role: Role, provider: &Provider) -> Action {
+pub(crate) fn delete_provider(role: ProviderRole, provider: &Provider) -> Action {
     let step = match role {
-        Role::Bootstrap => Step::DeleteBootstrap,
-        Role::Infrastructure => Step::DeleteInfrastructure,
+        ProviderRole::Bootstrap => Step::DeleteBootstrap,
+        ProviderRole::Infrastructure => Step::DeleteInfrastructure,
     };
     let call = Call::Delete {
         uid: provider.meta.uid.clone(),

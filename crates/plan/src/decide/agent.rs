@@ -3,7 +3,9 @@
 //! The label comes first and goes last, so that it says where a configuration is to be looked
 //! for. A configuration that outlives its Node is collected with it.
 
-use fivespot_api::condition::{self, ConditionStatus, ConditionType, Finding, Reason};
+use fivespot_api::condition::{
+    self, ConditionStatus, ConditionType, ConditionUpdate, Reason,
+};
 use fivespot_api::name;
 use fivespot_api::reclaim::{Report, agent_config, config_hash};
 use fivespot_capi::Machine;
@@ -13,6 +15,7 @@ use crate::act::memory::after;
 use crate::act::write;
 use crate::decide::case::Case;
 use crate::decide::machine;
+use crate::status::ConditionChange;
 use crate::{Action, AgentConfig, Fact, Node, Step};
 
 /// How long an agent may take to report a configuration.
@@ -32,11 +35,11 @@ pub(crate) fn actions(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     let Some(node) = machine::node(case, machine) else {
         return Vec::new();
     };
-    let Ok(commands) = &case.want.commands else {
+    let Ok(commands) = &case.desired.commands else {
         return Vec::new();
     };
     let is_labelled = node.agent_label.as_deref() == Some(name::RECLAIM_AGENT_ENABLED);
-    let config = match &case.seen.workload.agent_config {
+    let config = match &case.observed.workload.agent_config {
         Fact::Known(config) => config.as_ref(),
         Fact::Unknown(_) => return Vec::new(),
     };
@@ -64,104 +67,93 @@ fn is_projected(config: &AgentConfig, node: &Node, text: &str) -> bool {
     config.text.as_deref() == Some(text) && config.node_uid.as_ref() == Some(&node.uid)
 }
 
-/// What the status tells of the agent.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Told {
-    /// There is nothing to tell.
-    Nothing,
-    /// What was told before stays.
-    AsBefore,
-    /// This.
-    Finding(Finding),
-}
-
-/// What is told of the agent.
-pub(crate) fn told(case: &Case<'_>) -> Told {
-    let commands = match &case.want.commands {
-        Ok(commands) if commands.is_empty() => return Told::Nothing,
+/// What the condition `AgentReady` is set to.
+pub(crate) fn condition(case: &Case<'_>) -> ConditionChange {
+    let commands = match &case.desired.commands {
+        Ok(commands) if commands.is_empty() => return ConditionChange::Remove,
         Ok(commands) => commands,
         Err(fault) => {
-            let told = format!("{fault}; no agent is configured");
-            return say(ConditionStatus::False, Reason::InvalidSpec, told);
+            let message = format!("{fault}; no agent is configured");
+            return set(ConditionStatus::False, Reason::InvalidSpec, message);
         }
     };
-    let machine = case.triple.our_machine();
+    let machine = case.owned.our_machine();
     let Some((machine, link)) = machine.and_then(|of| Some((of, of.node.as_ref()?)))
     else {
-        return Told::Nothing;
+        return ConditionChange::Remove;
     };
     let Some(node) = machine::node(case, machine) else {
-        let told = format!("Node {} cannot be read", link.name);
-        return say(ConditionStatus::Unknown, Reason::NotInstalled, told);
+        let message = format!("Node {} cannot be read", link.name);
+        return set(ConditionStatus::Unknown, Reason::NotInstalled, message);
     };
     let failure = STEPS.iter().find_map(|step| case.memory.failure(*step));
     if let Some(failure) = failure {
-        let told = format!(
+        let message = format!(
             "cannot bring the agent's configuration to Node {}: {}",
             node.name, failure.message
         );
-        return say(ConditionStatus::False, Reason::NotInstalled, told);
+        return set(ConditionStatus::False, Reason::NotInstalled, message);
     }
-    if let Fact::Known(Some(config)) = &case.seen.workload.agent_config
+    if let Fact::Known(Some(config)) = &case.observed.workload.agent_config
         && !config.is_ours
     {
-        let told = format!(
+        let message = format!(
             "the ConfigMap {} in {} belongs to somebody else; remove it",
             name::reclaim_config_map(&node.name),
             name::SYSTEM_NAMESPACE,
         );
-        return say(ConditionStatus::False, Reason::NotInstalled, told);
+        return set(ConditionStatus::False, Reason::NotInstalled, message);
     }
     reported(case, node, &config_hash(&agent_config(commands)))
 }
 
 /// What the agent itself says about the configuration of that hash.
-fn reported(case: &Case<'_>, node: &Node, wanted: &str) -> Told {
+fn reported(case: &Case<'_>, node: &Node, wanted: &str) -> ConditionChange {
     let report = node.agent_report.as_deref().and_then(Report::parse);
     let report = report.filter(|report| report.config == wanted);
     let name = &node.name;
     if let (None, Some(why)) = (&report, unreadable(case)) {
-        let told = format!(
+        let message = format!(
             "the ConfigMap {} in {} cannot be read, so that no configuration is brought to the \
              agent: {why}",
             name::reclaim_config_map(name),
             name::SYSTEM_NAMESPACE,
         );
-        return say(ConditionStatus::Unknown, Reason::NotInstalled, told);
+        return set(ConditionStatus::Unknown, Reason::NotInstalled, message);
     }
     match report {
         Some(Report {
             rejection: None, ..
         }) => {
-            let told = format!("the agent on Node {name} watches for the commands");
-            say(ConditionStatus::True, Reason::Running, told)
+            let message = format!("the agent on Node {name} watches for the commands");
+            set(ConditionStatus::True, Reason::Running, message)
         }
         Some(Report {
             rejection: Some(why),
             ..
         }) => {
-            let told =
+            let message =
                 format!("the agent on Node {name} refuses its configuration: {why}");
-            say(ConditionStatus::False, Reason::ConfigRejected, told)
+            set(ConditionStatus::False, Reason::ConfigRejected, message)
         }
         None if due(case).is_some_and(|due| due > case.now) && !was_absent(case) => {
-            let told = format!("waiting for the agent on Node {name} to report");
-            say(ConditionStatus::Unknown, Reason::NotInstalled, told)
+            let message = format!("waiting for the agent on Node {name} to report");
+            set(ConditionStatus::Unknown, Reason::NotInstalled, message)
         }
-        None if case.memory.projected_since().is_none() => Told::AsBefore,
+        None if case.memory.projected_since().is_none() => ConditionChange::Keep,
         None => {
-            let told = format!(
+            let message = format!(
                 "no agent on Node {name} reports the configuration; install the agent's \
                  DaemonSet in the workload cluster"
             );
-            say(ConditionStatus::False, Reason::NotInstalled, told)
+            set(ConditionStatus::False, Reason::NotInstalled, message)
         }
     }
 }
 
 /// Why the ConfigMap cannot be read, where it was tried.
 fn unreadable<'a>(case: &Case<'a>) -> Option<&'a str> {
-    match &case.seen.workload.agent_config {
+    match &case.observed.workload.agent_config {
         Fact::Known(_) => None,
         Fact::Unknown(unknown) => unknown.message(),
     }
@@ -183,7 +175,7 @@ fn was_absent(case: &Case<'_>) -> bool {
     })
 }
 
-fn say(status: ConditionStatus, reason: Reason, message: String) -> Told {
+fn set(status: ConditionStatus, reason: Reason, message: String) -> ConditionChange {
     let kind = ConditionType::AgentReady;
-    Told::Finding(Finding::new(kind, status, reason, message))
+    ConditionChange::Set(ConditionUpdate::new(kind, status, reason, message))
 }

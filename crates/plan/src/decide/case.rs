@@ -6,10 +6,10 @@ use fivespot_schedule::Window;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
-use crate::decide::resolve::Wanted;
+use crate::decide::resolve::Desired;
 use crate::observed::subject::Subject;
-use crate::observed::{triple::Part, triple::Triple};
-use crate::{Fact, Memory, Places, Seen, Step, Unknown};
+use crate::observed::{owned::OwnedObjects, owned::ProviderObjects};
+use crate::{Fact, Locations, Memory, Observed, Step, Unknown};
 
 /// How old a Machine has to be before a health check gets it replaced.
 const REMEDIATION_PAUSE: SignedDuration = SignedDuration::from_mins(10);
@@ -21,34 +21,34 @@ const STALL: SignedDuration = SignedDuration::from_mins(10);
 #[derive(Debug)]
 pub(crate) struct Basis<'a> {
     subject: Subject,
-    want: Wanted,
-    seen: &'a Seen,
-    triple: Triple<'a>,
+    desired: Desired,
+    observed: &'a Observed,
+    owned: OwnedObjects<'a>,
 }
 
 impl<'a> Basis<'a> {
     /// Reads `object` and sorts what was seen.
-    pub(crate) fn of(object: &ScheduledMachine, seen: &'a Seen) -> Self {
-        let (subject, want) = (Subject::of(object), wanted(object, seen));
-        let machine = seen.machine.known().and_then(Option::as_ref);
-        let triple = Triple::of(&subject, &want, seen, machine);
+    pub(crate) fn of(object: &ScheduledMachine, observed: &'a Observed) -> Self {
+        let (subject, desired) = (Subject::of(object), desired(object, observed));
+        let machine = observed.machine.known().and_then(Option::as_ref);
+        let owned = OwnedObjects::of(&subject, &desired, observed, machine);
         Self {
             subject,
-            want,
-            seen,
-            triple,
+            desired,
+            observed,
+            owned,
         }
     }
 
     /// The case at an instant.
     pub(crate) fn case<'b>(&'b self, memory: &'b Memory, now: Timestamp) -> Case<'b> {
-        let schedule = self.want.schedule.as_ref().ok();
+        let schedule = self.desired.schedule.as_ref().ok();
         Case {
             subject: &self.subject,
-            want: &self.want,
-            seen: self.seen,
+            desired: &self.desired,
+            observed: self.observed,
             memory,
-            triple: &self.triple,
+            owned: &self.owned,
             window: schedule.map(|schedule| schedule.at(now)),
             now,
         }
@@ -56,25 +56,25 @@ impl<'a> Basis<'a> {
 }
 
 /// What is asked for. What exists without its Machine is completed for the Cluster on its own label.
-fn wanted(object: &ScheduledMachine, seen: &Seen) -> Wanted {
-    let mut want = Wanted::of(object, &seen.specs);
-    let machine = seen.machine.known().and_then(Option::as_ref);
-    let found = seen.infrastructure.iter().chain(&seen.bootstrap);
-    if let Some(cluster) = Places::cluster_on_label(object, machine, found) {
-        want.is_cluster_named = want.cluster == cluster;
-        cluster.clone_into(&mut want.cluster);
+fn desired(object: &ScheduledMachine, observed: &Observed) -> Desired {
+    let mut desired = Desired::of(object, &observed.specs);
+    let machine = observed.machine.known().and_then(Option::as_ref);
+    let found = observed.infrastructure.iter().chain(&observed.bootstrap);
+    if let Some(cluster) = Locations::cluster_on_label(object, machine, found) {
+        desired.is_cluster_named = desired.cluster == cluster;
+        cluster.clone_into(&mut desired.cluster);
     }
-    want
+    desired
 }
 
 /// All that one decision looks at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case<'a> {
     pub(crate) subject: &'a Subject,
-    pub(crate) want: &'a Wanted,
-    pub(crate) seen: &'a Seen,
+    pub(crate) desired: &'a Desired,
+    pub(crate) observed: &'a Observed,
     pub(crate) memory: &'a Memory,
-    pub(crate) triple: &'a Triple<'a>,
+    pub(crate) owned: &'a OwnedObjects<'a>,
     /// What the schedule says; none if it is invalid.
     pub(crate) window: Option<Window>,
     pub(crate) now: Timestamp,
@@ -83,25 +83,25 @@ pub(crate) struct Case<'a> {
 impl<'a> Case<'a> {
     /// Whether the schedule is in force and open.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.want.is_enabled && self.window.is_some_and(Window::is_open)
+        self.desired.is_enabled && self.window.is_some_and(Window::is_open)
     }
 
     /// When the schedule flips next, if it is in force.
     pub(crate) fn next_flip(&self) -> Option<Timestamp> {
         self.window
-            .filter(|_| self.want.is_enabled)
+            .filter(|_| self.desired.is_enabled)
             .and_then(Window::until)
     }
 
     /// The Cluster, if there is one. A kind that is not served has no objects.
     pub(crate) fn cluster(&self) -> Option<&'a Cluster> {
-        self.seen.cluster.known().and_then(Option::as_ref)
+        self.observed.cluster.known().and_then(Option::as_ref)
     }
 
     /// Why the Cluster or the Machine is not known, if one is not.
-    pub(crate) fn blind_spot(&self) -> Option<&'a Unknown> {
-        let cluster = unknown(&self.seen.cluster);
-        cluster.or_else(|| unknown(&self.seen.machine))
+    pub(crate) fn unobserved(&self) -> Option<&'a Unknown> {
+        let cluster = unknown(&self.observed.cluster);
+        cluster.or_else(|| unknown(&self.observed.machine))
     }
 
     /// The commitment to leave, if one counts for this Machine.
@@ -118,7 +118,7 @@ impl<'a> Case<'a> {
             | ShutdownReason::Deleted
             | ShutdownReason::Remediation => shutdown
                 .deadline
-                .min(after(shutdown.started_at, self.want.leave)),
+                .min(after(shutdown.started_at, self.desired.shutdown_timeout)),
         }
     }
 
@@ -131,19 +131,21 @@ impl<'a> Case<'a> {
     /// Whether our Machine is to be replaced: a health check asks for it, or an object that it
     /// refers to is gone and cannot come back.
     pub(crate) fn wants_replacement(&self, machine: &Machine) -> bool {
-        let (triple, want) = (self.triple, self.want);
-        let is_lost =
-            |part: &Part<'_>, place: &Reference, had: bool, home: &Reference| {
-                part.is_absent_from(place) && (had || !place.is_same_object(home))
-            };
+        let (owned, desired) = (self.owned, self.desired);
+        let is_lost = |part: &ProviderObjects<'_>,
+                       place: &Reference,
+                       had: bool,
+                       home: &Reference| {
+            part.is_absent_from(place) && (had || !place.is_same_object(home))
+        };
         let bootstrap = machine.bootstrap.as_ref().is_some_and(|place| {
-            let home = &want.bootstrap.reference;
-            is_lost(&triple.bootstrap, place, machine.had_bootstrap, home)
+            let home = &desired.bootstrap.reference;
+            is_lost(&owned.bootstrap, place, machine.had_bootstrap, home)
         });
         let infrastructure = machine.infrastructure.as_ref().is_some_and(|place| {
-            let home = &want.infrastructure.reference;
+            let home = &desired.infrastructure.reference;
             is_lost(
-                &triple.infrastructure,
+                &owned.infrastructure,
                 place,
                 machine.had_infrastructure,
                 home,

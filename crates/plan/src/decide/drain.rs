@@ -49,7 +49,7 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
             link.name,
         )),
     };
-    match &case.seen.workload.access {
+    match &case.observed.workload.access {
         Access::Connected => {}
         // Who has no access when the machine begins to leave has never had any. Later it may be a
         // rotation, and a drain that is under way is worth waiting for.
@@ -72,13 +72,13 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
         return Drain::NotOurs;
     }
     if let Some(node) = machine::node(case, machine) {
-        return match &case.seen.workload.pods {
+        return match &case.observed.workload.pods {
             Fact::Known(pods) => empty(case, node, pods),
             Fact::Unknown(Unknown::Forbidden { .. }) => Drain::NotOurs,
             Fact::Unknown(_) => silent(),
         };
     }
-    match &case.seen.workload.node {
+    match &case.observed.workload.node {
         Fact::Known(_) | Fact::Unknown(Unknown::Forbidden { .. }) => Drain::NotOurs,
         Fact::Unknown(_) => silent(),
     }
@@ -141,8 +141,8 @@ pub(crate) fn eject(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<Outcom
     let due = staying.filter(|pod| tried(case, pod).is_none_or(|due| due <= case.now));
     let deletions: Vec<Action> = due.map(|pod| write::delete_pod(pod)).collect();
     let (count, name) = (deletions.len(), &node.name);
-    let told = format!("waiting for {} pods to leave Node {name}", leaving.len());
-    let mut outcome = Outcome::tell(State::Going(told))
+    let message = format!("waiting for {} pods to leave Node {name}", leaving.len());
+    let mut outcome = Outcome::of(State::Terminating(message))
         .with(cordon.into_iter().chain(deletions).collect())
         .wake(after(case.now, RECHECK));
     if count > 0 {

@@ -13,7 +13,7 @@ use crate::{Action, Node, Step};
 /// under way.
 pub(crate) fn timeouts(case: &Case<'_>, machine: &Machine) -> MachinePatch {
     let wanted = case
-        .want
+        .desired
         .drain_timeout
         .map(jiff::SignedDuration::unsigned_abs);
     let wanted = wanted.map(draft::effective).filter(|wanted| {
@@ -60,13 +60,13 @@ pub(crate) fn claimed_by_others(
             said(&claim.cluster),
         ));
     }
-    if let Some(rival) = &case.seen.workload.rival {
+    if let Some(rival) = &case.observed.workload.rival {
         return Some(format!(
             "Machine {rival} of the same Cluster claims Node {name} as well"
         ));
     }
     node.is_control_plane
-        .then(|| format!("Node {name} bears a control-plane role"))
+        .then(|| format!("Node {name} has a control-plane role"))
 }
 
 /// Whether the Node is the one that the Machine became: named by it, of the same provider
@@ -80,7 +80,7 @@ pub(crate) fn is_node_of(machine: &Machine, node: &Node) -> bool {
 
 /// Why the Node that was read is not to be touched, if it may be taken for our Machine's.
 pub(crate) fn stranger(case: &Case<'_>, machine: &Machine) -> Option<String> {
-    let node = case.seen.workload.node.known()?.as_ref()?;
+    let node = case.observed.workload.node.known()?.as_ref()?;
     let identity = Identity {
         cluster: &machine.cluster_name,
         namespace: &machine.meta.namespace,
@@ -93,7 +93,7 @@ pub(crate) fn stranger(case: &Case<'_>, machine: &Machine) -> Option<String> {
 
 /// The Node of our Machine, if it was read, is the right one, and may be touched.
 pub(crate) fn node<'a>(case: &Case<'a>, machine: &Machine) -> Option<&'a Node> {
-    let node = case.seen.workload.node.known()?.as_ref()?;
+    let node = case.observed.workload.node.known()?.as_ref()?;
     (is_node_of(machine, node) && stranger(case, machine).is_none()).then_some(node)
 }
 
@@ -102,8 +102,11 @@ pub(crate) fn node<'a>(case: &Case<'a>, machine: &Machine) -> Option<&'a Node> {
 /// orphans strips that. Where it has failed once it holds up nothing.
 pub(crate) fn relabel(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     let uid = case.subject.uid.as_str();
-    let is_touched = !matches!(outcome.state, State::Paused(_) | State::Blind { .. });
-    let machine = case.triple.our_machine().filter(|machine| {
+    let is_touched = !matches!(
+        outcome.state,
+        State::Paused(_) | State::NotObservable { .. }
+    );
+    let machine = case.owned.our_machine().filter(|machine| {
         is_touched && name::owner_uid(&machine.meta.labels) != Some(uid)
     });
     let Some(machine) = machine else {

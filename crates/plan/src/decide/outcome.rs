@@ -1,4 +1,4 @@
-//! What one decision comes to, before it is put into words.
+//! The outcome of one decision, before it becomes actions, a status and events.
 
 use fivespot_api::Shutdown;
 use fivespot_api::condition::Reason;
@@ -6,18 +6,18 @@ use jiff::Timestamp;
 
 use crate::{Action, Event};
 
-/// What one decision comes to.
+/// The outcome of one decision.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     /// What to send.
     pub(crate) actions: Vec<Action>,
-    /// What becomes of the commitment to leave.
+    /// What becomes of the commitment to shut down.
     pub(crate) shutdown: Commitment,
     /// Instants at which to ask again.
     pub(crate) wakes: Vec<Timestamp>,
     /// Until when requests to the workload cluster may take.
     pub(crate) until: Option<Timestamp>,
-    /// What to tell.
+    /// What the status reports.
     pub(crate) state: State,
     /// What is published besides the transitions.
     pub(crate) events: Vec<Event>,
@@ -25,7 +25,7 @@ pub(crate) struct Outcome {
     pub(crate) undrained: Option<String>,
 }
 
-/// What becomes of the commitment to leave.
+/// What becomes of the commitment to shut down.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Commitment {
     /// It stays as it is stored.
@@ -36,21 +36,21 @@ pub(crate) enum Commitment {
     Make(Shutdown),
 }
 
-/// How things stand, for people.
+/// The state of the machine, for the status.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum State {
     /// Nothing is touched, because this kind of object is paused.
     Paused(&'static str),
-    /// What exists cannot be told.
-    Blind { reason: Reason, message: String },
+    /// What exists could not be read.
+    NotObservable { reason: Reason, message: String },
     /// Nothing is there and nothing is to be done.
-    Quiet,
+    Idle,
     /// Something is there and is left as it is.
-    Left,
+    Unmanaged,
     /// Something prevents the machine from being made.
     Blocked { reason: Reason, message: String },
     /// On the way into service.
-    Coming(String),
+    Provisioning(String),
     /// In service.
     InService {
         node: String,
@@ -61,14 +61,14 @@ pub(crate) enum State {
     /// There, but an object that the Machine was made from is gone.
     InfrastructureMissing(String),
     /// On the way out.
-    Going(String),
+    Terminating(String),
     /// On the way out, and nothing has moved for ten minutes.
     Stalled(String),
 }
 
 impl Outcome {
-    /// Nothing to do but to tell.
-    pub(crate) fn tell(state: State) -> Self {
+    /// Nothing to do but to report the state.
+    pub(crate) fn of(state: State) -> Self {
         Self {
             actions: Vec::new(),
             shutdown: Commitment::Keep,

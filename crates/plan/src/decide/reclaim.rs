@@ -15,7 +15,7 @@ use crate::act::write;
 use crate::decide::case::Case;
 use crate::decide::{drain, machine};
 use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
-use crate::status::finding;
+use crate::status::conditions;
 use crate::status::whole_seconds;
 use crate::{Access, Action, Fact, Node, Step, Unknown};
 
@@ -83,8 +83,8 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
     };
     let switching = switch_off(case, machine);
     if !switching.is_empty() && !has_failed_to_switch_off(case) {
-        let told = "switching the schedule off, because the host is reclaimed";
-        return Some(Outcome::tell(State::Going(told.to_owned())).with(switching));
+        let message = "switching the schedule off, because the host is reclaimed";
+        return Some(Outcome::of(State::Terminating(message.to_owned())).with(switching));
     }
     let until = after(shutdown.started_at, PODS);
     if machine.meta.is_deleting {
@@ -97,17 +97,18 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
 }
 
 /// Puts on record why the schedule is off, if that is not there yet: once the Machine is gone,
-/// nothing else tells it from a schedule that a person has switched off.
+/// nothing else distinguishes it from a schedule that a person has switched off.
 fn remember(case: &Case<'_>) -> Option<Outcome> {
     let reason = Reason::EmergencyReclaimDisabledSchedule;
     let conditions = &case.subject.status.conditions;
-    let is_told = condition::find(conditions, ConditionType::Scheduled)
-        .is_some_and(|told| told.reason == reason.as_str());
-    if case.want.is_enabled || is_told || case.subject.is_deleting {
+    let is_reported = condition::find(conditions, ConditionType::Scheduled)
+        .is_some_and(|message| message.reason == reason.as_str());
+    if case.desired.is_enabled || is_reported || case.subject.is_deleting {
         return None;
     }
-    let told = "the schedule is off, because the host is reclaimed";
-    finding::reclaimed(case).map(|_| Outcome::tell(State::Going(told.to_owned())))
+    let message = "the schedule is off, because the host is reclaimed";
+    conditions::reclaimed(case)
+        .map(|_| Outcome::of(State::Terminating(message.to_owned())))
 }
 
 /// The commitment, on the Machine and then in the status.
@@ -126,14 +127,15 @@ fn commit(case: &Case<'_>, machine: &Machine, is_written: bool) -> Outcome {
     } else {
         format!(" ({reason})")
     };
-    let told = format!("the host is reclaimed{why}; Machine {name} is removed at once");
+    let message =
+        format!("the host is reclaimed{why}; Machine {name} is removed at once");
     let action = (!is_written).then(|| {
         let commitment = format!("{started} {reason}");
         write::commit_reclaim(machine, commitment.trim_end().to_owned())
     });
     Outcome {
         shutdown: Commitment::Make(shutdown),
-        ..Outcome::tell(State::Going(told)).with(action.into_iter().collect())
+        ..Outcome::of(State::Terminating(message)).with(action.into_iter().collect())
     }
 }
 
@@ -146,7 +148,7 @@ fn switch_off(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     {
         return Vec::new();
     }
-    let is_enabled = case.want.is_enabled;
+    let is_enabled = case.desired.is_enabled;
     let disable = is_enabled.then(|| write::disable_schedule(case.subject));
     let is_alone = is_enabled && has_failed_to_switch_off(case);
     let record = (!is_alone).then(|| write::record_disabled(machine));
@@ -164,11 +166,14 @@ fn has_failed_to_switch_off(case: &Case<'_>) -> bool {
 /// be done: the host is given back all the same. Once the Machine is gone, no other is made before
 /// it has succeeded, or somebody has edited the spec.
 pub(crate) fn insist(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
-    let is_touched = !matches!(outcome.state, State::Paused(_) | State::Blind { .. });
+    let is_touched = !matches!(
+        outcome.state,
+        State::Paused(_) | State::NotObservable { .. }
+    );
     if !is_touched || !has_failed_to_switch_off(case) {
         return outcome;
     }
-    let Some(machine) = case.triple.our_machine() else {
+    let Some(machine) = case.owned.our_machine() else {
         return insist_without_machine(case, outcome);
     };
     let is_reclaimed = case
@@ -190,10 +195,10 @@ pub(crate) fn insist(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
 
 fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     let failed = case.memory.failure(Step::DisableSchedule);
-    if failed.is_none() || !case.want.is_enabled || case.subject.is_deleting {
+    if failed.is_none() || !case.desired.is_enabled || case.subject.is_deleting {
         return outcome;
     }
-    if matches!(outcome.state, State::Coming(_)) {
+    if matches!(outcome.state, State::Provisioning(_)) {
         let is_start = |step: Step| {
             matches!(
                 step,
@@ -218,10 +223,10 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
 fn empty(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
     let link = machine.node.as_ref()?;
     let silent = || {
-        let told = format!("Node {} cannot be reached", link.name);
-        Some(Outcome::tell(State::Going(told)))
+        let message = format!("Node {} cannot be reached", link.name);
+        Some(Outcome::of(State::Terminating(message)))
     };
-    match &case.seen.workload.access {
+    match &case.observed.workload.access {
         Access::Connected => {}
         Access::KubeconfigMissing { .. }
         | Access::KubeconfigRefused { .. }
@@ -229,7 +234,7 @@ fn empty(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
         | Access::Unauthorized { .. } => return None,
         Access::Unreachable { .. } | Access::NotAsked => return silent(),
     }
-    match (machine::node(case, machine), &case.seen.workload.pods) {
+    match (machine::node(case, machine), &case.observed.workload.pods) {
         (Some(node), Fact::Known(pods)) => drain::eject(case, node, pods),
         (Some(_), Fact::Unknown(Unknown::Forbidden { .. })) | (None, _) => None,
         (Some(_), Fact::Unknown(_)) => silent(),
@@ -257,11 +262,11 @@ pub(crate) fn aftermath<'a>(case: &Case<'a>) -> Option<Aftermath<'a>> {
             .shutdown
             .as_ref()
             .is_some_and(|of| of.reason == ShutdownReason::Reclaim);
-    if case.triple.our_machine().is_some() || !is_reclaimed {
+    if case.owned.our_machine().is_some() || !is_reclaimed {
         return None;
     }
     Some(
-        match (&case.seen.workload.access, &case.seen.workload.node) {
+        match (&case.observed.workload.access, &case.observed.workload.node) {
             (_, Fact::Known(Some(node)))
                 if is_recorded(node, recorded, status.provider_id.as_ref())
                     && is_touchable(case, node)
@@ -283,7 +288,7 @@ pub(crate) fn aftermath<'a>(case: &Case<'a>) -> Option<Aftermath<'a>> {
 fn is_touchable(case: &Case<'_>, node: &Node) -> bool {
     let subject = case.subject;
     let was = machine::Identity {
-        cluster: &case.want.cluster,
+        cluster: &case.desired.cluster,
         namespace: &subject.namespace,
         name: subject.child(),
     };
@@ -299,10 +304,13 @@ fn is_recorded(node: &Node, recorded: &NodeRef, provider_id: Option<&String>) ->
 
 /// Sees to it that the request is cleared once everything is gone, before anything else begins.
 pub(crate) fn clean(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
-    let is_touched = !matches!(outcome.state, State::Paused(_) | State::Blind { .. });
+    let is_touched = !matches!(
+        outcome.state,
+        State::Paused(_) | State::NotObservable { .. }
+    );
     if let Some(Aftermath::Clear(node)) = aftermath(case)
         && is_touched
-        && case.triple.is_gone()
+        && case.owned.is_gone()
         && case.failed_at(Step::ClearRequest).is_none()
     {
         outcome.actions = vec![write::clear_request(node)];

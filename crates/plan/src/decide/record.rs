@@ -8,10 +8,10 @@
 use fivespot_api::{ObjectRef, ScheduledMachine, ScheduledMachineStatus};
 
 use crate::decide::case::Case;
-use crate::decide::resolve::Blueprint;
+use crate::decide::resolve::ProviderDraft;
 use crate::decide::serve::hash_of;
+use crate::observed::owned::ProviderObjects;
 use crate::observed::subject::Subject;
-use crate::observed::triple::Part;
 use crate::status::object_ref;
 
 /// What the status records of a machine. A reference without uid is to an object that is not made
@@ -37,12 +37,12 @@ impl Record {
     /// What the status is to record.
     pub(crate) fn due(case: &Case<'_>) -> Self {
         let planned = Self::planned(case);
-        if case.triple.is_gone() {
+        if case.owned.is_gone() {
             return planned;
         }
         let stored = Self::stored(&case.subject.status);
         let (bootstrap, infrastructure) =
-            (&case.triple.bootstrap, &case.triple.infrastructure);
+            (&case.owned.bootstrap, &case.owned.infrastructure);
         let hash = || {
             let made = infrastructure.first().or(bootstrap.first());
             made.and_then(hash_of).cloned().or(planned.hash)
@@ -57,21 +57,21 @@ impl Record {
 
     /// What would be created now; nothing while the spec is not valid.
     fn planned(case: &Case<'_>) -> Self {
-        let want = case.want;
-        if want.fault.is_some() || want.schedule.is_err() {
+        let desired = case.desired;
+        if desired.fault.is_some() || desired.schedule.is_err() {
             return Self::default();
         }
-        let place = |blueprint: &Blueprint| ObjectRef {
-            api_version: blueprint.api_version.clone(),
-            kind: blueprint.reference.kind.clone(),
-            name: blueprint.reference.name.clone(),
+        let place = |draft: &ProviderDraft| ObjectRef {
+            api_version: draft.api_version.clone(),
+            kind: draft.reference.kind.clone(),
+            name: draft.reference.name.clone(),
             namespace: Some(case.subject.namespace.clone()),
             uid: None,
         };
         Self {
-            bootstrap: Some(place(&want.bootstrap)),
-            infrastructure: Some(place(&want.infrastructure)),
-            hash: Some(want.hash.clone()),
+            bootstrap: Some(place(&desired.bootstrap)),
+            infrastructure: Some(place(&desired.infrastructure)),
+            hash: Some(desired.hash.clone()),
         }
     }
 
@@ -103,8 +103,8 @@ impl Record {
 
     /// Whether no object is recorded to exist.
     pub(crate) fn has_no_uid(&self) -> bool {
-        let mut places = self.bootstrap.iter().chain(&self.infrastructure);
-        places.all(|place| place.uid.is_none())
+        let mut locations = self.bootstrap.iter().chain(&self.infrastructure);
+        locations.all(|place| place.uid.is_none())
     }
 }
 
@@ -113,9 +113,9 @@ impl Record {
 pub(crate) fn stands(case: &Case<'_>) -> bool {
     let status = &case.subject.status;
     let stored = Record::stored(status);
-    let want = case.want;
-    let is_as_wanted = stored.hash.as_ref() == Some(&want.hash);
-    fits(&stored, case) && (is_as_wanted || !case.triple.is_gone()) && is_clear(status)
+    let desired = case.desired;
+    let is_as_wanted = stored.hash.as_ref() == Some(&desired.hash);
+    fits(&stored, case) && (is_as_wanted || !case.owned.is_gone()) && is_clear(status)
 }
 
 /// Whether a status records nothing of an earlier Machine.
@@ -125,25 +125,26 @@ fn is_clear(status: &ScheduledMachineStatus) -> bool {
 
 /// Whether each object that is missing would be created where `record` says.
 pub(crate) fn fits(record: &Record, case: &Case<'_>) -> bool {
-    let is_at = |part: &Part<'_>, place: &Option<ObjectRef>, blueprint: &Blueprint| {
-        part.first().is_some()
-            || place.as_ref().is_some_and(|place| {
-                place.api_version == blueprint.api_version
-                    && place.kind == blueprint.reference.kind
-                    && place.name == blueprint.reference.name
-            })
-    };
-    let (triple, want) = (case.triple, case.want);
-    is_at(&triple.bootstrap, &record.bootstrap, &want.bootstrap)
+    let is_at =
+        |part: &ProviderObjects<'_>, place: &Option<ObjectRef>, draft: &ProviderDraft| {
+            part.first().is_some()
+                || place.as_ref().is_some_and(|place| {
+                    place.api_version == draft.api_version
+                        && place.kind == draft.reference.kind
+                        && place.name == draft.reference.name
+                })
+        };
+    let (owned, desired) = (case.owned, case.desired);
+    is_at(&owned.bootstrap, &record.bootstrap, &desired.bootstrap)
         && is_at(
-            &triple.infrastructure,
+            &owned.infrastructure,
             &record.infrastructure,
-            &want.infrastructure,
+            &desired.infrastructure,
         )
 }
 
 /// Where an object is that exists, else where it is recorded to be.
-fn existing(part: &Part<'_>, stored: Option<ObjectRef>) -> Option<ObjectRef> {
+fn existing(part: &ProviderObjects<'_>, stored: Option<ObjectRef>) -> Option<ObjectRef> {
     match part.first() {
         Some(found) => Some(object_ref(found, stored.as_ref())),
         None => stored,

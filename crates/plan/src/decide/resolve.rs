@@ -1,5 +1,5 @@
 //! From what was typed to what is meant. Nothing that decides reads a string of the spec; only
-//! [`Places`](crate::Places) also takes names from it, to look there.
+//! [`Locations`](crate::Locations) also takes names from it, to look there.
 
 use fivespot_api::condition::Reason;
 use fivespot_api::rules::{self, Violation};
@@ -15,15 +15,15 @@ use serde_json::{Map, Value};
 use crate::Specs;
 
 /// The longest grace or drain that a stored spec can ask for.
-const LONGEST_LEAVE: Duration = Duration::hours(24);
+const MAX_TIMEOUT: Duration = Duration::hours(24);
 /// What stands in for a timeout that cannot be read.
-const USUAL_LEAVE: Duration = Duration::minutes(5);
+const DEFAULT_TIMEOUT: Duration = Duration::minutes(5);
 
 /// What a ScheduledMachine asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Wanted {
-    /// When the machine is wanted, or why that cannot be told.
-    pub(crate) schedule: Result<Schedule, Misfit>,
+pub(crate) struct Desired {
+    /// When the machine is wanted, or why the schedule is invalid.
+    pub(crate) schedule: Result<Schedule, InvalidSchedule>,
     /// Whether the schedule is in force.
     pub(crate) is_enabled: bool,
     /// Whether the kill switch is set.
@@ -32,14 +32,14 @@ pub(crate) struct Wanted {
     pub(crate) cluster: String,
     /// Whether the spec names that Cluster, so that its changes are watched.
     pub(crate) is_cluster_named: bool,
-    pub(crate) bootstrap: Blueprint,
-    pub(crate) infrastructure: Blueprint,
+    pub(crate) bootstrap: ProviderDraft,
+    pub(crate) infrastructure: ProviderDraft,
     /// What the Machine gets besides what is ours.
     pub(crate) template: MachineTemplate,
-    /// The timeout that Cluster API is told; none if it cannot be read.
+    /// The timeout that Cluster API gets; none if it cannot be read.
     pub(crate) drain_timeout: Option<SignedDuration>,
     /// How long leaving may last from the commitment on: the shorter of grace and drain.
-    pub(crate) leave: SignedDuration,
+    pub(crate) shutdown_timeout: SignedDuration,
     /// The hash of what the objects are made from; empty where that is too large to be read,
     /// which nothing that is there was made from.
     pub(crate) hash: String,
@@ -58,7 +58,7 @@ pub(crate) struct Wanted {
 
 /// A provider object to be created.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Blueprint {
+pub(crate) struct ProviderDraft {
     pub(crate) api_version: String,
     pub(crate) reference: Reference,
     /// None where it was left out when the ScheduledMachine was read.
@@ -67,12 +67,12 @@ pub(crate) struct Blueprint {
 
 /// Why a schedule cannot be understood.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Misfit {
+pub(crate) struct InvalidSchedule {
     pub(crate) reason: Reason,
     pub(crate) message: String,
 }
 
-impl Wanted {
+impl Desired {
     /// Reads a spec. Never fails: what makes no sense is said in its place.
     pub(crate) fn of(object: &ScheduledMachine, specs: &Specs) -> Self {
         let spec = &object.spec;
@@ -92,13 +92,13 @@ impl Wanted {
             is_killed: spec.kill_switch,
             cluster: spec.cluster_name.clone(),
             is_cluster_named: true,
-            bootstrap: Blueprint::of(&spec.bootstrap_spec, child, specs),
-            infrastructure: Blueprint::of(&spec.infrastructure_spec, child, specs),
+            bootstrap: ProviderDraft::of(&spec.bootstrap_spec, child, specs),
+            infrastructure: ProviderDraft::of(&spec.infrastructure_spec, child, specs),
             template: spec.machine_template.clone(),
             drain_timeout: drain.map(SignedDuration::from),
-            leave: drain
-                .unwrap_or(USUAL_LEAVE)
-                .min(grace.unwrap_or(USUAL_LEAVE))
+            shutdown_timeout: drain
+                .unwrap_or(DEFAULT_TIMEOUT)
+                .min(grace.unwrap_or(DEFAULT_TIMEOUT))
                 .into(),
             hash: match specs {
                 Specs::Included => SpecHash::of(spec).to_string(),
@@ -124,7 +124,7 @@ impl Wanted {
     }
 }
 
-impl Blueprint {
+impl ProviderDraft {
     fn of(inline: &InlineObject, name: &str, specs: &Specs) -> Self {
         Self {
             api_version: inline.api_version.clone(),
@@ -157,21 +157,21 @@ fn commands(asked: &[String]) -> Result<Vec<String>, String> {
 fn length(text: &str) -> Option<Duration> {
     text.parse::<Duration>()
         .ok()
-        .map(|length| length.min(LONGEST_LEAVE))
+        .map(|length| length.min(MAX_TIMEOUT))
 }
 
 /// The schedule, unless it cannot be parsed or breaks a rule that parsing does not know.
 fn schedule(
     spec: &ScheduleSpec,
     violation: Option<&Violation>,
-) -> Result<Schedule, Misfit> {
-    let schedule = spec.schedule().map_err(|error| Misfit {
+) -> Result<Schedule, InvalidSchedule> {
+    let schedule = spec.schedule().map_err(|error| InvalidSchedule {
         reason: reason(&error),
         message: format!("spec.schedule: {error}"),
     })?;
     match violation {
         None => Ok(schedule),
-        Some(violation) => Err(Misfit {
+        Some(violation) => Err(InvalidSchedule {
             reason: reason_of_field(&violation.field),
             message: violation.to_string(),
         }),

@@ -1,4 +1,4 @@
-//! Serving: making the triple exist, and keeping a machine that is there in line with the spec.
+//! Serving: making the owned objects exist, and keeping a machine that is there in line with the spec.
 
 use fivespot_api::condition::Reason;
 use fivespot_api::name;
@@ -7,15 +7,15 @@ use jiff::SignedDuration;
 
 use crate::act::memory::after;
 use crate::act::write;
-use crate::act::write::Purpose;
+use crate::act::write::{MachineParts, Purpose};
 use crate::decide::case::Case;
-use crate::decide::resolve::Blueprint;
-use crate::decide::{agent, leave, machine, reclaim, taint};
+use crate::decide::resolve::ProviderDraft;
+use crate::decide::{agent, machine, reclaim, shutdown, taint};
 use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
 use crate::decide::{record, record::Record};
 use crate::observed::provider;
-use crate::observed::{triple::Part, triple::Role, triple::Slot};
-use crate::status::finding;
+use crate::observed::{owned::NamedMachine, owned::ProviderObjects, owned::ProviderRole};
+use crate::status::conditions;
 use crate::{Access, Action};
 
 /// How long until a Node that is not ready is looked at again, should nobody watch it.
@@ -23,21 +23,23 @@ const RECHECK: SignedDuration = SignedDuration::from_secs(15);
 
 /// What to do about a machine that is wanted.
 pub(crate) fn serve(case: &Case<'_>) -> Outcome {
-    match case.triple.machine {
-        Slot::Ours(machine) if machine.meta.is_deleting => await_old(case, machine),
-        Slot::Ours(machine) => keep(case, machine),
-        Slot::Absent | Slot::Foreign(_) => complete(case),
+    match case.owned.machine {
+        NamedMachine::Ours(machine) if machine.meta.is_deleting => {
+            await_old(case, machine)
+        }
+        NamedMachine::Ours(machine) => keep_running(case, machine),
+        NamedMachine::Absent | NamedMachine::Foreign(_) => complete(case),
     }
 }
 
 /// What to do about a machine that nobody decides about: its timeouts follow the spec, and its
-/// state is told.
-pub(crate) fn tend(case: &Case<'_>) -> Outcome {
-    let Some(machine) = case.triple.our_machine() else {
-        return Outcome::tell(if case.triple.is_gone() {
-            State::Quiet
+/// state is reported.
+pub(crate) fn maintain(case: &Case<'_>) -> Outcome {
+    let Some(machine) = case.owned.our_machine() else {
+        return Outcome::of(if case.owned.is_gone() {
+            State::Idle
         } else {
-            State::Left
+            State::Unmanaged
         });
     };
     let patch = write::patch_machine(machine, &machine::timeouts(case, machine));
@@ -47,18 +49,18 @@ pub(crate) fn tend(case: &Case<'_>) -> Outcome {
         on_node(case, machine)
     };
     let mut outcome =
-        Outcome::tell(State::Left).with(patch.into_iter().chain(on_node).collect());
+        Outcome::of(State::Unmanaged).with(patch.into_iter().chain(on_node).collect());
     outcome.wakes.extend(agent::due(case));
     outcome
 }
 
 /// Somebody deleted the Machine inside the window: it is made anew once everything is gone.
 fn await_old(case: &Case<'_>, machine: &Machine) -> Outcome {
-    coming(leave::wait_for_old(case, machine))
+    provisioning(shutdown::wait_for_old(case, machine))
 }
 
 /// Keeps a machine in service: ends a commitment to leave, and what was done for it.
-fn keep(case: &Case<'_>, machine: &Machine) -> Outcome {
+fn keep_running(case: &Case<'_>, machine: &Machine) -> Outcome {
     let node = machine::node(case, machine);
     let patch = MachinePatch {
         annotations: write::no_exclusions(machine).annotations,
@@ -81,14 +83,14 @@ fn keep(case: &Case<'_>, machine: &Machine) -> Outcome {
         .collect();
     let mut outcome = Outcome {
         shutdown: Commitment::Clear,
-        ..Outcome::tell(standing(case, machine)).with(actions)
+        ..Outcome::of(readiness(case, machine)).with(actions)
     };
     outcome.wakes.extend(agent::due(case));
     if case.wants_replacement(machine) {
         outcome.wakes.extend(case.replaceable_from(machine));
     }
     let is_settled = matches!(outcome.state, State::InService { .. });
-    let is_silent = matches!(case.seen.workload.access, Access::Unreachable { .. });
+    let is_silent = matches!(case.observed.workload.access, Access::Unreachable { .. });
     // Who else claims the Node is known from caches of others' Machines, which wake nobody here.
     let is_strange = machine::stranger(case, machine).is_some();
     if machine.node.is_some() && (!is_settled || is_silent || is_strange) {
@@ -118,25 +120,27 @@ fn on_node(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
 
 /// Creates what a live Machine refers to, never had ready, and does not find.
 fn missing(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
-    if finding::obstacle(case).is_some() {
+    if conditions::obstacle(case).is_some() {
         return Vec::new();
     }
-    let lacks = |part: &Part<'_>, place: &Option<Reference>, blueprint: &Blueprint| {
-        let is_here = |place: &Reference| place.is_same_object(&blueprint.reference);
-        let is_ours_to_make = place.as_ref().is_some_and(is_here) && part.taker.is_none();
-        is_ours_to_make && part.unknown.is_none() && part.first().is_none()
-    };
-    let (triple, want) = (case.triple, case.want);
+    let lacks =
+        |part: &ProviderObjects<'_>, place: &Option<Reference>, draft: &ProviderDraft| {
+            let is_here = |place: &Reference| place.is_same_object(&draft.reference);
+            let is_ours_to_make =
+                place.as_ref().is_some_and(is_here) && part.occupant.is_none();
+            is_ours_to_make && part.unknown.is_none() && part.first().is_none()
+        };
+    let (owned, desired) = (case.owned, case.desired);
     let bootstrap = !machine.had_bootstrap
-        && lacks(&triple.bootstrap, &machine.bootstrap, &want.bootstrap);
+        && lacks(&owned.bootstrap, &machine.bootstrap, &desired.bootstrap);
     let infrastructure = !machine.had_infrastructure
         && lacks(
-            &triple.infrastructure,
+            &owned.infrastructure,
             &machine.infrastructure,
-            &want.infrastructure,
+            &desired.infrastructure,
         );
-    let bootstrap = bootstrap.then_some(Role::Bootstrap);
-    let infrastructure = infrastructure.then_some(Role::Infrastructure);
+    let bootstrap = bootstrap.then_some(ProviderRole::Bootstrap);
+    let infrastructure = infrastructure.then_some(ProviderRole::Infrastructure);
     bootstrap
         .into_iter()
         .chain(infrastructure)
@@ -145,14 +149,14 @@ fn missing(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
 }
 
 /// How a machine that is there stands.
-pub(crate) fn standing(case: &Case<'_>, machine: &Machine) -> State {
+pub(crate) fn readiness(case: &Case<'_>, machine: &Machine) -> State {
     let Some(link) = &machine.node else {
         let name = &machine.meta.name;
         let (report, node) = (
             provider::report(case),
             provider::unclaimed_node(case, machine),
         );
-        return State::Coming(format!(
+        return State::Provisioning(format!(
             "waiting for Machine {name} to get a Node{report}{node}"
         ));
     };
@@ -167,9 +171,9 @@ pub(crate) fn standing(case: &Case<'_>, machine: &Machine) -> State {
         .map(|node| node.is_ready)
         .or_else(|| machine.is_node_ready());
     let hash = machine.meta.annotations.get(name::SPEC_HASH_ANNOTATION);
-    let is_remade = hash.is_some_and(|hash| *hash != case.want.hash);
+    let is_remade = hash.is_some_and(|hash| *hash != case.desired.hash);
     // Admission refuses that while the machine is there, where it is asked.
-    let is_moved = machine.cluster_name != case.want.cluster;
+    let is_moved = machine.cluster_name != case.desired.cluster;
     if is_ready == Some(true) {
         State::InService {
             node: link.name.clone(),
@@ -185,8 +189,7 @@ pub(crate) fn standing(case: &Case<'_>, machine: &Machine) -> State {
 /// The object that our Machine was made from and that is gone, by kind and name; the
 /// infrastructure object first.
 pub(crate) fn lost(case: &Case<'_>, machine: &Machine) -> Option<String> {
-    let (bootstrap, infrastructure) =
-        (&case.triple.bootstrap, &case.triple.infrastructure);
+    let (bootstrap, infrastructure) = (&case.owned.bootstrap, &case.owned.infrastructure);
     [
         (infrastructure, &machine.infrastructure),
         (bootstrap, &machine.bootstrap),
@@ -197,39 +200,42 @@ pub(crate) fn lost(case: &Case<'_>, machine: &Machine) -> Option<String> {
     .map(|(_, place)| format!("{} {}", place.kind, place.name))
 }
 
-/// Makes what is missing of the triple, in its order.
+/// Makes what is missing of the owned objects, in its order.
 fn complete(case: &Case<'_>) -> Outcome {
-    if let Some(unknown) = case.triple.unknown() {
-        return crate::blind(case, unknown);
+    if let Some(unknown) = case.owned.unknown() {
+        return crate::not_observable(case, unknown);
     }
     let leftovers = case
-        .triple
+        .owned
         .leftovers(case.subject.status.machine_ref.is_some());
     if !leftovers.is_empty() {
-        return coming(leave::delete(case, &leftovers));
+        return provisioning(shutdown::delete(case, &leftovers));
     }
     let (bootstrap, infrastructure) = (
-        case.triple.bootstrap.first(),
-        case.triple.infrastructure.first(),
+        case.owned.bootstrap.first(),
+        case.owned.infrastructure.first(),
     );
     if let (Some(outdated), None) = (bootstrap, infrastructure)
-        && hash_of(outdated) != Some(&case.want.hash)
+        && hash_of(outdated) != Some(&case.desired.hash)
     {
-        return coming(leave::delete(case, &[(Role::Bootstrap, outdated)]));
+        return provisioning(shutdown::delete(
+            case,
+            &[(ProviderRole::Bootstrap, outdated)],
+        ));
     }
     // An object that is missing would be made elsewhere by now than it is recorded to be.
-    if !case.triple.is_gone() && !record::fits(&Record::due(case), case) {
-        return coming(leave::delete(case, &case.triple.providers()));
+    if !case.owned.is_gone() && !record::fits(&Record::due(case), case) {
+        return provisioning(shutdown::delete(case, &case.owned.providers()));
     }
-    if let Some((reason, message)) = finding::obstacle(case) {
+    if let Some((reason, message)) = conditions::obstacle(case) {
         let retry = after(case.now, SignedDuration::from_mins(1));
-        let outcome = Outcome::tell(State::Blocked {
+        let outcome = Outcome::of(State::Blocked {
             reason: reason.clone(),
             message,
         });
         // Kinds that appear are noticed by asking, and so is a Cluster that the spec does not name;
         // everything else is watched.
-        return if reason == Reason::KindNotServed || !case.want.is_cluster_named {
+        return if reason == Reason::KindNotServed || !case.desired.is_cluster_named {
             outcome.wake(retry)
         } else {
             outcome
@@ -244,31 +250,34 @@ fn create(
     bootstrap: Option<&Provider>,
     infrastructure: Option<&Provider>,
 ) -> Outcome {
-    let told = format!("creating Machine {}", case.subject.child());
-    let outcome = Outcome::tell(State::Coming(told));
+    let message = format!("creating Machine {}", case.subject.child());
+    let outcome = Outcome::of(State::Provisioning(message));
     if !record::stands(case) {
         return Outcome {
             shutdown: Commitment::Clear,
             ..outcome
         };
     }
-    let hash = infrastructure.and_then(hash_of).unwrap_or(&case.want.hash);
-    let reference = |found: Option<&Provider>, blueprint: &Blueprint| {
-        found.map_or_else(|| blueprint.reference.clone(), Provider::reference)
+    let hash = infrastructure
+        .and_then(hash_of)
+        .unwrap_or(&case.desired.hash);
+    let reference = |found: Option<&Provider>, draft: &ProviderDraft| {
+        found.map_or_else(|| draft.reference.clone(), Provider::reference)
     };
     let providers = [
         bootstrap
             .is_none()
-            .then(|| write::create_provider(case, Role::Bootstrap)),
+            .then(|| write::create_provider(case, ProviderRole::Bootstrap)),
         infrastructure
             .is_none()
-            .then(|| write::create_provider(case, Role::Infrastructure)),
+            .then(|| write::create_provider(case, ProviderRole::Infrastructure)),
     ];
-    let parts = (
-        reference(bootstrap, &case.want.bootstrap),
-        reference(infrastructure, &case.want.infrastructure),
-    );
-    let machine = write::create_machine(case, parts, hash, Purpose::Service);
+    let parts = MachineParts {
+        bootstrap: reference(bootstrap, &case.desired.bootstrap),
+        infrastructure: reference(infrastructure, &case.desired.infrastructure),
+        hash,
+    };
+    let machine = write::create_machine(case, parts, Purpose::Service);
     let actions = providers.into_iter().flatten().chain(machine).collect();
     outcome.with(actions)
 }
@@ -279,18 +288,18 @@ pub(crate) fn hash_of(provider: &Provider) -> Option<&String> {
 }
 
 /// Tells a removal that only clears the way as a step into service.
-fn coming(outcome: Outcome) -> Outcome {
+fn provisioning(outcome: Outcome) -> Outcome {
     match outcome.state {
-        State::Going(message) => Outcome {
-            state: State::Coming(message),
+        State::Terminating(message) => Outcome {
+            state: State::Provisioning(message),
             ..outcome
         },
         State::Paused(_)
-        | State::Blind { .. }
-        | State::Quiet
-        | State::Left
+        | State::NotObservable { .. }
+        | State::Idle
+        | State::Unmanaged
         | State::Blocked { .. }
-        | State::Coming(_)
+        | State::Provisioning(_)
         | State::InService { .. }
         | State::NodeNotReady { .. }
         | State::InfrastructureMissing(_)

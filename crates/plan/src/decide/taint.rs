@@ -5,19 +5,20 @@
 //! `status.appliedNodeTaints`. A kubelet may write annotations of its Node but not its taints, so
 //! that the annotation alone must never remove or change one. What is added or changed is named in
 //! the status first, and what is removed is dropped from it last: the status may name more than the
-//! Node bears, never less. Every other taint is somebody else's, also where it looks exactly like
+//! Node has, never less. Every other taint is somebody else's, also where it looks exactly like
 //! one that is asked for.
 
 use std::fmt::Write as _;
 
-use fivespot_api::condition::{ConditionStatus, ConditionType, Finding, Reason};
+use fivespot_api::condition::{ConditionStatus, ConditionType, ConditionUpdate, Reason};
 use fivespot_api::{MOST_APPLIED_TAINTS, MOST_TAINTS, NodeTaint, rules};
 use fivespot_capi::Machine;
 
 use crate::act::write;
 use crate::decide::case::Case;
-use crate::decide::ladder::Rung;
 use crate::decide::machine;
+use crate::decide::precedence::Decision;
+use crate::status::ConditionChange;
 use crate::{Access, Action, Fact, Node, Step, Taint};
 
 /// What becomes of a Node's taints.
@@ -37,13 +38,22 @@ pub(crate) struct Change {
     pub(crate) conflicts: Vec<NodeTaint>,
 }
 
-/// Compares what is asked for and what is ours with what is there. `record` is the annotation on
-/// the Node and `applied` what the status names.
+/// Which taints are ours, by the two records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ownership<'a> {
+    /// The annotation on the Node.
+    pub(crate) record: &'a [NodeTaint],
+    /// What the status names.
+    pub(crate) applied: &'a [NodeTaint],
+}
+
+/// Compares what is asked for and what is ours with what is there.
 pub(crate) fn change(
     wanted: &[NodeTaint],
-    (record, applied): (&[NodeTaint], &[NodeTaint]),
+    ownership: Ownership<'_>,
     node: &[Taint],
 ) -> Change {
+    let Ownership { record, applied } = ownership;
     let is_applied = |taint: &&NodeTaint| applied.iter().any(|of| is_same(of, taint));
     let ours: Vec<_> = record.iter().filter(is_applied).cloned().collect();
     let mut next = Change {
@@ -51,12 +61,12 @@ pub(crate) fn change(
         before: ours.clone(),
         ..Change::default()
     };
-    for want in wanted.iter().take(MOST_TAINTS) {
-        next.want(want, ours.iter().find(|of| is_same(of, want)));
+    for desired in wanted.iter().take(MOST_TAINTS) {
+        next.set(desired, ours.iter().find(|of| is_same(of, desired)));
     }
     let dropped = ours
         .iter()
-        .filter(|of| !wanted.iter().any(|want| is_same(want, of)));
+        .filter(|of| !wanted.iter().any(|desired| is_same(desired, of)));
     for of in dropped.take(MOST_APPLIED_TAINTS - MOST_TAINTS) {
         next.drop(of);
     }
@@ -74,33 +84,33 @@ pub(crate) fn change(
 
 impl Change {
     /// Puts a taint there that is asked for; `ours` is it as it was put there before.
-    fn want(&mut self, want: &NodeTaint, ours: Option<&NodeTaint>) {
-        let there = self.taints.iter_mut().find(|there| is_at(there, want));
+    fn set(&mut self, desired: &NodeTaint, ours: Option<&NodeTaint>) {
+        let there = self.taints.iter_mut().find(|there| is_at(there, desired));
         match (there, ours) {
             (None, _) => {
                 self.taints.push(Taint {
-                    key: want.key.clone(),
-                    value: want.value.clone(),
-                    effect: want.effect.as_str().to_owned(),
+                    key: desired.key.clone(),
+                    value: desired.value.clone(),
+                    effect: desired.effect.as_str().to_owned(),
                     time_added: None,
                 });
-                self.ours.push(want.clone());
-                self.claims.push(want.clone());
+                self.ours.push(desired.clone());
+                self.claims.push(desired.clone());
             }
             (Some(there), Some(ours))
-                if there.value == want.value || there.value == ours.value =>
+                if there.value == desired.value || there.value == ours.value =>
             {
-                if there.value != want.value || ours.value != want.value {
-                    self.claims.push(want.clone());
+                if there.value != desired.value || ours.value != desired.value {
+                    self.claims.push(desired.clone());
                 }
-                there.value.clone_from(&want.value);
-                self.ours.push(want.clone());
+                there.value.clone_from(&desired.value);
+                self.ours.push(desired.clone());
             }
             (Some(_), Some(ours)) => {
-                self.conflicts.push(want.clone());
+                self.conflicts.push(desired.clone());
                 self.ours.push(ours.clone());
             }
-            (Some(_), None) => self.conflicts.push(want.clone()),
+            (Some(_), None) => self.conflicts.push(desired.clone()),
         }
     }
 
@@ -161,96 +171,107 @@ pub(crate) fn recorded(node: &Node) -> Vec<NodeTaint> {
 /// What is to become of the taints of our Machine's Node.
 fn change_of(case: &Case<'_>, node: &Node, wanted: &[NodeTaint]) -> Change {
     let applied = &case.subject.status.applied_node_taints;
-    change(wanted, (&recorded(node), applied), &node.taints)
+    let record = recorded(node);
+    let ownership = Ownership {
+        record: &record,
+        applied,
+    };
+    change(wanted, ownership, &node.taints)
 }
 
 /// What is to be done about the taints of the Node of our Machine; none if they are as they
 /// should be, or nothing can be done now.
 pub(crate) fn action(case: &Case<'_>, machine: &Machine) -> Option<Action> {
     let node = machine::node(case, machine).filter(|node| node.is_ready)?;
-    let wanted = case.want.taints.as_ref().ok()?;
+    let wanted = case.desired.taints.as_ref().ok()?;
     let next = change_of(case, node, wanted);
     let is_due = !next.is_settled(node)
         && next.is_claimed(&case.subject.status.applied_node_taints);
     is_due.then(|| write::taint(node, &next))
 }
 
-/// What the status tells of the taints.
+/// What the status reports of the taints.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Told {
-    /// What the condition says.
-    pub(crate) finding: Said,
+pub(crate) struct TaintStatus {
+    /// The condition `NodeTainted`.
+    pub(crate) condition: ConditionChange,
     /// What the status names as ours; none where that stays.
     pub(crate) applied: Option<Vec<NodeTaint>>,
 }
 
-/// What a condition is to say.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Said {
-    /// What it said before.
-    AsBefore,
-    /// Nothing: it goes.
-    Nothing,
-    /// This.
-    Finding(Finding),
+/// What was decided, and what is done for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Done<'a> {
+    pub(crate) decision: Decision<'a>,
+    pub(crate) actions: &'a [Action],
 }
 
-/// What is told after `actions` have been taken.
-pub(crate) fn told(case: &Case<'_>, rung: Rung<'_>, actions: &[Action]) -> Told {
-    let wanted = match &case.want.taints {
+/// The status after the actions have been taken.
+pub(crate) fn status(case: &Case<'_>, done: Done<'_>) -> TaintStatus {
+    let wanted = match &case.desired.taints {
         Ok(wanted) => wanted,
         Err(fault) => {
-            let told = format!("{fault}; no taint is touched");
-            return say(ConditionStatus::False, Reason::InvalidSpec, told);
+            let message = format!("{fault}; no taint is touched");
+            return only_condition(ConditionStatus::False, Reason::InvalidSpec, message);
         }
     };
     let unknown = |message: String| {
-        let unknown = || say(ConditionStatus::Unknown, Reason::NoNodeYet, message);
+        let unknown =
+            || only_condition(ConditionStatus::Unknown, Reason::NoNodeYet, message);
         (!wanted.is_empty()).then(unknown)
     };
-    let machine = case.triple.our_machine();
+    let machine = case.owned.our_machine();
     let Some((machine, link)) = machine.and_then(|of| Some((of, of.node.as_ref()?)))
     else {
         return unknown("there is no Node".to_owned()).unwrap_or_else(nothing);
     };
     let Some(node) = machine::node(case, machine) else {
-        let is_gone = matches!(case.seen.workload.node, Fact::Known(None));
-        let told = unknown(why_unseen(case, machine, &link.name));
-        return told.unwrap_or_else(|| if is_gone { nothing() } else { as_before() });
+        let is_gone = matches!(case.observed.workload.node, Fact::Known(None));
+        let message = unknown(why_unseen(case, machine, &link.name));
+        return message.unwrap_or_else(|| if is_gone { nothing() } else { unchanged() });
     };
-    told_of(case, (node, wanted), (rung, actions))
+    status_of(case, node, wanted, done)
 }
 
-/// What is told of a Node that can be seen.
-fn told_of(
+/// The status where the Node could be read.
+fn status_of(
     case: &Case<'_>,
-    (node, wanted): (&Node, &[NodeTaint]),
-    (rung, actions): (Rung<'_>, &[Action]),
-) -> Told {
+    node: &Node,
+    wanted: &[NodeTaint],
+    done: Done<'_>,
+) -> TaintStatus {
+    let Done { decision, actions } = done;
     let next = change_of(case, node, wanted);
     let is_taken = actions.iter().any(|action| action.step == Step::TaintNode);
     let is_settled = is_taken || next.is_settled(node);
     let failure = case.memory.failure(Step::TaintNode);
     let name = &node.name;
-    let finding = if wanted.is_empty() && next.conflicts.is_empty() && is_settled {
-        Said::Nothing
+    let condition = if wanted.is_empty() && next.conflicts.is_empty() && is_settled {
+        ConditionChange::Remove
     } else if !node.is_ready {
-        let told = format!("Node {name} is not ready; it is tainted when it is");
-        said(ConditionStatus::False, Reason::NodeNotReady, told)
+        let message = format!("Node {name} is not ready; it is tainted when it is");
+        set(ConditionStatus::False, Reason::NodeNotReady, message)
     } else if let (false, Some(failure)) = (is_settled, failure) {
-        let told = format!("cannot taint Node {name}: {}", failure.message);
-        said(ConditionStatus::False, Reason::PatchFailed, told)
+        let message = format!("cannot taint Node {name}: {}", failure.message);
+        set(ConditionStatus::False, Reason::PatchFailed, message)
     } else if !is_settled {
-        Said::AsBefore
+        ConditionChange::Keep
     } else if next.conflicts.is_empty() {
-        let told = format!("Node {name} bears {}", count(wanted.len()));
-        said(ConditionStatus::True, Reason::Applied, told)
+        let message = format!("Node {name} has {}", count(wanted.len()));
+        set(ConditionStatus::True, Reason::Applied, message)
     } else {
-        let told = conflict(name, &next.conflicts);
-        said(ConditionStatus::False, Reason::TaintOwnershipConflict, told)
+        let message = conflict(name, &next.conflicts);
+        set(
+            ConditionStatus::False,
+            Reason::TaintOwnershipConflict,
+            message,
+        )
     };
     // The Node of a machine that leaves gets no taint any more.
-    let is_served = matches!(rung, Rung::Serve | Rung::Disabled | Rung::Invalid);
+    let is_served = matches!(
+        decision,
+        Decision::Serve | Decision::Disabled | Decision::Invalid
+    );
     let applied = if is_taken {
         next.ours
     } else if is_served && node.is_ready {
@@ -258,36 +279,40 @@ fn told_of(
     } else {
         next.before
     };
-    Told {
-        finding,
+    TaintStatus {
+        condition,
         applied: Some(applied),
     }
 }
 
-fn said(status: ConditionStatus, reason: Reason, message: String) -> Said {
+fn set(status: ConditionStatus, reason: Reason, message: String) -> ConditionChange {
     let kind = ConditionType::NodeTainted;
-    Said::Finding(Finding::new(kind, status, reason, message))
+    ConditionChange::Set(ConditionUpdate::new(kind, status, reason, message))
 }
 
-fn say(status: ConditionStatus, reason: Reason, message: String) -> Told {
-    Told {
-        finding: said(status, reason, message),
+fn only_condition(
+    status: ConditionStatus,
+    reason: Reason,
+    message: String,
+) -> TaintStatus {
+    TaintStatus {
+        condition: set(status, reason, message),
         applied: None,
     }
 }
 
 /// Nothing is asked for and nothing is there.
-fn nothing() -> Told {
-    Told {
-        finding: Said::Nothing,
+fn nothing() -> TaintStatus {
+    TaintStatus {
+        condition: ConditionChange::Remove,
         applied: Some(Vec::new()),
     }
 }
 
-/// Nothing is known that would change what was told.
-fn as_before() -> Told {
-    Told {
-        finding: Said::AsBefore,
+/// Nothing is known that would change what was reported.
+fn unchanged() -> TaintStatus {
+    TaintStatus {
+        condition: ConditionChange::Keep,
         applied: None,
     }
 }
@@ -296,7 +321,7 @@ fn why_unseen(case: &Case<'_>, machine: &Machine, name: &str) -> String {
     if let Some(why) = machine::stranger(case, machine) {
         return why;
     }
-    match (&case.seen.workload.access, &case.seen.workload.node) {
+    match (&case.observed.workload.access, &case.observed.workload.node) {
         (Access::Connected, Fact::Known(None)) => format!("Node {name} is not there yet"),
         (Access::Connected, Fact::Known(Some(_))) => {
             format!("Node {name} is not known to be the Machine's")
@@ -313,14 +338,14 @@ fn count(number: usize) -> String {
 }
 
 fn conflict(node: &str, conflicts: &[NodeTaint]) -> String {
-    let mut told =
+    let mut message =
         format!("left alone on Node {node}, because somebody else has set it:");
     for (place, taint) in conflicts.iter().enumerate() {
         let comma = if place == 0 { "" } else { "," };
-        let _ = write!(told, "{comma} {}:{}", taint.key, taint.effect.as_str());
+        let _ = write!(message, "{comma} {}:{}", taint.key, taint.effect.as_str());
     }
-    told.push_str("; remove it from the Node or from spec.nodeTaints");
-    told
+    message.push_str("; remove it from the Node or from spec.nodeTaints");
+    message
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub struct Node {
     pub is_unschedulable: bool,
     /// Whether it reports Ready; false also where that is unknown.
     pub is_ready: bool,
-    /// The value of our cordon marker, if the Node bears one.
+    /// The value of our cordon marker, if the Node has one.
     pub cordon_marker: Option<String>,
     /// Every taint, ours and others', in the order of the Node.
     pub taints: Vec<Taint>,
@@ -30,7 +30,7 @@ pub struct Node {
     pub reclaim: Option<String>,
     /// What Cluster API says whose Node it is.
     pub machine: NodeClaim,
-    /// Whether it bears the role of a control plane, as a label or as a taint.
+    /// Whether it has the role of a control plane, as a label or as a taint.
     pub is_control_plane: bool,
     /// Whether anything of such a request is on the Node.
     pub has_reclaim_annotations: bool,
@@ -51,7 +51,7 @@ pub struct NodeClaim {
     pub machine: Option<String>,
 }
 
-/// The keys by which Nodes are told to be of a control plane, today's and the one before.
+/// The keys by which Nodes are known to be of a control plane, today's and the one before.
 const CONTROL_PLANE: [&str; 2] = [
     "node-role.kubernetes.io/control-plane",
     "node-role.kubernetes.io/master",
@@ -73,7 +73,7 @@ pub struct AgentConfig {
     pub uid: String,
     /// The opaque version that guards a write.
     pub resource_version: String,
-    /// Whether it bears our labels.
+    /// Whether it has our labels.
     pub is_ours: bool,
     /// The configuration's text.
     pub text: Option<String>,

@@ -7,8 +7,8 @@ use crate::decide::case::Case;
 /// Why the providers have not come further, to be appended to a sentence: `; RemoteMachine worker:
 /// ProvisionFailed: ...`. Empty where they report nothing.
 pub(crate) fn report(case: &Case<'_>) -> String {
-    let triple = case.triple;
-    let parts = [triple.infrastructure.first(), triple.bootstrap.first()];
+    let owned = case.owned;
+    let parts = [owned.infrastructure.first(), owned.bootstrap.first()];
     let all = parts.into_iter().flatten().filter_map(trouble);
     // What comes before the first is nothing, so that it is divided from the sentence as well.
     let all: Vec<String> = std::iter::once(String::new()).chain(all).collect();
@@ -43,7 +43,7 @@ fn sentence(condition: &Condition) -> String {
 /// A Ready Node of the Machine's name that Cluster API cannot find, to be appended to a sentence;
 /// empty if there is none.
 pub(crate) fn unclaimed_node(case: &Case<'_>, machine: &Machine) -> String {
-    let node = case.seen.workload.node.known().and_then(Option::as_ref);
+    let node = case.observed.workload.node.known().and_then(Option::as_ref);
     let unclaimed = node.filter(|node| {
         node.name == machine.meta.name && node.is_ready && node.provider_id.is_none()
     });

@@ -38,7 +38,7 @@ impl EventType {
 /// How many bytes of a note Kubernetes takes.
 const LONGEST_NOTE: usize = 1_024;
 
-/// The events that tell what became different between two statuses: one for a change of phase,
+/// The events for what differs between two statuses: one for a change of phase,
 /// else one if `Ready` turned to another reason that somebody should look at.
 pub(crate) fn between(
     before: &ScheduledMachineStatus,

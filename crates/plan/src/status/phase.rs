@@ -1,33 +1,35 @@
 //! The phase and the condition `Ready`: one sentence about everything.
 
-use fivespot_api::condition::{self, ConditionStatus, ConditionType, Finding, Reason};
+use fivespot_api::condition::{
+    self, ConditionStatus, ConditionType, ConditionUpdate, Reason,
+};
 use fivespot_api::{Phase, ShutdownReason};
 use fivespot_capi::Machine;
 
-use crate::act::hold;
+use crate::act::backoff;
 use crate::decide::case::Case;
-use crate::decide::{ladder::Removal, ladder::Rung};
 use crate::decide::{outcome::Outcome, outcome::State};
+use crate::decide::{precedence::Decision, precedence::Removal};
 use crate::decide::{reclaim, serve};
-use crate::status::{finding, undrained};
+use crate::status::{conditions, undrained};
 use crate::{Failure, Step};
 
 /// The phase, and `Ready` with the sentence that also is the status' message.
 pub(crate) fn summary(
     case: &Case<'_>,
-    rung: Rung<'_>,
+    decision: Decision<'_>,
     outcome: &Outcome,
     failure: Option<&Failure>,
-) -> (Phase, Finding) {
+) -> (Phase, ConditionUpdate) {
     let state = &outcome.state;
     let (phase, is_ready, reason, message) = match failure {
-        Some(failure) if hold::binds(failure) => failed(failure),
+        Some(failure) if backoff::blocks_rest(failure) => failed(failure),
         Some(failure) => {
-            let (phase, is_ready, reason, message) = standing(case, rung, state);
+            let (phase, is_ready, reason, message) = summary_of(case, decision, state);
             let (_, _, _, trouble) = failed(failure);
             (phase, is_ready, reason, format!("{message}; {trouble}"))
         }
-        None => standing(case, rung, state),
+        None => summary_of(case, decision, state),
     };
     let (is_ready, reason, message) = match invalid(case, failure) {
         Some(found) if is_ready => {
@@ -35,19 +37,19 @@ pub(crate) fn summary(
         }
         Some(_) | None => (is_ready, reason, message),
     };
-    let message = with_note(case, rung, (outcome, message));
+    let message = with_note(case, decision, outcome, message);
     (
         phase,
-        Finding::new(ConditionType::Ready, is_ready, reason, message),
+        ConditionUpdate::new(ConditionType::Ready, is_ready, reason, message),
     )
 }
 
 /// What of the spec is invalid, if anything is: the schedule first. Nothing is Ready then, whether a
 /// machine is wanted or not.
-fn invalid(case: &Case<'_>, failure: Option<&Failure>) -> Option<Finding> {
+fn invalid(case: &Case<'_>, failure: Option<&Failure>) -> Option<ConditionUpdate> {
     let conditions = [
-        finding::schedule_valid(case),
-        finding::references(case, failure),
+        conditions::schedule_valid(case),
+        conditions::references(case, failure),
     ];
     conditions
         .into_iter()
@@ -57,10 +59,11 @@ fn invalid(case: &Case<'_>, failure: Option<&Failure>) -> Option<Finding> {
 /// The message, with what is to be known of how the machine left until the next activation.
 fn with_note(
     case: &Case<'_>,
-    rung: Rung<'_>,
-    (outcome, message): (&Outcome, String),
+    decision: Decision<'_>,
+    outcome: &Outcome,
+    message: String,
 ) -> String {
-    if rung == Rung::Serve {
+    if decision == Decision::Serve {
         return message;
     }
     let note = outcome.undrained.clone();
@@ -72,7 +75,7 @@ fn with_note(
 
 type Summary = (Phase, bool, Reason, String);
 
-fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
+fn summary_of(case: &Case<'_>, decision: Decision<'_>, state: &State) -> Summary {
     match state {
         State::Paused(what) => (
             while_paused(case),
@@ -80,14 +83,14 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
             Reason::Paused,
             paused(case, what),
         ),
-        State::Blind { reason, message } => {
+        State::NotObservable { reason, message } => {
             (Phase::Error, false, reason.clone(), message.clone())
         }
-        State::Quiet | State::Left => at_rest(case, rung),
+        State::Idle | State::Unmanaged => at_rest(case, decision),
         State::Blocked { reason, message } => {
             (blocked(reason), false, reason.clone(), message.clone())
         }
-        State::Coming(message) => {
+        State::Provisioning(message) => {
             (Phase::Pending, false, Reason::Provisioning, message.clone())
         }
         State::InService {
@@ -101,22 +104,22 @@ fn standing(case: &Case<'_>, rung: Rung<'_>, state: &State) -> Summary {
             Reason::InfrastructureMissing,
             message.clone(),
         ),
-        State::Going(message) => {
-            let reason = if leaving(rung) == Phase::EmergencyRemove {
+        State::Terminating(message) => {
+            let reason = if leaving(decision) == Phase::EmergencyRemove {
                 Reason::EmergencyReclaim
             } else {
                 Reason::ShuttingDown
             };
-            (leaving(rung), false, reason, message.clone())
+            (leaving(decision), false, reason, message.clone())
         }
         State::Stalled(message) => {
-            let phase = match rung {
-                Rung::Serve => Phase::Pending,
-                Rung::Paused(_)
-                | Rung::Blind(_)
-                | Rung::Leave(_)
-                | Rung::Disabled
-                | Rung::Invalid => leaving(rung),
+            let phase = match decision {
+                Decision::Serve => Phase::Pending,
+                Decision::Paused(_)
+                | Decision::NotObservable(_)
+                | Decision::ShutDown(_)
+                | Decision::Disabled
+                | Decision::Invalid => leaving(decision),
             };
             (phase, false, Reason::RemovalStalled, message.clone())
         }
@@ -135,10 +138,10 @@ fn in_service(case: &Case<'_>, node: &str, has_pending_changes: bool) -> Summary
 
 /// What is paused, and what waits for it to be resumed.
 fn paused(case: &Case<'_>, what: &str) -> String {
-    let machine = case.triple.our_machine();
+    let machine = case.owned.our_machine();
     let waiting = if case.subject.is_deleting {
         Some("the deletion")
-    } else if case.want.is_killed {
+    } else if case.desired.is_killed {
         Some("the kill switch")
     } else if machine.is_some_and(|of| reclaim::requested(case, of).is_some()) {
         Some("the reclaim")
@@ -160,11 +163,11 @@ fn paused(case: &Case<'_>, what: &str) -> String {
 }
 
 /// The phase of a machine that leaves.
-fn leaving(rung: Rung<'_>) -> Phase {
-    let reclaim = Rung::Leave(Removal {
+fn leaving(decision: Decision<'_>) -> Phase {
+    let reclaim = Decision::ShutDown(Removal {
         reason: ShutdownReason::Reclaim,
     });
-    if rung == reclaim {
+    if decision == reclaim {
         Phase::EmergencyRemove
     } else {
         Phase::ShuttingDown
@@ -174,29 +177,34 @@ fn leaving(rung: Rung<'_>) -> Phase {
 /// A Node is there that is not ready: not any more, or not yet.
 fn node_not_ready(case: &Case<'_>, node: &str) -> Summary {
     if was_in_service(case) {
-        let told = format!("Node {node} is not ready any more");
-        (Phase::Active, false, Reason::NodeNotReady, told)
+        let message = format!("Node {node} is not ready any more");
+        (Phase::Active, false, Reason::NodeNotReady, message)
     } else {
-        let told = format!("Node {node} has joined and is not ready yet");
-        (Phase::Pending, false, Reason::Provisioning, told)
+        let message = format!("Node {node} has joined and is not ready yet");
+        (Phase::Pending, false, Reason::Provisioning, message)
     }
 }
 
 /// Nothing is to be done: why that is as it should be, or not.
-fn at_rest(case: &Case<'_>, rung: Rung<'_>) -> Summary {
-    let machine = case.triple.our_machine();
-    match rung {
-        Rung::Leave(Removal {
+fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
+    let machine = case.owned.our_machine();
+    match decision {
+        Decision::ShutDown(Removal {
             reason: ShutdownReason::KillSwitch,
         }) => {
-            let told = "nothing runs while the kill switch is set; set spec.killSwitch to false to return to service";
-            (Phase::Terminated, true, Reason::Terminated, told.to_owned())
+            let message = "nothing runs while the kill switch is set; set spec.killSwitch to false to return to service";
+            (
+                Phase::Terminated,
+                true,
+                Reason::Terminated,
+                message.to_owned(),
+            )
         }
-        Rung::Leave(_) => {
-            let told = format!("no machine is wanted{}", until(case));
-            (Phase::Inactive, true, Reason::Inactive, told)
+        Decision::ShutDown(_) => {
+            let message = format!("no machine is wanted{}", until(case));
+            (Phase::Inactive, true, Reason::Inactive, message)
         }
-        Rung::Disabled => {
+        Decision::Disabled => {
             let lost = machine.and_then(|machine| {
                 let lost = serve::lost(case, machine)?;
                 Some(format!(
@@ -205,28 +213,28 @@ fn at_rest(case: &Case<'_>, rung: Rung<'_>) -> Summary {
                     machine.meta.name,
                 ))
             });
-            if let Some(told) = lost {
+            if let Some(message) = lost {
                 let reason = Reason::InfrastructureMissing;
-                return (Phase::Disabled, false, reason, told);
+                return (Phase::Disabled, false, reason, message);
             }
-            let told = match machine {
+            let message = match machine {
                 Some(machine) => format!(
                     "the schedule is switched off; Machine {} stays as it is",
                     machine.meta.name,
                 ),
-                None => finding::reclaimed(case)
+                None => conditions::reclaimed(case)
                     .unwrap_or_else(|| "the schedule is switched off".to_owned()),
             };
-            (Phase::Disabled, true, Reason::Disabled, told)
+            (Phase::Disabled, true, Reason::Disabled, message)
         }
-        Rung::Invalid => {
-            let misfit = case.want.schedule.as_ref().err();
-            let (reason, message) = misfit.map_or(
+        Decision::Invalid => {
+            let invalid = case.desired.schedule.as_ref().err();
+            let (reason, message) = invalid.map_or(
                 (
                     Reason::InvalidSpec,
                     "the schedule cannot be evaluated".to_owned(),
                 ),
-                |misfit| (misfit.reason.clone(), misfit.message.clone()),
+                |invalid| (invalid.reason.clone(), invalid.message.clone()),
             );
             (
                 Phase::Error,
@@ -235,7 +243,7 @@ fn at_rest(case: &Case<'_>, rung: Rung<'_>) -> Summary {
                 format!("{message}; nothing is touched"),
             )
         }
-        Rung::Serve | Rung::Paused(_) | Rung::Blind(_) => (
+        Decision::Serve | Decision::Paused(_) | Decision::NotObservable(_) => (
             Phase::Pending,
             false,
             Reason::Provisioning,
@@ -267,27 +275,27 @@ fn blocked(reason: &Reason) -> Phase {
 
 /// What is there while nothing is touched.
 fn while_paused(case: &Case<'_>) -> Phase {
-    match case.triple.our_machine() {
+    match case.owned.our_machine() {
         Some(machine) if is_leaving(case, machine) => Phase::ShuttingDown,
-        Some(_) if !case.want.is_enabled => Phase::Disabled,
-        Some(machine) => match serve::standing(case, machine) {
+        Some(_) if !case.desired.is_enabled => Phase::Disabled,
+        Some(machine) => match serve::readiness(case, machine) {
             State::InService { .. } | State::InfrastructureMissing(_) => Phase::Active,
             State::NodeNotReady { .. } if was_in_service(case) => Phase::Active,
             State::Paused(_)
-            | State::Blind { .. }
-            | State::Quiet
-            | State::Left
+            | State::NotObservable { .. }
+            | State::Idle
+            | State::Unmanaged
             | State::Blocked { .. }
-            | State::Coming(_)
+            | State::Provisioning(_)
             | State::NodeNotReady { .. }
-            | State::Going(_)
+            | State::Terminating(_)
             | State::Stalled(_) => Phase::Pending,
         },
-        None if case.want.is_killed && case.triple.is_gone() => Phase::Terminated,
-        None if case.want.is_killed => Phase::ShuttingDown,
-        None if !case.want.is_enabled => Phase::Disabled,
+        None if case.desired.is_killed && case.owned.is_gone() => Phase::Terminated,
+        None if case.desired.is_killed => Phase::ShuttingDown,
+        None if !case.desired.is_enabled => Phase::Disabled,
         None if case.is_wanted() => Phase::Pending,
-        None if case.triple.is_gone() => Phase::Inactive,
+        None if case.owned.is_gone() => Phase::Inactive,
         None => Phase::ShuttingDown,
     }
 }
@@ -303,7 +311,7 @@ fn was_in_service(case: &Case<'_>) -> bool {
     let status = &case.subject.status;
     let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_deref());
     let is_same = case
-        .triple
+        .owned
         .our_machine()
         .is_some_and(|machine| recorded == Some(machine.meta.uid.as_str()));
     let said = condition::find(&status.conditions, ConditionType::Ready);

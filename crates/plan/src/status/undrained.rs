@@ -23,7 +23,9 @@ const LONGEST: usize = 768;
 /// The outcome that deletes the Machine, with a Warning if its Node is left before the drain was
 /// finished. Nothing is said where no drain was asked for.
 pub(crate) fn warn(case: &Case<'_>, machine: &Machine, outcome: Outcome) -> Outcome {
-    let Some(why) = why(case, machine).filter(|_| !case.want.leave.is_zero()) else {
+    let Some(why) =
+        why(case, machine).filter(|_| !case.desired.shutdown_timeout.is_zero())
+    else {
         return outcome;
     };
     note(outcome, &why)
@@ -75,7 +77,7 @@ fn why(case: &Case<'_>, machine: &Machine) -> Option<String> {
         });
     };
     let name = &link.name;
-    match &case.seen.workload.access {
+    match &case.observed.workload.access {
         Access::Connected => {}
         Access::KubeconfigMissing { message }
         | Access::KubeconfigRefused { message }
@@ -92,7 +94,7 @@ fn why(case: &Case<'_>, machine: &Machine) -> Option<String> {
             ));
         }
     }
-    match &case.seen.workload.node {
+    match &case.observed.workload.node {
         Fact::Known(None) => return None,
         Fact::Known(Some(node)) if is_node_of(machine, node) => {}
         Fact::Known(Some(_)) => {
@@ -100,7 +102,7 @@ fn why(case: &Case<'_>, machine: &Machine) -> Option<String> {
         }
         Fact::Unknown(unknown) => return Some(unread(name, unknown)),
     }
-    match &case.seen.workload.pods {
+    match &case.observed.workload.pods {
         Fact::Known(pods) => {
             let left = pods.iter().filter(|pod| pod.has_to_leave());
             let left = left.map(|pod| format!("{}/{}", pod.namespace, pod.name));

@@ -192,7 +192,7 @@ proptest! {
         act(&mut world, &mut memory, Deed::Hours("0-23"));
         let until = hours_later(&world, 3);
         world.run_until(&mut memory, &until);
-        prop_assert_eq!(world.status().phase, Some(Phase::Active), "{:#?}", world.told);
+        prop_assert_eq!(world.status().phase, Some(Phase::Active), "{:#?}", world.reported);
         prop_assert_eq!(world.status().shutdown, None);
         prop_assert!(!is_marked(world.get("Node").unwrap()));
         let annotations = &world.get("Machine").unwrap()["metadata"]["annotations"];
@@ -202,7 +202,7 @@ proptest! {
         world.now = at("2026-03-05T04:00:00Z").max(world.now);
         let until = hours_later(&world, 1);
         world.run_until(&mut memory, &until);
-        prop_assert_eq!(world.status().phase, Some(Phase::Inactive), "{:#?}", world.told);
+        prop_assert_eq!(world.status().phase, Some(Phase::Inactive), "{:#?}", world.reported);
         prop_assert!(world.kinds().is_empty(), "{:?}", world.kinds());
         world.delete_sm();
         world.settle(&mut memory);
@@ -226,7 +226,7 @@ proptest! {
         world.edit(|sm| sm.spec.kill_switch = is_killed);
         let until = hours_later(&world, 1);
         world.run_until(&mut memory, &until);
-        prop_assert!(world.sm.is_none(), "{:#?}", world.told);
+        prop_assert!(world.sm.is_none(), "{:#?}", world.reported);
         prop_assert!(world.kinds().is_empty(), "{:?}", world.kinds());
     }
 }

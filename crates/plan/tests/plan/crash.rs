@@ -136,7 +136,7 @@ fn taints_that_come_change_and_go_survive_a_crash_after_every_write() {
     });
 }
 
-/// The triple is cut off half-made, and then it is no longer wanted.
+/// The owned objects is cut off half-made, and then it is no longer wanted.
 #[test]
 fn an_unfinished_triple_is_removed_without_a_trace() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 
 use fivespot_api::{MOST_APPLIED_TAINTS, Phase, name, rules};
 use fivespot_capi::{Contract, key};
-use fivespot_plan::{Call, Fact, Freshness, Memory, Places, Seen, Step, plan};
+use fivespot_plan::{Call, Fact, Freshness, Locations, Memory, Observed, Step, plan};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::world::{NAME, at, scheduled_machine};
-use input::{machine, memory, now, object, seen};
+use input::{machine, memory, now, object, observed};
 
 pub(crate) const SOME_NOON: &str = "2026-03-06T12:00:00Z";
 
@@ -25,10 +25,10 @@ proptest! {
 
     #[test]
     fn every_input_gives_one_plan_that_wakes_in_the_future(
-        object in object(), seen in seen(Freshness::Live), memory in memory(), now in now(),
+        object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
     ) {
-        let next = plan(&object, &seen, &memory, now);
-        prop_assert_eq!(&next, &plan(&object, &seen, &memory, now));
+        let next = plan(&object, &observed, &memory, now);
+        prop_assert_eq!(&next, &plan(&object, &observed, &memory, now));
         prop_assert!(next.wake.is_none_or(|due| due > now));
         prop_assert!(!next.confirm);
         prop_assert!(next.status.as_ref().is_none_or(|status| object.status.as_ref() != Some(status)));
@@ -36,10 +36,10 @@ proptest! {
 
     #[test]
     fn from_caches_comes_the_live_plan_or_none_and_nothing_but_what_guards_itself_is_sent(
-        object in object(), seen in seen(Freshness::Cached), memory in memory(), now in now(),
+        object in object(), observed in observed(Freshness::Cached), memory in memory(), now in now(),
     ) {
-        let next = plan(&object, &seen, &memory, now);
-        let live = plan(&object, &Seen { freshness: Freshness::Live, ..seen }, &memory, now);
+        let next = plan(&object, &observed, &memory, now);
+        let live = plan(&object, &Observed { freshness: Freshness::Live, ..observed }, &memory, now);
         let creates = [Step::CreateBootstrap, Step::CreateInfrastructure, Step::CreateMachine];
         if next.confirm {
             prop_assert!(next.actions.is_empty() && next.status.is_none());
@@ -58,10 +58,10 @@ proptest! {
 
     #[test]
     fn nothing_begins_or_ends_on_the_word_of_a_cache(
-        object in object(), seen in seen(Freshness::Cached), memory in memory(), now in now(),
+        object in object(), observed in observed(Freshness::Cached), memory in memory(), now in now(),
     ) {
         let before = object.status.clone().unwrap_or_default();
-        if let Some(after) = plan(&object, &seen, &memory, now).status {
+        if let Some(after) = plan(&object, &observed, &memory, now).status {
             prop_assert_eq!(&before.shutdown, &after.shutdown);
             let is_first = before.spec_hash.is_none()
                 && before.bootstrap_ref.is_none() && before.infrastructure_ref.is_none();
@@ -73,9 +73,9 @@ proptest! {
 
     #[test]
     fn no_record_on_a_node_makes_a_status_that_the_server_would_refuse(
-        object in object(), seen in seen(Freshness::Live), memory in memory(), now in now(),
+        object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
     ) {
-        let status = plan(&object, &seen, &memory, now).status.unwrap_or_default();
+        let status = plan(&object, &observed, &memory, now).status.unwrap_or_default();
         let applied = &status.applied_node_taints;
         prop_assert!(applied.len() <= MOST_APPLIED_TAINTS);
         prop_assert!(applied.iter().all(rules::is_acceptable_taint));
@@ -85,36 +85,36 @@ proptest! {
 
     #[test]
     fn the_phase_is_never_read(
-        object in object(), seen in seen(Freshness::Live), memory in memory(), now in now(),
+        object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
         phase in option::of(select(Phase::ALL.to_vec())),
     ) {
         let mut other = object.clone();
         if let Some(status) = &mut other.status {
             status.phase = phase;
         }
-        let (one, two) = (plan(&object, &seen, &memory, now), plan(&other, &seen, &memory, now));
+        let (one, two) = (plan(&object, &observed, &memory, now), plan(&other, &observed, &memory, now));
         prop_assert_eq!((one.actions, one.wake), (two.actions, two.wake));
     }
 
     #[test]
     fn a_status_is_settled_once_it_is_written(
-        mut object in object(), seen in seen(Freshness::Live), memory in memory(), now in now(),
+        mut object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
     ) {
         for _ in 0..3 {
-            let next = plan(&object, &seen, &memory, now);
+            let next = plan(&object, &observed, &memory, now);
             if let Some(status) = next.status {
                 object.status = Some(status);
             }
         }
-        prop_assert_eq!(plan(&object, &seen, &memory, now).status, None);
+        prop_assert_eq!(plan(&object, &observed, &memory, now).status, None);
     }
 
     #[test]
     fn nothing_is_taken_away_without_right_and_commitment(
-        object in object(), seen in seen(Freshness::Live), memory in memory(), now in now(),
+        object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
     ) {
-        let next = plan(&object, &seen, &memory, now);
-        let machine = seen.machine.known().and_then(Option::as_ref);
+        let next = plan(&object, &observed, &memory, now);
+        let machine = observed.machine.known().and_then(Option::as_ref);
         let stored = object.status.as_ref().and_then(|status| status.shutdown.as_ref());
         let is_paused = object.metadata.annotations.as_ref().is_some_and(|all| {
             all.contains_key(key::PAUSED)
@@ -157,8 +157,8 @@ proptest! {
 
     #[test]
     fn places_hold_no_object_twice(object in object(), machine in option::of(machine())) {
-        let places = Places::of(&object, machine.as_ref());
-        for list in [&places.bootstrap, &places.infrastructure] {
+        let locations = Locations::of(&object, machine.as_ref());
+        for list in [&locations.bootstrap, &locations.infrastructure] {
             for (index, place) in list.iter().enumerate() {
                 prop_assert!(list[..index].iter().all(|other| !other.is_same_object(place)));
             }
@@ -172,14 +172,14 @@ fn a_message_of_any_length_fits_into_an_event() {
     let mut object = scheduled_machine();
     object.spec.schedule.timezone = "é".repeat(4_000);
     object.metadata.finalizers = Some(vec![name::FINALIZER.to_owned()]);
-    let seen = Seen {
+    let observed = Observed {
         freshness: Freshness::Live,
         contract: Fact::Known(Contract::V1Beta2),
         cluster: Fact::Known(None),
         machine: Fact::Known(None),
-        ..Seen::default()
+        ..Observed::default()
     };
-    let next = plan(&object, &seen, &Memory::default(), at(SOME_NOON));
+    let next = plan(&object, &observed, &Memory::default(), at(SOME_NOON));
     assert!(next.events.iter().all(|event| event.note.len() <= 1_024));
     assert_eq!(next.events.len(), 1);
     assert_eq!(next.status.unwrap().phase, Some(Phase::Error));

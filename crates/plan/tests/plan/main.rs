@@ -9,14 +9,14 @@
 mod chance;
 mod crash;
 mod law;
-mod leaving;
 mod others;
 mod providers;
 mod reclaiming;
+mod reporting;
 mod scenario;
+mod shutdown;
 mod spending;
 mod table;
 mod taints;
-mod telling;
 mod trouble;
 mod world;

@@ -17,7 +17,7 @@ fn said(world: &World, kind: ConditionType) -> String {
     })
 }
 
-/// A triple without its Machine, which the API server has refused.
+/// A owned objects without its Machine, which the API server has refused.
 fn unfinished(contract: Contract, memory: &mut Memory) -> World {
     let mut world = World::new(contract, OPENS);
     world.edit(|sm| {
@@ -51,7 +51,7 @@ fn created(world: &mut World, memory: &mut Memory) -> Value {
 }
 
 #[test]
-fn a_machine_made_only_to_be_deleted_bears_nothing_of_the_template() {
+fn a_machine_made_only_to_be_deleted_has_nothing_of_the_template() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = unfinished(contract, &mut memory);
@@ -110,13 +110,16 @@ fn a_cluster_that_the_spec_does_not_name_any_more_is_asked_about_again() {
     let mut world = unfinished(Contract::V1Beta2, &mut memory);
     world.edit(|sm| sm.spec.cluster_name = "other".to_owned());
     world.get_mut("Cluster").unwrap()["status"] = json!({});
-    let told = world.settle(&mut memory);
+    let reported = world.settle(&mut memory);
     assert_eq!(
         said(&world, ConditionType::ReferencesValid),
         "False ClusterNotReady: Cluster prod cannot take machines yet: its infrastructure is not ready"
     );
     let soon = world.now + SignedDuration::from_mins(1);
-    assert!(told.wake.is_some_and(|wake| wake <= soon), "{told:?}");
+    assert!(
+        reported.wake.is_some_and(|wake| wake <= soon),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -175,7 +178,7 @@ fn strangers() -> Vec<Stranger> {
                 let role = "node-role.kubernetes.io/control-plane";
                 node["metadata"]["labels"][role] = json!("");
             },
-            "Node worker bears a control-plane role",
+            "Node worker has a control-plane role",
         ),
         (
             "a control plane's by its taint",
@@ -184,7 +187,7 @@ fn strangers() -> Vec<Stranger> {
                     { "key": "node-role.kubernetes.io/master", "effect": "NoSchedule" },
                 ]);
             },
-            "Node worker bears a control-plane role",
+            "Node worker has a control-plane role",
         ),
     ]
 }
@@ -281,7 +284,7 @@ fn strip_owner(world: &mut World) {
 }
 
 #[test]
-fn a_moved_machine_bears_our_uid_before_anything_else_is_written() {
+fn a_moved_machine_has_our_uid_before_anything_else_is_written() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = in_service(contract, &mut memory);
@@ -330,7 +333,7 @@ fn a_moved_machine_is_not_relabelled_while_paused_nor_does_a_refusal_hold_up_its
 }
 
 #[test]
-fn objects_of_an_earlier_scheduled_machine_are_left_alone_and_the_command_is_told() {
+fn objects_of_an_earlier_scheduled_machine_are_left_alone_and_the_command_is_reported() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     moved(&mut world);

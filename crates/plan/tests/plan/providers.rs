@@ -55,8 +55,8 @@ fn a_new_version_waits_for_the_next_activation() {
     world.run_until(&mut memory, "2026-03-06T12:00:00Z");
     ask_for(&mut world, "/machineTemplate/version", &json!("v1.32.0"));
     world.settle(&mut memory);
-    let told = world.told.last().unwrap();
-    assert!(told.contains("PendingChanges"), "{told}");
+    let reported = world.reported.last().unwrap();
+    assert!(reported.contains("PendingChanges"), "{reported}");
     assert_eq!(world.get("Machine").unwrap()["spec"]["version"], "v1.31.2");
 }
 
@@ -69,7 +69,7 @@ fn coming_up(contract: Contract, memory: &mut Memory) -> World {
     world
 }
 
-/// Lets what was reported be told.
+/// Lets what was reported be reported.
 fn message(world: &mut World, memory: &mut Memory) -> String {
     world.pause(31);
     world.settle(memory);
@@ -123,7 +123,7 @@ fn the_failure_that_a_provider_reports_is_repeated_while_the_machine_comes_up() 
 }
 
 #[test]
-fn the_bootstrap_object_is_heard_too_and_an_object_that_is_ready_is_not() {
+fn the_bootstrap_object_is_read_too_and_an_object_that_is_ready_is_not() {
     let mut memory = Memory::default();
     let mut world = coming_up(CONTRACTS[1], &mut memory);
     world.get_mut("RemoteMachine").unwrap()["status"] =
@@ -191,7 +191,8 @@ fn warnings(world: &World) -> Vec<&str> {
 }
 
 #[test]
-fn a_drain_that_the_deadline_cuts_off_is_told_with_its_pods_until_the_next_activation() {
+fn a_drain_that_the_deadline_cuts_off_is_reported_with_its_pods_until_the_next_activation()
+ {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = in_service(contract, &mut memory);

@@ -80,10 +80,10 @@ fn a_reclaim_reads_like_this() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.pods = vec![pod("a"), pod("b")];
-    let (told, events) = (world.told.len(), world.events.len());
+    let (reported, events) = (world.reported.len(), world.events.len());
     request(&mut world);
     world.settle(&mut memory);
-    insta::assert_snapshot!(world.told[told..].join("\n"), @r"
+    insta::assert_snapshot!(world.reported[reported..].join("\n"), @r"
     2026-03-06T12:00:00Z EmergencyReclaim the host is reclaimed (process-match: game); Machine worker is removed at once
     2026-03-06T12:00:00Z EmergencyReclaim waiting for 2 pods to leave Node worker
     2026-03-06T12:00:00Z Disabled switched off because the host was reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled to true to return to service
@@ -291,7 +291,7 @@ fn a_pause_stops_a_reclaim_and_the_kill_switch_comes_before_it() {
 }
 
 #[test]
-fn the_agent_is_brought_to_the_node_told_of_and_taken_away() {
+fn the_agent_is_brought_to_the_node_reported_and_taken_away() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     let commands = |commands: &[&str]| {
@@ -333,7 +333,7 @@ fn the_agent_is_brought_to_the_node_told_of_and_taken_away() {
         world.settle(&mut memory);
         assert_eq!(said(&world, ConditionType::AgentReady), expected);
     }
-    // After a restart nothing is told anew.
+    // After a restart nothing is reported anew.
     let from = world.log.len();
     world.run_until(&mut Memory::default(), "2026-03-06T12:10:00Z");
     assert_eq!(world.log.len(), from);
@@ -378,7 +378,8 @@ fn a_config_map_of_somebody_else_and_commands_beyond_the_bounds_are_left_alone()
 }
 
 #[test]
-fn a_configuration_that_cannot_be_read_is_told_and_not_taken_for_one_that_is_in_force() {
+fn a_configuration_that_cannot_be_read_is_reported_and_not_taken_for_one_that_is_in_force()
+ {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.hidden_configs = Some(Unknown::Forbidden {

@@ -12,19 +12,19 @@ use crate::world::{NAME, World, at, pod};
 /// what others report.
 const MOST: usize = 13;
 
-/// So long that nothing has to wait for what was told before: in seconds, while a machine comes up
+/// So long that nothing has to wait for what was reported before: in seconds, while a machine comes up
 /// and otherwise.
 const LONG_COMING: i64 = 31;
 const LONG: i64 = 5;
 
-/// A world in which everybody takes long over each step, so that each is told alone.
+/// A world in which everybody takes long over each step, so that each is reported alone.
 struct Slow {
     world: World,
     memory: Memory,
     /// How long everybody takes over each step, in seconds.
     pause: i64,
     /// Every status that was written, in order.
-    told: Vec<ScheduledMachineStatus>,
+    reported: Vec<ScheduledMachineStatus>,
 }
 
 impl Slow {
@@ -36,13 +36,13 @@ impl Slow {
             world,
             memory: Memory::default(),
             pause: LONG_COMING,
-            told: Vec::new(),
+            reported: Vec::new(),
         };
         slow.rest();
         slow.world.now = at("2026-03-06T08:59:00Z");
         slow.world.log.clear();
-        slow.told.clear();
-        slow.told.push(slow.world.status());
+        slow.reported.clear();
+        slow.reported.push(slow.world.status());
         slow
     }
 
@@ -53,7 +53,7 @@ impl Slow {
             let before = self.world.count("Status");
             let (_, has_written) = self.world.pass(&mut self.memory);
             if self.world.count("Status") > before {
-                self.told.push(self.world.status());
+                self.reported.push(self.world.status());
             }
             if !has_written {
                 return;
@@ -126,11 +126,11 @@ impl Slow {
         }
     }
 
-    /// What the statuses said that told something of the operator's own. That a machine is being
+    /// What the statuses said that reported something of the operator's own. That a machine is being
     /// created is not among them: the operator tells of it when it sees what became of it.
     fn own_words(&self) -> Vec<String> {
-        let told: Vec<Value> = self.told.iter().map(own_words).collect();
-        let news = told.windows(2).filter(|pair| pair[0] != pair[1]);
+        let reported: Vec<Value> = self.reported.iter().map(own_words).collect();
+        let news = reported.windows(2).filter(|pair| pair[0] != pair[1]);
         news.map(|pair| pair[1]["message"].to_string())
             .filter(|message| !message.contains("creating"))
             .collect()
@@ -185,11 +185,14 @@ fn a_cycle_in_which_every_step_takes_long_takes_no_more_writes_than_a_swift_one(
         }
         slow.go_down();
         assert_eq!(slow.world.status().phase, Some(Phase::Inactive));
-        let (told, actions) = (slow.own_words(), slow.actions());
-        assert!(told.len() + actions <= MOST, "{actions} and {told:#?}");
+        let (reported, actions) = (slow.own_words(), slow.actions());
         assert!(
-            slow.told.len() > told.len() + 5,
-            "what others report is told"
+            reported.len() + actions <= MOST,
+            "{actions} and {reported:#?}"
+        );
+        assert!(
+            slow.reported.len() > reported.len() + 5,
+            "what others report is reported"
         );
     }
 }

@@ -108,7 +108,7 @@ const ROWS: &[Row] = &[
         wake: Some(CLOSES),
     },
     Row {
-        name: "an unfinished triple is completed",
+        name: "an unfinished owned is completed",
         now: OPEN,
         given: |world| opened_as_far_as(world, 4),
         steps: &[CreateMachine],
@@ -337,7 +337,7 @@ const ROWS: &[Row] = &[
         wake: Some("2026-03-06T20:05:00Z"),
     },
     Row {
-        name: "at the deadline Cluster API is told not to wait any longer",
+        name: "at the deadline Cluster API is reported not to wait any longer",
         now: "2026-03-06T20:05:00Z",
         given: |world| {
             leaving(world);
@@ -434,9 +434,9 @@ fn every_row_of_the_table_holds() {
             let mut world = World::new(contract, row.now);
             (row.given)(&mut world);
             let mut memory = Memory::default();
-            let seen = world.seen();
-            memory.observe(world.sm().metadata.generation, &seen, world.now);
-            let next = plan(world.sm(), &seen, &memory, world.now);
+            let observed = world.observed();
+            memory.observe(world.sm().metadata.generation, &observed, world.now);
+            let next = plan(world.sm(), &observed, &memory, world.now);
             let wake = row.wake.map(at);
             let got: (Vec<Step>, Option<Timestamp>) = (next.steps(), next.wake);
             assert_eq!(got, (row.steps.to_vec(), wake), "{} ({contract})", row.name);

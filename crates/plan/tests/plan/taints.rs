@@ -49,7 +49,7 @@ fn taints_come_with_readiness_follow_the_spec_and_go_with_it() {
     assert_eq!(keys(&world), ["team", "batch"]);
     assert_eq!(
         said(&world),
-        "True Applied: Node worker bears the 2 taints asked for"
+        "True Applied: Node worker has the 2 taints asked for"
     );
     assert_eq!(
         world.get("Node").unwrap()["metadata"]["annotations"]
@@ -84,7 +84,7 @@ fn a_machine_tells_of_its_taints_from_beginning_to_end() {
     world.run_until(&mut memory, NOON);
     assert_eq!(
         said(&world),
-        "True Applied: Node worker bears the taint asked for"
+        "True Applied: Node worker has the taint asked for"
     );
     let ready =
         |status: &str| json!({ "conditions": [{ "type": "Ready", "status": status }] });
@@ -108,7 +108,7 @@ fn a_machine_tells_of_its_taints_from_beginning_to_end() {
     world.settle(&mut memory);
     assert_eq!(
         said(&world),
-        "True Applied: Node worker bears the 2 taints asked for"
+        "True Applied: Node worker has the 2 taints asked for"
     );
     world.run_until(&mut memory, EVENING);
     assert_eq!(said(&world), "Unknown NoNodeYet: there is no Node");
@@ -116,7 +116,7 @@ fn a_machine_tells_of_its_taints_from_beginning_to_end() {
 }
 
 #[test]
-fn an_admins_taint_is_told_of_left_alone_and_taken_over_from_once_it_goes() {
+fn an_admins_taint_is_reported_left_alone_and_taken_over_from_once_it_goes() {
     let mut memory = Memory::default();
     let mut world = tainted(&mut memory);
     let theirs = json!([{ "key": "team", "value": "a", "effect": "NoSchedule",
@@ -191,7 +191,7 @@ fn a_disabled_machine_keeps_being_tainted_and_a_paused_one_does_not() {
     assert_eq!(keys(&world), ["team"]);
     assert!(
         said(&world).starts_with("True Applied"),
-        "as it was told before"
+        "as it was reported before"
     );
 }
 
@@ -234,7 +234,7 @@ fn a_forged_record_on_the_node_removes_no_taint_of_an_administrator() {
 }
 
 #[test]
-fn the_status_names_a_taint_before_the_node_bears_it_and_until_it_is_off() {
+fn the_status_names_a_taint_before_the_node_has_it_and_until_it_is_off() {
     let mut memory = Memory::default();
     let mut world = tainted(&mut memory);
     for _ in 0..20 {

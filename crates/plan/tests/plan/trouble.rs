@@ -5,7 +5,7 @@ use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{Phase, ScheduledMachine, ShutdownReason, name};
 use fivespot_capi::Contract;
 use fivespot_plan::{
-    Call, Cause, Fact, Freshness, Memory, Seen, Specs, Step, Unknown, plan,
+    Call, Cause, Fact, Freshness, Memory, Observed, Specs, Step, Unknown, plan,
 };
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ fn ready(world: &World) -> String {
 
 #[test]
 fn nothing_is_ready_while_a_reference_or_the_schedule_is_invalid() {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for change in [
         |world: &mut World| {
             world.objects.clear();
@@ -99,14 +99,14 @@ fn nothing_is_ready_while_a_reference_or_the_schedule_is_invalid() {
         let mut world = World::new(Contract::V1Beta2, BEFORE);
         change(&mut world);
         world.settle(&mut Memory::default());
-        told.push(ready(&world));
+        reported.push(ready(&world));
     }
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.get_mut("Cluster").unwrap()["status"] = json!({});
     world.settle(&mut memory);
-    told.push(ready(&world));
-    insta::assert_snapshot!(told.join("\n"), @r"
+    reported.push(ready(&world));
+    insta::assert_snapshot!(reported.join("\n"), @r"
     Inactive False ClusterNotFound no machine is wanted until 2026-03-06T09:00:00Z; there is no Cluster prod in this namespace
     Disabled False ClusterNotFound the schedule is switched off; there is no Cluster prod in this namespace
     Terminated False UnknownTimeZone nothing runs while the kill switch is set; set spec.killSwitch to false to return to service; spec.schedule: time zone: 'Mars/Olympus' is not in the tz database; use an IANA name such as 'Europe/Zurich'
@@ -193,7 +193,7 @@ fn an_object_of_an_earlier_operator_is_ours_by_its_label_and_our_machines_refere
 }
 
 #[test]
-fn a_step_that_fails_is_told_tried_again_when_due_and_heals() {
+fn a_step_that_fails_is_reported_tried_again_when_due_and_heals() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, OPENS), Memory::default());
     world.failing = Some((Step::CreateInfrastructure, Cause::Rejected));
@@ -302,11 +302,11 @@ fn a_removal_that_has_just_begun_is_not_called_stalled() {
     assert!(world.sm.is_none());
     assert!(
         world
-            .told
+            .reported
             .iter()
-            .all(|told| !told.contains("RemovalStalled")),
+            .all(|reported| !reported.contains("RemovalStalled")),
         "{:#?}",
-        world.told
+        world.reported
     );
 }
 
@@ -315,14 +315,14 @@ fn a_kind_that_is_not_served_for_a_while_gets_no_machine_replaced() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let world = in_service(contract, &mut memory);
-        let mut seen = world.seen();
+        let mut observed = world.observed();
         let message = "RemoteMachine of infrastructure.cluster.x-k8s.io".to_owned();
-        for sighting in &mut seen.infrastructure {
-            sighting.found = Fact::Unknown(Unknown::NotServed {
+        for lookup in &mut observed.infrastructure {
+            lookup.found = Fact::Unknown(Unknown::NotServed {
                 message: message.clone(),
             });
         }
-        let next = plan(world.sm(), &seen, &memory, world.now);
+        let next = plan(world.sm(), &observed, &memory, world.now);
         assert_eq!(next.steps(), [], "{contract}");
         assert!(next.status.is_none_or(|status| status.shutdown.is_none()));
     }
@@ -335,11 +335,11 @@ fn a_machine_that_another_process_has_made_is_looked_at_before_it_goes_on_record
     // As before the creation: the caches of one that takes over may show a Machine that is gone.
     world.edit(|object| object.status.as_mut().unwrap().machine_ref = None);
     let asked = |memory: &Memory, freshness: Freshness| {
-        let seen = Seen {
+        let observed = Observed {
             freshness,
-            ..world.seen()
+            ..world.observed()
         };
-        plan(world.sm(), &seen, memory, world.now)
+        plan(world.sm(), &observed, memory, world.now)
     };
     assert!(asked(&Memory::default(), Freshness::Cached).confirm);
     let looked = asked(&Memory::default(), Freshness::Live);
@@ -355,11 +355,11 @@ fn due() -> (World, fivespot_plan::Precondition) {
     let mut world = World::new(Contract::V1Beta2, BEFORE);
     world.run_until(&mut Memory::default(), BEFORE);
     world.now = at(OPENS);
-    let seen = Seen {
+    let observed = Observed {
         freshness: Freshness::Cached,
-        ..world.seen()
+        ..world.observed()
     };
-    let next = plan(world.sm(), &seen, &Memory::default(), world.now);
+    let next = plan(world.sm(), &observed, &Memory::default(), world.now);
     assert_eq!(
         next.steps(),
         [
@@ -413,9 +413,9 @@ fn what_is_on_record_is_created_from_caches_if_the_object_is_still_what_was_plan
 #[test]
 fn nothing_is_created_from_a_spec_that_is_too_large_to_be_read() {
     let mut world = World::new(Contract::V1Beta2, BEFORE);
-    let told = "spec.bootstrapSpec.spec has 300000 bytes; at most 262144 are read";
+    let reported = "spec.bootstrapSpec.spec has 300000 bytes; at most 262144 are read";
     world.specs = Specs::TooLarge {
-        message: told.to_owned(),
+        message: reported.to_owned(),
     };
     // Whatever else is wrong with the spec, this is said first.
     world.edit(|object| object.spec.bootstrap_spec.namespace = Some("other".to_owned()));
@@ -431,7 +431,7 @@ fn nothing_is_created_from_a_spec_that_is_too_large_to_be_read() {
         let status = world.status();
         let found = condition::find(&status.conditions, kind).unwrap();
         let said = (&*found.status, &*found.reason, &*found.message);
-        assert_eq!(said, ("False", "SpecTooLarge", told));
+        assert_eq!(said, ("False", "SpecTooLarge", reported));
     }
 }
 
@@ -442,7 +442,7 @@ fn a_machine_in_service_stays_while_its_spec_is_too_large() {
     world.specs = Specs::TooLarge {
         message: "too large".to_owned(),
     };
-    let plan = plan(world.sm(), &world.seen(), &memory, world.now);
+    let plan = plan(world.sm(), &world.observed(), &memory, world.now);
     assert_eq!(plan.actions, []);
     let status = plan.status.unwrap();
     assert!(status.machine_ref.is_some() && status.spec_hash.is_some());
@@ -454,7 +454,7 @@ fn a_machine_in_service_stays_while_its_spec_is_too_large() {
 fn specs_that_were_left_out_are_left_to_whoever_sends_the_creates() {
     let mut world = World::new(Contract::V1Beta2, BEFORE);
     let creates = |world: &World| -> Vec<Value> {
-        let plan = plan(world.sm(), &world.seen(), &Memory::default(), world.now);
+        let plan = plan(world.sm(), &world.observed(), &Memory::default(), world.now);
         let calls = plan.actions.into_iter().map(|action| action.request.call);
         let creates = calls.filter_map(|call| match call {
             Call::Create(object) => Some(object),

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use fivespot_api::{Phase, ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
-    Access, AgentConfig, Call, Cause, Event, Fact, Failure, Freshness, Memory, Node,
-    Places, Plan, Pod, Seen, Sighting, Specs, Step, Unknown, Workload, plan,
+    Access, AgentConfig, Call, Cause, Event, Fact, Failure, Freshness, Locations, Lookup,
+    Memory, Node, Observed, Plan, Pod, Specs, Step, Unknown, Workload, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -50,8 +50,8 @@ pub(crate) struct World {
     /// Everything that was written, in order; `Status` stands for a write of the status.
     pub(crate) log: Vec<(Timestamp, String)>,
     pub(crate) events: Vec<Event>,
-    /// What was told, in order: the time, `Ready`'s reason and the message.
-    pub(crate) told: Vec<String>,
+    /// What was reported, in order: the time, `Ready`'s reason and the message.
+    pub(crate) reported: Vec<String>,
     /// The phases that were stored, in order.
     pub(crate) phases: Vec<(Timestamp, Phase)>,
     /// How many more writes the shell gets done before it dies.
@@ -155,7 +155,7 @@ impl World {
             failing: None,
             log: Vec::new(),
             events: Vec::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             phases: Vec::new(),
             writes_left: usize::MAX,
             releases_stuck: false,
@@ -231,47 +231,47 @@ impl World {
     }
 
     /// Gathers, live.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn observed(&self) -> Observed {
         let sm = self.sm();
         let machine = self
             .get("Machine")
             .map(|object| Machine::read(object).unwrap());
-        let places = Places::of(sm, machine.as_ref());
-        let look = |places: &[Reference]| {
-            places
+        let locations = Locations::of(sm, machine.as_ref());
+        let look = |locations: &[Reference]| {
+            locations
                 .iter()
                 .map(|place| {
                     let found =
                         self.objects.get(&(place.kind.clone(), place.name.clone()));
                     let found = found.map(|object| Provider::read(object).unwrap());
-                    Sighting {
+                    Lookup {
                         place: place.clone(),
                         found: Fact::Known(found),
                     }
                 })
                 .collect()
         };
-        let (bootstrap, infrastructure): (Vec<Sighting>, Vec<Sighting>) =
-            (look(&places.bootstrap), look(&places.infrastructure));
+        let (bootstrap, infrastructure): (Vec<Lookup>, Vec<Lookup>) =
+            (look(&locations.bootstrap), look(&locations.infrastructure));
         let found = infrastructure.iter().chain(&bootstrap);
-        let cluster = Places::cluster_on_label(sm, machine.as_ref(), found);
-        let cluster = cluster.unwrap_or(&places.cluster).to_owned();
+        let cluster = Locations::cluster_on_label(sm, machine.as_ref(), found);
+        let cluster = cluster.unwrap_or(&locations.cluster).to_owned();
         let cluster = self.objects.get(&("Cluster".to_owned(), cluster));
-        Seen {
+        Observed {
             freshness: Freshness::Live,
             specs: self.specs.clone(),
             contract: Fact::Known(self.contract),
             cluster: Fact::Known(cluster.map(|object| Cluster::read(object).unwrap())),
             bootstrap,
             infrastructure,
-            workload: self.workload(&places),
+            workload: self.workload(&locations),
             machine: Fact::Known(machine),
             releases_stuck: self.releases_stuck,
         }
     }
 
-    fn workload(&self, places: &Places) -> Workload {
-        let Some(name) = &places.node else {
+    fn workload(&self, locations: &Locations) -> Workload {
+        let Some(name) = &locations.node else {
             return Workload::default();
         };
         if self.access != Access::Connected {
@@ -289,7 +289,7 @@ impl World {
                 .unwrap(),
             )
         });
-        let pods = match (places.wants_pods, &node) {
+        let pods = match (locations.wants_pods, &node) {
             (true, Some(_)) => Fact::Known(self.pods.clone()),
             _ => Fact::default(),
         };
@@ -297,7 +297,7 @@ impl World {
         let config = self.objects.get(&("ConfigMap".to_owned(), config));
         let looks_for_agent = node
             .as_ref()
-            .is_some_and(|node| places.wants_agent || node.agent_label.is_some());
+            .is_some_and(|node| locations.wants_agent || node.agent_label.is_some());
         let agent_config =
             if let (true, Some(why)) = (looks_for_agent, &self.hidden_configs) {
                 Fact::Unknown(why.clone())
@@ -324,9 +324,9 @@ impl World {
         if self.sm.is_none() {
             return (Plan::default(), false);
         }
-        let seen = self.seen();
-        memory.observe(self.sm().metadata.generation, &seen, self.now);
-        let next = plan(self.sm(), &seen, memory, self.now);
+        let observed = self.observed();
+        memory.observe(self.sm().metadata.generation, &observed, self.now);
+        let next = plan(self.sm(), &observed, memory, self.now);
         let mut has_written = false;
         for action in &next.actions {
             if self.writes_left == 0 {
@@ -367,7 +367,7 @@ impl World {
             }
             self.writes_left -= 1;
             self.write_status(status);
-            memory.told(&next, self.now);
+            memory.status_written(&next, self.now);
             has_written = true;
         }
         self.events.extend(next.events.clone());
@@ -397,9 +397,13 @@ impl World {
             self.phases.push((now, phase));
         }
         let message = status.message.as_deref().unwrap_or_default();
-        let told = format!("{} {}", status.conditions[0].reason, message);
-        if self.told.last().is_none_or(|last| !last.ends_with(&told)) {
-            self.told.push(format!("{now} {told}"));
+        let reported = format!("{} {}", status.conditions[0].reason, message);
+        if self
+            .reported
+            .last()
+            .is_none_or(|last| !last.ends_with(&reported))
+        {
+            self.reported.push(format!("{now} {reported}"));
         }
         // As it goes over the wire, so that nothing is kept that is not stored.
         let stored = serde_json::to_value(status).unwrap();

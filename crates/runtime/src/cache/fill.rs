@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::budget::{Budget, MOST_OBJECTS, TooLarge};
+use super::expectations::Version;
 use super::informer::Informer;
 use super::projection::Cached;
 use super::store::{Object, Part};
-use super::writes::Version;
 use crate::Key;
 use crate::http::error;
 use crate::watch::Sink;

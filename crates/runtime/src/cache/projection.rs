@@ -12,7 +12,7 @@ use serde::de::{
 use serde_json::{Map, Value};
 
 use super::store::Object;
-use text::{Text, Written};
+use text::{Expectation, Text};
 
 /// How many levels of objects and lists a value is read to. An API server keeps what is nested
 /// deeper than most readers go, and one object must not make a whole list unreadable.
@@ -27,13 +27,16 @@ const MOST_MARKS: usize = 64 << 10;
 
 /// How much is read of a value.
 #[derive(Debug)]
-pub enum Keep {
+pub enum FieldMask {
     /// All of it.
     All,
     /// Of an object, these fields, and these as far as each says.
-    Only(&'static [&'static str], &'static [(&'static str, Keep)]),
+    Only(
+        &'static [&'static str],
+        &'static [(&'static str, FieldMask)],
+    ),
     /// Of an object, every field, these as far as each says.
-    AllBut(&'static [(&'static str, Keep)]),
+    AllBut(&'static [(&'static str, FieldMask)]),
     /// Of labels or annotations, those of these domains. One that begins with a dot stands for its
     /// subdomains.
     Marks(&'static [&'static str]),
@@ -48,7 +51,7 @@ pub enum Keep {
 /// How the objects of one kind are read.
 pub trait Projection: fmt::Debug + Send + Sync {
     /// How much is kept of an object.
-    fn keeps(&self) -> &'static Keep;
+    fn keeps(&self) -> &'static FieldMask;
 
     /// Completes an object that was read live, [as it is kept](Self::keeps).
     fn settle(&self, _object: &mut Value) {}
@@ -74,7 +77,7 @@ pub trait Cached: Projection {
 pub struct Whole;
 
 impl Projection for Whole {
-    fn keeps(&self) -> &'static Keep {
+    fn keeps(&self) -> &'static FieldMask {
         &LEAN
     }
 }
@@ -84,7 +87,7 @@ impl Projection for Whole {
 pub struct MetadataOnly;
 
 impl Projection for MetadataOnly {
-    fn keeps(&self) -> &'static Keep {
+    fn keeps(&self) -> &'static FieldMask {
         &LEAN
     }
 
@@ -94,12 +97,12 @@ impl Projection for MetadataOnly {
 }
 
 /// Everything but who has written what: often half of an object, and nobody here reads it.
-pub static LEAN: Keep = Keep::AllBut(&[(
+pub static LEAN: FieldMask = FieldMask::AllBut(&[(
     "metadata",
-    Keep::AllBut(&[("managedFields", Keep::Nothing)]),
+    FieldMask::AllBut(&[("managedFields", FieldMask::Nothing)]),
 )]);
 
-impl Keep {
+impl FieldMask {
     /// Reads a JSON document.
     ///
     /// # Errors
@@ -112,8 +115,8 @@ impl Keep {
     }
 
     /// What is kept of a field; none where it is left out.
-    fn field(&'static self, name: &str) -> Option<&'static Keep> {
-        let among = |fields: &'static [(&'static str, Keep)]| {
+    fn field(&'static self, name: &str) -> Option<&'static FieldMask> {
+        let among = |fields: &'static [(&'static str, FieldMask)]| {
             let found = fields.iter().find(|(field, _)| *field == name);
             found.map(|(_, keep)| keep)
         };
@@ -139,7 +142,7 @@ fn is_of_domain(key: &str, domains: &[&str]) -> bool {
         .any(|of| *of == domain || (of.starts_with('.') && domain.ends_with(of)))
 }
 
-impl<'de> DeserializeSeed<'de> for &'static Keep {
+impl<'de> DeserializeSeed<'de> for &'static FieldMask {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(
@@ -147,16 +150,17 @@ impl<'de> DeserializeSeed<'de> for &'static Keep {
         deserializer: D,
     ) -> Result<Value, D::Error> {
         match self {
-            Keep::All => whole(deserializer),
-            Keep::Only(..) | Keep::AllBut(_) | Keep::Marks(_) | Keep::Conditions(_) => {
-                deserializer.deserialize_any(Part(self))
-            }
-            Keep::Text(most) => {
+            FieldMask::All => whole(deserializer),
+            FieldMask::Only(..)
+            | FieldMask::AllBut(_)
+            | FieldMask::Marks(_)
+            | FieldMask::Conditions(_) => deserializer.deserialize_any(Part(self)),
+            FieldMask::Text(most) => {
                 let mut text = Text::of_at_most(*most);
-                Written(&mut text, DEEPEST).deserialize(deserializer)?;
+                Expectation(&mut text, DEEPEST).deserialize(deserializer)?;
                 Ok(text.value())
             }
-            Keep::Nothing => {
+            FieldMask::Nothing => {
                 deserializer.deserialize_ignored_any(IgnoredAny)?;
                 Ok(Value::Null)
             }
@@ -214,7 +218,7 @@ macro_rules! scalars_as_they_are {
 
 /// A value of which a part is kept. One that is of another form than expected is kept as null or
 /// as it is: whoever reads it then says what is wrong with it.
-struct Part(&'static Keep);
+struct Part(&'static FieldMask);
 
 impl<'de> Visitor<'de> for Part {
     type Value = Value;
@@ -222,12 +226,12 @@ impl<'de> Visitor<'de> for Part {
     scalars_as_they_are!();
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let Keep::Conditions(types) = self.0 else {
+        let FieldMask::Conditions(types) = self.0 else {
             while items.next_element::<IgnoredAny>()?.is_some() {}
             return Ok(Value::Array(Vec::new()));
         };
         let mut kept = Vec::new();
-        while let Some(mut item) = items.next_element_seed(&Keep::All)? {
+        while let Some(mut item) = items.next_element_seed(&FieldMask::All)? {
             let kind = item["type"].as_str().unwrap_or_default();
             if !types.contains(&kind) {
                 continue;
@@ -249,7 +253,7 @@ impl<'de> Visitor<'de> for Part {
                 continue;
             };
             let value = map.next_value_seed(keep)?;
-            if matches!(self.0, Keep::Marks(_)) {
+            if matches!(self.0, FieldMask::Marks(_)) {
                 marks += name.len() + value.as_str().map_or(0, str::len);
                 if marks > MOST_MARKS {
                     continue;

@@ -1,4 +1,4 @@
-//! Live reads that several passes wait for together.
+//! Live reads that several reconciles wait for together.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,7 +46,8 @@ impl<T: Clone> Shared<T> {
     /// most once, when it is polled first.
     pub async fn read(
         &self,
-        (cache, object): (&str, &Key),
+        cache: &str,
+        object: &Key,
         ask: impl Future<Output = T>,
     ) -> T {
         let place = (cache.to_owned(), object.clone());
@@ -129,7 +130,7 @@ mod tests {
         let (sent, gate) = (Cell::new(0), Semaphore::new(0));
         let key = cluster();
         let read = || {
-            shared.read(("clusters", &key), async {
+            shared.read("clusters", &key, async {
                 sent.set(sent.get() + 1);
                 let number = sent.get();
                 gate.acquire().await.unwrap().forget();
@@ -153,7 +154,7 @@ mod tests {
         let shared = Shared::default();
         let (sent, key) = (Cell::new(0), cluster());
         let read = || {
-            shared.read(("clusters", &key), async {
+            shared.read("clusters", &key, async {
                 sent.set(sent.get() + 1);
                 sent.get()
             })
@@ -167,9 +168,9 @@ mod tests {
         let shared = Shared::default();
         let key = cluster();
         let mut given_up =
-            Box::pin(shared.read(("clusters", &key), std::future::pending()));
+            Box::pin(shared.read("clusters", &key, std::future::pending()));
         assert!(futures::poll!(&mut given_up).is_pending());
-        let waiting = shared.read(("clusters", &key), async { 2 });
+        let waiting = shared.read("clusters", &key, async { 2 });
         let given_up = async { drop(given_up) };
         assert_eq!(futures::join!(waiting, given_up).0, 2);
     }

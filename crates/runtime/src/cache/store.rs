@@ -7,14 +7,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::budget::{Budget, Reserved, TooLarge};
+use super::expectations::{Expectation, Version};
 use super::packed::{Packed, Packer};
-use super::writes::{Version, Written};
 use crate::Key;
 
 /// One cached object: its JSON, without what nobody here reads.
 ///
 /// Kept as text, which is several times smaller than the parsed form, and in a [`Store`] less what
-/// it has in common with others; it is parsed when a pass needs it.
+/// it has in common with others; it is parsed when a reconcile needs it.
 #[derive(Debug)]
 pub struct Object<T> {
     /// Uid.
@@ -298,7 +298,7 @@ impl<T: Clone + Ord> Store<T> {
 
     /// Whether the store shows what was `written` to the object under `key`, or something
     /// later.
-    pub fn has_seen(&self, key: &Key, written: &Written) -> bool {
+    pub fn has_seen(&self, key: &Key, written: &Expectation) -> bool {
         let state = self.state();
         let Some(progress) = state.progress(&key.namespace) else {
             return false;

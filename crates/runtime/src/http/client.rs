@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::cache::{Keep, LEAN, Projection};
+use crate::cache::{FieldMask, LEAN, Projection};
 pub use watch::{Change, Events, Page};
 
 /// What every answer is, but those with [metadata alone](Projection::is_metadata_only).
@@ -31,7 +31,7 @@ pub struct Address<'a> {
     /// The name; empty for the collection.
     pub name: &'a str,
     /// How it is read; none for all of it.
-    pub shape: Option<&'a dyn Projection>,
+    pub projection: Option<&'a dyn Projection>,
 }
 
 impl Address<'_> {
@@ -64,19 +64,19 @@ impl Address<'_> {
 
     /// The media type that is asked for.
     fn accept(&self, answer: Form) -> &'static str {
-        match (self.shape, answer) {
-            (Some(shape), Form::List) if shape.is_metadata_only() => {
+        match (self.projection, answer) {
+            (Some(projection), Form::List) if projection.is_metadata_only() => {
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
             }
-            (Some(shape), Form::Object) if shape.is_metadata_only() => {
+            (Some(projection), Form::Object) if projection.is_metadata_only() => {
                 "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
             }
             _ => JSON,
         }
     }
 
-    fn keeps(&self) -> &'static Keep {
-        self.shape.map_or(&LEAN, Projection::keeps)
+    fn keeps(&self) -> &'static FieldMask {
+        self.projection.map_or(&LEAN, Projection::keeps)
     }
 }
 
@@ -91,7 +91,7 @@ enum Form {
 
 /// One API server.
 #[derive(Clone)]
-pub struct Port {
+pub struct ApiClient {
     client: Client,
     /// Who writes.
     manager: &'static str,
@@ -99,13 +99,13 @@ pub struct Port {
     turns: Arc<Semaphore>,
 }
 
-impl fmt::Debug for Port {
+impl fmt::Debug for ApiClient {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Port")
+        formatter.write_str("ApiClient")
     }
 }
 
-impl Port {
+impl ApiClient {
     /// The server that `client` talks to. What is written is managed by `manager`.
     pub fn new(client: Client, manager: &'static str) -> Self {
         Self {
@@ -122,8 +122,8 @@ impl Port {
     /// at this moment, says nothing about what is stored.
     pub async fn get(&self, at: &Address<'_>) -> kube::Result<Option<Value>> {
         let mut found = self.get_parsed(at).await;
-        if let (Ok(Some(object)), Some(shape)) = (&mut found, at.shape) {
-            shape.settle(object);
+        if let (Ok(Some(object)), Some(projection)) = (&mut found, at.projection) {
+            projection.settle(object);
         }
         found
     }
@@ -253,7 +253,10 @@ impl Port {
         });
         let path = format!("{}/eviction", at.path());
         // The answer is a Status, or the eviction itself.
-        let at = Address { shape: None, ..*at };
+        let at = Address {
+            projection: None,
+            ..*at
+        };
         let answer = self
             .send(Method::POST, &path, bytes(&eviction), &at)
             .await?;
@@ -273,8 +276,8 @@ impl Port {
         at: &Address<'_>,
     ) -> kube::Result<Value> {
         let mut object = self.parsed(method, path, body, at).await?;
-        if let Some(shape) = at.shape {
-            shape.settle(&mut object);
+        if let Some(projection) = at.projection {
+            projection.settle(&mut object);
         }
         Ok(object)
     }

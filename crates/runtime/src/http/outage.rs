@@ -58,7 +58,7 @@ impl Outage {
 
     /// Says in the log that something did not work: not as a warning where that is because the
     /// server does not answer, which has been said.
-    pub fn complain(&self, what: fmt::Arguments<'_>, error: &str) {
+    pub fn warn(&self, what: fmt::Arguments<'_>, error: &str) {
         if self.is_on() {
             tracing::debug!(error, "{what}");
         } else {

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::record::{LeaseName, Record, Stored, Terms};
 use super::{Instance, Observer};
 use crate::cache::Whole;
-use crate::http::{Address, Port, error};
+use crate::http::{Address, ApiClient, error};
 use crate::watch::{Retry, Selector, Sink, Watch, follow};
 
 /// Leases, as a kind.
@@ -34,7 +34,7 @@ pub(super) enum Answer<T> {
 /// Requests about one Lease, each given up when it takes longer than a renewal may.
 #[derive(Clone)]
 pub(super) struct LeaseClient {
-    pub(super) client: Port,
+    pub(super) client: ApiClient,
     /// What requests are timed by.
     pub(super) clock: Clock,
     pub(super) named: LeaseName,
@@ -106,7 +106,7 @@ impl LeaseClient {
             resource,
             namespace: Some(&self.named.namespace),
             name,
-            shape: None,
+            projection: None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What this instance may act on, and the fence that every write passes.
+//! What this instance may act on, and the fence that every write reconciles.
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -112,7 +112,7 @@ impl Slot {
 /// How a request about a Lease ended.
 enum Ended {
     Read(Option<Stored>),
-    Written(Answer<Stored>),
+    Expectation(Answer<Stored>),
     Released(Answer<Stored>),
     /// A Lease that nobody needs was to be deleted.
     Deleted(Stored),
@@ -276,11 +276,11 @@ impl Holder {
         let name = &slot.client.named.name;
         match done.ended {
             Ended::Read(found) => slot.election.read(found, now),
-            Ended::Written(Answer::Done(stored)) => {
+            Ended::Expectation(Answer::Done(stored)) => {
                 slot.election.wrote(stored, done.sent);
             }
-            Ended::Written(Answer::Conflict) => slot.election.was_overtaken(),
-            Ended::Written(Answer::Failed(error)) => {
+            Ended::Expectation(Answer::Conflict) => slot.election.was_overtaken(),
+            Ended::Expectation(Answer::Failed(error)) => {
                 let observer = &self.instance.observer;
                 observer.failed("Lease could not be read, renewed or taken", &error);
                 slot.election.failed(done.sent);
@@ -402,13 +402,13 @@ async fn carry_out(client: LeaseClient, step: Move) -> Ended {
         Move::Wait(_) | Move::Read => match client.read().await {
             Answer::Done(found) => Ended::Read(found),
             Answer::Conflict => {
-                Ended::Written(Answer::Failed("Leases are not served".to_owned()))
+                Ended::Expectation(Answer::Failed("Leases are not served".to_owned()))
             }
-            Answer::Failed(why) => Ended::Written(Answer::Failed(why)),
+            Answer::Failed(why) => Ended::Expectation(Answer::Failed(why)),
         },
-        Move::Create(record) => Ended::Written(client.create(&record).await),
+        Move::Create(record) => Ended::Expectation(client.create(&record).await),
         Move::Replace { record, version } => {
-            Ended::Written(client.replace(&record, &version).await)
+            Ended::Expectation(client.replace(&record, &version).await)
         }
     }
 }

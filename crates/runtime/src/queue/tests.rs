@@ -22,8 +22,8 @@ fn taken<G>(queue: &mut Queue<G>, now: Timestamp) -> Vec<String> {
     names
 }
 
-const DONE: Outcome = Outcome::Done { wake: None };
-const FAILED: Outcome = Outcome::Failed { wake: None };
+const DONE: ReconcileResult = ReconcileResult::Done { wake: None };
+const FAILED: ReconcileResult = ReconcileResult::Failed { wake: None };
 
 #[test]
 fn a_key_that_is_asked_for_twice_is_taken_once() {
@@ -41,7 +41,11 @@ fn a_key_whose_pass_is_under_way_is_not_taken_but_comes_again() {
     assert!(queue.take(at(0)).is_some());
     queue.wake(&key("a"), at(0), ());
     assert!(queue.take(at(0)).is_none());
-    queue.finish(&key("a"), Outcome::Done { wake: Some(at(99)) }, at(1));
+    queue.finish(
+        &key("a"),
+        ReconcileResult::Done { wake: Some(at(99)) },
+        at(1),
+    );
     assert_eq!(taken(&mut queue, at(1)), ["a"]);
 }
 
@@ -50,7 +54,11 @@ fn a_key_is_due_exactly_when_its_pass_said() {
     let mut queue = queue();
     queue.wake(&key("a"), at(0), ());
     queue.take(at(0));
-    queue.finish(&key("a"), Outcome::Done { wake: Some(at(60)) }, at(0));
+    queue.finish(
+        &key("a"),
+        ReconcileResult::Done { wake: Some(at(60)) },
+        at(0),
+    );
     assert_eq!(queue.next_due(), Some(at(60)));
     assert!(queue.take(at(59)).is_none());
     assert!(queue.take(at(60)).is_some());
@@ -61,7 +69,11 @@ fn what_happens_earlier_replaces_a_later_wake_up() {
     let mut queue = queue();
     queue.wake(&key("a"), at(0), ());
     queue.take(at(0));
-    queue.finish(&key("a"), Outcome::Done { wake: Some(at(60)) }, at(0));
+    queue.finish(
+        &key("a"),
+        ReconcileResult::Done { wake: Some(at(60)) },
+        at(0),
+    );
     queue.wake(&key("a"), at(5), ());
     assert_eq!(taken(&mut queue, at(5)), ["a"]);
     queue.finish(&key("a"), DONE, at(5));
@@ -120,7 +132,7 @@ fn an_edge_is_met_although_a_retry_would_come_later() {
     let now = queue.next_due().unwrap();
     queue.take(now).unwrap();
     let edge = now + SignedDuration::from_secs(30);
-    queue.finish(&key("a"), Outcome::Failed { wake: Some(edge) }, now);
+    queue.finish(&key("a"), ReconcileResult::Failed { wake: Some(edge) }, now);
     assert_eq!(queue.next_due(), Some(edge));
 }
 
@@ -143,7 +155,7 @@ fn whatever_happens_after_a_failure_brings_the_retry_forward_to_a_second() {
 #[test]
 fn a_stale_view_is_refreshed_at_once_and_then_with_waits() {
     let mut queue = queue();
-    let stale = Outcome::Stale { wake: None };
+    let stale = ReconcileResult::Stale { wake: None };
     queue.wake(&key("a"), at(0), ());
     queue.take(at(0));
     queue.finish(&key("a"), stale, at(0));
@@ -176,7 +188,11 @@ fn the_guard_is_held_from_being_due_to_the_end_of_the_pass() {
     assert_eq!(Rc::strong_count(&guard), 2);
     let (_, held) = queue.take(at(0)).unwrap();
     assert_eq!(Rc::strong_count(&guard), 2);
-    queue.finish(&key("a"), Outcome::Done { wake: Some(at(60)) }, at(0));
+    queue.finish(
+        &key("a"),
+        ReconcileResult::Done { wake: Some(at(60)) },
+        at(0),
+    );
     drop(held);
     assert_eq!(Rc::strong_count(&guard), 1);
 }
@@ -209,7 +225,7 @@ fn of_keys_that_are_due_together_the_lower_rank_comes_first() {
         queue.wake(&key, at(0), ());
         queue.take(at(0)).unwrap();
         queue.rank(&key, rank);
-        queue.finish(&key, Outcome::Done { wake: Some(edge) }, at(0));
+        queue.finish(&key, ReconcileResult::Done { wake: Some(edge) }, at(0));
     }
     let order: Vec<String> = std::iter::from_fn(|| queue.take(edge))
         .map(|(key, _)| key.name.clone())
@@ -223,7 +239,7 @@ fn deferred() -> Queue<()> {
     queue.wake(&key("a"), at(0), ());
     queue.take(at(0)).unwrap();
     let until = at(10);
-    queue.finish(&key("a"), Outcome::Deferred { until }, at(0));
+    queue.finish(&key("a"), ReconcileResult::Deferred { until }, at(0));
     queue
 }
 
@@ -243,7 +259,7 @@ fn what_happens_during_a_pass_that_is_deferred_can_wait_as_well() {
     queue.take(at(0)).unwrap();
     queue.wake_deferred(&key("a"), at(1), ());
     let until = at(11);
-    queue.finish(&key("a"), Outcome::Deferred { until }, at(1));
+    queue.finish(&key("a"), ReconcileResult::Deferred { until }, at(1));
     queue.wake(&key("b"), at(2), ());
     assert_eq!(taken(&mut queue, at(2)), ["b", "a"]);
 }
@@ -291,7 +307,7 @@ fn a_clock_that_is_set_back_puts_nothing_off() {
     }
     queue.finish(&key("retries"), FAILED, at(hour));
     let until = at(hour + 10);
-    queue.finish(&key("waits"), Outcome::Waiting { until }, at(hour));
+    queue.finish(&key("waits"), ReconcileResult::Waiting { until }, at(hour));
     assert_eq!(taken(&mut queue, at(0)), ["retries", "waits"]);
     queue.finish(&key("waits"), DONE, at(0));
     queue.wake(&key("waits"), at(0), ());
@@ -303,7 +319,11 @@ fn a_clock_that_hesitates_for_less_than_a_second_changes_nothing() {
     let mut queue = queue();
     queue.wake(&key("a"), at(9), ());
     queue.take(at(9)).unwrap();
-    queue.finish(&key("a"), Outcome::Done { wake: Some(at(60)) }, at(9));
+    queue.finish(
+        &key("a"),
+        ReconcileResult::Done { wake: Some(at(60)) },
+        at(9),
+    );
     let earlier = at(9) - SignedDuration::from_millis(900);
     assert!(queue.take(earlier).is_none());
     assert_eq!(queue.next_due(), Some(at(60)));

@@ -7,14 +7,14 @@ use fivespot_clock::{Busy, Clock};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use super::{Backoff, Monotonic, Outcome, Queue};
+use super::{Backoff, Monotonic, Queue, ReconcileResult};
 use crate::Key;
 
 /// The one queue that everything which happens ends in.
 ///
-/// While a key is due, and until its pass has ended, a virtual clock stands still.
+/// While a key is due, and until its reconcile has ended, a virtual clock stands still.
 #[derive(Debug)]
-pub struct Work {
+pub struct WorkQueue {
     clock: Clock,
     monotonic: Monotonic,
     queue: Mutex<Queue<Busy>>,
@@ -23,7 +23,7 @@ pub struct Work {
     listening: Mutex<BTreeMap<Key, Arc<Notify>>>,
 }
 
-impl Work {
+impl WorkQueue {
     /// No work yet.
     pub fn new(clock: Clock, backoff: Backoff) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Work {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The instant that a pass goes by.
+    /// The instant that a reconcile goes by.
     pub fn now(&self) -> Timestamp {
         self.monotonic.at(self.clock.now())
     }
@@ -51,7 +51,7 @@ impl Work {
         self.called(key);
     }
 
-    /// Something happened to `key` that can wait for others, where what its last pass has left to
+    /// Something happened to `key` that can wait for others, where what its last reconcile has left to
     /// do can.
     pub fn wake_deferred(&self, key: &Key) {
         let busy = self.clock.busy();
@@ -72,7 +72,7 @@ impl Work {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `key`, whose pass is under way, has been asked for more often than `known`
+    /// Waits until `key`, whose reconcile is under way, has been asked for more often than `known`
     /// times since that began, and says how often.
     pub async fn called_again(&self, key: &Key, known: u64) -> u64 {
         let listener = self.listening().entry(key.clone()).or_default().clone();
@@ -86,7 +86,7 @@ impl Work {
         }
     }
 
-    /// Waits for the next key that is due. Its pass is under way until
+    /// Waits for the next key that is due. Its reconcile is under way until
     /// [`finish`](Self::finish), and the guard is to be held that long.
     ///
     /// Meant for one caller; loses nothing when dropped.
@@ -114,7 +114,7 @@ impl Work {
         }
     }
 
-    /// How many keys are due and wait for their pass to begin.
+    /// How many keys are due and wait for their reconcile to begin.
     pub fn due(&self) -> usize {
         self.queue().due(self.clock.now())
     }
@@ -124,10 +124,10 @@ impl Work {
         self.queue().rank(key, rank);
     }
 
-    /// Ends the pass of `key`; returns how many passes in a row have failed.
-    pub fn finish(&self, key: &Key, outcome: Outcome) -> u32 {
+    /// Ends the reconcile of `key`; returns how many reconciles in a row have failed.
+    pub fn finish(&self, key: &Key, result: ReconcileResult) -> u32 {
         self.listening().remove(key);
-        let failures = self.queue().finish(key, outcome, self.clock.now());
+        let failures = self.queue().finish(key, result, self.clock.now());
         self.changed.notify_one();
         failures
     }
@@ -149,7 +149,7 @@ mod tests {
     async fn a_pass_begins_exactly_when_it_is_due_and_time_stands_still_meanwhile() {
         let clock = Clock::stopped_at(start());
         let edge = start() + SignedDuration::from_mins(90);
-        let work = Arc::new(Work::new(clock.clone(), Backoff::seeded(0)));
+        let work = Arc::new(WorkQueue::new(clock.clone(), Backoff::seeded(0)));
         let key = Key::new("default", "a");
         work.wake(&key);
         let (own, passes) = (work.clone(), clock.clone());
@@ -162,7 +162,7 @@ mod tests {
                     tokio::task::yield_now().await;
                 }
                 assert_eq!(begun.last(), Some(&passes.now()));
-                own.finish(&key, Outcome::Done { wake: Some(edge) });
+                own.finish(&key, ReconcileResult::Done { wake: Some(edge) });
                 drop(busy);
             }
             begun

@@ -5,6 +5,15 @@ use proptest::sample::select;
 
 use super::*;
 
+fn changed(
+    wanted: &[NodeTaint],
+    record: &[NodeTaint],
+    applied: &[NodeTaint],
+    node: &[Taint],
+) -> Change {
+    change(wanted, Ownership { record, applied }, node)
+}
+
 fn ours(text: &str) -> NodeTaint {
     let (key, rest) = text.split_once('=').unwrap();
     let (value, effect) = rest.split_once(':').unwrap();
@@ -162,7 +171,7 @@ fn only_what_is_on_record_is_changed_or_taken_away() {
         let wanted: Vec<_> = wanted.iter().map(|text| ours(text)).collect();
         let record: Vec<_> = record.iter().map(|text| ours(text)).collect();
         let node: Vec<_> = node.iter().map(|text| there(text)).collect();
-        let next = change(&wanted, (&record, &record), &node);
+        let next = changed(&wanted, &record, &record, &node);
         let found = [
             next.taints.iter().map(shown).collect::<Vec<_>>(),
             next.record.iter().map(shown_ours).collect(),
@@ -234,7 +243,7 @@ proptest! {
     fn whatever_is_not_in_both_records_stays_as_it_is(
         wanted in taints(), record in taints(), applied in taints(), node in on_node(),
     ) {
-        let next = change(&wanted, (&record, &applied), &node);
+        let next = changed(&wanted, &record, &applied, &node);
         let both = |ours: &&NodeTaint| applied.iter().any(|of| is_same(of, ours));
         let foreign =
             |taint: &&Taint| !record.iter().filter(both).any(|ours| is_at(taint, ours));
@@ -249,14 +258,14 @@ proptest! {
     }
 
     #[test]
-    fn what_is_asked_for_is_there_and_ours_or_told_as_a_conflict(
+    fn what_is_asked_for_is_there_and_ours_or_reported_as_a_conflict(
         wanted in taints(), record in taints(), node in on_node(),
     ) {
-        let next = change(&wanted, (&record, &record), &node);
-        for want in &wanted {
-            let is_there = next.taints.iter().any(|taint| is_at(taint, want) && taint.value == want.value);
-            let is_ours = next.ours.contains(want);
-            prop_assert!(is_there && is_ours || next.conflicts.contains(want));
+        let next = changed(&wanted, &record, &record, &node);
+        for desired in &wanted {
+            let is_there = next.taints.iter().any(|taint| is_at(taint, desired) && taint.value == desired.value);
+            let is_ours = next.ours.contains(desired);
+            prop_assert!(is_there && is_ours || next.conflicts.contains(desired));
         }
         for ours in &next.ours {
             prop_assert!(next.taints.iter().any(|taint| is_at(taint, ours)));
@@ -267,8 +276,8 @@ proptest! {
     fn once_written_nothing_is_left_to_write(
         wanted in taints(), record in taints(), applied in taints(), node in on_node(),
     ) {
-        let next = change(&wanted, (&record, &applied), &node);
-        let again = change(&wanted, (&next.record, &next.ours), &next.taints);
+        let next = changed(&wanted, &record, &applied, &node);
+        let again = changed(&wanted, &next.record, &next.ours, &next.taints);
         prop_assert_eq!(&again.claims, &[]);
         let settled = Change { before: next.before.clone(), claims: next.claims.clone(), ..again };
         prop_assert_eq!(&settled, &next);
@@ -278,7 +287,7 @@ proptest! {
     fn what_is_added_or_changed_is_claimed_before_it_is_on_the_node(
         wanted in taints(), record in taints(), applied in taints(), node in on_node(),
     ) {
-        let next = change(&wanted, (&record, &applied), &node);
+        let next = changed(&wanted, &record, &applied, &node);
         for taint in next.taints.iter().filter(|taint| !node.contains(taint)) {
             let is_claimed = next.claims.iter().any(|claim| {
                 is_at(taint, claim) && claim.value == taint.value
@@ -293,7 +302,7 @@ proptest! {
 
     #[test]
     fn an_empty_spec_leaves_nothing_of_ours_behind(record in taints(), node in on_node()) {
-        let next = change(&[], (&record, &record), &node);
+        let next = changed(&[], &record, &record, &node);
         prop_assert_eq!(next.ours.len(), next.conflicts.len());
         let is_ours = |taint: &&Taint| record.iter().any(|ours| is_at(taint, ours) && taint.value == ours.value);
         prop_assert_eq!(next.taints.iter().filter(is_ours).count(), 0);

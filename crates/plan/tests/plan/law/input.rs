@@ -9,8 +9,8 @@ use fivespot_capi::{
     Condition, Contract, Machine, Meta, NodeLink, Owner, Provider, Reference, Truth, key,
 };
 use fivespot_plan::{
-    Access, AgentConfig, Cause, Fact, Failure, Freshness, Memory, Node, NodeClaim, Pod,
-    Seen, Sighting, Specs, Step, Taint, Unknown, Workload,
+    Access, AgentConfig, Cause, Fact, Failure, Freshness, Lookup, Memory, Node,
+    NodeClaim, Observed, Pod, Specs, Step, Taint, Unknown, Workload,
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -282,7 +282,7 @@ fn workload() -> impl Strategy<Value = Workload> {
         })
 }
 
-pub(super) fn seen(freshness: Freshness) -> impl Strategy<Value = Seen> {
+pub(super) fn observed(freshness: Freshness) -> impl Strategy<Value = Observed> {
     let contract = select(vec![Contract::V1Beta1, Contract::V1Beta2]);
     let cluster = any::<[bool; 3]>().prop_map(|[is_paused, is_deleting, is_ready]| {
         let mut found =
@@ -294,12 +294,12 @@ pub(super) fn seen(freshness: Freshness) -> impl Strategy<Value = Seen> {
     });
     let part = |kind, group: &'static str| {
         let place = Reference::new(&format!("{group}/v1beta1"), kind, NAME);
-        let sighting =
-            fact(option::of(provider(kind, group))).prop_map(move |found| Sighting {
+        let lookup =
+            fact(option::of(provider(kind, group))).prop_map(move |found| Lookup {
                 place: place.clone(),
                 found,
             });
-        vec(sighting, 0..3)
+        vec(lookup, 0..3)
     };
     (
         fact(contract),
@@ -311,7 +311,7 @@ pub(super) fn seen(freshness: Freshness) -> impl Strategy<Value = Seen> {
     )
         .prop_map(
             move |(contract, cluster, machine, bootstrap, infrastructure, workload)| {
-                Seen {
+                Observed {
                     freshness,
                     specs: Specs::Included,
                     contract,

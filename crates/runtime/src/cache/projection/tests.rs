@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn read(keep: &'static Keep, value: &Value) -> Value {
+fn read(keep: &'static FieldMask, value: &Value) -> Value {
     keep.read(value.to_string().as_bytes()).unwrap()
 }
 
@@ -55,13 +55,16 @@ fn a_field_that_is_nested_too_deep_leaves_the_others_readable() {
 
 #[test]
 fn only_the_fields_that_are_kept_are_read() {
-    static KEEP: Keep = Keep::Only(
+    static KEEP: FieldMask = FieldMask::Only(
         &["kind"],
         &[
-            ("spec", Keep::Only(&["a"], &[])),
+            ("spec", FieldMask::Only(&["a"], &[])),
             (
                 "status",
-                Keep::Only(&[], &[("conditions", Keep::Conditions(&["Ready"]))]),
+                FieldMask::Only(
+                    &[],
+                    &[("conditions", FieldMask::Conditions(&["Ready"]))],
+                ),
             ),
         ],
     );
@@ -83,7 +86,7 @@ fn only_the_fields_that_are_kept_are_read() {
     assert_eq!(read(&KEEP, &odd), odd);
 }
 
-static MARKS: Keep = Keep::Marks(&[
+static MARKS: FieldMask = FieldMask::Marks(&[
     "own.example",
     "cluster.x-k8s.io",
     ".cluster.x-k8s.io",
@@ -125,9 +128,9 @@ fn labels_and_annotations_of_others_are_left_out_and_ours_are_bounded() {
 
 #[test]
 fn a_text_is_kept_up_to_its_limit() {
-    static SIX: Keep = Keep::Text(6);
-    static SEVEN: Keep = Keep::Text(7);
-    static LARGE: Keep = Keep::Text(1 << 20);
+    static SIX: FieldMask = FieldMask::Text(6);
+    static SEVEN: FieldMask = FieldMask::Text(7);
+    static LARGE: FieldMask = FieldMask::Text(1 << 20);
     // Space between the parts does not count.
     assert_eq!(
         SEVEN.read(br#" { "a" : 1 } "#).unwrap(),

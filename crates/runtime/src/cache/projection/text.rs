@@ -77,9 +77,9 @@ impl fmt::Write for Text {
 
 /// Writes what is read to a text, to so many levels. What comes once the text is too large is
 /// passed over.
-pub(super) struct Written<'a>(pub(super) &'a mut Text, pub(super) usize);
+pub(super) struct Expectation<'a>(pub(super) &'a mut Text, pub(super) usize);
 
-impl<'de> DeserializeSeed<'de> for Written<'_> {
+impl<'de> DeserializeSeed<'de> for Expectation<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -93,7 +93,7 @@ impl<'de> DeserializeSeed<'de> for Written<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Written<'_> {
+impl<'de> Visitor<'de> for Expectation<'_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -160,7 +160,7 @@ impl<'de> Visitor<'de> for Written<'_> {
             is_first = false;
             text.push_quoted(&name);
             text.push(":");
-            fields.next_value_seed(Written(text, levels - 1))?;
+            fields.next_value_seed(Expectation(text, levels - 1))?;
         }
         text.push("}");
         Ok(())
@@ -181,6 +181,6 @@ impl<'de> DeserializeSeed<'de> for Item<'_> {
         if !self.is_first {
             self.text.push(",");
         }
-        Written(self.text, self.levels).deserialize(deserializer)
+        Expectation(self.text, self.levels).deserialize(deserializer)
     }
 }

@@ -44,8 +44,8 @@ fn relist(store: &Store<Target>, objects: Vec<Object<Target>>) -> Vec<Target> {
     store.end(&ALL).into_iter().collect()
 }
 
-fn written(store: &Store<Target>, version: &str) -> Written {
-    Written {
+fn written(store: &Store<Target>, version: &str) -> Expectation {
+    Expectation {
         uid: "uid-a".to_owned(),
         left: Some(Version::new(version)),
         lists_begun: store.lists_begun("default"),
@@ -151,7 +151,7 @@ fn an_opaque_version_is_seen_when_it_is_recognised() {
 #[test]
 fn a_removal_is_seen_when_no_object_of_that_uid_is_left() {
     let store = listed(vec![object("a", "5", "x")]);
-    let gone = Written {
+    let gone = Expectation {
         uid: "uid-a".to_owned(),
         left: None,
         lists_begun: store.lists_begun("default"),

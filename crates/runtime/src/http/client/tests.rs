@@ -14,7 +14,7 @@ fn resource(group: &str, version: &str, kind: &str) -> ApiResource {
 type Seen = (Method, String, Value);
 
 /// A server that answers everything alike and remembers what it was asked.
-fn server(code: StatusCode, answer: Value) -> (Port, Arc<Mutex<Vec<Seen>>>) {
+fn server(code: StatusCode, answer: Value) -> (ApiClient, Arc<Mutex<Vec<Seen>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let own = seen.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -33,7 +33,10 @@ fn server(code: StatusCode, answer: Value) -> (Port, Arc<Mutex<Vec<Seen>>>) {
             )
         }
     });
-    (Port::new(Client::new(service, "default"), "5spot"), seen)
+    (
+        ApiClient::new(Client::new(service, "default"), "5spot"),
+        seen,
+    )
 }
 
 fn pod() -> ApiResource {
@@ -45,7 +48,7 @@ fn at<'a>(resource: &'a ApiResource, name: &'a str) -> Address<'a> {
         resource,
         namespace: Some("default"),
         name,
-        shape: None,
+        projection: None,
     }
 }
 
@@ -57,7 +60,7 @@ fn every_kind_has_its_url() {
         resource: &nodes,
         namespace: None,
         name: "",
-        shape: None,
+        projection: None,
     };
     assert_eq!(
         at(&machines, "worker").path(),
@@ -72,8 +75,8 @@ async fn an_eviction_that_is_refused_under_the_code_of_a_success_is_refused() {
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500,
         "message": "This pod has more than one PodDisruptionBudget",
     });
-    let (port, _) = server(StatusCode::CREATED, refusal);
-    let answer = port.evict(&at(&pod(), "web"), "uid-1").await;
+    let (api, _) = server(StatusCode::CREATED, refusal);
+    let answer = api.evict(&at(&pod(), "web"), "uid-1").await;
     let Err(kube::Error::Api(status)) = answer else {
         panic!("{answer:?}");
     };
@@ -82,8 +85,8 @@ async fn an_eviction_that_is_refused_under_the_code_of_a_success_is_refused() {
 
 #[tokio::test]
 async fn an_eviction_carries_the_uid_of_the_pod_it_is_meant_for() {
-    let (port, seen) = server(StatusCode::CREATED, json!({"kind": "Status"}));
-    port.evict(&at(&pod(), "web"), "uid-1").await.unwrap();
+    let (api, seen) = server(StatusCode::CREATED, json!({"kind": "Status"}));
+    api.evict(&at(&pod(), "web"), "uid-1").await.unwrap();
     let (method, path, body) = seen.lock().unwrap().remove(0);
     assert_eq!(method, Method::POST);
     assert_eq!(path, "/api/v1/namespaces/default/pods/web/eviction");
@@ -93,10 +96,8 @@ async fn an_eviction_carries_the_uid_of_the_pod_it_is_meant_for() {
 
 #[tokio::test]
 async fn a_deletion_carries_the_uid_of_the_object_it_is_meant_for() {
-    let (port, seen) = server(StatusCode::OK, json!({"kind": "Status"}));
-    port.delete(&at(&pod(), "web"), "uid-1", None)
-        .await
-        .unwrap();
+    let (api, seen) = server(StatusCode::OK, json!({"kind": "Status"}));
+    api.delete(&at(&pod(), "web"), "uid-1", None).await.unwrap();
     let (method, _, body) = seen.lock().unwrap().remove(0);
     assert_eq!(method, Method::DELETE);
     assert_eq!(body["preconditions"]["uid"], "uid-1");
@@ -105,9 +106,9 @@ async fn a_deletion_carries_the_uid_of_the_object_it_is_meant_for() {
 
 #[tokio::test]
 async fn what_is_created_must_be_understood_whole() {
-    let (port, seen) = server(StatusCode::CREATED, json!({}));
+    let (api, seen) = server(StatusCode::CREATED, json!({}));
     let object = json!({"metadata": {"name": "web"}});
-    port.create(&at(&pod(), ""), &object).await.unwrap();
+    api.create(&at(&pod(), ""), &object).await.unwrap();
     let (_, path, body) = seen.lock().unwrap().remove(0);
     assert!(path.contains("fieldValidation=Strict"), "{path}");
     assert!(path.contains("fieldManager=5spot"), "{path}");
@@ -119,21 +120,21 @@ async fn what_is_not_there_is_no_error_and_everything_else_is() {
     let missing = json!({
         "kind": "Status", "apiVersion": "v1", "code": 404, "details": {"name": "web"},
     });
-    let (port, _) = server(StatusCode::NOT_FOUND, missing);
-    assert_eq!(port.get(&at(&pod(), "web")).await.unwrap(), None);
+    let (api, _) = server(StatusCode::NOT_FOUND, missing);
+    assert_eq!(api.get(&at(&pod(), "web")).await.unwrap(), None);
     let unserved =
         json!({"kind": "Status", "apiVersion": "v1", "code": 404, "details": {}});
-    let (port, _) = server(StatusCode::NOT_FOUND, unserved);
-    assert!(port.get(&at(&pod(), "web")).await.is_err());
+    let (api, _) = server(StatusCode::NOT_FOUND, unserved);
+    assert!(api.get(&at(&pod(), "web")).await.is_err());
     let broken = json!({"kind": "Status", "code": 500, "message": "broken"});
-    let (port, _) = server(StatusCode::INTERNAL_SERVER_ERROR, broken);
-    assert!(port.get(&at(&pod(), "web")).await.is_err());
+    let (api, _) = server(StatusCode::INTERNAL_SERVER_ERROR, broken);
+    assert!(api.get(&at(&pod(), "web")).await.is_err());
 }
 
 #[tokio::test]
 async fn a_list_asks_for_one_node_only() {
     let answer = json!({"items": [{"metadata": {"name": "web"}}]});
-    let (port, seen) = server(StatusCode::OK, answer);
+    let (api, seen) = server(StatusCode::OK, answer);
     let mut found = 0;
     let each = |_| {
         found += 1;
@@ -143,7 +144,7 @@ async fn a_list_asks_for_one_node_only() {
         ("fieldSelector", "spec.nodeName=n1"),
         ("continue", "a+/=&b"),
     ];
-    let page = port.page(&at(&pod(), ""), &query, each).await.unwrap();
+    let page = api.page(&at(&pod(), ""), &query, each).await.unwrap();
     assert_eq!((found, page), (1, Page::default()));
     let (_, path, _) = seen.lock().unwrap().remove(0);
     assert!(

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::{Address, Form, Port, response};
-use crate::cache::{Keep, LEAN};
+use super::{Address, ApiClient, Form, response};
+use crate::cache::{FieldMask, LEAN};
 use crate::http::chunks::{Broken, Items, Lines};
 
 /// When a server is to end a watch, in seconds.
@@ -51,7 +51,7 @@ pub enum Change {
 }
 
 /// A line of a watch, of whose object as much is read as is kept of it.
-struct Line(&'static Keep);
+struct Line(&'static FieldMask);
 
 impl<'de> DeserializeSeed<'de> for Line {
     type Value = (String, Value);
@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for Line {
     }
 }
 
-impl Port {
+impl ApiClient {
     /// Lists one page of a collection, chosen by `query`, and hands over each object as it is
     /// read, so that never more than one is held as text.
     ///

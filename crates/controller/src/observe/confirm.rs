@@ -1,0 +1,82 @@
+//! What is read before objects are created that were planned from caches.
+
+use std::sync::Arc;
+
+use fivespot_api::ScheduledMachine;
+use fivespot_plan::{Action, Call, Fact, Freshness, Plan, Specs};
+use fivespot_runtime::Key;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::management::Source;
+use super::{contract, machine};
+use crate::context::Context;
+use crate::observe::live_reads::LiveReads;
+use crate::provider_specs;
+
+/// Whether the precondition of `plan` holds, if it has one. The ScheduledMachine is read live for
+/// it, unless a write of this reconcile has just been answered with it; its provider specs, which
+/// caches do not keep, go into the objects that are created.
+pub(crate) async fn confirm(
+    context: &Arc<Context>,
+    key: &Key,
+    reads: &LiveReads,
+    plan: &mut Plan,
+) -> bool {
+    let Some(precondition) = &plan.precondition else {
+        return true;
+    };
+    let source = Source {
+        context,
+        key,
+        freshness: Freshness::Live,
+        reads,
+    };
+    let informer = context.scheduled_machines.clone();
+    // Whatever went wrong is met again where everything is read.
+    let Fact::Known(Some(stored)) = source.live(&informer, &key.name).await else {
+        return false;
+    };
+    let object = ScheduledMachine::deserialize(&stored);
+    if !object.is_ok_and(|object| precondition.holds(&object)) {
+        return false;
+    }
+    if !is_name_free(&source).await {
+        return false;
+    }
+    if provider_specs::of(&stored) == Specs::Included {
+        fill(&mut plan.actions, &stored);
+    }
+    true
+}
+
+/// Whether the Machine's name is not known to be taken. It is asked for before the first machine
+/// that this process creates for a ScheduledMachine: an infrastructure object that is made for a
+/// Machine which cannot be made may hang for ever when it is deleted.
+async fn is_name_free(source: &Source<'_>) -> bool {
+    let Source { context, key, .. } = source;
+    if context
+        .state(key, |state| state.has_name_conflict)
+        .is_some()
+    {
+        return true;
+    }
+    let contract = contract(source).await;
+    let is_free = matches!(machine(source, &contract).await, Ok(Fact::Known(None)));
+    if is_free {
+        context.state(key, |state| state.has_name_conflict = Some(false));
+    }
+    is_free
+}
+
+/// Puts the provider specs of a ScheduledMachine into the objects that are made from them. Those
+/// that are too large to be kept in it are read when the object is sent.
+fn fill(actions: &mut [Action], stored: &Value) {
+    for action in actions {
+        if let Some(field) = provider_specs::field(action.step)
+            && let Call::Create(object) = &mut action.request.call
+        {
+            object["spec"] = stored["spec"][field]["spec"].clone();
+        }
+    }
+}

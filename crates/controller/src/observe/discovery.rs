@@ -1,0 +1,219 @@
+//! Which kinds the management cluster serves, and under which URLs.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fivespot_capi::{Contract, Reference, version};
+use kube::api::ApiResource;
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use fivespot_runtime::http::{ApiClient, is_segment};
+
+/// What discovery has answered. Asked once, and again after a CustomResourceDefinition of the
+/// group has changed.
+pub(crate) struct Discovery {
+    api: ApiClient,
+    groups: Mutex<BTreeMap<String, Group>>,
+}
+
+/// What one document says, once it has been read. Many who want to know ask once, and nobody else
+/// waits for them.
+type Document<T> = Arc<OnceCell<T>>;
+
+/// The kinds of one version, by their names.
+type Kinds = BTreeMap<String, ApiResource>;
+
+#[derive(Default)]
+struct Group {
+    /// In the server's order of preference.
+    versions: Document<Vec<String>>,
+    /// By version.
+    kinds: BTreeMap<String, Document<Kinds>>,
+}
+
+impl Discovery {
+    /// Nothing is known yet about the server behind `api`.
+    pub(crate) fn new(api: ApiClient) -> Self {
+        Self {
+            api,
+            groups: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<String, Group>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The version in which Clusters and Machines are read and written; none where Cluster API
+    /// is not installed.
+    pub(crate) async fn contract(&self) -> kube::Result<Option<Contract>> {
+        let versions = self.versions(version::GROUP).await?;
+        Ok(Contract::choose(versions.iter().map(String::as_str)))
+    }
+
+    /// The kind that `place` names; without a version the most preferred one that has it.
+    /// None where it is not served.
+    pub(crate) async fn resource(
+        &self,
+        place: &Reference,
+    ) -> kube::Result<Option<ApiResource>> {
+        let version = place.version.as_deref();
+        if !is_segment(&place.group) || !version.is_none_or(is_segment) {
+            return Ok(None);
+        }
+        let versions = match &place.version {
+            Some(version) => vec![version.clone()],
+            None => self.versions(&place.group).await?,
+        };
+        for version in versions {
+            let found = self.kind(&place.group, &version, &place.kind).await?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Something about the group has changed: ask again. Whoever is asking already gets the answer
+    /// that is on its way.
+    pub(crate) fn forget(&self, group: &str) {
+        self.groups().remove(group);
+    }
+
+    async fn versions(&self, group: &str) -> kube::Result<Vec<String>> {
+        let document = {
+            let mut groups = self.groups();
+            groups.entry(group.to_owned()).or_default().versions.clone()
+        };
+        let versions = document.get_or_try_init(|| async {
+            let answer = self.api.document(&format!("/apis/{group}")).await?;
+            Ok::<_, kube::Error>(versions(&answer.unwrap_or_default()))
+        });
+        Ok(versions.await?.clone())
+    }
+
+    async fn kind(
+        &self,
+        group: &str,
+        version: &str,
+        kind: &str,
+    ) -> kube::Result<Option<ApiResource>> {
+        let document = {
+            let mut groups = self.groups();
+            let group = groups.entry(group.to_owned()).or_default();
+            group.kinds.entry(version.to_owned()).or_default().clone()
+        };
+        let kinds = document.get_or_try_init(|| async {
+            let path = format!("/apis/{group}/{version}");
+            let answer = self.api.document(&path).await?;
+            Ok::<_, kube::Error>(kinds(&answer.unwrap_or_default(), group, version))
+        });
+        Ok(kinds.await?.get(kind).cloned())
+    }
+}
+
+/// The versions of an APIGroup document, the preferred one first.
+fn versions(group: &Value) -> Vec<String> {
+    let preferred = &group["preferredVersion"]["version"];
+    let listed = group["versions"].as_array().into_iter().flatten();
+    let mut versions: Vec<String> =
+        preferred.as_str().map(str::to_owned).into_iter().collect();
+    for version in listed.filter_map(|version| version["version"].as_str()) {
+        if !versions.iter().any(|known| known == version) {
+            versions.push(version.to_owned());
+        }
+    }
+    versions
+}
+
+/// The namespaced kinds of an APIResourceList document.
+fn kinds(list: &Value, group: &str, version: &str) -> Kinds {
+    let resources = list["resources"].as_array().into_iter().flatten();
+    let mut kinds = BTreeMap::new();
+    for resource in resources {
+        let (Some(plural), Some(kind)) =
+            (resource["name"].as_str(), resource["kind"].as_str())
+        else {
+            continue;
+        };
+        // Subresources are listed beside the kinds they belong to.
+        if plural.contains('/') || resource["namespaced"] != Value::Bool(true) {
+            continue;
+        }
+        let resource = ApiResource {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            api_version: format!("{group}/{version}"),
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+        };
+        kinds.insert(kind.to_owned(), resource);
+    }
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures::FutureExt as _;
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use tower::{BoxError, service_fn};
+
+    use super::*;
+
+    /// A server that never answers about one group.
+    async fn answer(request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        if request.uri().path().contains("slow.example.com") {
+            return std::future::pending().await;
+        }
+        let group = json!({"versions": [{"version": "v1beta2"}]});
+        Ok(Response::new(Body::from(group.to_string().into_bytes())))
+    }
+
+    #[tokio::test]
+    async fn a_group_that_is_slow_to_answer_stalls_nobody_who_asks_for_another() {
+        let client = kube::Client::new(service_fn(answer), "default");
+        let discovery = Discovery::new(ApiClient::new(client, "5spot"));
+        let slow = Reference::new("slow.example.com/v1", "Host", "");
+        let mut slow = pin!(discovery.resource(&slow));
+        let mut contract = pin!(discovery.contract());
+        for _ in 0..100 {
+            assert!(slow.as_mut().now_or_never().is_none());
+            if let Some(found) = contract.as_mut().now_or_never() {
+                assert!(found.unwrap().is_some());
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!("it waits for the other group");
+    }
+
+    #[test]
+    fn the_preferred_version_comes_first_and_once() {
+        let group = json!({
+            "versions": [{"version": "v1beta1"}, {"version": "v1beta2"}],
+            "preferredVersion": {"version": "v1beta2"},
+        });
+        assert_eq!(versions(&group), ["v1beta2", "v1beta1"]);
+        assert!(versions(&Value::Null).is_empty());
+    }
+
+    #[test]
+    fn plurals_are_those_that_the_server_names() {
+        let list = json!({"resources": [
+            {"name": "metal3machines", "kind": "Metal3Machine", "namespaced": true},
+            {"name": "metal3machines/status", "kind": "Metal3Machine", "namespaced": true},
+            {"name": "proxies", "kind": "Proxy", "namespaced": true},
+            {"name": "regions", "kind": "Region", "namespaced": false},
+            {"kind": "Nameless", "namespaced": true},
+        ]});
+        let found = kinds(&list, "g", "v1");
+        let plurals: Vec<&str> =
+            found.values().map(|found| found.plural.as_str()).collect();
+        assert_eq!(plurals, ["metal3machines", "proxies"]);
+    }
+}

@@ -1,0 +1,235 @@
+//! One object of the management cluster, from its cache or live.
+
+use std::sync::Arc;
+
+use fivespot_capi::{Contract, Reference, version};
+use fivespot_plan::{Fact, Freshness, Unknown};
+use kube::api::ApiResource;
+use serde_json::Value;
+
+use super::Incomplete;
+use crate::context::Context;
+use crate::failure;
+use crate::observe::live_reads::LiveReads;
+use crate::observe::projection::CachedKind;
+use crate::observe::watch::KindInformer;
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::Health;
+use fivespot_runtime::cache::{Expectation, Version};
+use fivespot_runtime::http::Address;
+
+/// What a live read came to.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    found: Result<Option<Value>, Refused>,
+    /// How many lists the cache had begun before it was sent.
+    lists_begun: u64,
+}
+
+/// Why it has found nothing out.
+#[derive(Clone, Debug)]
+struct Refused {
+    /// The HTTP status; none where no answer came.
+    code: Option<u16>,
+    unknown: Unknown,
+}
+
+/// What a live read has shown.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    pub(super) at: &'a Key,
+    pub(super) found: Option<&'a Value>,
+}
+
+/// For whom is observed, and how.
+pub(super) struct Source<'a> {
+    pub(super) context: &'a Arc<Context>,
+    pub(super) key: &'a Key,
+    pub(super) freshness: Freshness,
+    pub(super) reads: &'a LiveReads,
+}
+
+impl Source<'_> {
+    /// The ScheduledMachine itself.
+    pub(super) async fn scheduled_machine(
+        &self,
+    ) -> Result<Fact<Option<Value>>, Incomplete> {
+        let informer = self.context.scheduled_machines.clone();
+        self.found(&informer, &self.key.name).await
+    }
+
+    /// An object in the ScheduledMachine's namespace. Its kind is watched from now on.
+    pub(super) async fn object(
+        &self,
+        resource: &ApiResource,
+        projection: CachedKind,
+        name: &str,
+    ) -> Result<Fact<Option<Value>>, Incomplete> {
+        let informer = self.context.informer(resource, projection);
+        self.found(&informer, name).await
+    }
+
+    async fn found(
+        &self,
+        informer: &KindInformer,
+        name: &str,
+    ) -> Result<Fact<Option<Value>>, Incomplete> {
+        match self.freshness {
+            Freshness::Live => Ok(self.live(informer, name).await),
+            Freshness::Cached => {
+                let at = Key::new(self.key.namespace.clone(), name);
+                match self.reads.get(&informer.name, &at) {
+                    // The answer to a write of this reconcile is newer than the cache.
+                    Fact::Known(known) => Ok(Fact::Known(known)),
+                    Fact::Unknown(_) => self.cached(informer, &at),
+                }
+            }
+        }
+    }
+
+    pub(super) async fn live(
+        &self,
+        informer: &KindInformer,
+        name: &str,
+    ) -> Fact<Option<Value>> {
+        let namespace = &self.key.namespace;
+        let at = Key::new(namespace.clone(), name);
+        if let Fact::Known(known) = self.reads.get(&informer.name, &at) {
+            return Fact::Known(known);
+        }
+        // Many machines open together in one Cluster.
+        let answer = if informer.projection == CachedKind::Cluster {
+            let ask = self.ask(informer, name);
+            // Boxed, so that waiting for any other object takes a third of the memory.
+            Box::pin(self.context.shared.read(&informer.name, &at, ask)).await
+        } else {
+            self.ask(informer, name).await
+        };
+        match answer.found {
+            Ok(found) => {
+                self.reads.read(&informer.name, &at, found.as_ref());
+                let shown = Shown {
+                    at: &at,
+                    found: found.as_ref(),
+                };
+                self.expect(informer, shown, answer.lists_begun);
+                Fact::Known(found)
+            }
+            Err(Refused { code, unknown }) => {
+                if code == Some(404) {
+                    self.context.has_moved(informer);
+                }
+                Fact::Unknown(unknown)
+            }
+        }
+    }
+
+    async fn ask(&self, informer: &KindInformer, name: &str) -> Answer {
+        let namespace = &self.key.namespace;
+        let address = Address {
+            resource: &informer.resource,
+            namespace: Some(namespace),
+            name,
+            projection: Some(&informer.projection),
+        };
+        let found = self.context.api.get(&address).await;
+        let lists_begun = informer.store.lists_begun(namespace);
+        Answer {
+            found: found.map_err(|error| Refused {
+                code: failure::code(&error),
+                unknown: failure::unknown(&error),
+            }),
+            lists_begun,
+        }
+    }
+
+    /// A live read has shown something that the cache may not show yet: it counts like a write
+    /// of our own, so that no later reconcile goes back behind it.
+    pub(super) fn expect(
+        &self,
+        informer: &KindInformer,
+        shown: Shown<'_>,
+        lists_begun: u64,
+    ) {
+        let Shown { at, found } = shown;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let shown = informer.store.get(at);
+        let (uid, left) = match found {
+            Some(found) if informer.projection.shows(found) => {
+                let meta = &found["metadata"];
+                (text(&meta["uid"]), text(&meta["resourceVersion"]))
+            }
+            Some(_) => return,
+            None => (shown.map(|shown| shown.uid.clone()), None),
+        };
+        let Some(uid) = uid else { return };
+        let seen = Expectation {
+            uid,
+            left: left.map(Version::new),
+            lists_begun,
+        };
+        if !informer.store.has_seen(at, &seen) {
+            let (cache, at) = (informer.name.clone(), at.clone());
+            self.context
+                .state(self.key, |state| state.expectations.expect(cache, at, seen));
+        }
+    }
+
+    /// The version of Cluster API's own kinds; none where they are not served.
+    pub(super) async fn contract(&self) -> kube::Result<Option<Contract>> {
+        let discovery = &self.context.discovery;
+        match discovery.contract().await? {
+            None if self.is_live() => {
+                discovery.forget(version::GROUP);
+                discovery.contract().await
+            }
+            contract => Ok(contract),
+        }
+    }
+
+    /// The kind that `place` names; none where it is not served.
+    pub(super) async fn resource(
+        &self,
+        place: &Reference,
+    ) -> kube::Result<Option<ApiResource>> {
+        if let Some(resource) = self.context.in_use(place) {
+            return Ok(Some(resource));
+        }
+        let discovery = &self.context.discovery;
+        match discovery.resource(place).await? {
+            None if self.is_live() => {
+                discovery.forget(&place.group);
+                discovery.resource(place).await
+            }
+            resource => Ok(resource),
+        }
+    }
+
+    /// Whether nothing that was heard earlier counts. That a kind is not served is as good as
+    /// that its objects are gone, so that it is asked anew then.
+    fn is_live(&self) -> bool {
+        self.freshness == Freshness::Live
+    }
+
+    /// What the cache shows under `at`, once it shows anything.
+    pub(super) fn cached(
+        &self,
+        informer: &KindInformer,
+        at: &Key,
+    ) -> Result<Fact<Option<Value>>, Incomplete> {
+        match informer.health(&at.namespace) {
+            Health::Synced => {
+                let found = informer.store.get(at);
+                Ok(Fact::Known(found.map(|object| object.value())))
+            }
+            Health::Loading => {
+                informer.wait(self.key);
+                Err(Incomplete::NotYet)
+            }
+            Health::Failing(trouble) => {
+                informer.wait(self.key);
+                Ok(Fact::Unknown(failure::of_watch(&trouble)))
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Names that somebody else has taken: each is watched until it is free.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::{MetadataOnly, Task};
+use fivespot_runtime::watch::{Selector, Sink, Watch, follow};
+use kube::api::ApiResource;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::failure;
+use crate::observe::watch::retry;
+
+/// How many names are watched at most, each with a connection of its own or a stream of one. Who
+/// comes later is looked after by asking now and then.
+const MOST: usize = 100;
+
+/// An object that is not ours under a name that we need, in the ScheduledMachine's namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NameConflict {
+    /// Its kind.
+    pub(crate) resource: ApiResource,
+    /// The name.
+    pub(crate) name: String,
+}
+
+/// The watches of names that are taken, by who needs them. They exist only as long as that lasts,
+/// because no other watch shows what does not have our label. Of an object nothing is kept.
+#[derive(Debug, Default)]
+pub(crate) struct NameConflicts(Mutex<BTreeMap<Key, Watched>>);
+
+#[derive(Debug)]
+struct Watched {
+    names: Vec<NameConflict>,
+    /// Held for their drop.
+    _watches: Vec<Task>,
+}
+
+impl NameConflicts {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Key, Watched>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `key` needs no such name any more.
+    pub(crate) fn forget(&self, key: &Key) {
+        self.all().remove(key);
+    }
+}
+
+/// Sees to it that `key` is woken when one of these names, all that it needs and others have, is
+/// free. Says whether it will be.
+pub(crate) fn watch_names(
+    context: &Arc<Context>,
+    key: &Key,
+    names: &[NameConflict],
+) -> bool {
+    let mut all = context.name_conflicts.all();
+    if names.is_empty() {
+        all.remove(key);
+        return true;
+    }
+    if all.get(key).is_some_and(|watched| watched.names == names) {
+        return true;
+    }
+    all.remove(key);
+    let others: usize = all.values().map(|watched| watched.names.len()).sum();
+    if others + names.len() > MOST {
+        return false;
+    }
+    let watches = names.iter().map(|conflict| {
+        let (own, key, conflict) = (context.clone(), key.clone(), conflict.clone());
+        context.spawn(follow_name(own, key, conflict))
+    });
+    let watched = Watched {
+        _watches: watches.collect(),
+        names: names.to_vec(),
+    };
+    all.insert(key.clone(), watched);
+    true
+}
+
+/// Wakes `key` when the object is gone, for ever.
+async fn follow_name(context: Arc<Context>, key: Key, conflict: NameConflict) {
+    let watch = Watch {
+        client: context.api.clone(),
+        resource: conflict.resource,
+        namespace: Some(key.namespace.clone()),
+        selector: Some(Selector::named(&conflict.name)),
+        projection: Arc::new(MetadataOnly),
+    };
+    let retry = retry(&context, &conflict.name);
+    let free = WakeWhenFree {
+        context,
+        key,
+        name: conflict.name,
+        is_listed: false,
+    };
+    follow(watch, retry, free).await;
+}
+
+/// Wakes a ScheduledMachine when the name is free.
+struct WakeWhenFree {
+    context: Arc<Context>,
+    key: Key,
+    name: String,
+    /// Whether the list under way has named the object.
+    is_listed: bool,
+}
+
+impl Sink for WakeWhenFree {
+    fn list_begins(&mut self) {
+        self.is_listed = false;
+    }
+
+    fn listed(&mut self, _object: Value) -> kube::Result<()> {
+        self.is_listed = true;
+        Ok(())
+    }
+
+    fn list_ends(&mut self) {
+        if !self.is_listed {
+            self.context.queue.wake(&self.key);
+        }
+    }
+
+    fn put(&mut self, _object: Value) -> kube::Result<()> {
+        Ok(())
+    }
+
+    fn deleted(&mut self, _object: Value) {
+        self.context.queue.wake(&self.key);
+    }
+
+    fn failed(&mut self, error: &kube::Error) {
+        let error = failure::message(error);
+        self.context
+            .outage
+            .warn(format_args!("watch of {} failed", self.name), &error);
+    }
+}

@@ -1,0 +1,368 @@
+//! What is seen of the workload cluster: the Node, and the pods on it.
+
+use fivespot_api::{ScheduledMachine, name};
+use fivespot_plan::{
+    Access, AgentConfig, Fact, Freshness, Locations, Node, Pod, Unknown, Workload,
+};
+use k8s_openapi::api::core::v1 as core;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Incomplete;
+use super::management::{Shown, Source};
+use crate::failure;
+use crate::kind;
+use crate::observe::projection::{CachedKind, node_terms};
+use crate::observe::workload::{self, FIELDS, Link, on_node, pods_of};
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::{MOST_OBJECTS, TooLarge};
+use fivespot_runtime::http::{Address, ApiClient};
+
+/// What is seen of the Node that `locations` names, if it names one. A kill switch does not wait for
+/// what a workload cluster says now.
+pub(super) async fn workload(
+    source: &Source<'_>,
+    object: &ScheduledMachine,
+    locations: &Locations,
+) -> Result<Workload, Incomplete> {
+    let Source { context, key, .. } = source;
+    if !locations.wants_pods {
+        context.drop_cache(&pods_of(key));
+    }
+    let Some(node) = &locations.node else {
+        context.release(key, None);
+        return Ok(Workload::default());
+    };
+    let cluster = Key::new(key.namespace.clone(), locations.cluster.clone());
+    context.release(key, Some(&cluster));
+    let workload = context.workload(&cluster, key);
+    let lookup = NodeLookup {
+        source,
+        workload: &workload,
+        cluster: &cluster,
+        machine: &locations.machine,
+        node,
+        wants_pods: locations.wants_pods,
+        wants_agent: locations.wants_agent,
+    };
+    if !locations.has_joined {
+        return Ok(lookup.cached_if_connected());
+    }
+    match (workload.link(), source.freshness) {
+        (Link::Up(api), Freshness::Cached) => lookup.cached(&api),
+        (Link::Up(api), Freshness::Live) if object.spec.kill_switch => Ok(lookup
+            .cached(&api)
+            .unwrap_or_else(|_| only(Access::Connected))),
+        (Link::Up(api), Freshness::Live) => Ok(lookup.live(&api).await),
+        (Link::Down(access), _) => Ok(only(access)),
+        (Link::Connecting, Freshness::Cached) => Err(Incomplete::NotYet),
+        (Link::Connecting, Freshness::Live) => Ok(only(Access::Unreachable {
+            message: "the workload cluster has not answered yet".to_owned(),
+        })),
+    }
+}
+
+/// Nothing but whether it answers.
+fn only(access: Access) -> Workload {
+    Workload {
+        access,
+        ..Workload::default()
+    }
+}
+
+struct NodeLookup<'a> {
+    source: &'a Source<'a>,
+    workload: &'a workload::Workload,
+    cluster: &'a Key,
+    machine: &'a str,
+    node: &'a str,
+    wants_pods: bool,
+    wants_agent: bool,
+}
+
+impl NodeLookup<'_> {
+    /// What is known already, of a Node that only messages are about: nothing waits for it.
+    fn cached_if_connected(&self) -> Workload {
+        match self.workload.link() {
+            Link::Connecting => Workload::default(),
+            Link::Down(access) => only(access),
+            Link::Up(_) => {
+                let nodes = self.workload.node_cache(self.source.context);
+                let node = self.source.cached(&nodes, &Key::new("", self.node));
+                Workload {
+                    node: node.map(understood).unwrap_or_default(),
+                    ..only(Access::Connected)
+                }
+            }
+        }
+    }
+
+    fn cached(&self, api: &ApiClient) -> Result<Workload, Incomplete> {
+        let Source { context, key, .. } = self.source;
+        let nodes = self.workload.node_cache(context);
+        let name = Key::new("", self.node);
+        // Of a Node that no Machine was known to be nothing has been kept.
+        if nodes
+            .store
+            .get(&name)
+            .is_some_and(|node| node.is_name_only())
+        {
+            return Err(Incomplete::NotCached);
+        }
+        let node = understood(self.source.cached(&nodes, &name)?);
+        let pods = if self.wants_pods {
+            // They are watched only where a live look has shown one to be waited for.
+            let informer = context.cache(&pods_of(key)).ok_or(Incomplete::NotCached)?;
+            match self.source.cached(&informer, &Key::new("", ""))? {
+                Fact::Known(_) => {
+                    let all = informer.store.all().into_iter();
+                    all_pods(all.map(|(_, object)| object.value()).collect())
+                }
+                Fact::Unknown(unknown) => Fact::Unknown(unknown),
+            }
+        } else {
+            Fact::default()
+        };
+        let agent_config = if self.looks_for_agent(&node) {
+            let informer = self.workload.agent_config_cache(self.source.context, api);
+            agent_config(self.source.cached(&informer, &self.agent_config())?)
+        } else {
+            Fact::default()
+        };
+        Ok(Workload {
+            access: Access::Connected,
+            rival: self.rival(&node),
+            node,
+            pods,
+            agent_config,
+        })
+    }
+
+    async fn live(&self, api: &ApiClient) -> Workload {
+        let (version, node) = match self.node_now(api).await {
+            Ok(node) => (version(node.as_ref()), understood(Fact::Known(node))),
+            Err(error) => return self.broken(&error),
+        };
+        let bound = if self.wants_pods {
+            // After the Node: only what is listed once it is closed is all there will be.
+            let pods = match self.pods_at(&version, api).await {
+                Ok(items) => all_pods(items),
+                // The Node itself can be reached.
+                Err(error) if TooLarge::of(&error).is_some() => {
+                    Fact::Unknown(failure::unknown(&error))
+                }
+                Err(error) => return self.broken(&error),
+            };
+            // What has to be waited for is watched, so that a pod's end brings the next reconcile;
+            // watches cost memory, and at an edge thousands of Nodes may have nothing on them.
+            let is_waited_for = |pods: &Vec<Pod>| pods.iter().any(Pod::has_to_leave);
+            if pods.known().is_some_and(is_waited_for) {
+                let Source { context, key, .. } = self.source;
+                self.workload.follow_pods(context, key, api, self.node);
+            }
+            pods
+        } else {
+            Fact::default()
+        };
+        let agent_config = if self.looks_for_agent(&node) {
+            self.agent_config_now(api).await
+        } else {
+            Fact::default()
+        };
+        Workload {
+            access: Access::Connected,
+            rival: self.rival(&node),
+            node,
+            pods: bound,
+            agent_config,
+        }
+    }
+
+    /// All pods that are bound to the Node, which is of that version.
+    async fn pods_at(&self, version: &str, api: &ApiClient) -> kube::Result<Vec<Value>> {
+        if let Some(Value::Array(pods)) = self.source.reads.pods(version) {
+            return Ok(pods);
+        }
+        let pods = self.pods_now(api).await?;
+        let listed = Value::Array(pods.clone());
+        self.source.reads.listed(version, &listed);
+        Ok(pods)
+    }
+
+    /// All pods that are bound to the Node.
+    async fn pods_now(&self, api: &ApiClient) -> kube::Result<Vec<Value>> {
+        let (pods, projection) = (kind::pod(), CachedKind::Pod(self.source.key.clone()));
+        let all = Address {
+            resource: &pods,
+            namespace: None,
+            name: "",
+            projection: Some(&projection),
+        };
+        let (selector, mut next) = (on_node(self.node), String::new());
+        let (mut found, mut pages) = (Vec::new(), 0);
+        loop {
+            let mut query = vec![(FIELDS, selector.as_str()), ("limit", "500")];
+            if !next.is_empty() {
+                query.push(("continue", next.as_str()));
+            }
+            pages += 1;
+            let each = |pod| {
+                found.push(pod);
+                let is_many = found.len() + pages > MOST_OBJECTS;
+                is_many
+                    .then_some(TooLarge::Objects)
+                    .map_or(Ok(()), |why| Err(why.into()))
+            };
+            next = api.page(&all, &query, each).await?.next;
+            if next.is_empty() {
+                return Ok(found);
+            }
+            if pages >= MOST_OBJECTS {
+                return Err(TooLarge::Objects.into());
+            }
+        }
+    }
+
+    /// Whether the agent's configuration matters: there is to be one, or there may be one left.
+    fn looks_for_agent(&self, node: &Fact<Option<Node>>) -> bool {
+        let node = node.known().and_then(Option::as_ref);
+        node.is_some_and(|node| self.wants_agent || node.agent_label.is_some())
+    }
+
+    /// Another Machine of the Cluster that names the Node, or its provider's identifier, for its own.
+    fn rival(&self, node: &Fact<Option<Node>>) -> Option<String> {
+        let node = node.known()?.as_ref()?;
+        let provider_id = node.provider_id.as_deref().unwrap_or_default();
+        let terms = node_terms(self.cluster, &node.name, provider_id);
+        let found = terms
+            .iter()
+            .flat_map(|term| self.source.context.machines(term));
+        found
+            .map(|key| key.name.clone())
+            .find(|name| name != self.machine)
+    }
+
+    fn agent_config(&self) -> Key {
+        let name = name::reclaim_config_map(self.node);
+        Key::new(name::SYSTEM_NAMESPACE, name)
+    }
+
+    /// Trouble with it is told as such: the Node itself can be reached.
+    async fn agent_config_now(&self, api: &ApiClient) -> Fact<Option<AgentConfig>> {
+        let (cache, key) = (self.workload.agent_configs(), self.agent_config());
+        if let Fact::Known(known) = self.source.reads.get(&cache, &key) {
+            return agent_config(Fact::Known(known));
+        }
+        let resource = kind::config_map();
+        let projection = CachedKind::AgentConfig(self.workload.cluster().clone());
+        let at = Address {
+            resource: &resource,
+            namespace: Some(&key.namespace),
+            name: &key.name,
+            projection: Some(&projection),
+        };
+        let informer = self.workload.agent_config_cache(self.source.context, api);
+        match api.get(&at).await {
+            Ok(found) => {
+                let lists_begun = informer.store.lists_begun(&key.namespace);
+                self.source.reads.read(&cache, &key, found.as_ref());
+                self.source.expect(
+                    &informer,
+                    Shown {
+                        at: &key,
+                        found: found.as_ref(),
+                    },
+                    lists_begun,
+                );
+                agent_config(Fact::Known(found))
+            }
+            Err(error) => Fact::Unknown(failure::unknown(&error)),
+        }
+    }
+
+    async fn node_now(&self, api: &ApiClient) -> kube::Result<Option<Value>> {
+        let (cache, name) = (self.workload.nodes(), Key::new("", self.node));
+        if let Fact::Known(known) = self.source.reads.get(&cache, &name) {
+            return Ok(known);
+        }
+        let resource = kind::node();
+        let nodes = self.workload.node_cache(self.source.context);
+        let at = Address {
+            resource: &resource,
+            namespace: None,
+            name: self.node,
+            projection: Some(&nodes.projection),
+        };
+        let found = api.get(&at).await?;
+        let lists_begun = nodes.store.lists_begun("");
+        if let Some(found) = &found {
+            self.workload.fill(&nodes, found);
+        }
+        self.source.reads.read(&cache, &name, found.as_ref());
+        self.source.expect(
+            &nodes,
+            Shown {
+                at: &name,
+                found: found.as_ref(),
+            },
+            lists_begun,
+        );
+        Ok(found)
+    }
+
+    /// The cluster does not answer, or does not let us.
+    fn broken(&self, error: &kube::Error) -> Workload {
+        self.workload.has_failed(self.source.context, error);
+        match self.workload.link() {
+            Link::Down(access) => only(access),
+            Link::Connecting | Link::Up(_) => only(Access::Unreachable {
+                message: failure::message(error),
+            }),
+        }
+    }
+}
+
+/// The version of a Node; empty where there is none.
+fn version(node: Option<&Value>) -> String {
+    let version = node.and_then(|node| node["metadata"]["resourceVersion"].as_str());
+    version.unwrap_or_default().to_owned()
+}
+
+fn understood(found: Fact<Option<Value>>) -> Fact<Option<Node>> {
+    match found {
+        Fact::Known(Some(value)) => match typed::<core::Node>(value) {
+            Ok(node) => Fact::Known(Some(Node::from(&node))),
+            Err(unknown) => Fact::Unknown(unknown),
+        },
+        Fact::Known(None) => Fact::Known(None),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+    }
+}
+
+fn agent_config(found: Fact<Option<Value>>) -> Fact<Option<AgentConfig>> {
+    match found {
+        Fact::Known(Some(value)) => match typed::<core::ConfigMap>(value) {
+            Ok(config) => Fact::Known(Some(AgentConfig::from(&config))),
+            Err(unknown) => Fact::Unknown(unknown),
+        },
+        Fact::Known(None) => Fact::Known(None),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+    }
+}
+
+fn all_pods(items: Vec<Value>) -> Fact<Vec<Pod>> {
+    let all: Result<Vec<Pod>, Unknown> = items
+        .into_iter()
+        .map(|item| typed::<core::Pod>(item).map(|pod| Pod::from(&pod)))
+        .collect();
+    match all {
+        Ok(pods) => Fact::Known(pods),
+        Err(unknown) => Fact::Unknown(unknown),
+    }
+}
+
+fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Unknown> {
+    serde_json::from_value(value).map_err(|error| Unknown::Failed {
+        message: error.to_string(),
+    })
+}

@@ -1,0 +1,352 @@
+//! What is kept of an object in a cache, who is woken by it, and how it is found again.
+
+use fivespot_api::name;
+use fivespot_capi::{machine, provider};
+use kube::api::ApiResource;
+use serde_json::Value;
+
+use crate::provider_specs;
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::FieldMask;
+use fivespot_runtime::cache::{self, Cached, Projection};
+
+/// The domains of the labels and annotations that are read of any object: ours, Cluster API's with
+/// its subdomains, and Kubernetes' own of Nodes and pods.
+const DOMAINS: [&str; 6] = [
+    "5spot.finos.org",
+    "cluster.x-k8s.io",
+    ".cluster.x-k8s.io",
+    "kubernetes.io",
+    "app.kubernetes.io",
+    "node-role.kubernetes.io",
+];
+
+/// What is read of any object's metadata, besides its labels and annotations.
+const META: FieldMask = FieldMask::Only(
+    &[
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "finalizers",
+        "ownerReferences",
+    ],
+    &[
+        ("labels", FieldMask::Marks(&DOMAINS)),
+        ("annotations", FieldMask::Marks(&DOMAINS)),
+    ],
+);
+
+/// Which kind an object is of; items of a list may leave it out.
+const KIND: &[&str] = &["apiVersion", "kind"];
+
+/// A provider spec: whatever its author likes.
+const INLINE: FieldMask =
+    FieldMask::AllBut(&[("spec", FieldMask::Text(provider_specs::LARGEST))]);
+
+static SCHEDULED_MACHINE: FieldMask = FieldMask::Only(
+    &["apiVersion", "kind", "status"],
+    &[
+        ("metadata", META),
+        (
+            "spec",
+            FieldMask::AllBut(&[
+                ("bootstrapSpec", INLINE),
+                ("infrastructureSpec", INLINE),
+            ]),
+        ),
+    ],
+);
+
+static CLUSTER: FieldMask = FieldMask::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        ("spec", FieldMask::Only(&["paused"], &[])),
+        (
+            "status",
+            FieldMask::Only(
+                &["infrastructureReady", "initialization"],
+                &[(
+                    "conditions",
+                    FieldMask::Conditions(&["ControlPlaneInitialized"]),
+                )],
+            ),
+        ),
+    ],
+);
+
+static MACHINE: FieldMask = FieldMask::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        ("spec", FieldMask::Only(&machine::SPEC, &[])),
+        (
+            "status",
+            FieldMask::Only(
+                &machine::STATUS,
+                &[("conditions", FieldMask::Conditions(&machine::CONDITIONS))],
+            ),
+        ),
+    ],
+);
+
+static PROVIDER: FieldMask = FieldMask::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        (
+            "status",
+            FieldMask::Only(
+                &provider::STATUS,
+                &[(
+                    "deprecated",
+                    FieldMask::Only(
+                        &[],
+                        &[("v1beta1", FieldMask::Only(&provider::FAILURE, &[]))],
+                    ),
+                )],
+            ),
+        ),
+    ],
+);
+
+static NODE: FieldMask = FieldMask::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        (
+            "spec",
+            FieldMask::Only(&["providerID", "unschedulable", "taints"], &[]),
+        ),
+        (
+            "status",
+            FieldMask::Only(&[], &[("conditions", FieldMask::Conditions(&["Ready"]))]),
+        ),
+    ],
+);
+
+static POD: FieldMask = FieldMask::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        ("spec", FieldMask::Only(&["nodeName"], &[])),
+        ("status", FieldMask::Only(&["phase"], &[])),
+    ],
+);
+
+static AGENT_CONFIG: FieldMask = FieldMask::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        ("data", FieldMask::Only(&[name::RECLAIM_CONFIG_KEY], &[])),
+    ],
+);
+
+/// Who is concerned by an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Target {
+    /// One ScheduledMachine.
+    One(Key),
+    /// Every ScheduledMachine that names this Cluster.
+    Cluster(Key),
+    /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: by the
+    /// first term under which a Machine is found.
+    Machine(Vec<String>),
+}
+
+/// One cached object.
+pub(crate) type Object = cache::Object<Target>;
+
+/// How the objects of a watch are to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CachedKind {
+    /// ScheduledMachines.
+    ScheduledMachine,
+    /// Clusters of Cluster API.
+    Cluster,
+    /// Machines of Cluster API that have our label.
+    Machine,
+    /// Bootstrap and infrastructure objects that have our label.
+    Provider,
+    /// Nodes of the workload cluster of this Cluster.
+    Node(Key),
+    /// Pods on the Node of this ScheduledMachine.
+    Pod(Key),
+    /// ConfigMaps of agents on Nodes of the workload cluster of this Cluster.
+    AgentConfig(Key),
+}
+
+/// Finds what belongs to the Cluster of that name.
+pub(crate) fn cluster_term(cluster: &Key) -> String {
+    format!("cluster {cluster}")
+}
+
+/// Finds the Machine that became the Node of that name.
+fn node_term(cluster: &Key, node: &str) -> String {
+    format!("node {cluster} {node}")
+}
+
+/// Finds the Machine of that name which has no Node yet.
+fn coming_term(cluster: &Key, machine: &str) -> String {
+    format!("coming {cluster} {machine}")
+}
+
+/// Finds the Machine with that provider's identifier.
+fn provider_term(cluster: &Key, provider_id: &str) -> String {
+    format!("provider {cluster} {provider_id}")
+}
+
+/// Finds the Machines that became the Node of that name, or with that provider's identifier; either
+/// may be empty.
+pub(crate) fn node_terms(cluster: &Key, node: &str, provider_id: &str) -> Vec<String> {
+    let node = (!node.is_empty()).then(|| node_term(cluster, node));
+    let provider = (!provider_id.is_empty()).then(|| provider_term(cluster, provider_id));
+    node.into_iter().chain(provider).collect()
+}
+
+impl CachedKind {
+    /// Whether it is read from a workload cluster.
+    pub(crate) fn is_of_workload(&self) -> bool {
+        match self {
+            Self::Node(_) | Self::Pod(_) | Self::AgentConfig(_) => true,
+            Self::ScheduledMachine | Self::Cluster | Self::Machine | Self::Provider => {
+                false
+            }
+        }
+    }
+
+    /// Whether the watches of this shape show `object`.
+    pub(crate) fn shows(&self, object: &Value) -> bool {
+        match self {
+            Self::Machine | Self::Provider => {
+                let label = &object["metadata"]["labels"][name::SCHEDULED_MACHINE_LABEL];
+                label.is_string()
+            }
+            Self::ScheduledMachine
+            | Self::Cluster
+            | Self::Node(_)
+            | Self::Pod(_)
+            | Self::AgentConfig(_) => true,
+        }
+    }
+
+    fn links(&self, object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
+        let of_cluster = || {
+            let cluster = text(&object["spec"]["clusterName"]);
+            Key::new(own.namespace.clone(), cluster)
+        };
+        match self {
+            Self::ScheduledMachine => {
+                let terms = vec![cluster_term(&of_cluster())];
+                (vec![Target::One(own.clone())], terms)
+            }
+            Self::Cluster => (vec![Target::Cluster(own.clone())], Vec::new()),
+            Self::Machine => {
+                let cluster = of_cluster();
+                let mut terms = vec![cluster_term(&cluster)];
+                let node = text(&object["status"]["nodeRef"]["name"]);
+                let provider_id = text(&object["spec"]["providerID"]);
+                terms.push(if node.is_empty() {
+                    coming_term(&cluster, &own.name)
+                } else {
+                    node_term(&cluster, node)
+                });
+                terms.extend(
+                    (!provider_id.is_empty())
+                        .then(|| provider_term(&cluster, provider_id)),
+                );
+                (labelled(object, own), terms)
+            }
+            Self::Provider => (labelled(object, own), Vec::new()),
+            Self::Node(cluster) => {
+                let mut terms = vec![
+                    node_term(cluster, &own.name),
+                    coming_term(cluster, &own.name),
+                ];
+                let provider_id = text(&object["spec"]["providerID"]);
+                terms.extend(
+                    (!provider_id.is_empty())
+                        .then(|| provider_term(cluster, provider_id)),
+                );
+                (vec![Target::Machine(terms)], Vec::new())
+            }
+            Self::Pod(whose) => (vec![Target::One(whose.clone())], Vec::new()),
+            Self::AgentConfig(cluster) => {
+                let node = name::reclaim_node(&own.name);
+                let wakes =
+                    node.map(|node| Target::Machine(vec![node_term(cluster, node)]));
+                (wakes.into_iter().collect(), Vec::new())
+            }
+        }
+    }
+}
+
+impl Projection for CachedKind {
+    fn keeps(&self) -> &'static FieldMask {
+        match self {
+            Self::ScheduledMachine => &SCHEDULED_MACHINE,
+            Self::Cluster => &CLUSTER,
+            Self::Machine => &MACHINE,
+            Self::Provider => &PROVIDER,
+            Self::Node(_) => &NODE,
+            Self::Pod(_) => &POD,
+            Self::AgentConfig(_) => &AGENT_CONFIG,
+        }
+    }
+
+    /// Makes what a reconcile plans from of an object that was read [as it is kept](Self::keeps): of a
+    /// ScheduledMachine its provider specs stay if they are small, else their hash does.
+    fn settle(&self, object: &mut Value) {
+        if *self == Self::ScheduledMachine {
+            provider_specs::settle(object, provider_specs::INLINE);
+        }
+    }
+}
+
+impl Cached for CachedKind {
+    type Target = Target;
+
+    fn cache(&self, mut object: Value, resource: &ApiResource) -> Object {
+        name_kind(&mut object, resource);
+        if *self == Self::ScheduledMachine {
+            provider_specs::settle(&mut object, 0);
+        }
+        let meta = &object["metadata"];
+        let own = Key::new(text(&meta["namespace"]), text(&meta["name"]));
+        let (wakes, terms) = self.links(&object, &own);
+        Object::new(object, wakes, terms)
+    }
+}
+
+/// Items of a list may leave out their kind.
+fn name_kind(object: &mut Value, resource: &ApiResource) {
+    if let Value::Object(fields) = object {
+        fields
+            .entry("apiVersion")
+            .or_insert_with(|| Value::String(resource.api_version.clone()));
+        fields
+            .entry("kind")
+            .or_insert_with(|| Value::String(resource.kind.clone()));
+    }
+}
+
+/// The ScheduledMachine that the object's label names.
+fn labelled(object: &Value, own: &Key) -> Vec<Target> {
+    let label = &object["metadata"]["labels"][name::SCHEDULED_MACHINE_LABEL];
+    let owner = label.as_str().filter(|owner| !owner.is_empty());
+    owner
+        .map(|owner| Target::One(Key::new(own.namespace.clone(), owner)))
+        .into_iter()
+        .collect()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! The Secret that holds the kubeconfig of a workload cluster.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use fivespot_api::name;
+use fivespot_capi::key::CLUSTER_NAME;
+use fivespot_capi::one_line;
+use fivespot_clock::{Busy, Clock, Sleep};
+use fivespot_plan::Access;
+use fivespot_runtime::cache::{Task, Trouble, Whole};
+use fivespot_runtime::http::{Address, ApiClient};
+use fivespot_runtime::watch::{Selector, Sink, Watch, follow};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::ApiResource;
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::{RETRY, Workload, follow_nodes};
+use crate::context::Context;
+use crate::observe::watch::retry;
+use crate::telemetry::metrics::counted;
+use crate::{failure, kubeconfig};
+
+/// The kubeconfig that is in use, and what it is used for.
+#[derive(Default)]
+struct Session {
+    kubeconfig: Option<Vec<u8>>,
+    nodes: Option<Task>,
+}
+
+/// Follows the Secret, and uses the kubeconfig in it, for as long as the future is polled.
+pub(super) async fn follow_secret(context: Arc<Context>, workload: Arc<Workload>) {
+    let name = name::kubeconfig_secret(&workload.cluster.name);
+    let (watch, mut shown) = watch_secret(&context, &workload.cluster.namespace, &name);
+    let mut watch = pin!(watch);
+    let mut session = Session::default();
+    let mut again = None;
+    loop {
+        let shown = tokio::select! {
+            biased;
+            Some(shown) = shown.recv() => shown,
+            () = &mut watch => continue,
+            () = workload.refused.notified() => {
+                if let Ok(Some(secret)) = secret_now(&context, &workload).await {
+                    session.begin(&context, &workload, &secret);
+                }
+                continue;
+            }
+            // What happens to the Secret meanwhile is processed meanwhile.
+            () = workload.lost.notified(), if again.is_none() => {
+                again = Some(context.clock.sleep(RETRY));
+                continue;
+            }
+            () = due(&mut again) => {
+                again = None;
+                let found = secret_now(&context, &workload).await;
+                session.begin_anew(&context, &workload, found);
+                continue;
+            }
+        };
+        match shown.what {
+            Shown::Secret(secret) => session.begin(&context, &workload, &secret),
+            Shown::Missing => {
+                session = Session::default();
+                let message = format!("there is no Secret {name}");
+                workload.is_down(&context, Access::KubeconfigMissing { message });
+            }
+            Shown::Failed(trouble) => session.cannot_read(&context, &workload, &trouble),
+        }
+    }
+}
+
+/// The Secret, read live.
+async fn secret_now(
+    context: &Context,
+    workload: &Workload,
+) -> kube::Result<Option<Secret>> {
+    let at = Address {
+        resource: &ApiResource::erase::<Secret>(&()),
+        namespace: Some(&workload.cluster.namespace),
+        name: &name::kubeconfig_secret(&workload.cluster.name),
+        projection: None,
+    };
+    let found = context.api.get(&at).await?;
+    found.map(secret_in).transpose()
+}
+
+fn secret_in(object: Value) -> kube::Result<Secret> {
+    serde_json::from_value(object).map_err(kube::Error::SerdeError)
+}
+
+/// What the watch of the Secret shows. Time stands still until it has been processed.
+struct Event {
+    what: Shown,
+    _processing: Busy,
+}
+
+enum Shown {
+    /// It is there, and says this.
+    Secret(Box<Secret>),
+    /// It is not there.
+    Missing,
+    /// It could not be watched.
+    Failed(Trouble),
+}
+
+/// Follows one Secret for as long as the future is polled.
+fn watch_secret(
+    context: &Context,
+    namespace: &str,
+    name: &str,
+) -> (
+    impl Future<Output = ()> + Send + use<>,
+    UnboundedReceiver<Event>,
+) {
+    let (send, shown) = unbounded_channel();
+    let watch = Watch {
+        client: context.api.clone(),
+        resource: ApiResource::erase::<Secret>(&()),
+        namespace: Some(namespace.to_owned()),
+        selector: Some(Selector::named(name)),
+        projection: Arc::new(Whole),
+    };
+    let sink = SecretEvents {
+        clock: context.clock.clone(),
+        is_listed: false,
+        send,
+    };
+    (follow(watch, retry(context, name), sink), shown)
+}
+
+struct SecretEvents {
+    clock: Clock,
+    /// Whether the list under way has named it.
+    is_listed: bool,
+    send: UnboundedSender<Event>,
+}
+
+impl SecretEvents {
+    fn send(&self, what: Shown) {
+        let event = Event {
+            what,
+            _processing: self.clock.busy(),
+        };
+        // The other end is where this is polled.
+        let _ = self.send.send(event);
+    }
+}
+
+impl Sink for SecretEvents {
+    fn list_begins(&mut self) {
+        self.is_listed = false;
+    }
+
+    fn listed(&mut self, object: Value) -> kube::Result<()> {
+        self.is_listed = true;
+        self.put(object)
+    }
+
+    fn list_ends(&mut self) {
+        if !self.is_listed {
+            self.send(Shown::Missing);
+        }
+    }
+
+    fn put(&mut self, object: Value) -> kube::Result<()> {
+        let secret = secret_in(object)?;
+        self.send(Shown::Secret(Box::new(secret)));
+        Ok(())
+    }
+
+    fn deleted(&mut self, _object: Value) {
+        self.send(Shown::Missing);
+    }
+
+    fn failed(&mut self, error: &kube::Error) {
+        self.send(Shown::Failed(Trouble::of(error)));
+    }
+}
+
+/// Ready when `sleep` is; never without one.
+async fn due(sleep: &mut Option<Sleep>) {
+    match sleep {
+        Some(sleep) => sleep.await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Session {
+    /// Uses the kubeconfig that was found, whether or not it is in use already.
+    fn begin_anew(
+        &mut self,
+        context: &Arc<Context>,
+        workload: &Arc<Workload>,
+        found: kube::Result<Option<Secret>>,
+    ) {
+        match found {
+            Ok(Some(secret)) => {
+                *self = Self::default();
+                self.begin(context, workload, &secret);
+            }
+            // The watch of the Secret tells of that.
+            Ok(None) => {}
+            Err(_) => workload.lost.notify_one(),
+        }
+    }
+
+    /// Uses the kubeconfig in `secret`, unless it is in use already.
+    fn begin(
+        &mut self,
+        context: &Arc<Context>,
+        workload: &Arc<Workload>,
+        secret: &Secret,
+    ) {
+        match kubeconfig_in(secret, &workload.cluster.name) {
+            Ok(bytes) if self.kubeconfig.as_deref() == Some(bytes) => {}
+            Ok(bytes) => {
+                self.nodes = None;
+                workload.begin_anew(context);
+                self.kubeconfig = Some(bytes.to_vec());
+                match connect(context, bytes) {
+                    Ok(api) => {
+                        self.nodes = Some(follow_nodes(context, workload, api));
+                    }
+                    Err(message) => {
+                        let refused = Access::KubeconfigRefused { message };
+                        workload.is_down(context, refused);
+                    }
+                }
+            }
+            Err(access) => {
+                *self = Self::default();
+                workload.is_down(context, access);
+            }
+        }
+    }
+
+    /// What has been read before stays in use. It is the management cluster that has not answered.
+    fn cannot_read(&self, context: &Context, workload: &Workload, trouble: &Trouble) {
+        if self.kubeconfig.is_some() {
+            return;
+        }
+        let message = one_line(&trouble.message);
+        let access = match trouble.code {
+            Some(403) => Access::KubeconfigMissing { message },
+            _ => Access::Unreachable {
+                message: format!(
+                    "the management cluster does not answer the read of Secret {}: {message}",
+                    name::kubeconfig_secret(&workload.cluster.name),
+                ),
+            },
+        };
+        workload.is_down(context, access);
+    }
+}
+
+/// The kubeconfig in Cluster API's Secret for `cluster`.
+fn kubeconfig_in<'a>(secret: &'a Secret, cluster: &str) -> Result<&'a [u8], Access> {
+    let labels = secret.metadata.labels.as_ref();
+    if labels.and_then(name::cluster) != Some(cluster) {
+        let message = format!("the Secret lacks the label {CLUSTER_NAME}={cluster}");
+        return Err(Access::KubeconfigRefused { message });
+    }
+    let data = secret.data.as_ref();
+    let value = data.and_then(|data| data.get(name::KUBECONFIG_SECRET_KEY));
+    value.map(|value| value.0.as_slice()).ok_or_else(|| {
+        let key = name::KUBECONFIG_SECRET_KEY;
+        let message = format!("the Secret has no key {key}");
+        Access::KubeconfigMissing { message }
+    })
+}
+
+fn connect(context: &Context, kubeconfig: &[u8]) -> Result<ApiClient, String> {
+    let access = kubeconfig::Access::parse(kubeconfig, context.options.workload_servers)
+        .map_err(|error| error.to_string())?;
+    let client = context.options.connect.connect(&access);
+    client
+        .map(|client| {
+            ApiClient::new(
+                counted(client, &context.metrics, "workload"),
+                name::FIELD_MANAGER,
+            )
+        })
+        .map_err(|error| failure::message(&error))
+}

@@ -1,0 +1,178 @@
+//! The provider specs of a ScheduledMachine: whatever their authors like, so that no more than
+//! their hash is kept.
+
+use fivespot_api::spec_hash::SpecHash;
+use fivespot_api::{ScheduledMachineSpec, name};
+use fivespot_plan::{Specs, Step};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::kind::scheduled_machine;
+use crate::observe::projection::CachedKind;
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::TOO_DEEP;
+use fivespot_runtime::http::{Address, ApiClient};
+
+/// How large each of the two may be, in bytes of compact JSON.
+pub(crate) const LARGEST: usize = 256 << 10;
+
+/// Up to which size the two together stay in an object that was read live, in bytes: many reconciles
+/// are under way at a time.
+pub(crate) const INLINE: usize = 16 << 10;
+
+/// The fields that have a provider spec each.
+const FIELDS: [&str; 2] = ["bootstrapSpec", "infrastructureSpec"];
+
+/// Where the hash stands in an object without its provider specs, or why there is none.
+const DIGEST: &str = "providerSpecs";
+
+/// Puts the provider specs of a parsed ScheduledMachine, which are texts, back in their locations if
+/// they have at most so many bytes together; else their hash goes with the object.
+///
+/// An object that makes no sense without them makes none afterwards.
+pub(crate) fn settle(object: &mut Value, inline: usize) {
+    let mut texts = [String::new(), String::new()];
+    for (field, text) in FIELDS.into_iter().zip(&mut texts) {
+        let Some(spec) = object.pointer_mut(&format!("/spec/{field}/spec")) else {
+            return;
+        };
+        let Value::String(found) = spec.take() else {
+            let message = format!(
+                "spec.{field}.spec has more than {LARGEST} bytes of JSON; make it smaller"
+            );
+            clear(object);
+            object[DIGEST] = json!({ "tooLarge": message });
+            return;
+        };
+        *text = found;
+    }
+    let [bootstrap, infrastructure] = &texts;
+    if bootstrap.len() + infrastructure.len() <= inline {
+        for (field, text) in FIELDS.into_iter().zip(&texts) {
+            let spec = serde_json::from_str(text);
+            object["spec"][field]["spec"] = spec.unwrap_or_else(|_| TOO_DEEP.into());
+        }
+        return;
+    }
+    clear(object);
+    let Ok(spec) = ScheduledMachineSpec::deserialize(&object["spec"]) else {
+        return;
+    };
+    match SpecHash::of_texts(&spec, [bootstrap, infrastructure]) {
+        Ok(hash) => object[DIGEST] = json!({ "hash": hash.as_str() }),
+        // No schema takes this for a spec.
+        Err(_) => object["spec"][FIELDS[0]]["spec"] = TOO_DEEP.into(),
+    }
+}
+
+/// The field whose spec an object is made from that this step creates; none for other steps.
+pub(crate) fn field(step: Step) -> Option<&'static str> {
+    let [bootstrap, infrastructure] = FIELDS;
+    match step {
+        Step::CreateBootstrap => Some(bootstrap),
+        Step::CreateInfrastructure => Some(infrastructure),
+        _ => None,
+    }
+}
+
+/// The text of one provider spec of a parsed ScheduledMachine; none where the whole has not this
+/// hash.
+pub(crate) fn text(mut object: Value, field: &str, hash: Option<&str>) -> Option<String> {
+    let mut texts = FIELDS.map(|field| match object["spec"][field]["spec"].take() {
+        Value::String(text) => Some(text),
+        _ => None,
+    });
+    clear(&mut object);
+    let spec = ScheduledMachineSpec::deserialize(&object["spec"]).ok()?;
+    let [bootstrap, infrastructure] = &texts;
+    let both = [bootstrap.as_deref()?, infrastructure.as_deref()?];
+    let found = SpecHash::of_texts(&spec, both).ok()?;
+    if Some(found.as_str()) != hash {
+        return None;
+    }
+    let place = FIELDS.iter().position(|of| *of == field)?;
+    texts[place].take()
+}
+
+/// The JSON text of `object` with this spec, which is a JSON text too.
+pub(crate) fn with(object: &Value, spec: &str) -> Vec<u8> {
+    let mut text = object.to_string();
+    if text.pop().is_some() {
+        text.push_str(r#","spec":"#);
+        text.push_str(spec);
+        text.push('}');
+    }
+    text.into_bytes()
+}
+
+fn clear(object: &mut Value) {
+    for field in FIELDS {
+        object["spec"][field]["spec"] = json!({});
+    }
+}
+
+/// Where the provider specs of a settled ScheduledMachine are.
+pub(crate) fn of(object: &Value) -> Specs {
+    let digest = &object[DIGEST];
+    match (digest["hash"].as_str(), digest["tooLarge"].as_str()) {
+        (Some(hash), _) => Specs::LeftOut {
+            hash: hash.to_owned(),
+        },
+        (None, Some(message)) => Specs::TooLarge {
+            message: message.to_owned(),
+        },
+        (None, None) => Specs::Included,
+    }
+}
+
+/// A provider object to be created, whose spec was left out when it was planned.
+pub(crate) struct LargeObject<'a> {
+    pub(crate) api: &'a ApiClient,
+    /// The collection.
+    pub(crate) at: &'a Address<'a>,
+    /// The object without its spec.
+    pub(crate) object: &'a Value,
+    /// The field of the ScheduledMachine that has the spec.
+    pub(crate) field: &'static str,
+}
+
+impl LargeObject<'_> {
+    /// Creates it with the spec of the ScheduledMachine as it is stored now. Few such objects are
+    /// in memory at a time.
+    ///
+    /// # Errors
+    /// Also a conflict: the ScheduledMachine is not any more what was planned from.
+    pub(crate) async fn create(
+        &self,
+        context: &Context,
+        key: &Key,
+    ) -> kube::Result<Value> {
+        // Never closed.
+        let _turn = context.large_creates.acquire().await.ok();
+        let resource = scheduled_machine();
+        let stored = Address {
+            resource: &resource,
+            namespace: Some(&key.namespace),
+            name: &key.name,
+            projection: Some(&CachedKind::ScheduledMachine),
+        };
+        let annotations = &self.object["metadata"]["annotations"];
+        let hash = annotations[name::SPEC_HASH_ANNOTATION].as_str();
+        let spec = match context.api.get_parsed(&stored).await? {
+            Some(stored) => text(stored, self.field, hash),
+            None => None,
+        };
+        let spec = spec.ok_or_else(changed)?;
+        self.api
+            .create_text(self.at, with(self.object, &spec))
+            .await
+    }
+}
+
+/// What was planned from has changed, as an API server would say it.
+fn changed() -> kube::Error {
+    let status =
+        kube::core::Status::failure("the ScheduledMachine has changed", "Conflict");
+    kube::Error::Api(Box::new(status.with_code(409)))
+}

@@ -1,0 +1,256 @@
+//! Looking into a running controller from beside it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, Weak};
+
+use fivespot_plan::Unknown;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::failure;
+use crate::orphan::orphans;
+use crate::telemetry::health::{Check, Health};
+use crate::telemetry::metrics::{Levels, Metrics};
+use fivespot_runtime::cache::Health as FeedHealth;
+use fivespot_runtime::lease::Role;
+
+/// A handle on the metrics and the health of a controller. Clones share one controller: the
+/// last that was [run](crate::run) with it.
+#[derive(Clone, Debug, Default)]
+pub struct Instruments(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    metrics: Arc<Metrics>,
+    context: OnceLock<Weak<Context>>,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self {
+            metrics: Arc::new(Metrics::new()),
+            context: OnceLock::new(),
+        }
+    }
+}
+
+/// The answer to a question asked by HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub code: u16,
+    /// The media type.
+    pub content: &'static str,
+    /// What is said.
+    pub body: String,
+}
+
+/// How much is to be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Whether all is well.
+    Brief,
+    /// Every check, with what is wrong: names of objects and texts of servers among it.
+    Verbose,
+}
+
+impl Answer {
+    fn text(code: u16, body: impl Into<String>) -> Self {
+        Self {
+            code,
+            content: "text/plain; charset=utf-8",
+            body: body.into(),
+        }
+    }
+
+    fn unknown() -> Self {
+        Self::text(404, "not found\n")
+    }
+}
+
+impl Instruments {
+    pub(crate) fn counters(&self) -> &Arc<Metrics> {
+        &self.0.metrics
+    }
+
+    pub(crate) fn attach(&self, context: &Arc<Context>) {
+        self.0.metrics.introduce(&context.options.identity);
+        // Set already where the same options run twice.
+        let _ = self.0.context.set(Arc::downgrade(context));
+    }
+
+    fn context(&self) -> Option<Arc<Context>> {
+        self.0.context.get().and_then(Weak::upgrade)
+    }
+
+    /// The metrics, in the OpenMetrics text format.
+    pub fn metrics(&self) -> String {
+        let levels = self.context().map(|context| levels(&context));
+        self.0.metrics.text(&levels.unwrap_or_default())
+    }
+
+    /// Whether the controller is ready to act, or to take over.
+    pub fn readiness(&self) -> Health {
+        match self.context() {
+            Some(context) => readiness(&context),
+            None => Health {
+                checks: vec![Check::new(
+                    "running",
+                    Some("the controller has not begun or has ended".to_owned()),
+                )],
+            },
+        }
+    }
+
+    /// Answers a GET of `path` on the metrics port.
+    pub fn on_metrics_port(&self, path: &str) -> Answer {
+        match path {
+            "/metrics" => Answer {
+                code: 200,
+                content: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                body: self.metrics(),
+            },
+            _ => Answer::unknown(),
+        }
+    }
+
+    /// Answers a GET of `path` on the health port.
+    ///
+    /// `/healthz` and `/health` say that the process lives: whoever answers, does. `/readyz` and
+    /// `/ready` say whether it is ready, `/health/status` both, as JSON.
+    pub fn on_health_port(&self, path: &str, detail: Detail) -> Answer {
+        match path {
+            "/healthz" | "/health" | "/livez" => Answer::text(200, "ok\n"),
+            "/readyz" | "/ready" => {
+                let health = self.readiness();
+                match (health.is_well(), detail) {
+                    (true, Detail::Brief) => Answer::text(200, "ok\n"),
+                    (true, Detail::Verbose) => {
+                        Answer::text(200, format!("{health}ready\n"))
+                    }
+                    (false, Detail::Brief) => Answer::text(503, "not ready\n"),
+                    (false, Detail::Verbose) => {
+                        Answer::text(503, format!("{health}not ready\n"))
+                    }
+                }
+            }
+            "/health/status" => {
+                let health = self.readiness();
+                let is_connected = health
+                    .checks
+                    .iter()
+                    .all(|check| check.name != API || check.problem.is_none());
+                let body = json!({
+                    "healthy": true,
+                    "ready": health.is_well(),
+                    "k8s_connected": is_connected,
+                });
+                Answer {
+                    code: 200,
+                    content: "application/json",
+                    body: format!("{body}\n"),
+                }
+            }
+            _ => Answer::unknown(),
+        }
+    }
+}
+
+const LAPSED: &str = "the Lease could not be renewed in time";
+
+/// The name of the check that the API server answers.
+const API: &str = "api-server";
+
+fn readiness(context: &Context) -> Health {
+    let mut checks = Vec::new();
+    let mut unreachable = None;
+    for informer in context.caches() {
+        // An unreachable workload cluster is a condition of its machines.
+        if informer.projection.is_of_workload() {
+            continue;
+        }
+        let is_own = informer.name == context.scheduled_machines.name;
+        let problem = match (context.cache_health(&informer), informer.trouble()) {
+            (FeedHealth::Loading, _) => Some("has not been listed yet".to_owned()),
+            (FeedHealth::Synced, None) => None,
+            (FeedHealth::Failing(why), _) | (FeedHealth::Synced, Some(why)) => {
+                let why = failure::of_watch(&why);
+                if let Unknown::Failed { message } = &why {
+                    unreachable = Some(message.clone());
+                }
+                problem(why, is_own)
+            }
+        };
+        checks.push(Check::new(format!("cache {}", informer.name), problem));
+    }
+    checks.push(lease(context));
+    checks.push(Check::new(API, unreachable));
+    Health { checks }
+}
+
+/// A kind that is not served or not permitted is a condition of those that name it.
+fn problem(why: Unknown, is_own: bool) -> Option<String> {
+    match why {
+        Unknown::NotAsked => None,
+        Unknown::Failed { message } => Some(message),
+        Unknown::NotServed { message } | Unknown::Forbidden { message } => {
+            is_own.then_some(message)
+        }
+    }
+}
+
+fn lease(context: &Context) -> Check {
+    let check = |problem: Option<&str>| Check::new("lease", problem.map(str::to_owned));
+    let is_acting = context.fence.is_in_force();
+    match context.role() {
+        Role::Alone => check(None).note("there is no other instance"),
+        Role::Barred(holder) => Check::new(
+            "lease",
+            Some(format!(
+                "{holder} holds the Lease: stop it, or start this instance with \
+                 --enable-leader-election"
+            )),
+        ),
+        Role::Lapsed => check(Some(LAPSED)),
+        // A term ends without anybody saying so.
+        Role::Leading if !is_acting => check(Some(LAPSED)),
+        Role::Sharing { held, .. } if held > 0 && !is_acting => check(Some(LAPSED)),
+        Role::Following(holder) if holder.is_empty() => check(None).note("nobody leads"),
+        Role::Following(holder) => check(None).note(format!("{holder} leads")),
+        Role::Leading => check(None).note("leading"),
+        Role::Sharing { held, count } => {
+            check(None).note(format!("holds {held} of {count} shards"))
+        }
+        Role::OtherShards { own, other } => Check::new(
+            "lease",
+            Some(format!(
+                "others divide the objects among {other} shards, and this instance among {own}: \
+                 give all the same --instance-count"
+            )),
+        ),
+        Role::Undecided => check(Some("who leads is not known yet")),
+    }
+}
+
+fn levels(context: &Context) -> Levels {
+    let mut phases: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for phase in fivespot_api::Phase::ALL {
+        phases.insert(phase.as_str(), 0);
+    }
+    for (key, phase) in context.phases() {
+        if context.is_own(&key) {
+            *phases.entry(phase.as_str()).or_default() += 1;
+        }
+    }
+    let shards = match context.role() {
+        Role::Sharing { held, .. } => held,
+        _ => 0,
+    };
+    Levels {
+        phases: phases.into_iter().collect(),
+        due: u64::try_from(context.queue.due()).unwrap_or(u64::MAX),
+        is_acting: context.fence.is_in_force(),
+        shards: u64::from(shards),
+        orphans: u64::try_from(orphans(context).len()).unwrap_or(u64::MAX),
+    }
+}

@@ -1,0 +1,475 @@
+//! What is measured, by name: one table, from which the metrics and their page are made.
+
+mod process;
+mod request;
+
+use std::fmt::Write as _;
+
+use jiff::SignedDuration;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry};
+
+pub(crate) use request::counted;
+
+/// One metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its name, as Prometheus shows it.
+    pub name: &'static str,
+    /// `counter`, `gauge` or `histogram`.
+    pub kind: &'static str,
+    /// Its labels.
+    pub labels: &'static [&'static str],
+    /// What it says.
+    pub help: &'static str,
+}
+
+const fn row(
+    name: &'static str,
+    kind: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> Row {
+    Row {
+        name,
+        kind,
+        labels,
+        help,
+    }
+}
+
+/// Every metric.
+pub const METRICS: &[Row] = &[
+    row(
+        "fivespot_reconciliations_total",
+        "counter",
+        &["phase", "result"],
+        "Reconciliations of one ScheduledMachine, by resulting phase and by result (success, or \
+         failure if a step failed)",
+    ),
+    row(
+        "fivespot_reconciliation_duration_seconds",
+        "histogram",
+        &["phase"],
+        "Duration of a reconciliation",
+    ),
+    row(
+        "fivespot_transition_lateness_seconds",
+        "histogram",
+        &[],
+        "Delay between status.nextTransition and the status update with the new phase",
+    ),
+    row(
+        "fivespot_machines_active",
+        "gauge",
+        &[],
+        "ScheduledMachines of this replica in phase Active",
+    ),
+    row(
+        "fivespot_machines_by_phase",
+        "gauge",
+        &["phase"],
+        "ScheduledMachines of this replica by phase",
+    ),
+    row(
+        "fivespot_orphaned_machines",
+        "gauge",
+        &[],
+        "Machines whose ScheduledMachine no longer exists; no schedule and no kill switch \
+         applies to them",
+    ),
+    row(
+        "fivespot_schedule_evaluations_total",
+        "counter",
+        &["result"],
+        "Reconciliations by the state of the schedule: active or inactive",
+    ),
+    row(
+        "fivespot_kill_switch_activations_total",
+        "counter",
+        &[],
+        "Machines removed by their kill switch",
+    ),
+    row(
+        "fivespot_node_drains_total",
+        "counter",
+        &["result"],
+        "Machines deleted after a drain: success if the drain finished before the deadline, else \
+         failure",
+    ),
+    row(
+        "fivespot_pod_evictions_total",
+        "counter",
+        &["result"],
+        "Eviction requests: success, or failure if rejected",
+    ),
+    row(
+        "fivespot_finalizer_cleanup_timeouts_total",
+        "counter",
+        &[],
+        "Finalizers removed although objects remained, see --force-finalizer-on-timeout",
+    ),
+    row(
+        "fivespot_errors_total",
+        "counter",
+        &["error_type"],
+        "Failed steps and reads: kube_api, not_found, validation or timeout",
+    ),
+    row(
+        "fivespot_api_requests_total",
+        "counter",
+        &["cluster", "verb", "resource", "code"],
+        "Requests to API servers; code 0 means no response; cluster is management or workload",
+    ),
+    row(
+        "fivespot_queue_depth",
+        "gauge",
+        &[],
+        "ScheduledMachines in the work queue that are due",
+    ),
+    row(
+        "fivespot_is_leader",
+        "gauge",
+        &[],
+        "1 if this replica may act (leader, active shard, or without leader election), else 0",
+    ),
+    row(
+        "fivespot_shards",
+        "gauge",
+        &[],
+        "Number of shards that this instance holds; 0 without sharding",
+    ),
+    row(
+        "fivespot_controller_info",
+        "gauge",
+        &["version", "instance_id"],
+        "Always 1; the release and the name of this replica",
+    ),
+    row(
+        "fivespot_tzdata_info",
+        "gauge",
+        &["release", "source"],
+        "Always 1; the release of the time zone data in use, and its source: embedded, system or \
+         directory",
+    ),
+    process::CPU,
+    process::RESIDENT,
+    process::VIRTUAL,
+    process::THREADS,
+    process::START,
+    process::OPEN_FDS,
+    process::MAX_FDS,
+];
+
+/// The page about them.
+pub fn reference() -> String {
+    let mut page = "# Metrics\n\nServed at `:8080/metrics` (`--metrics-api`) in the OpenMetrics text format.\n\n\
+                    | name | type | labels | meaning |\n|---|---|---|---|\n"
+        .to_owned();
+    for Row {
+        name,
+        kind,
+        labels,
+        help,
+    } in METRICS
+    {
+        let labels: Vec<String> =
+            labels.iter().map(|label| format!("`{label}`")).collect();
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            page,
+            "| `{name}` | {kind} | {} | {help} |",
+            labels.join(", ")
+        );
+    }
+    page
+}
+
+type Labels<const N: usize> = [(&'static str, String); N];
+type Counters<const N: usize> = Family<Labels<N>, Counter>;
+
+/// The metrics of one instance.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    reconciliations: Counters<2>,
+    durations: Family<Labels<1>, Histogram>,
+    lateness: Histogram,
+    active: Gauge,
+    by_phase: Family<Labels<1>, Gauge>,
+    orphans: Gauge,
+    evaluations: Counters<1>,
+    kill_switches: Counter,
+    drains: Counters<1>,
+    evictions: Counters<1>,
+    releases: Counter,
+    errors: Counters<1>,
+    requests: Counters<4>,
+    queue: Gauge,
+    is_leader: Gauge,
+    shards: Gauge,
+    info: Family<Labels<2>, Gauge>,
+    zones: Family<Labels<2>, Gauge>,
+}
+
+/// What is looked up when the metrics are asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Levels {
+    /// Phases of the instance's own ScheduledMachines.
+    pub(crate) phases: Vec<(&'static str, u64)>,
+    /// How many are due.
+    pub(crate) due: u64,
+    /// Whether the instance may act.
+    pub(crate) is_acting: bool,
+    /// How many shards the instance holds.
+    pub(crate) shards: u64,
+    /// How many Machines have outlived their ScheduledMachine.
+    pub(crate) orphans: u64,
+}
+
+const DURATIONS: [f64; 12] = [
+    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+];
+const LATENESSES: [f64; 12] = [
+    0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 60.0, 300.0,
+];
+
+impl Metrics {
+    /// All of them, at zero.
+    pub(crate) fn new() -> Self {
+        let durations = Family::new_with_constructor(
+            (|| Histogram::new(DURATIONS)) as fn() -> Histogram,
+        );
+        let mut metrics = Self {
+            registry: Registry::default(),
+            reconciliations: Family::default(),
+            durations,
+            lateness: Histogram::new(LATENESSES),
+            active: Gauge::default(),
+            by_phase: Family::default(),
+            orphans: Gauge::default(),
+            evaluations: Family::default(),
+            kill_switches: Counter::default(),
+            drains: Family::default(),
+            evictions: Family::default(),
+            releases: Counter::default(),
+            errors: Family::default(),
+            requests: Family::default(),
+            queue: Gauge::default(),
+            is_leader: Gauge::default(),
+            shards: Gauge::default(),
+            info: Family::default(),
+            zones: Family::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        register(
+            registry,
+            "fivespot_reconciliations_total",
+            &self.reconciliations,
+        );
+        register(
+            registry,
+            "fivespot_reconciliation_duration_seconds",
+            &self.durations,
+        );
+        register(
+            registry,
+            "fivespot_transition_lateness_seconds",
+            &self.lateness,
+        );
+        register(registry, "fivespot_machines_active", &self.active);
+        register(registry, "fivespot_machines_by_phase", &self.by_phase);
+        register(registry, "fivespot_orphaned_machines", &self.orphans);
+        register(
+            registry,
+            "fivespot_schedule_evaluations_total",
+            &self.evaluations,
+        );
+        register(
+            registry,
+            "fivespot_kill_switch_activations_total",
+            &self.kill_switches,
+        );
+        register(registry, "fivespot_node_drains_total", &self.drains);
+        register(registry, "fivespot_pod_evictions_total", &self.evictions);
+        register(
+            registry,
+            "fivespot_finalizer_cleanup_timeouts_total",
+            &self.releases,
+        );
+        register(registry, "fivespot_errors_total", &self.errors);
+        register(registry, "fivespot_api_requests_total", &self.requests);
+        register(registry, "fivespot_queue_depth", &self.queue);
+        register(registry, "fivespot_is_leader", &self.is_leader);
+        register(registry, "fivespot_shards", &self.shards);
+        register(registry, "fivespot_controller_info", &self.info);
+        register(registry, "fivespot_tzdata_info", &self.zones);
+        registry.register_collector(Box::new(process::Process));
+    }
+
+    /// Says which instance this is, and which time zones it knows.
+    pub(crate) fn introduce(&self, instance: &str) {
+        let zones = fivespot_schedule::zone_data();
+        let release = zones.release().to_owned();
+        let source = zones.source().as_str().to_owned();
+        let labels = [("release", release), ("source", source)];
+        self.zones.get_or_create(&labels).set(1);
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let labels = [("version", version), ("instance_id", instance.to_owned())];
+        self.info.get_or_create(&labels).set(1);
+    }
+
+    /// A reconcile has ended.
+    pub(crate) fn passed(&self, phase: &str, is_success: bool, took: SignedDuration) {
+        let phase = ("phase", phase.to_owned());
+        let labels = [phase.clone(), ("result", result(is_success))];
+        self.reconciliations.get_or_create(&labels).inc();
+        self.durations
+            .get_or_create(&[phase])
+            .observe(took.as_secs_f64().max(0.0));
+    }
+
+    /// A change of phase was stored so long after it was foretold.
+    pub(crate) fn was_late(&self, by: SignedDuration) {
+        self.lateness.observe(by.as_secs_f64().max(0.0));
+    }
+
+    /// A schedule was asked.
+    pub(crate) fn evaluated(&self, is_active: bool) {
+        let result = if is_active { "active" } else { "inactive" };
+        let labels = [("result", result.to_owned())];
+        self.evaluations.get_or_create(&labels).inc();
+    }
+
+    /// A machine has gone by its kill switch.
+    pub(crate) fn was_killed(&self) {
+        self.kill_switches.inc();
+    }
+
+    /// A finalizer was released although objects were left.
+    pub(crate) fn released(&self) {
+        self.releases.inc();
+    }
+
+    /// A Machine was deleted after a drain.
+    pub(crate) fn drained(&self, is_success: bool) {
+        self.drains
+            .get_or_create(&[("result", result(is_success))])
+            .inc();
+    }
+
+    /// An eviction was answered.
+    pub(crate) fn evicted(&self, is_success: bool) {
+        self.evictions
+            .get_or_create(&[("result", result(is_success))])
+            .inc();
+    }
+
+    /// Something failed.
+    pub(crate) fn failed(&self, error_type: &str) {
+        self.errors
+            .get_or_create(&[("error_type", error_type.to_owned())])
+            .inc();
+    }
+
+    /// A request was answered, or was not (code 0).
+    fn requested(&self, labels: &Labels<4>) {
+        self.requests.get_or_create(labels).inc();
+    }
+
+    /// The metrics as text, with these levels.
+    pub(crate) fn text(&self, levels: &Levels) -> String {
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let mut active = 0;
+        for (phase, count) in &levels.phases {
+            if *phase == fivespot_api::Phase::Active.as_str() {
+                active = number(*count);
+            }
+            let labels = [("phase", (*phase).to_owned())];
+            self.by_phase.get_or_create(&labels).set(number(*count));
+        }
+        self.active.set(active);
+        self.queue.set(number(levels.due));
+        self.is_leader.set(i64::from(levels.is_acting));
+        self.shards.set(number(levels.shards));
+        self.orphans.set(number(levels.orphans));
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+fn register(registry: &mut Registry, name: &str, metric: &(impl Metric + Clone)) {
+    let row = METRICS.iter().find(|row| row.name == name);
+    let help = row.map_or("", |row| row.help);
+    // The library puts the suffix of counters there itself.
+    let name = name.strip_suffix("_total").unwrap_or(name);
+    registry.register(name, help, metric.clone());
+}
+
+fn result(is_success: bool) -> String {
+    if is_success { "success" } else { "failure" }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_the_metrics_of_the_table_are_served_with_their_labels() {
+        let metrics = Metrics::new();
+        metrics.introduce("pod-a");
+        metrics.passed("Active", true, SignedDuration::from_millis(3));
+        metrics.was_late(SignedDuration::from_millis(20));
+        metrics.evaluated(true);
+        metrics.drained(false);
+        metrics.evicted(true);
+        metrics.failed("kube_api");
+        let labels = ["management", "get", "nodes", "200"].map(str::to_owned);
+        let [cluster, verb, resource, code] = labels;
+        metrics.requested(&[
+            ("cluster", cluster),
+            ("verb", verb),
+            ("resource", resource),
+            ("code", code),
+        ]);
+        let levels = Levels {
+            phases: vec![("Active", 2), ("Inactive", 1)],
+            due: 3,
+            is_acting: true,
+            shards: 0,
+            orphans: 1,
+        };
+        let text = metrics.text(&levels);
+        for row in METRICS {
+            let stem = row.name.strip_suffix("_total").unwrap_or(row.name);
+            assert!(
+                text.contains(&format!("# TYPE {stem} {}\n", row.kind)),
+                "{text}"
+            );
+            assert!(
+                text.contains(&format!("# HELP {stem} {}", row.help)),
+                "{text}"
+            );
+            for label in row.labels {
+                let is_shown = text.lines().any(|line| {
+                    line.starts_with(stem) && line.contains(&format!("{label}=\""))
+                });
+                assert!(is_shown, "{label} of {}: {text}", row.name);
+            }
+        }
+        assert_eq!(text.matches("# TYPE").count(), METRICS.len());
+        assert!(text.contains("fivespot_machines_active 2\n"));
+        assert!(text.contains("fivespot_queue_depth 3\n"));
+    }
+}

@@ -1,0 +1,81 @@
+//! The metrics and health ports: GET and HEAD alone. Who is not on this host is told no details.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use fivespot_https::Plain;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use tokio::net::TcpListener;
+
+use crate::telemetry::instruments::{Answer, Detail};
+
+/// Answers everybody who connects to `listener`, until dropped. `answer` is given the path, and
+/// how much may be said: every detail only to who asks from this host for `verbose`.
+pub async fn serve(
+    listener: TcpListener,
+    answer: impl Fn(&str, Detail) -> Answer + Clone + Send + 'static,
+) -> Infallible {
+    let respond =
+        move |request: &Request<_>, peer: SocketAddr| respond(request, peer, &answer);
+    Plain { listener }.serve(respond).await
+}
+
+fn respond<B>(
+    request: &Request<B>,
+    peer: SocketAddr,
+    answer: &impl Fn(&str, Detail) -> Answer,
+) -> Response<Full<Bytes>> {
+    let query = request.uri().query().unwrap_or_default();
+    let mut keys = query.split('&').map(|pair| pair.split('=').next());
+    let is_verbose = keys.any(|key| key == Some("verbose"));
+    let detail = if is_verbose && peer.ip().to_canonical().is_loopback() {
+        Detail::Verbose
+    } else {
+        Detail::Brief
+    };
+    let answer = match *request.method() {
+        Method::GET | Method::HEAD => answer(request.uri().path(), detail),
+        _ => Answer {
+            code: 405,
+            content: "text/plain; charset=utf-8",
+            body: "only GET is answered\n".to_owned(),
+        },
+    };
+    let mut response = Response::new(Full::new(Bytes::from(answer.body)));
+    *response.status_mut() =
+        StatusCode::from_u16(answer.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let content = header::HeaderValue::from_static(answer.content);
+    response.headers_mut().insert(header::CONTENT_TYPE, content);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_are_for_who_asks_on_this_host() {
+        let asked = |uri: &str, peer: &str| {
+            let request = Request::get(uri).body(()).unwrap();
+            let peer = format!("{peer}:50000").parse().unwrap();
+            let answer = |_: &str, detail| Answer {
+                code: if detail == Detail::Verbose { 200 } else { 204 },
+                content: "text/plain",
+                body: String::new(),
+            };
+            respond(&request, peer, &answer).status().as_u16()
+        };
+        for (uri, peer, is_detailed) in [
+            ("/readyz?verbose", "127.0.0.1", true),
+            ("/readyz?a=b&verbose=true", "[::1]", true),
+            ("/readyz?verbose", "[::ffff:127.0.0.1]", true),
+            ("/readyz", "127.0.0.1", false),
+            ("/readyz?verbose", "10.0.0.1", false),
+            ("/readyz?verbose", "[::ffff:10.0.0.1]", false),
+        ] {
+            assert_eq!(asked(uri, peer) == 200, is_detailed, "{uri} {peer}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What waits: after a failure the step that failed, and what depends on it; likewise a step that
+//! others undo again and again; where starts are limited, a machine whose turn has not come.
+
+use crate::decide::case::Case;
+use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::{Action, Cause, Failure, Step};
+
+/// Takes out of `outcome` what has to wait, and returns the failure to report: the first of a
+/// step that is called for and that no condition of its own reports. A failed step that is not
+/// needed any more is passed over.
+pub(crate) fn apply<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Failure> {
+    let (mut reported, mut is_held) = (None, false);
+    let mut due = Vec::new();
+    for action in std::mem::take(&mut outcome.actions) {
+        let failure = case.memory.failure(action.step);
+        if !has_own_condition(action.step) {
+            reported = reported.or(failure);
+        }
+        match failure.filter(|failure| failure.retry_at > case.now) {
+            Some(failure) => {
+                outcome.wakes.push(failure.retry_at);
+                is_held |= blocks_rest(failure);
+            }
+            None if is_held && !is_independent(action.step) => {}
+            None => match resting(case, action.step) {
+                Some(until) => {
+                    outcome.wakes.push(until);
+                    is_held |=
+                        !is_independent(action.step) && action.step != Step::ExcludeDrain;
+                }
+                None => due.push(action),
+            },
+        }
+    }
+    // One that is not answered for half a minute holds up no other.
+    due.sort_by_key(|action: &Action| is_independent(action.step));
+    outcome.actions = due;
+    if is_held {
+        // They are about steps that are not taken now; the events of transitions are others.
+        outcome.events.clear();
+        outcome.undrained = None;
+    }
+    // What was done for a commitment is undone before the commitment ends.
+    if is_held && outcome.shutdown == Commitment::Clear {
+        outcome.shutdown = Commitment::Keep;
+    }
+    reported
+}
+
+/// Until when a step waits that others undo again and again.
+fn resting(case: &Case<'_>, step: Step) -> Option<jiff::Timestamp> {
+    let until = case.memory.repeats_until(step);
+    until.filter(|until| *until > case.now)
+}
+
+/// Takes the start of the machine out of `outcome` until its turn has come, and says so.
+pub(crate) fn delay_start(case: &Case<'_>, outcome: &mut Outcome) {
+    let starts = |action: &Action| action.step == Step::CreateBootstrap;
+    let turn = case.memory.start_delay().filter(|turn| turn.due > case.now);
+    let Some(turn) = turn.filter(|_| outcome.actions.iter().any(starts)) else {
+        return;
+    };
+    outcome.actions.retain(|action| is_independent(action.step));
+    outcome.wakes.push(turn.due);
+    let most = match turn.per_minute.get() {
+        1 => "1 machine starts".to_owned(),
+        number => format!("{number} machines start"),
+    };
+    let message = format!("waiting for its turn: at most {most} in a minute");
+    outcome.state = State::Provisioning(message);
+}
+
+/// Whether a step stands beside the machine's life: nothing waits for it once it has failed, and
+/// it waits for nothing.
+fn is_independent(step: Step) -> bool {
+    match step {
+        Step::TaintNode
+        | Step::LabelNode
+        | Step::CreateAgentConfig
+        | Step::UpdateAgentConfig
+        | Step::DeleteAgentConfig
+        | Step::ClearRequest
+        | Step::RelabelMachine
+        | Step::DisableSchedule
+        | Step::RecordDisabled => true,
+        Step::AddFinalizer
+        | Step::CreateBootstrap
+        | Step::CreateInfrastructure
+        | Step::CreateMachine
+        | Step::UpdateMachine
+        | Step::ExcludeDrain
+        | Step::CordonNode
+        | Step::CommitReclaim
+        | Step::EvictPod
+        | Step::DeletePod
+        | Step::UncordonNode
+        | Step::DeleteMachine
+        | Step::DeleteBootstrap
+        | Step::DeleteInfrastructure
+        | Step::RemoveFinalizer => false,
+    }
+}
+
+/// Whether a condition of its own reports the step's failure, so that `Ready` need not.
+fn has_own_condition(step: Step) -> bool {
+    let is_reported_by_ready = matches!(
+        step,
+        Step::RelabelMachine | Step::DisableSchedule | Step::RecordDisabled
+    );
+    is_independent(step) && !is_reported_by_ready
+}
+
+/// Whether what comes after the failed step waits for it.
+pub(crate) fn blocks_rest(failure: &Failure) -> bool {
+    if failure.step == Step::ExcludeDrain {
+        // A refusal would be repeated for ever, and a machine that has to go would stay.
+        failure.cause == Cause::Unavailable
+    } else {
+        !is_independent(failure.step)
+    }
+}

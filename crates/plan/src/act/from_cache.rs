@@ -1,0 +1,119 @@
+//! What may be written from caches.
+//!
+//! A status may be a moment old: its write is guarded by the ScheduledMachine's version, and the
+//! next event corrects it. These need live reads, because a cache may be behind:
+//! - to make or end a commitment to shut down, to rewrite a record, to report that something is gone;
+//! - to record a Machine that another process has created: it may be gone by now, and what was
+//!   created since would count as its leftovers;
+//! - to report that nothing exists once something could have been created.
+//!
+//! Two actions are taken from caches. Our finalizer is guarded by the ScheduledMachine's version.
+//! And what is on record is created while caches show nothing of it, under a
+//! [precondition](crate::Precondition) and under deterministic names: a name that is taken answers
+//! with a conflict, and a live read follows.
+
+use fivespot_api::{Phase, ScheduledMachineStatus};
+
+use crate::decide::case::Case;
+use crate::decide::record::Record;
+use crate::decide::{outcome::Commitment, outcome::Outcome};
+use crate::{Fact, Freshness, Observed, Step};
+
+/// What has to be confirmed before a plan is carried out that was made from caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confirmation {
+    /// Nothing.
+    NotNeeded,
+    /// That the [precondition](crate::Precondition) holds before the first action is sent.
+    Precondition,
+    /// Everything has to be read live.
+    LiveRead,
+}
+
+/// What has to be confirmed before `outcome` is carried out and `after` is written.
+pub(crate) fn confirmation(
+    case: &Case<'_>,
+    outcome: &Outcome,
+    after: Option<&ScheduledMachineStatus>,
+) -> Confirmation {
+    let before = &case.subject.status;
+    if case.observed.freshness == Freshness::Live {
+        return Confirmation::NotNeeded;
+    }
+    if !is_complete(case.observed) {
+        return Confirmation::LiveRead;
+    }
+    if creates_all(outcome) {
+        return Confirmation::Precondition;
+    }
+    let mut steps = outcome.actions.iter().map(|action| action.step);
+    let keeps = outcome.shutdown == Commitment::Keep || before.shutdown.is_none();
+    let suffices = steps.all(|step| step == Step::AddFinalizer)
+        && keeps
+        && after.is_none_or(|after| {
+            ends_nothing(before, after)
+                && (case.memory.has_created() || is_same_machine(before, after))
+        });
+    if suffices {
+        Confirmation::NotNeeded
+    } else {
+        Confirmation::LiveRead
+    }
+}
+
+/// Whether all there is to do is to create the three objects, none of which is there; that they
+/// are on record comes before that.
+fn creates_all(outcome: &Outcome) -> bool {
+    let steps = outcome.actions.iter().map(|action| action.step);
+    let all = [
+        Step::CreateBootstrap,
+        Step::CreateInfrastructure,
+        Step::CreateMachine,
+    ];
+    outcome.shutdown == Commitment::Keep && steps.eq(all)
+}
+
+/// Whether whatever was on record still is. A taint that is dropped from the status is not ours any
+/// more: a cache may be behind another operator's write to the Node.
+fn ends_nothing(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> bool {
+    let keeps_taints = before.applied_node_taints.iter().all(|taint| {
+        let mut kept = after.applied_node_taints.iter();
+        kept.any(|of| (&of.key, of.effect) == (&taint.key, taint.effect))
+    });
+    let (earlier, record) = (Record::stored(before), Record::stored(after));
+    // The first record follows from the spec alone, whose version guards it.
+    let is_first = earlier.is_empty() && record.has_no_uid();
+    let is_gone = matches!(after.phase, Some(Phase::Inactive | Phase::Terminated));
+    let reports_end = is_gone && before.phase != after.phase && !earlier.is_empty();
+    !reports_end
+        && keeps_taints
+        && before.shutdown == after.shutdown
+        && (is_first || record.continues(&earlier))
+        && (before.machine_ref.is_none() || after.machine_ref.is_some())
+        && (before.node_ref.is_none() || after.node_ref.is_some())
+}
+
+/// Whether no other Machine goes on record.
+fn is_same_machine(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+) -> bool {
+    let uid = |status: &ScheduledMachineStatus| {
+        let machine = status.machine_ref.as_ref();
+        machine.and_then(|machine| machine.uid.clone())
+    };
+    uid(before) == uid(after)
+}
+
+/// Whether everything in the management cluster could be found out. That it could not may be
+/// the cache's own trouble, which is not worth telling.
+fn is_complete(observed: &Observed) -> bool {
+    fn known<T>(fact: &Fact<T>) -> bool {
+        fact.known().is_some()
+    }
+    let mut lookups = observed.bootstrap.iter().chain(&observed.infrastructure);
+    known(&observed.contract)
+        && known(&observed.cluster)
+        && known(&observed.machine)
+        && lookups.all(|lookup| known(&lookup.found))
+}

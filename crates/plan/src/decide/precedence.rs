@@ -1,0 +1,204 @@
+//! The precedence list: which entry decides about a machine. The first that matches, from the top.
+//!
+//! The planner and `5spot explain` walk the same list.
+
+mod describe;
+
+use fivespot_api::ShutdownReason;
+use fivespot_capi::Machine;
+
+use crate::Unknown;
+use crate::decide::case::Case;
+use crate::decide::reclaim;
+
+/// What is done about the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision<'a> {
+    /// Nothing is touched. What is paused, for people.
+    Paused(&'static str),
+    /// What exists could not be read: nothing is touched.
+    NotObservable(&'a Unknown),
+    /// The machine is shut down.
+    ShutDown(Removal),
+    /// The schedule is switched off: what is there stays.
+    Disabled,
+    /// The schedule cannot be evaluated: what is there stays.
+    Invalid,
+    /// The machine is in service, or is provisioned.
+    Serve,
+}
+
+/// Why and how a machine is shut down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Removal {
+    pub(crate) reason: ShutdownReason,
+}
+
+impl Removal {
+    /// Whether there is neither grace nor drain.
+    pub(crate) fn is_at_once(self) -> bool {
+        match self.reason {
+            ShutdownReason::KillSwitch | ShutdownReason::Reclaim => true,
+            ShutdownReason::ScheduleEnded
+            | ShutdownReason::Deleted
+            | ShutdownReason::Remediation => false,
+        }
+    }
+}
+
+/// One entry of the list.
+pub(crate) struct Entry {
+    /// Its name in `5spot explain`.
+    pub(crate) name: &'static str,
+    /// What it does and why, in one line.
+    pub(crate) reason: &'static str,
+    /// The decision, if the entry matches.
+    matches: for<'a> fn(&Case<'a>) -> Option<Decision<'a>>,
+    /// What was observed of its condition, in one sentence.
+    pub(crate) describe: fn(&Case<'_>) -> String,
+}
+
+/// The list, the highest precedence first. People know an entry by its number, from 1.
+pub(crate) const PRECEDENCE: [Entry; 9] = [
+    Entry {
+        name: "paused",
+        reason: "paused, or not readable: nothing is touched, whatever else is requested",
+        matches: paused,
+        describe: describe::paused,
+    },
+    Entry {
+        name: "deleted",
+        reason: "deletion is requested: the machine is shut down, then the finalizer is removed",
+        matches: deleted,
+        describe: describe::deleted,
+    },
+    Entry {
+        name: "killSwitch",
+        reason: "the kill switch is set: the machine is removed without grace and drain",
+        matches: kill_switch,
+        describe: describe::kill_switch,
+    },
+    Entry {
+        name: "reclaim",
+        reason: "the host is reclaimed: the machine is removed, and the schedule switched off",
+        matches: reclaim_requested,
+        describe: describe::reclaim,
+    },
+    Entry {
+        name: "shutdown",
+        reason: "a shutdown that has begun completes, unless the machine is wanted again",
+        matches: shutdown_committed,
+        describe: describe::shutdown,
+    },
+    Entry {
+        name: "disabled",
+        reason: "the schedule is switched off or invalid: what is there stays as it is",
+        matches: disabled,
+        describe: describe::disabled,
+    },
+    Entry {
+        name: "remediation",
+        reason: "a health check failed, or an object of the Machine is lost: it is replaced",
+        matches: remediation,
+        describe: describe::remediation,
+    },
+    Entry {
+        name: "wanted",
+        reason: "the window is open: the machine is provisioned and kept in service",
+        matches: wanted,
+        describe: describe::window,
+    },
+    Entry {
+        name: "notWanted",
+        reason: "the window is closed: the machine is shut down with grace and drain",
+        matches: not_wanted,
+        describe: describe::window,
+    },
+];
+
+/// The decision of the first entry that matches.
+pub(crate) fn decide<'a>(case: &Case<'a>) -> Decision<'a> {
+    first_match(case).1
+}
+
+/// The first entry that matches, by its place in [`PRECEDENCE`], and its decision.
+pub(crate) fn first_match<'a>(case: &Case<'a>) -> (usize, Decision<'a>) {
+    let mut entries = PRECEDENCE.iter().enumerate();
+    let found = entries.find_map(|(place, entry)| Some((place, (entry.matches)(case)?)));
+    // The last entry always matches.
+    found.unwrap_or((PRECEDENCE.len(), Decision::Invalid))
+}
+
+fn shut_down(reason: ShutdownReason) -> Decision<'static> {
+    Decision::ShutDown(Removal { reason })
+}
+
+fn paused<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
+    let paused = paused_kind(case, case.owned.our_machine()).map(Decision::Paused);
+    paused.or_else(|| case.unobserved().map(Decision::NotObservable))
+}
+
+/// The kind of the object that is paused.
+fn paused_kind(case: &Case<'_>, machine: Option<&Machine>) -> Option<&'static str> {
+    if case.subject.is_paused {
+        Some("ScheduledMachine")
+    } else if case.cluster().is_some_and(|cluster| cluster.is_paused) {
+        Some("Cluster")
+    } else if machine.is_some_and(|machine| machine.meta.is_paused()) {
+        Some("Machine")
+    } else {
+        None
+    }
+}
+
+/// The kill switch and a reclaim also decide how a machine is shut down whose object is deleted.
+fn deleted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
+    let at_once = kill_switch(case).or_else(|| reclaim_requested(case));
+    let decision = at_once.unwrap_or(shut_down(ShutdownReason::Deleted));
+    case.subject.is_deleting.then_some(decision)
+}
+
+fn kill_switch<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
+    let is_killed = case.desired.is_killed;
+    is_killed.then_some(shut_down(ShutdownReason::KillSwitch))
+}
+
+fn reclaim_requested<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
+    let machine = case.owned.our_machine()?;
+    let is_reclaimed = reclaim::requested(case, machine).is_some();
+    is_reclaimed.then_some(shut_down(ShutdownReason::Reclaim))
+}
+
+/// A commitment that is not to be cancelled.
+fn shutdown_committed<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
+    let machine = case.owned.our_machine()?;
+    let reason = case.commitment(machine)?.reason;
+    let is_cancelled = case.is_wanted()
+        && !machine.meta.is_deleting
+        && reason != ShutdownReason::Remediation;
+    (!is_cancelled).then_some(shut_down(reason))
+}
+
+fn disabled<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
+    if !case.desired.is_enabled {
+        return Some(Decision::Disabled);
+    }
+    case.window.is_none().then_some(Decision::Invalid)
+}
+
+fn remediation<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
+    let machine = case.owned.our_machine()?;
+    let from = case.replaceable_from(machine);
+    let is_due = case.is_wanted()
+        && case.wants_replacement(machine)
+        && from.is_some_and(|due| due <= case.now);
+    is_due.then_some(shut_down(ShutdownReason::Remediation))
+}
+
+fn wanted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
+    case.is_wanted().then_some(Decision::Serve)
+}
+
+fn not_wanted<'a>(_: &Case<'a>) -> Option<Decision<'a>> {
+    Some(shut_down(ShutdownReason::ScheduleEnded))
+}

@@ -1,0 +1,98 @@
+//! What was observed of the condition of each entry, in one sentence for people.
+
+use super::paused_kind;
+use crate::decide::case::Case;
+use crate::decide::reclaim;
+
+pub(super) fn paused(case: &Case<'_>) -> String {
+    if let Some(what) = paused_kind(case, case.owned.our_machine()) {
+        return format!("the {what} is paused: nothing is touched");
+    }
+    let Some(unknown) = case.unobserved() else {
+        let none =
+            "neither the ScheduledMachine nor its Cluster nor its Machine is paused";
+        return none.to_owned();
+    };
+    let why = unknown.message().unwrap_or("not read yet");
+    format!("nothing is touched, because something cannot be read: {why}")
+}
+
+pub(super) fn deleted(case: &Case<'_>) -> String {
+    let message = match (case.subject.is_deleting, case.subject.has_finalizer()) {
+        (false, _) => "no deletion is requested",
+        (true, true) => "deletion is requested: the machine is shut down first",
+        (true, false) => {
+            "deletion is requested, and our finalizer is gone: nothing is touched"
+        }
+    };
+    message.to_owned()
+}
+
+pub(super) fn kill_switch(case: &Case<'_>) -> String {
+    format!("spec.killSwitch is {}", case.desired.is_killed)
+}
+
+pub(super) fn reclaim(case: &Case<'_>) -> String {
+    let machine = case.owned.our_machine();
+    let requested = machine.and_then(|machine| reclaim::requested(case, machine));
+    requested.map_or_else(
+        || "no reclaim is under way".to_owned(),
+        |request| format!("the machine is reclaimed: {request}"),
+    )
+}
+
+pub(super) fn shutdown(case: &Case<'_>) -> String {
+    let Some(stored) = &case.subject.status.shutdown else {
+        return "no shutdown has begun".to_owned();
+    };
+    let machine = case.owned.our_machine();
+    match machine.and_then(|machine| case.commitment(machine)) {
+        Some(shutdown) => format!(
+            "the shutdown began at {} with the deadline {} ({:?})",
+            shutdown.started_at,
+            case.deadline(shutdown),
+            shutdown.reason,
+        ),
+        None => format!(
+            "the recorded shutdown is of a Machine that is gone (uid {})",
+            stored.machine_uid,
+        ),
+    }
+}
+
+pub(super) fn disabled(case: &Case<'_>) -> String {
+    match &case.desired.schedule {
+        _ if !case.desired.is_enabled => "spec.schedule.enabled is false".to_owned(),
+        Err(invalid) => format!("the schedule is invalid: {}", invalid.message),
+        Ok(_) => "the schedule is enabled and valid".to_owned(),
+    }
+}
+
+pub(super) fn remediation(case: &Case<'_>) -> String {
+    let Some(machine) = case.owned.our_machine() else {
+        return "there is no Machine to be replaced".to_owned();
+    };
+    if !case.wants_replacement(machine) {
+        return "nothing asks for the Machine to be replaced".to_owned();
+    }
+    match case.replaceable_from(machine) {
+        Some(due) if due > case.now => {
+            format!("the Machine is to be replaced, from {due} on")
+        }
+        Some(_) => "the Machine is to be replaced".to_owned(),
+        None => {
+            "the Machine is to be replaced, once its creation is on record".to_owned()
+        }
+    }
+}
+
+pub(super) fn window(case: &Case<'_>) -> String {
+    let Some(window) = case.window else {
+        return "the schedule is invalid".to_owned();
+    };
+    let state = if window.is_open() { "open" } else { "closed" };
+    match window.until() {
+        Some(until) => format!("the window is {state} until {until}"),
+        None => format!("the window is {state} for the next ten years"),
+    }
+}

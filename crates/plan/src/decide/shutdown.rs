@@ -1,0 +1,439 @@
+//! Leaving: the commitment, the drain, the Machine's deletion, and what is left without one.
+
+use fivespot_api::{Shutdown, ShutdownReason, name};
+use fivespot_capi::{Machine, MachinePatch, Provider, Reference};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::act::memory::after;
+use crate::act::write;
+use crate::act::write::{MachineParts, Purpose};
+use crate::decide::case::Case;
+use crate::decide::precedence::Removal;
+use crate::decide::{drain, drain::Drain};
+use crate::decide::{machine, reclaim};
+use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::observed::provider;
+use crate::observed::{owned::NamedMachine, owned::ProviderRole};
+use crate::status::undrained;
+use crate::{Cause, Step};
+use crate::{status::next_whole_second, status::whole_seconds};
+
+/// For how long Cluster API may at least claim the objects of a Machine that has to go, be it at
+/// once: it looks at a Machine about once a second, and takes longer after a restart of its own.
+const CLAIM: SignedDuration = SignedDuration::from_secs(60);
+/// How long until objects that leave without a Machine are looked at again.
+const RECHECK: SignedDuration = SignedDuration::from_secs(10);
+
+/// What to do about a machine that has to go.
+pub(crate) fn shut_down(case: &Case<'_>, removal: Removal) -> Outcome {
+    match case.owned.our_machine() {
+        Some(machine) => shut_down_machine(case, machine, removal),
+        None => clean_up(case),
+    }
+}
+
+fn shut_down_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcome {
+    if removal.reason == ShutdownReason::Reclaim
+        && let Some(outcome) = reclaim::next(case, machine)
+    {
+        return outcome;
+    }
+    let Some(shutdown) = case.commitment(machine) else {
+        return commit(case, machine, removal, case.now);
+    };
+    if removal.is_at_once() && shutdown.reason != removal.reason {
+        return commit(case, machine, removal, shutdown.started_at);
+    }
+    let deadline = case.deadline(shutdown);
+    let is_over = removal.is_at_once() || deadline <= case.now;
+    let message = progress_message(case, machine, shutdown);
+    let unclaimed = unclaimed(case, machine);
+    let claimable_until = claimable_until(case, shutdown);
+    if machine.meta.is_deleting {
+        let exclusions = if is_over {
+            write::exclusions(machine, true)
+        } else {
+            MachinePatch::default()
+        };
+        let mut waiting = wait_for_machine(case, machine, exclusions, message);
+        if is_over && !removal.is_at_once() {
+            waiting = undrained::warn_of_cut(machine, waiting);
+        }
+        let waiting = without_claim(case, waiting, &unclaimed, claimable_until);
+        return if is_over {
+            waiting
+        } else {
+            waiting.wake(deadline)
+        };
+    }
+    if !unclaimed.is_empty() && case.now < claimable_until {
+        return wait_for_claim(case, machine, claimable_until);
+    }
+    if is_over {
+        let exclude = write::patch_machine(machine, &write::exclusions(machine, true));
+        let actions = exclude
+            .into_iter()
+            .chain([write::delete_machine(machine)])
+            .collect();
+        let outcome = Outcome::of(State::Terminating(message)).with(actions);
+        return if removal.is_at_once() {
+            outcome
+        } else {
+            undrained::warn(case, machine, outcome)
+        };
+    }
+    drain_first(case, machine, shutdown, message)
+}
+
+/// Empties the Node of a Machine that leaves and has time to, then deletes the Machine.
+fn drain_first(
+    case: &Case<'_>,
+    machine: &Machine,
+    shutdown: &Shutdown,
+    message: String,
+) -> Outcome {
+    match drain::next(case, machine, shutdown.started_at) {
+        Drain::NotOurs => {
+            let outcome = Outcome::of(State::Terminating(message))
+                .with(vec![write::delete_machine(machine)]);
+            undrained::warn(case, machine, outcome)
+        }
+        Drain::Empty => {
+            let exclude =
+                write::patch_machine(machine, &write::exclusions(machine, false));
+            let actions = exclude
+                .into_iter()
+                .chain([write::delete_machine(machine)])
+                .collect();
+            Outcome::of(State::Terminating(message)).with(actions)
+        }
+        Drain::Running {
+            actions,
+            due,
+            trouble,
+        } => {
+            let timeouts =
+                write::patch_machine(machine, &machine::timeouts(case, machine));
+            let actions = timeouts.into_iter().chain(actions).collect();
+            Outcome::of(State::Terminating(trouble.unwrap_or(message)))
+                .with(actions)
+                .until(case.deadline(shutdown))
+                .wake(due)
+        }
+    }
+}
+
+/// The objects of the Machine that are deleted next and that Cluster API has not made the Machine
+/// the owner of: the infrastructure object, and once that is gone the bootstrap object, as Cluster
+/// API deletes them. A provider may need the bootstrap data to let go of its host, so that the
+/// bootstrap object must not go first: Cluster API may still claim both.
+///
+/// A Machine that is deleted before the claim can go without its infrastructure object, which then
+/// can hang for ever: providers do nothing for an object that has no Machine. Without a Cluster
+/// nothing is claimed any more; and what has been ready was claimed, though a deletion in the
+/// foreground may have stripped the owner references.
+fn unclaimed<'a>(
+    case: &Case<'a>,
+    machine: &Machine,
+) -> Vec<(ProviderRole, &'a Provider)> {
+    let is_served = case
+        .cluster()
+        .is_some_and(|cluster| !cluster.meta.is_deleting)
+        && !machine.had_infrastructure
+        && machine.node.is_none();
+    if !is_served {
+        return Vec::new();
+    }
+    let is_unclaimed = |(_, found): &(ProviderRole, &Provider)| {
+        let mut owners = found.meta.owners.iter();
+        !found.meta.is_deleting && !owners.any(fivespot_capi::Owner::is_machine)
+    };
+    let infrastructure = &case.owned.infrastructure;
+    let next = if infrastructure.first().is_some() {
+        ProviderRole::Infrastructure
+    } else if machine.meta.is_deleting && infrastructure.is_gone() {
+        ProviderRole::Bootstrap
+    } else {
+        return Vec::new();
+    };
+    let providers = case.owned.providers().into_iter();
+    providers
+        .filter(|(role, _)| *role == next)
+        .filter(is_unclaimed)
+        .collect()
+}
+
+/// Until when Cluster API may claim what is to leave with the Machine: until the deadline, and for a
+/// minute where that is sooner.
+fn claimable_until(case: &Case<'_>, shutdown: &Shutdown) -> Timestamp {
+    let deadline = case.deadline(shutdown);
+    deadline.max(after(shutdown.started_at, CLAIM))
+}
+
+/// Waits until Cluster API has claimed what is to leave with the Machine, and no longer than that.
+fn wait_for_claim(case: &Case<'_>, machine: &Machine, until: Timestamp) -> Outcome {
+    let name = &machine.meta.name;
+    let message = format!(
+        "waiting for Cluster API to claim the objects of Machine {name}; it is deleted without \
+         that at {}",
+        whole_seconds(until),
+    );
+    let state = if case.stalls_at() <= case.now {
+        State::Stalled(format!("{message}; nothing has moved for 10 minutes"))
+    } else {
+        State::Terminating(message)
+    };
+    Outcome::of(state).wake(until).wake(case.stalls_at())
+}
+
+/// The same for a Machine that is being deleted, with what Cluster API has not claimed in time
+/// deleted directly: nobody else does.
+fn without_claim(
+    case: &Case<'_>,
+    mut waiting: Outcome,
+    unclaimed: &[(ProviderRole, &Provider)],
+    until: Timestamp,
+) -> Outcome {
+    if unclaimed.is_empty() {
+        return waiting;
+    }
+    if case.now < until {
+        return waiting.wake(until);
+    }
+    let deletions = unclaimed
+        .iter()
+        .map(|(role, found)| write::delete_provider(*role, found));
+    waiting.actions.extend(deletions);
+    waiting
+}
+
+/// Makes the commitment, or makes it stricter. Nothing is taken away before it is stored.
+fn commit(
+    case: &Case<'_>,
+    machine: &Machine,
+    removal: Removal,
+    started: Timestamp,
+) -> Outcome {
+    let given = match removal.reason {
+        ShutdownReason::KillSwitch | ShutdownReason::Reclaim => SignedDuration::ZERO,
+        ShutdownReason::ScheduleEnded
+        | ShutdownReason::Deleted
+        | ShutdownReason::Remediation => case.desired.shutdown_timeout,
+    };
+    // What is stored has whole seconds. Who is given time is not given less than that.
+    let started = if given.is_zero() {
+        whole_seconds(started)
+    } else {
+        next_whole_second(started)
+    };
+    let shutdown = Shutdown {
+        machine_uid: machine.meta.uid.clone(),
+        started_at: started,
+        deadline: after(started, given),
+        reason: removal.reason,
+    };
+    let message = announcement(&machine.meta.name, shutdown.reason, shutdown.deadline);
+    Outcome {
+        shutdown: Commitment::Make(shutdown),
+        ..Outcome::of(State::Terminating(message))
+    }
+}
+
+/// The message about a Machine that is shut down: before it is deleted what was announced, for as long as
+/// that may still come true; then what is waited for now, as Cluster API and the providers report
+/// it. The Machine's own condition changes with that, so that no step of an ordinary leaving takes a
+/// status write of its own.
+fn progress_message(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> String {
+    let name = &machine.meta.name;
+    if machine.meta.is_deleting {
+        let removed = being_removed(case, machine);
+        return format!("{}; {removed}", cause(shutdown.reason));
+    }
+    let deadline = case.deadline(shutdown);
+    let is_announced = match shutdown.reason {
+        ShutdownReason::KillSwitch => true,
+        ShutdownReason::ScheduleEnded
+        | ShutdownReason::Deleted
+        | ShutdownReason::Remediation => case.now < deadline,
+        ShutdownReason::Reclaim => false,
+    };
+    if is_announced {
+        announcement(name, shutdown.reason, deadline)
+    } else {
+        waiting_message(name)
+    }
+}
+
+fn waiting_message(name: &str) -> String {
+    format!("waiting for Machine {name} to be gone")
+}
+
+/// What a Machine that is being deleted waits for.
+fn being_removed(case: &Case<'_>, machine: &Machine) -> String {
+    let name = &machine.meta.name;
+    let (progress, report) = (provider::removal(machine), provider::report(case));
+    format!("waiting for Machine {name} to be removed{progress}{report}")
+}
+
+/// Why the Machine leaves.
+fn cause(reason: ShutdownReason) -> &'static str {
+    match reason {
+        ShutdownReason::ScheduleEnded => "the window has closed",
+        ShutdownReason::Deleted => "the object is being deleted",
+        ShutdownReason::Remediation => "the machine is to be replaced",
+        ShutdownReason::KillSwitch => "the kill switch is set",
+        ShutdownReason::Reclaim => "the host is reclaimed",
+    }
+}
+
+/// Why the Machine leaves, and by when.
+fn announcement(name: &str, reason: ShutdownReason, by: Timestamp) -> String {
+    let why = cause(reason);
+    match reason {
+        ShutdownReason::ScheduleEnded
+        | ShutdownReason::Deleted
+        | ShutdownReason::Remediation => {
+            format!("{why}; Machine {name} is removed by {by} at the latest")
+        }
+        ShutdownReason::KillSwitch | ShutdownReason::Reclaim => {
+            format!("{why}; Machine {name} is removed at once")
+        }
+    }
+}
+
+/// Waits for a Machine that somebody deleted although it is wanted. There is no commitment to count
+/// from, so that the minute for Cluster API's claim is counted in memory.
+pub(crate) fn wait_for_old(case: &Case<'_>, machine: &Machine) -> Outcome {
+    let message = being_removed(case, machine);
+    let waiting = wait_for_machine(case, machine, MachinePatch::default(), message);
+    let since = case.memory.deleting_since().unwrap_or(case.now);
+    let unclaimed = unclaimed(case, machine);
+    without_claim(case, waiting, &unclaimed, after(since, CLAIM))
+}
+
+/// Waits for a Machine that Cluster API is deleting; `exclusions` are what it may skip, and `message`
+/// is reported while the removal makes progress.
+fn wait_for_machine(
+    case: &Case<'_>,
+    machine: &Machine,
+    exclusions: MachinePatch,
+    message: String,
+) -> Outcome {
+    let patch = MachinePatch {
+        annotations: exclusions.annotations,
+        ..machine::timeouts(case, machine)
+    };
+    let name = &machine.meta.name;
+    let state = if case.stalls_at() <= case.now {
+        let (progress, report) = (provider::removal(machine), provider::report(case));
+        State::Stalled(format!(
+            "Machine {name} has not moved for 10 minutes{progress}{report}"
+        ))
+    } else {
+        State::Terminating(message)
+    };
+    Outcome::of(state)
+        .with(write::patch_machine(machine, &patch).into_iter().collect())
+        .wake(case.stalls_at())
+}
+
+/// Removes what exists without a Machine.
+fn clean_up(case: &Case<'_>) -> Outcome {
+    if let Some(unknown) = case.owned.unknown() {
+        return crate::not_observable(case, unknown);
+    }
+    let providers = case.owned.providers();
+    if providers.is_empty() {
+        return Outcome::of(State::Idle);
+    }
+    let leftovers = case
+        .owned
+        .leftovers(case.subject.status.machine_ref.is_some());
+    if !leftovers.is_empty() {
+        return delete(case, &leftovers);
+    }
+    match case.owned.infrastructure.first() {
+        Some(infrastructure) if may_get_a_machine(case) => {
+            finish_to_delete(case, infrastructure)
+        }
+        Some(_) | None => delete(case, &providers),
+    }
+}
+
+/// Whether a Machine may be made only to be deleted: the spec breaks no rule, the Cluster is there
+/// to stay, the name is free, and the API server has not refused it.
+fn may_get_a_machine(case: &Case<'_>) -> bool {
+    let is_refused = matches!(
+        case.failed_at(Step::CreateMachine),
+        Some(Cause::NamespaceTerminating | Cause::Rejected | Cause::NotServed)
+    );
+    case.desired.is_admissible
+        && matches!(case.owned.machine, NamedMachine::Absent)
+        && case
+            .cluster()
+            .is_some_and(|cluster| !cluster.meta.is_deleting)
+        && case.observed.contract.known().is_some()
+        && !is_refused
+}
+
+/// Creates the missing Machine, so that Cluster API can take the objects down in its order: an
+/// infrastructure object without a Machine can hang for ever.
+fn finish_to_delete(case: &Case<'_>, infrastructure: &Provider) -> Outcome {
+    let recorded = case.subject.status.bootstrap_ref.as_ref();
+    let recorded = recorded.map(|of| Reference::new(&of.api_version, &of.kind, &of.name));
+    let bootstrap = case
+        .owned
+        .bootstrap
+        .first()
+        .map(Provider::reference)
+        .or(recorded);
+    let bootstrap = bootstrap.unwrap_or_else(|| case.desired.bootstrap.reference.clone());
+    let hash = infrastructure
+        .meta
+        .annotations
+        .get(name::SPEC_HASH_ANNOTATION);
+    let hash = hash.unwrap_or(&case.desired.hash);
+    let parts = MachineParts {
+        bootstrap,
+        infrastructure: infrastructure.reference(),
+        hash,
+    };
+    let create = write::create_machine(case, parts, Purpose::Removal);
+    let message = format!(
+        "giving {} a Machine to be deleted with",
+        titled(infrastructure)
+    );
+    Outcome::of(State::Terminating(message)).with(create.into_iter().collect())
+}
+
+/// Deletes objects that no Machine of ours needs, and waits for them.
+pub(crate) fn delete(case: &Case<'_>, objects: &[(ProviderRole, &Provider)]) -> Outcome {
+    let actions: Vec<_> = objects
+        .iter()
+        .filter(|(_, found)| !found.meta.is_deleting)
+        .map(|(role, found)| write::delete_provider(*role, found))
+        .collect();
+    let names: Vec<_> = objects.iter().map(|(_, found)| titled(found)).collect();
+    let names = names.join(" and ");
+    // An object that nobody has deleted yet may have rested for long.
+    let state = if actions.is_empty() && case.stalls_at() <= case.now {
+        let finalizers: Vec<_> = objects
+            .iter()
+            .flat_map(|(_, found)| found.meta.finalizers.clone())
+            .collect();
+        let held = finalizers.join(", ");
+        State::Stalled(format!(
+            "{names} has not moved for 10 minutes, finalizers: {held}"
+        ))
+    } else {
+        State::Terminating(format!("waiting for {names} to be gone"))
+    };
+    Outcome::of(state)
+        .with(actions)
+        .wake(case.stalls_at())
+        .wake(after(case.now, RECHECK))
+}
+
+fn titled(provider: &Provider) -> String {
+    format!("{} {}", provider.kind, provider.meta.name)
+}

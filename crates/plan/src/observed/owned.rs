@@ -1,0 +1,231 @@
+//! The three objects: whose they are, and what is left where one is missing.
+
+use fivespot_api::name;
+use fivespot_capi::{Machine, Meta, Provider, Reference};
+
+use crate::decide::resolve::Desired;
+use crate::observed::subject::Subject;
+use crate::{Fact, Lookup, Observed, Unknown};
+
+/// The Machine, the bootstrap object and the infrastructure object of one ScheduledMachine.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnedObjects<'a> {
+    pub(crate) machine: NamedMachine<'a>,
+    pub(crate) bootstrap: ProviderObjects<'a>,
+    pub(crate) infrastructure: ProviderObjects<'a>,
+}
+
+/// What stands under the Machine's name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NamedMachine<'a> {
+    Absent,
+    Ours(&'a Machine),
+    /// Somebody else's: never adopted, changed or deleted.
+    Foreign(&'a Machine),
+}
+
+/// What was found of the bootstrap or of the infrastructure object.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProviderObjects<'a> {
+    /// Ours, in the order of the places; usually one.
+    pub(crate) ours: Vec<&'a Provider>,
+    /// Where there is nothing.
+    pub(crate) empty: Vec<&'a Reference>,
+    /// Somebody else's object that stands where ours would be created.
+    pub(crate) occupant: Option<&'a Meta>,
+    /// Why ours cannot be created: its kind is not served.
+    pub(crate) not_served: Option<&'a str>,
+    /// A place that could not be looked at.
+    pub(crate) unknown: Option<&'a Unknown>,
+}
+
+/// Which of the two provider objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProviderRole {
+    Bootstrap,
+    Infrastructure,
+}
+
+impl<'a> OwnedObjects<'a> {
+    /// Sorts what was found. `machine` is the Machine under our name, if there is one.
+    pub(crate) fn of(
+        subject: &Subject,
+        desired: &Desired,
+        observed: &'a Observed,
+        machine: Option<&'a Machine>,
+    ) -> Self {
+        let slot = match machine {
+            None => NamedMachine::Absent,
+            Some(found) if is_ours(&found.meta, subject) => NamedMachine::Ours(found),
+            Some(found) => NamedMachine::Foreign(found),
+        };
+        let ownership = Ownership { subject, slot };
+        Self {
+            machine: slot,
+            bootstrap: ownership.part(&observed.bootstrap, &desired.bootstrap.reference),
+            infrastructure: ownership
+                .part(&observed.infrastructure, &desired.infrastructure.reference),
+        }
+    }
+
+    /// Our Machine, if there is one.
+    pub(crate) fn our_machine(&self) -> Option<&'a Machine> {
+        match self.machine {
+            NamedMachine::Ours(machine) => Some(machine),
+            NamedMachine::Absent | NamedMachine::Foreign(_) => None,
+        }
+    }
+
+    /// Whether nothing of ours is left, and that is sure.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.our_machine().is_none()
+            && self.unknown().is_none()
+            && self.providers().is_empty()
+    }
+
+    /// Why it is not sure what exists, if it is not.
+    pub(crate) fn unknown(&self) -> Option<&'a Unknown> {
+        self.bootstrap.unknown.or(self.infrastructure.unknown)
+    }
+
+    /// Our bootstrap and infrastructure objects.
+    pub(crate) fn providers(&self) -> Vec<(ProviderRole, &'a Provider)> {
+        let bootstrap = self
+            .bootstrap
+            .ours
+            .iter()
+            .map(|found| (ProviderRole::Bootstrap, *found));
+        let infrastructure = self
+            .infrastructure
+            .ours
+            .iter()
+            .map(|found| (ProviderRole::Infrastructure, *found));
+        bootstrap.chain(infrastructure).collect()
+    }
+
+    /// Our objects that outlived a Machine: they are deleted and waited for, never used again.
+    ///
+    /// `had_machine` says that an earlier pass recorded a Machine over them: foreground deletion
+    /// can strip the owner references that would otherwise show it.
+    pub(crate) fn leftovers(
+        &self,
+        had_machine: bool,
+    ) -> Vec<(ProviderRole, &'a Provider)> {
+        let of = |role, part: &ProviderObjects<'a>| {
+            let spare = part.ours.iter().enumerate();
+            spare
+                .filter(|(place, found)| {
+                    // One object of a kind of ours is enough; more are remains of an edit.
+                    *place > 0
+                        || had_machine
+                        || found.meta.is_deleting
+                        || found
+                            .meta
+                            .owners
+                            .iter()
+                            .any(fivespot_capi::Owner::is_machine)
+                })
+                .map(|(_, found)| (role, *found))
+                .collect::<Vec<_>>()
+        };
+        let mut all = of(ProviderRole::Bootstrap, &self.bootstrap);
+        all.extend(of(ProviderRole::Infrastructure, &self.infrastructure));
+        all
+    }
+}
+
+impl<'a> ProviderObjects<'a> {
+    /// Our object, if there is one.
+    pub(crate) fn first(&self) -> Option<&'a Provider> {
+        self.ours.first().copied()
+    }
+
+    /// Whether nothing of ours is left, and that is sure.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.ours.is_empty() && self.unknown.is_none() && self.not_served.is_none()
+    }
+
+    /// Whether it is sure that nothing stands where a Machine refers to. That the kind is not
+    /// served says nothing about it: it may be again in a moment.
+    pub(crate) fn is_absent_from(&self, place: &Reference) -> bool {
+        self.empty.iter().any(|empty| empty.is_same_object(place))
+    }
+}
+
+/// Tells ours from others'.
+struct Ownership<'s, 'a> {
+    subject: &'s Subject,
+    slot: NamedMachine<'a>,
+}
+
+impl<'a> Ownership<'_, 'a> {
+    fn part(&self, lookups: &'a [Lookup], home: &Reference) -> ProviderObjects<'a> {
+        static NOT_ASKED: Unknown = Unknown::NotAsked;
+        let mut part = ProviderObjects::default();
+        if lookups.is_empty() {
+            part.unknown = Some(&NOT_ASKED);
+        }
+        for lookup in lookups {
+            let is_home = lookup.place.is_same_object(home);
+            match &lookup.found {
+                Fact::Known(None) => part.empty.push(&lookup.place),
+                Fact::Known(Some(found)) if self.is_ours(found) => part.ours.push(found),
+                Fact::Known(Some(found)) if is_home => part.occupant = Some(&found.meta),
+                Fact::Known(Some(_)) => {}
+                Fact::Unknown(Unknown::NotServed { message }) => {
+                    if is_home {
+                        part.not_served = Some(message);
+                    }
+                }
+                Fact::Unknown(unknown) => part.unknown = Some(unknown),
+            }
+        }
+        part
+    }
+
+    /// Our name label, and a tie to us or to a Machine of ours.
+    fn is_ours(&self, found: &Provider) -> bool {
+        let meta = &found.meta;
+        match self.slot {
+            NamedMachine::Ours(machine) => {
+                is_ours(meta, self.subject)
+                    || has_our_name(meta, self.subject)
+                        && (meta
+                            .controller()
+                            .is_some_and(|owner| owner.uid == machine.meta.uid)
+                            || is_named_by(machine, &found.reference()))
+            }
+            // What somebody else's live Machine controls is deleted with that Machine, not by us.
+            NamedMachine::Foreign(machine) => {
+                is_ours(meta, self.subject)
+                    && meta
+                        .controller()
+                        .is_none_or(|owner| owner.uid != machine.meta.uid)
+            }
+            NamedMachine::Absent => is_ours(meta, self.subject),
+        }
+    }
+}
+
+/// Our name label, and our uid in a label or an owner reference.
+fn is_ours(meta: &Meta, subject: &Subject) -> bool {
+    is_made_by(meta, &subject.name, &subject.uid)
+}
+
+/// The same, where no more than name and uid are known of the ScheduledMachine.
+pub(crate) fn is_made_by(meta: &Meta, maker: &str, uid: &str) -> bool {
+    name::owner_name(&meta.labels) == Some(maker)
+        && !uid.is_empty()
+        && (meta.is_owned_by(uid) || name::owner_uid(&meta.labels) == Some(uid))
+}
+
+fn has_our_name(meta: &Meta, subject: &Subject) -> bool {
+    name::owner_name(&meta.labels) == Some(subject.name.as_str())
+}
+
+fn is_named_by(machine: &Machine, place: &Reference) -> bool {
+    [&machine.bootstrap, &machine.infrastructure]
+        .into_iter()
+        .flatten()
+        .any(|named| named.is_same_object(place))
+}

@@ -1,0 +1,333 @@
+//! The conditions, one function each.
+
+use fivespot_api::condition::{
+    self, ConditionStatus, ConditionType, ConditionUpdate, Reason,
+};
+use fivespot_api::name;
+use fivespot_capi::{Meta, Reference, Truth, one_line};
+use fivespot_schedule::Window;
+
+use crate::decide::case::Case;
+use crate::decide::machine;
+use crate::observed::{owned::NamedMachine, owned::ProviderObjects};
+use crate::{Cause, Fact, Failure, Step, Unknown};
+
+/// The role that is to be extended where a permission is missing.
+const ROLE: &str = fivespot_api::name::CONTROLLER;
+
+/// What keeps the three objects from being made, the most fundamental thing first.
+pub(crate) fn obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
+    if let Some(message) = &case.desired.too_large {
+        return Some((Reason::SpecTooLarge, message.clone()));
+    }
+    if let Some(fault) = &case.desired.fault {
+        return Some((Reason::InvalidSpec, fault.clone()));
+    }
+    if let Fact::Unknown(unknown) = &case.observed.contract {
+        return Some(unknown_fact(unknown, "the versions of Cluster API"));
+    }
+    let (bootstrap, infrastructure) = (&case.owned.bootstrap, &case.owned.infrastructure);
+    if let Some(kind) = bootstrap.not_served.or(infrastructure.not_served) {
+        return Some((Reason::KindNotServed, not_served(kind)));
+    }
+    cluster_obstacle(case).or_else(|| name_taken(case))
+}
+
+fn cluster_obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
+    let name = &case.desired.cluster;
+    let Some(cluster) = case.cluster() else {
+        let message = format!("there is no Cluster {name} in this namespace");
+        return Some((Reason::ClusterNotFound, message));
+    };
+    if cluster.meta.is_deleting {
+        return Some((
+            Reason::ClusterDeleting,
+            format!("Cluster {name} is being deleted"),
+        ));
+    }
+    let lacking = match (
+        cluster.is_infrastructure_ready,
+        cluster.is_control_plane_initialized,
+    ) {
+        (true, true) => return None,
+        (false, _) => "its infrastructure is not ready",
+        (true, false) => "its control plane is not initialised",
+    };
+    Some((
+        Reason::ClusterNotReady,
+        format!("Cluster {name} cannot take machines yet: {lacking}"),
+    ))
+}
+
+fn name_taken(case: &Case<'_>) -> Option<(Reason, String)> {
+    let (owned, desired) = (case.owned, case.desired);
+    let machine = match owned.machine {
+        NamedMachine::Foreign(found) => {
+            let api_version = found.contract.api_version();
+            let place = Reference::new(api_version, "Machine", &found.meta.name);
+            Some((&found.meta, place))
+        }
+        NamedMachine::Absent | NamedMachine::Ours(_) => None,
+    };
+    let bootstrap = || occupant(&owned.bootstrap, &desired.bootstrap.reference);
+    let infrastructure =
+        || occupant(&owned.infrastructure, &desired.infrastructure.reference);
+    let (occupant, place) = machine.or_else(bootstrap).or_else(infrastructure)?;
+    let (kind, name) = (&place.kind, case.subject.child());
+    let message = match earlier_owner(case, occupant) {
+        Some(earlier) => format!(
+            "a {kind} {name} is there and belongs to an earlier ScheduledMachine {name} (uid \
+             {earlier}); if this one is its restored copy, let it take the {kind} over: kubectl \
+             label -n {} {}.{} {name} {}={} --overwrite",
+            case.subject.namespace,
+            kind.to_lowercase(),
+            place.group,
+            name::SCHEDULED_MACHINE_UID_LABEL,
+            case.subject.uid,
+        ),
+        None => format!(
+            "a {kind} {name} is there and belongs to somebody else; rename one of the two"
+        ),
+    };
+    Some((Reason::NameTaken, message))
+}
+
+/// Somebody else's object where ours would be created, and where that is.
+fn occupant<'a>(
+    part: &ProviderObjects<'a>,
+    home: &Reference,
+) -> Option<(&'a Meta, Reference)> {
+    let occupant = part.occupant?;
+    part.first().is_none().then(|| (occupant, home.clone()))
+}
+
+/// The uid of an earlier ScheduledMachine of our name that an object belongs to, by its labels and by
+/// an owner reference.
+fn earlier_owner(case: &Case<'_>, occupant: &Meta) -> Option<String> {
+    let own = case.subject.name.as_str();
+    let is_owned = occupant
+        .owners
+        .iter()
+        .any(|owner| owner.kind == name::KIND && owner.name == own);
+    let is_named = name::owner_name(&occupant.labels) == Some(own);
+    let uid = name::owner_uid(&occupant.labels).filter(|_| is_named && is_owned)?;
+    Some(one_line(uid))
+}
+
+/// Why a fact is not known, as a reason and a sentence.
+pub(crate) fn unknown_fact(unknown: &Unknown, what: &str) -> (Reason, String) {
+    match unknown {
+        Unknown::NotAsked => {
+            (Reason::ReadFailed, format!("{what} have not been read yet"))
+        }
+        Unknown::NotServed { message } => (Reason::KindNotServed, not_served(message)),
+        Unknown::Forbidden { message } => (Reason::Forbidden, forbidden(message)),
+        Unknown::Failed { message } => (Reason::ReadFailed, message.clone()),
+    }
+}
+
+/// A kind that is missing, and what to do about it.
+fn not_served(kind: &str) -> String {
+    format!("the API server does not serve {kind}; install the provider that brings it")
+}
+
+/// A refusal, and what to do about it.
+fn forbidden(message: &str) -> String {
+    format!("{message}; extend the ClusterRole {ROLE}")
+}
+
+/// Everything that the spec names exists and may be used.
+pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> ConditionUpdate {
+    let kind = ConditionType::ReferencesValid;
+    if let Some(message) = &case.desired.too_large {
+        return ConditionUpdate::new(kind, false, Reason::SpecTooLarge, message.clone());
+    }
+    let refused = failure.filter(|failure| {
+        matches!(
+            failure.step,
+            Step::CreateBootstrap | Step::CreateInfrastructure | Step::CreateMachine
+        )
+    });
+    if let Some((reason, message)) = refused.and_then(refusal) {
+        return ConditionUpdate::new(kind, false, reason, message);
+    }
+    if let Some(unknown) = case.unobserved().or_else(|| case.owned.unknown()) {
+        let (reason, message) = unknown_fact(unknown, "the objects of this machine");
+        let status = if matches!(unknown, Unknown::Forbidden { .. }) {
+            ConditionStatus::False
+        } else {
+            ConditionStatus::Unknown
+        };
+        return ConditionUpdate::new(kind, status, reason, message);
+    }
+    match obstacle(case) {
+        Some((reason, message)) => ConditionUpdate::new(kind, false, reason, message),
+        None => ConditionUpdate::new(
+            kind,
+            true,
+            Reason::Valid,
+            "everything that the spec names is there",
+        ),
+    }
+}
+
+fn refusal(failure: &Failure) -> Option<(Reason, String)> {
+    let message = failure.message.clone();
+    match failure.cause {
+        Cause::Forbidden => Some((Reason::Forbidden, forbidden(&message))),
+        Cause::Rejected | Cause::NamespaceTerminating => {
+            Some((Reason::Rejected, message))
+        }
+        Cause::NotServed => Some((Reason::KindNotServed, message)),
+        Cause::Unavailable => None,
+    }
+}
+
+/// Inside the window.
+pub(crate) fn scheduled(case: &Case<'_>) -> ConditionUpdate {
+    let kind = ConditionType::Scheduled;
+    if case.desired.is_killed {
+        let message = "the kill switch overrides the schedule";
+        return ConditionUpdate::new(kind, false, Reason::KillSwitchActivated, message);
+    }
+    if !case.desired.is_enabled {
+        if let Some(message) = reclaimed(case) {
+            let reason = Reason::EmergencyReclaimDisabledSchedule;
+            return ConditionUpdate::new(kind, false, reason, message);
+        }
+        let message =
+            "the schedule is switched off; set spec.schedule.enabled to true to use it";
+        return ConditionUpdate::new(kind, false, Reason::ScheduleDisabled, message);
+    }
+    let until = |word: &str, until: Option<jiff::Timestamp>| match until {
+        Some(until) => format!("{word} until {until}"),
+        None => format!("{word} for at least ten years"),
+    };
+    match (&case.desired.schedule, case.window) {
+        (Err(invalid), _) => {
+            let message = invalid.message.clone();
+            ConditionUpdate::new(
+                kind,
+                ConditionStatus::Unknown,
+                invalid.reason.clone(),
+                message,
+            )
+        }
+        (Ok(_), Some(Window::Open { until: end })) => {
+            ConditionUpdate::new(kind, true, Reason::ScheduleActive, until("open", end))
+        }
+        (Ok(_), Some(Window::Closed { until: end })) => ConditionUpdate::new(
+            kind,
+            false,
+            Reason::ScheduleInactive,
+            until("closed", end),
+        ),
+        (Ok(_), None) => ConditionUpdate::new(
+            kind,
+            ConditionStatus::Unknown,
+            Reason::ScheduleInactive,
+            "not evaluated",
+        ),
+    }
+}
+
+/// Why a reclaim has switched the schedule off, if one has. Only the wording depends on what was
+/// reported before, since the commitment has gone with its Machine.
+pub(crate) fn reclaimed(case: &Case<'_>) -> Option<String> {
+    let conditions = &case.subject.status.conditions;
+    let before = condition::find(conditions, ConditionType::Scheduled)?;
+    let is_reason = |reason: &Reason| before.reason == reason.as_str();
+    if is_reason(&Reason::EmergencyReclaimDisabledSchedule) {
+        return Some(before.message.clone());
+    }
+    let machine = case.owned.our_machine()?;
+    let commitment = machine.meta.annotations.get(name::RECLAIM_ANNOTATION)?;
+    (!is_reason(&Reason::ScheduleDisabled)).then(|| {
+        format!(
+            "switched off because the host was reclaimed ({}); set spec.schedule.enabled to true to return to service",
+            one_line(commitment),
+        )
+    })
+}
+
+/// The schedule can be understood.
+pub(crate) fn schedule_valid(case: &Case<'_>) -> ConditionUpdate {
+    let kind = ConditionType::ScheduleValid;
+    match &case.desired.schedule {
+        Ok(_) => ConditionUpdate::new(
+            kind,
+            true,
+            Reason::Valid,
+            "the schedule can be evaluated",
+        ),
+        Err(invalid) => ConditionUpdate::new(
+            kind,
+            false,
+            invalid.reason.clone(),
+            invalid.message.clone(),
+        ),
+    }
+}
+
+/// The Machine's own readiness; none without a Machine.
+pub(crate) fn machine_ready(case: &Case<'_>) -> Option<ConditionUpdate> {
+    let machine = case.owned.our_machine()?;
+    let kind = ConditionType::MachineReady;
+    if machine.meta.is_deleting {
+        let progress = machine.deletion_progress();
+        let (reason, message) = progress
+            .map_or(("Deleting", "the Machine is being deleted"), |of| {
+                (of.reason.as_str(), of.message.as_str())
+            });
+        let reason = Reason::Reported(reason.to_owned());
+        return Some(ConditionUpdate::new(kind, false, reason, message));
+    }
+    let Some(ready) = machine.condition("Ready") else {
+        let reason = Reason::Reported("NotReported".to_owned());
+        let message = "the Machine does not report yet";
+        return Some(ConditionUpdate::new(
+            kind,
+            ConditionStatus::Unknown,
+            reason,
+            message,
+        ));
+    };
+    let (status, usual) = match ready.status {
+        Truth::True => (ConditionStatus::True, "Ready"),
+        Truth::False => (ConditionStatus::False, "NotReady"),
+        Truth::Unknown => (ConditionStatus::Unknown, "ReadyUnknown"),
+    };
+    let reason = if ready.reason.is_empty() {
+        usual
+    } else {
+        &ready.reason
+    };
+    let reason = Reason::Reported(reason.to_owned());
+    Some(ConditionUpdate::new(
+        kind,
+        status,
+        reason,
+        ready.message.clone(),
+    ))
+}
+
+/// The workload cluster answers, and the Node may be touched; none where nobody asked.
+pub(crate) fn node_access(case: &Case<'_>) -> Option<ConditionUpdate> {
+    let machine = case.owned.our_machine();
+    if let Some(why) = machine.and_then(|machine| machine::stranger(case, machine)) {
+        return Some(ConditionUpdate::new(
+            ConditionType::NodeAccess,
+            false,
+            Reason::NodeNotOurs,
+            format!("{why}: it is not touched"),
+        ));
+    }
+    let (reason, message) = case.observed.workload.access.condition()?;
+    let is_connected = reason == Reason::Connected;
+    Some(ConditionUpdate::new(
+        ConditionType::NodeAccess,
+        is_connected,
+        reason,
+        message,
+    ))
+}

@@ -1,0 +1,159 @@
+//! What people read: the status' message, and the events.
+
+use fivespot_api::Phase;
+use fivespot_api::condition::{self, ConditionType};
+use fivespot_capi::Contract;
+use fivespot_plan::Memory;
+use serde_json::json;
+
+use crate::world::{NAME, World, at, in_service, pod};
+
+#[test]
+fn a_working_day_reads_like_this() {
+    let mut memory = Memory::default();
+    let mut world = World::new(Contract::V1Beta2, "2026-03-06T08:00:00Z");
+    world.run_until(&mut memory, "2026-03-06T12:00:00Z");
+    world.pods = vec![pod("a"), pod("b")];
+    world.budget_until = Some(at("2026-03-06T18:01:00Z"));
+    world.run_until(&mut memory, "2026-03-06T20:00:00Z");
+    insta::assert_snapshot!(world.reported.join("\n"), @r#"
+    2026-03-06T08:00:00Z Inactive no machine is wanted until 2026-03-06T09:00:00Z
+    2026-03-06T09:00:00Z Provisioning creating Machine worker
+    2026-03-06T09:00:00Z Provisioning waiting for Machine worker to get a Node
+    2026-03-06T09:00:00Z MachineRunning Node worker is in service until 2026-03-06T18:00:00Z
+    2026-03-06T18:00:00Z ShuttingDown the window has closed; Machine worker is removed by 2026-03-06T18:05:00Z at the latest
+    2026-03-06T18:00:02Z ShuttingDown evicting 2 pods from Node worker; default/a is held back: it would violate the disruption budget
+    2026-03-06T18:01:00Z ShuttingDown the window has closed; Machine worker is removed by 2026-03-06T18:05:00Z at the latest
+    2026-03-06T18:01:00Z Inactive no machine is wanted until 2026-03-09T09:00:00Z
+    "#);
+    let events: Vec<_> = world
+        .events
+        .iter()
+        .map(|event| format!("{} {} {}", event.kind.as_str(), event.reason, event.note))
+        .collect();
+    insta::assert_snapshot!(events.join("\n"), @r#"
+    Normal ScheduleInactive Inactive: no machine is wanted until 2026-03-06T09:00:00Z
+    Normal ScheduleActive Inactive -> Pending: creating Machine worker
+    Normal MachineCreated Pending -> Active: Node worker is in service until 2026-03-06T18:00:00Z
+    Normal GracePeriodActive Active -> ShuttingDown: the window has closed; Machine worker is removed by 2026-03-06T18:05:00Z at the latest
+    Normal MachineDeleted ShuttingDown -> Inactive: no machine is wanted until 2026-03-09T09:00:00Z
+    "#);
+}
+
+/// Cluster API reports something about the Machine.
+fn report(world: &mut World, message: &str) {
+    let condition = json!({
+        "type": "Ready", "status": "False", "reason": "NotReady", "message": message,
+        "lastTransitionTime": "2026-03-06T12:00:00Z",
+    });
+    world.get_mut("Machine").unwrap()["status"]["conditions"] = json!([condition]);
+}
+
+#[test]
+fn what_cluster_api_reports_is_reported_after_two_seconds_with_all_that_has_come_by_then()
+{
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let before = world.count("Status");
+    for step in ["first", "second", "third", "last"] {
+        report(&mut world, step);
+        world.settle(&mut memory);
+    }
+    assert_eq!(world.count("Status"), before + 1, "the first alone");
+    world.run_until(&mut memory, "2026-03-06T12:00:01Z");
+    assert_eq!(world.count("Status"), before + 1, "not yet");
+    world.run_until(&mut memory, "2026-03-06T12:00:10Z");
+    assert_eq!(world.count("Status"), before + 2, "the last, once");
+    let conditions = world.status().conditions;
+    let reported = condition::find(&conditions, ConditionType::MachineReady);
+    assert_eq!(reported.unwrap().message, "last");
+}
+
+#[test]
+fn a_phase_is_reported_at_once_whatever_was_reported_just_before() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2026-03-06T18:01:00Z"));
+    report(&mut world, "something");
+    world.settle(&mut memory);
+    world.edit(|object| object.spec.kill_switch = true);
+    world.settle(&mut memory);
+    let (reported, phase) = world.phases.last().unwrap();
+    assert_eq!(
+        (*reported, *phase),
+        (at("2026-03-06T12:00:00Z"), Phase::Terminated)
+    );
+}
+
+#[test]
+fn troubles_read_like_this() {
+    let open = "2026-03-06T09:00:00Z";
+    let mut reported = Vec::new();
+    let mut tell = |change: fn(&mut World)| {
+        let mut world = World::new(Contract::V1Beta2, open);
+        change(&mut world);
+        world.settle(&mut Memory::default());
+        let phase = world.status().phase.unwrap();
+        reported.push(format!(
+            "{phase} {}",
+            world.reported.last().unwrap().replace(open, "").trim()
+        ));
+    };
+    tell(|world| world.objects.clear());
+    tell(|world| world.get_mut("Cluster").unwrap()["status"] = json!({}));
+    tell(|world| {
+        world.put(json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "RemoteMachine",
+            "metadata": { "name": NAME },
+        }));
+    });
+    tell(|world| {
+        world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-25".to_owned()]);
+    });
+    tell(|world| world.edit(|sm| sm.spec.schedule.timezone = "Mars/Olympus".to_owned()));
+    tell(|world| world.edit(|sm| sm.spec.schedule.days_of_week.clear()));
+    tell(|world| world.edit(|sm| sm.spec.cluster_name.clear()));
+    tell(|world| world.edit(|sm| sm.spec.schedule.enabled = false));
+    tell(|world| world.edit(|sm| sm.spec.kill_switch = true));
+    tell(|world| world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true));
+    insta::assert_snapshot!(reported.join("\n"), @r#"
+    Pending ClusterNotFound there is no Cluster prod in this namespace
+    Pending ClusterNotReady Cluster prod cannot take machines yet: its infrastructure is not ready
+    Error NameTaken a RemoteMachine worker is there and belongs to somebody else; rename one of the two
+    Error InvalidHours spec.schedule: hours[0]: expected an hour from 0 to 23 at byte 2, found '25'; nothing is touched
+    Error UnknownTimeZone spec.schedule: time zone: 'Mars/Olympus' is not in the tz database; use an IANA name such as 'Europe/Zurich'; nothing is touched
+    Error Incomplete spec.schedule: days and hours: both must be given, and days are missing; nothing is touched
+    Error InvalidSpec spec.clusterName must not be empty
+    Disabled Disabled the schedule is switched off
+    Terminated Terminated nothing runs while the kill switch is set; set spec.killSwitch to false to return to service
+    Pending Paused the Cluster is paused: nothing is touched until it is resumed
+    "#);
+}
+
+#[test]
+fn a_cancelled_leaving_and_a_return_after_trouble_create_no_machine() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+    world.settle(&mut memory);
+    world.edit(|sm| sm.spec.schedule.enabled = false);
+    world.settle(&mut memory);
+    world.edit(|sm| sm.spec.schedule.enabled = true);
+    world.settle(&mut memory);
+    let reported: Vec<_> = world
+        .events
+        .iter()
+        .skip(3)
+        .map(|event| format!("{} {}", event.reason, event.action))
+        .collect();
+    insta::assert_snapshot!(reported.join("\n"), @r"
+    GracePeriodActive PhaseTransitionToShuttingDown
+    MachineRunning PhaseTransitionToActive
+    ScheduleDisabled PhaseTransitionToDisabled
+    MachineRunning PhaseTransitionToActive
+    ");
+}

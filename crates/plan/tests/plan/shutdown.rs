@@ -1,0 +1,574 @@
+//! How a machine leaves: the drain, the deadline, the ways around both.
+
+use fivespot_api::{Phase, ShutdownReason};
+use fivespot_capi::{Contract, key};
+use fivespot_plan::{Access, Cause, EventType, Memory, Step};
+use serde_json::json;
+
+use crate::world::{
+    CLOSES, CONTRACTS, EVENING, MONDAY, NOON, OPENS, World, at, in_service, pod,
+};
+
+/// A machine a minute after its window closed, held by a pod whose budget never allows to evict it.
+fn held_back(memory: &mut Memory) -> World {
+    let mut world = in_service(Contract::V1Beta2, memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(memory, "2026-03-06T18:01:00Z");
+    world
+}
+
+#[test]
+fn a_refused_eviction_is_tried_again_until_it_succeeds_and_then_the_machine_goes() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = in_service(contract, &mut memory);
+        world.pods = vec![pod("a"), pod("b")];
+        world.budget_until = Some(at("2026-03-06T18:01:00Z"));
+        world.run_until(&mut memory, EVENING);
+        assert!(
+            world.count("429") >= 4,
+            "two pods, several tries: {:#?}",
+            world.log
+        );
+        assert_eq!(world.first("CordonNode"), at(CLOSES));
+        let deleted = world.first("DeleteMachine");
+        assert!(
+            deleted >= at("2026-03-06T18:01:00Z"),
+            "not before the pods are gone: {deleted}"
+        );
+        assert!(
+            deleted < at("2026-03-06T18:02:00Z"),
+            "soon after: {deleted}"
+        );
+        assert_eq!(world.count("ExcludeDrain"), 1, "our own drain has finished");
+        assert_eq!(world.status().phase, Some(Phase::Inactive));
+    }
+}
+
+#[test]
+fn an_eviction_that_is_always_refused_ends_at_the_deadline() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:04:59Z");
+    assert_eq!(world.count("DeleteMachine"), 0);
+    assert_eq!(
+        world.status().next_cleanup,
+        Some(at("2026-03-06T18:05:00Z"))
+    );
+    let message = world.status().message.unwrap();
+    assert!(message.contains("default/a is held back"), "{message}");
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T18:05:01Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
+    let annotations = world.get("Machine").unwrap()["metadata"]["annotations"].clone();
+    assert!(annotations[key::EXCLUDE_NODE_DRAINING].is_string());
+    assert!(annotations[key::EXCLUDE_VOLUME_DETACH].is_string());
+}
+
+#[test]
+fn a_machine_that_leaves_within_a_second_has_its_whole_time() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.now = at("2026-03-06T18:00:00.9Z");
+    world.run_until(&mut memory, "2026-03-06T18:05:02Z");
+    let deleted = world.first("DeleteMachine");
+    assert!(deleted >= at("2026-03-06T18:05:00.9Z"), "{deleted}");
+    assert!(deleted <= at("2026-03-06T18:05:01Z"), "{deleted}");
+}
+
+#[test]
+fn an_eviction_is_tried_within_five_seconds_after_its_budget_has_opened() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2026-03-06T18:01:56Z"));
+    world.run_until(&mut memory, "2026-03-06T18:04:00Z");
+    let refused = world.last("429");
+    assert!(refused >= at("2026-03-06T18:01:51Z"), "{refused}");
+    let evicted = world.last("EvictPod");
+    assert!(evicted <= at("2026-03-06T18:02:01Z"), "{evicted}");
+}
+
+#[test]
+fn no_timeout_means_no_waiting() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta1, &mut memory);
+    world.pods = vec![pod("a")];
+    world.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".into());
+    world.run_until(&mut memory, CLOSES);
+    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
+    assert_eq!(world.count("EvictPod"), 0);
+}
+
+#[test]
+fn pods_that_nobody_could_move_hold_nothing_up() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let mut pods = [pod("daemon"), pod("mirror"), pod("finished")];
+    pods[0].is_of_daemon_set = true;
+    pods[1].is_mirror = true;
+    pods[2].is_finished = true;
+    world.pods = pods.into();
+    world.run_until(&mut memory, CLOSES);
+    assert_eq!(world.count("EvictPod"), 0);
+    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
+}
+
+#[test]
+fn at_most_ten_evictions_go_out_at_a_time() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = (0..25).map(|number| pod(&format!("p{number}"))).collect();
+    world.is_moving = false;
+    world.now = at(CLOSES);
+    let batches: Vec<usize> = (0..5)
+        .map(|_| {
+            let before = world.count("EvictPod");
+            world.pass(&mut memory);
+            world.count("EvictPod") - before
+        })
+        .collect();
+    assert_eq!(
+        batches,
+        [0, 10, 10, 5, 0],
+        "the commitment first, then in batches"
+    );
+}
+
+#[test]
+fn a_window_that_opens_again_cancels_the_leaving() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = in_service(contract, &mut memory);
+        world.pods = vec![pod("a")];
+        world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+        world.run_until(&mut memory, "2026-03-06T18:02:00Z");
+        assert_eq!(world.get("Node").unwrap()["spec"]["unschedulable"], true);
+        let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
+        world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+        world.settle(&mut memory);
+        assert_eq!(
+            world.get("Node").unwrap()["spec"]["unschedulable"],
+            json!(null)
+        );
+        assert_eq!(world.status().shutdown, None);
+        assert_eq!(world.status().phase, Some(Phase::Active));
+        world.run_until(&mut memory, "2026-03-06T19:00:00Z");
+        assert_eq!(world.get("Machine").unwrap()["metadata"]["uid"], uid);
+        assert_eq!(world.count("DeleteMachine"), 0);
+    }
+}
+
+#[test]
+fn a_cordon_by_somebody_else_is_left_alone() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.get_mut("Node").unwrap()["spec"]["unschedulable"] = json!(true);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    world.run_until(&mut memory, "2026-03-06T18:02:00Z");
+    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+    world.settle(&mut memory);
+    assert_eq!(
+        (world.count("CordonNode"), world.count("UncordonNode")),
+        (0, 0)
+    );
+    assert_eq!(world.get("Node").unwrap()["spec"]["unschedulable"], true);
+}
+
+#[test]
+fn a_silent_workload_cluster_delays_removal_to_the_deadline_and_no_further() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.access = Access::Unreachable {
+        message: "connection refused".to_owned(),
+    };
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
+    assert_eq!(world.count("ExcludeDrain"), 1);
+}
+
+#[test]
+fn a_refused_kubeconfig_leaves_the_drain_to_cluster_api() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.access = Access::KubeconfigRefused {
+        message: "it runs a program".to_owned(),
+    };
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T18:04:59Z");
+    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
+    assert_eq!(world.count("ExcludeDrain"), 0);
+    world.run_until(&mut memory, "2026-03-06T18:05:00Z");
+    assert_eq!(world.first("ExcludeDrain"), at("2026-03-06T18:05:00Z"));
+}
+
+#[test]
+fn a_removal_that_stands_still_is_called_stalled_after_ten_minutes() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T18:30:00Z");
+    let ready = world.status().conditions[0].clone();
+    assert_eq!(ready.reason, "RemovalStalled");
+    assert_eq!(world.status().phase, Some(Phase::ShuttingDown));
+    world.is_moving = true;
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
+}
+
+#[test]
+fn a_node_of_another_machine_is_never_touched() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.get_mut("Node").unwrap()["spec"]["providerID"] = json!("somebody://else");
+    world.pods = vec![pod("a")];
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.count("CordonNode") + world.count("EvictPod"), 0);
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
+}
+
+#[test]
+fn the_kill_switch_overtakes_a_leaving_that_is_under_way() {
+    let mut memory = Memory::default();
+    let mut world = held_back(&mut memory);
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.is_moving = false;
+    world.settle(&mut memory);
+    let shutdown = world.status().shutdown.unwrap();
+    assert_eq!(shutdown.reason, ShutdownReason::KillSwitch);
+    assert_eq!(
+        (shutdown.started_at, shutdown.deadline),
+        (at(CLOSES), at(CLOSES))
+    );
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:01:00Z"));
+}
+
+#[test]
+fn an_exclusion_that_somebody_else_made_outlives_a_cancelled_leaving() {
+    let mut memory = Memory::default();
+    let mut world = held_back(&mut memory);
+    let annotations = &mut world.get_mut("Machine").unwrap()["metadata"]["annotations"];
+    annotations[key::EXCLUDE_NODE_DRAINING] = json!("by an admin");
+    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+    world.settle(&mut memory);
+    let annotations = world.get("Machine").unwrap()["metadata"]["annotations"].clone();
+    assert_eq!(annotations[key::EXCLUDE_NODE_DRAINING], "by an admin");
+    assert_eq!(world.status().shutdown, None);
+}
+
+#[test]
+fn a_commitment_outlives_what_was_done_for_it() {
+    let mut memory = Memory::default();
+    let mut world = held_back(&mut memory);
+    world.failing = Some((Step::UncordonNode, Cause::Unavailable));
+    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Error));
+    assert!(
+        world.status().shutdown.is_some(),
+        "the Node is still cordoned for it"
+    );
+    world.failing = None;
+    world.run_until(&mut memory, "2026-03-06T19:00:00Z");
+    assert_eq!(world.status().shutdown, None);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+}
+
+/// A machine that has just been made, and whose objects Cluster API does not claim.
+fn unclaimed(contract: Contract, memory: &mut Memory) -> World {
+    let mut world = World::new(contract, OPENS);
+    world.is_moving = false;
+    world.settle(memory);
+    world
+}
+
+#[test]
+fn under_the_kill_switch_a_machine_waits_a_minute_for_cluster_api_to_claim_its_objects() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = unclaimed(contract, &mut memory);
+        world.edit(|sm| sm.spec.kill_switch = true);
+        world.run_until(&mut memory, "2026-03-06T09:00:59Z");
+        assert_eq!(world.count("DeleteMachine"), 0, "{:#?}", world.log);
+        assert_eq!(
+            world.status().message.unwrap(),
+            "waiting for Cluster API to claim the objects of Machine worker; it is deleted without \
+             that at 2026-03-06T09:01:00Z"
+        );
+        world.run_until(&mut memory, "2026-03-06T09:02:00Z");
+        assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:01:00Z"));
+        assert_eq!(world.kinds(), [""; 0], "{:#?}", world.log);
+        assert_eq!(world.status().phase, Some(Phase::Terminated));
+    }
+}
+
+#[test]
+fn what_cluster_api_never_claims_is_deleted_directly_once_its_machine_is_going() {
+    let mut memory = Memory::default();
+    let mut world = unclaimed(Contract::V1Beta2, &mut memory);
+    world.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
+        json!([key::MACHINE_FINALIZER]);
+    world.get_mut("RemoteMachine").unwrap()["metadata"]["finalizers"] =
+        json!(["remote-machine"]);
+    world.delete_sm();
+    world.run_until(&mut memory, "2026-03-06T09:04:59Z");
+    assert_eq!(world.count("DeleteMachine"), 0, "{:#?}", world.log);
+    world.run_until(&mut memory, "2026-03-06T09:06:00Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:05:00Z"));
+    assert_eq!(
+        world.first("DeleteInfrastructure"),
+        at("2026-03-06T09:05:00Z")
+    );
+    let host = world.get("RemoteMachine").unwrap();
+    assert!(host["metadata"]["deletionTimestamp"].is_string());
+    assert_eq!(world.count("DeleteInfrastructure"), 1, "{:#?}", world.log);
+    world.run_until(&mut memory, "2026-03-06T09:20:00Z");
+    assert_eq!(world.status().conditions[0].reason, "RemovalStalled");
+    // The provider may need the bootstrap data yet.
+    assert_eq!(world.count("DeleteBootstrap"), 0, "{:#?}", world.log);
+    world.get_mut("RemoteMachine").unwrap()["metadata"]["finalizers"] = json!([]);
+    let host = ("RemoteMachine".to_owned(), "worker".to_owned());
+    world.delete(&host, None);
+    world.settle(&mut memory);
+    assert_eq!(world.kinds(), ["Machine"], "{:#?}", world.log);
+}
+
+#[test]
+fn a_leaving_without_any_time_waits_a_minute_for_the_claim_too() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut world = unclaimed(contract, &mut memory);
+        world.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".to_owned());
+        world.delete_sm();
+        world.run_until(&mut memory, "2026-03-06T09:00:59Z");
+        assert_eq!(world.count("DeleteMachine"), 0, "{:#?}", world.log);
+        world.run_until(&mut memory, "2026-03-06T09:01:00Z");
+        assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:01:00Z"));
+    }
+}
+
+#[test]
+fn what_a_machine_deleted_by_hand_leaves_unclaimed_is_deleted_directly_after_a_minute() {
+    let mut memory = Memory::default();
+    let mut world = unclaimed(Contract::V1Beta2, &mut memory);
+    world.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
+        json!([key::MACHINE_FINALIZER]);
+    world.pause(60);
+    let machine = ("Machine".to_owned(), "worker".to_owned());
+    world.delete(&machine, None);
+    world.run_until(&mut memory, "2026-03-06T09:01:59Z");
+    assert_eq!(world.count("DeleteInfrastructure"), 0, "{:#?}", world.log);
+    world.run_until(&mut memory, "2026-03-06T09:03:00Z");
+    assert_eq!(
+        world.first("DeleteInfrastructure"),
+        at("2026-03-06T09:02:00Z")
+    );
+    assert_eq!(world.kinds(), ["Machine"], "{:#?}", world.log);
+    // Cluster API, which has nothing more to delete, lets go of it.
+    world.get_mut("Machine").unwrap()["metadata"]["finalizers"] = json!([]);
+    world.delete(&machine, None);
+    world.is_moving = true;
+    world.run_until(&mut memory, "2026-03-06T09:10:00Z");
+    assert_eq!(world.status().phase, Some(Phase::Active));
+}
+
+#[test]
+fn what_cluster_api_claims_in_time_is_left_to_it() {
+    let mut memory = Memory::default();
+    let mut world = unclaimed(Contract::V1Beta2, &mut memory);
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.run_until(&mut memory, "2026-03-06T09:00:30Z");
+    world.is_moving = true;
+    world.settle(&mut memory);
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:00:30Z"));
+    assert_eq!(world.count("DeleteInfrastructure"), 0);
+    assert_eq!(world.kinds(), [""; 0], "{:#?}", world.log);
+}
+
+#[test]
+fn access_that_is_lost_during_the_drain_is_waited_for_until_the_deadline() {
+    let missing = || Access::KubeconfigMissing {
+        message: "there is no Secret prod-kubeconfig".to_owned(),
+    };
+    // Lost a minute later: the drain may go on when it is back.
+    let mut memory = Memory::default();
+    let mut world = held_back(&mut memory);
+    world.access = missing();
+    world.run_until(&mut memory, "2026-03-06T18:04:00Z");
+    assert_eq!(world.count("DeleteMachine"), 0);
+    world.run_until(&mut memory, "2026-03-06T18:06:00Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
+    assert_eq!(world.count("ExcludeDrain"), 1, "at the deadline");
+    // Not granted from the beginning: Cluster API drains, at once.
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.access = missing();
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
+    assert_eq!(world.count("ExcludeDrain"), 0);
+}
+
+#[test]
+fn a_refused_exclusion_does_not_hold_up_the_deletion_and_is_reported() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.failing = Some((Step::ExcludeDrain, Cause::Rejected));
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.is_moving = false;
+    world.settle(&mut memory);
+    assert_eq!(world.first("DeleteMachine"), at(NOON));
+    let status = world.status();
+    assert_eq!(status.phase, Some(Phase::ShuttingDown));
+    assert_eq!(
+        status.message.unwrap(),
+        "the kill switch is set; waiting for Machine worker to be removed; cannot change the \
+         Machine: the API server refuses it"
+    );
+    // No answer at all is another matter: both are tried again.
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.failing = Some((Step::ExcludeDrain, Cause::Unavailable));
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.settle(&mut memory);
+    assert_eq!(world.count("DeleteMachine"), 0);
+}
+
+#[test]
+fn a_deadline_that_has_passed_is_no_next_transition() {
+    let mut memory = Memory::default();
+    let mut world = held_back(&mut memory);
+    let deadline = Some(at("2026-03-06T18:05:00Z"));
+    assert_eq!(world.status().next_transition, deadline);
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T18:10:00Z");
+    let status = world.status();
+    assert_eq!(status.phase, Some(Phase::ShuttingDown));
+    assert_eq!(status.next_transition, Some(at(MONDAY)));
+    assert_eq!(status.next_cleanup, deadline);
+}
+
+#[test]
+fn a_removal_that_hangs_is_given_up_after_a_day_where_that_was_asked_for() {
+    for releases in [false, true] {
+        let mut memory = Memory::default();
+        let mut world = in_service(Contract::V1Beta2, &mut memory);
+        world.releases_stuck = releases;
+        world.delete_sm();
+        world.is_moving = false;
+        world.run_until(&mut memory, "2026-03-07T11:59:59Z");
+        assert!(world.sm.is_some());
+        world.run_until(&mut memory, "2026-03-07T12:00:00Z");
+        assert_eq!(world.sm.is_none(), releases);
+        let warned = world.events.iter().any(|event| {
+            event.reason == "FinalizerCleanupTimedOut" && event.kind == EventType::Warning
+        });
+        assert_eq!(warned, releases);
+        assert!(
+            world.get("Machine").is_some(),
+            "nothing is forced but the finalizer"
+        );
+    }
+}
+
+#[test]
+fn a_finalizer_whose_release_is_refused_is_not_announced_as_released() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.releases_stuck = true;
+    world.delete_sm();
+    world.is_moving = false;
+    world.failing = Some((Step::RemoveFinalizer, Cause::Unavailable));
+    world.run_until(&mut memory, "2026-03-07T13:00:00Z");
+    assert!(world.sm.is_some());
+    let mut events = world.events.iter();
+    assert!(events.all(|event| event.reason != "FinalizerCleanupTimedOut"));
+    world.failing = None;
+    world.run_until(&mut memory, "2026-03-07T14:00:00Z");
+    assert!(world.sm.is_none());
+    let mut events = world.events.iter();
+    assert!(events.any(|event| event.reason == "FinalizerCleanupTimedOut"));
+}
+
+#[test]
+fn while_paused_what_is_left_of_a_machine_is_not_reported_as_gone() {
+    for is_killed in [true, false] {
+        let mut memory = Memory::default();
+        let mut world = in_service(Contract::V1Beta2, &mut memory);
+        world.edit(|object| {
+            object.spec.kill_switch = is_killed;
+            object.spec.schedule.hours_of_day = vec!["1".to_owned()];
+        });
+        world.objects.retain(|(kind, _), _| kind != "Machine");
+        world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+        world.settle(&mut memory);
+        assert_eq!(world.status().phase, Some(Phase::ShuttingDown));
+    }
+}
+
+#[test]
+fn a_deadline_that_passes_while_paused_is_not_reported_as_still_to_come() {
+    let mut memory = Memory::default();
+    let mut world = held_back(&mut memory);
+    let deadline = Some(at("2026-03-06T18:05:00Z"));
+    assert_eq!(world.status().next_transition, deadline);
+    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+    assert_eq!(world.settle(&mut memory).wake, deadline);
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.status().next_transition, Some(at(MONDAY)));
+}
+
+#[test]
+fn a_machine_that_was_paused_in_service_is_not_reported_as_joining_anew() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    world.get_mut("Node").unwrap()["status"] =
+        json!({ "conditions": [{ "type": "Ready", "status": "False" }] });
+    world.settle(&mut memory);
+    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(false);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    assert_eq!(world.status().conditions[0].reason, "NodeNotReady");
+}
+
+#[test]
+fn while_a_machine_is_wanted_its_next_cleanup_is_the_end_of_the_window() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let status = world.status();
+    assert_eq!(status.next_cleanup, Some(at(CLOSES)));
+    assert_eq!(status.next_activation, None);
+    assert_eq!(status.next_transition, Some(at(CLOSES)));
+    world.run_until(&mut memory, EVENING);
+    let status = world.status();
+    assert_eq!(status.next_cleanup, None);
+    assert_eq!(status.next_activation, Some(at(MONDAY)));
+    assert_eq!(status.next_transition, Some(at(MONDAY)));
+}
+
+#[test]
+fn under_the_kill_switch_no_time_is_announced_and_the_window_is_still_followed() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.settle(&mut memory);
+    let status = world.status();
+    assert_eq!(status.phase, Some(Phase::Terminated));
+    assert!(status.in_schedule);
+    let times = [
+        status.next_activation,
+        status.next_cleanup,
+        status.next_transition,
+    ];
+    assert_eq!(times, [None; 3]);
+    world.run_until(&mut memory, EVENING);
+    assert!(!world.status().in_schedule);
+}

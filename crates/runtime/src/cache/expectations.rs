@@ -1,0 +1,111 @@
+//! Our own last writes, so that nothing is decided from a cache that has not seen them.
+
+use std::collections::BTreeMap;
+
+use crate::Key;
+
+/// A resourceVersion. Equal ones are the same state; most servers' can also be ordered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Version {
+    text: Box<str>,
+}
+
+impl Version {
+    /// The version as the API server wrote it.
+    pub fn new(text: impl Into<Box<str>>) -> Self {
+        Self { text: text.into() }
+    }
+
+    /// The version as the API server wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Its place in the order of versions; none for an opaque one. Kubernetes promises the
+    /// decimal form from 1.35 on and has always used it.
+    pub fn number(&self) -> Option<u64> {
+        let digits = self.text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| self.text.parse().ok()).flatten()
+    }
+}
+
+/// What a write left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    /// The uid of the object.
+    pub uid: String,
+    /// The version that the write answered with; none where it removed the object.
+    pub left: Option<Version>,
+    /// How many lists the cache had begun by the time that the answer came.
+    pub lists_begun: u64,
+}
+
+/// The writes that a cache may not have seen yet, by the cache's name and the object's key.
+#[derive(Debug, Default)]
+pub struct Expectations {
+    writes: BTreeMap<(String, Key), Expectation>,
+}
+
+impl Expectations {
+    /// Remembers a write. Of two to one object the later counts.
+    pub fn expect(&mut self, cache: String, object: Key, expectation: Expectation) {
+        self.writes.insert((cache, object), expectation);
+    }
+
+    /// Forgets every write that `has_seen` answers for, and says whether any is left.
+    pub fn are_met(
+        &mut self,
+        has_seen: impl Fn(&str, &Key, &Expectation) -> bool,
+    ) -> bool {
+        self.writes
+            .retain(|(cache, object), expectation| !has_seen(cache, object, expectation));
+        let are_met = self.writes.is_empty();
+        if are_met {
+            // An empty map keeps a node for eleven entries, and there is one for each machine.
+            self.writes = BTreeMap::new();
+        }
+        are_met
+    }
+
+    /// Whether a write that is remembered has left `object` in that version or a later one.
+    pub fn has_left(&self, cache: &str, object: &Key, version: &Version) -> bool {
+        let expectation = self.writes.get(&(cache.to_owned(), object.clone()));
+        let left = expectation.and_then(|expectation| expectation.left.as_ref());
+        left.is_some_and(|left| {
+            left == version
+                || version.number().is_some() && version.number() <= left.number()
+        })
+    }
+
+    /// Forgets everything: a live read has just shown the present.
+    pub fn clear(&mut self) {
+        self.writes = BTreeMap::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimal_versions_have_an_order_and_others_have_none() {
+        assert_eq!(Version::new("105").number(), Some(105));
+        for opaque in ["", "a1", "-1", "1.5", "99999999999999999999999"] {
+            assert_eq!(Version::new(opaque).number(), None, "{opaque}");
+        }
+    }
+
+    #[test]
+    fn a_write_is_remembered_until_its_cache_has_seen_it() {
+        let mut expectations = Expectations::default();
+        let expectation = Expectation {
+            uid: "u".to_owned(),
+            left: Some(Version::new("7")),
+            lists_begun: 1,
+        };
+        expectations.expect("machines".to_owned(), Key::new("a", "b"), expectation);
+        assert!(!expectations.are_met(|_, _, _| false));
+        assert!(expectations.are_met(|cache, _, _| cache == "machines"));
+        assert!(expectations.are_met(|_, _, _| false));
+    }
+}
