@@ -415,7 +415,7 @@ async fn send(
     let lists_begun = lists_begun(context, &cache, namespace);
     let written = written(&request.call, &answer, lists_begun);
     context.state(key, |state| {
-        state.expectations.expect(cache, object, written)
+        state.expectations.expect(cache, object, written);
     });
     Ok(answer)
 }

@@ -374,7 +374,7 @@ fn planned_within_limit(context: &Context, key: &Key, snapshot: &Snapshot) -> Pl
         Ok(()) => plan,
         Err(span) => {
             context.state(key, |state| {
-                state.memory.delay_start(span, snapshot.now, limit)
+                state.memory.delay_start(span, snapshot.now, limit);
             });
             planned(context, key, snapshot)
         }

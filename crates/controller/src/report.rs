@@ -86,7 +86,7 @@ pub(crate) async fn status(
     };
     reads.wrote(&cache, key, Some(&answer));
     context.state(key, |state| {
-        state.expectations.expect(cache, key.clone(), written)
+        state.expectations.expect(cache, key.clone(), written);
     });
     transition(context, key, snapshot, status);
     StatusWrite::Written

@@ -55,7 +55,7 @@ pub(crate) async fn fill(
         }),
     };
     let fill = Fill {
-        informer: informer,
+        informer,
         part: scope.part,
         budget: scope.budget,
         handler,

@@ -125,7 +125,7 @@ pub(crate) fn decide<'a>(case: &Case<'a>) -> Decision<'a> {
 pub(crate) fn first_match<'a>(case: &Case<'a>) -> (usize, Decision<'a>) {
     let mut entries = PRECEDENCE.iter().enumerate();
     let found = entries.find_map(|(place, entry)| Some((place, (entry.matches)(case)?)));
-    // The last entry always matches.
+    // One of the last two always matches.
     found.unwrap_or((PRECEDENCE.len(), Decision::Invalid))
 }
 
@@ -199,6 +199,6 @@ fn wanted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     case.is_wanted().then_some(Decision::Serve)
 }
 
-fn not_wanted<'a>(_: &Case<'a>) -> Option<Decision<'a>> {
-    Some(shut_down(ShutdownReason::ScheduleEnded))
+fn not_wanted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
+    (!case.is_wanted()).then_some(shut_down(ShutdownReason::ScheduleEnded))
 }
