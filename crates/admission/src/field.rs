@@ -96,6 +96,7 @@ impl ErrorKind {
 /// ```
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{path}: {}", self.body())]
+#[non_exhaustive]
 pub struct FieldError {
     /// Where, as `spec.items[0].name` or `spec.labels[a.b]`; `<nil>` is the object itself.
     pub path: String,
@@ -266,6 +267,7 @@ impl FieldError {
 
 /// One entry of `details.causes` of a `metav1.Status`; serialises to its JSON form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Cause {
     /// A machine-readable reason; absent in the causes of a policy.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -56,6 +56,7 @@ pub struct Structural {
 
 /// What validation found.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Verdict {
     /// Why the object is refused; empty if it is accepted.
     pub errors: Vec<FieldError>,

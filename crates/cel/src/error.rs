@@ -32,6 +32,7 @@ pub(crate) struct Checked {
 
 /// One error of compilation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CompileError {
     /// Line, from 1; 0 if the error belongs to no place.
     pub line: usize,

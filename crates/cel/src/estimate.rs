@@ -16,6 +16,7 @@ use crate::Program;
 
 /// What one run of an expression costs, in the units of a [`Budget`](crate::Budget).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CostEstimate {
     /// The least it costs.
     pub min: u64,

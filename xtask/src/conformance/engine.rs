@@ -28,8 +28,8 @@ pub(crate) fn measure(root: &Path, data: &Path) -> Result<(), Box<dyn Error>> {
             .into());
         }
     }
-    let specification = example(root, "fivespot-cel", data)?;
-    let rules = example(root, "fivespot-admission", data)?;
+    let specification = example(root, "fivespot-cel", "language", data)?;
+    let rules = example(root, "fivespot-admission", "conformance", data)?;
     keep(root, |result| {
         result.insert("specification".to_owned(), specification);
         result.insert("rules".to_owned(), rules);
@@ -67,8 +67,13 @@ fn keep(
     Ok(())
 }
 
-/// The lines that a package's example prints, one for each suite.
-fn example(root: &Path, package: &str, data: &Path) -> Result<Value, Box<dyn Error>> {
+/// The lines that an example of a package prints, one for each suite.
+fn example(
+    root: &Path,
+    package: &str,
+    name: &str,
+    data: &Path,
+) -> Result<Value, Box<dyn Error>> {
     let done = Command::new(env!("CARGO"))
         .args([
             "run",
@@ -76,7 +81,7 @@ fn example(root: &Path, package: &str, data: &Path) -> Result<Value, Box<dyn Err
             "--package",
             package,
             "--example",
-            "conformance",
+            name,
             "--",
         ])
         .arg(data)

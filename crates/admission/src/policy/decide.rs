@@ -32,6 +32,7 @@ pub struct Policies {
 
 /// What the policies said to a request.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Decision {
     /// Every refusal. The API server tells the client about the first one only.
     pub denials: Vec<Denial>,
@@ -45,6 +46,7 @@ pub struct Decision {
 
 /// One policy with one binding and one parameter object.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Evaluation {
     /// The policy.
     pub policy: String,
@@ -64,6 +66,7 @@ impl Decision {
 
 /// One refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Denial {
     /// The policy that refused.
     pub policy: String,

@@ -15,6 +15,7 @@ const MOST_KINDS: usize = 10;
 
 /// An expression that does not fit, as in `status.typeChecking.expressionWarnings`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExpressionWarning {
     /// Which validation, counted from 0.
     pub validation: usize,
