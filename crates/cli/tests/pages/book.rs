@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::ROOT;
 
@@ -207,6 +208,36 @@ fn the_summary_ends_with_the_decisions_and_their_titles() {
     } else {
         assert_eq!(summary[start..], list, "run this with UPDATE_PAGES=1");
     }
+}
+
+/// What `5spot validate` answers to a manifest.
+fn is_valid(manifest: &str) -> bool {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_5spot"))
+        .args(["validate", "-f", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = process.stdin.take().unwrap();
+    input.write_all(manifest.as_bytes()).unwrap();
+    drop(input);
+    process.wait().unwrap().success()
+}
+
+#[test]
+fn every_manifest_of_the_book_is_valid() {
+    let readme = Page::open(Path::new(ROOT).join("README.md"));
+    let mut found = 0;
+    for page in Book::open().pages.into_iter().chain([readme]) {
+        for block in page.text.split("\n```yaml\n").skip(1) {
+            let (manifest, _) = block.split_once("\n```").unwrap();
+            if manifest.starts_with("apiVersion: 5spot.finos.org/") {
+                assert!(is_valid(manifest), "{}: {manifest}", page.path.display());
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 1);
 }
 
 /// What a text names that begins with one of `folders`; patterns are left out.
