@@ -41,14 +41,17 @@ pub(crate) enum Applied {
     /// This instance may not act on the ScheduledMachine any more.
     Fenced,
     /// A step failed; those after it were not sent.
-    Failed {
-        /// Which.
-        step: Step,
-        /// In which way.
-        cause: Cause,
-        /// The server's message, or the client's.
-        message: String,
-    },
+    Failed(FailedStep),
+}
+
+/// A step of a plan that failed.
+pub(crate) struct FailedStep {
+    /// Which.
+    pub(crate) step: Step,
+    /// In which way.
+    pub(crate) cause: Cause,
+    /// The server's message, or the client's.
+    pub(crate) message: String,
 }
 
 /// How many requests of one batch are under way at a time.
@@ -274,11 +277,11 @@ fn stopped(context: &Context, action: &Action, error: &kube::Error) -> Applied {
     context
         .outage
         .warn(format_args!("step {:?} failed", action.step), &message);
-    Applied::Failed {
+    Applied::Failed(FailedStep {
         step: action.step,
         cause: failure::cause(error),
         message,
-    }
+    })
 }
 
 /// Where a request goes, and which cache will show what it does.
@@ -375,11 +378,13 @@ async fn send(
     let answer = match &request.call {
         Call::Create(object) => {
             let collection = Address { name: "", ..at };
-            match provider_specs::field(*step).filter(|_| object.get("spec").is_none()) {
+            let left_out = || object.get("spec").is_none();
+            match provider_specs::field(*step).filter(|_| left_out()) {
                 Some(field) => {
+                    let (api, at) = (&api, &collection);
                     let large = LargeObject {
-                        api: &api,
-                        at: &collection,
+                        api,
+                        at,
                         object,
                         field,
                     };
@@ -402,14 +407,8 @@ async fn send(
         }
     };
     let object = Key::new(namespace.unwrap_or_default(), target.object.name.clone());
-    match request.call {
-        Call::Create(_) | Call::Patch(_) => {
-            reads.wrote(&cache, &object, Some(&answer));
-        }
-        Call::Delete { .. } | Call::DeletePod { .. } | Call::Evict { .. } => {
-            reads.wrote(&cache, &object, None);
-        }
-    }
+    let is_left = matches!(request.call, Call::Create(_) | Call::Patch(_));
+    reads.wrote(&cache, &object, is_left.then_some(&answer));
     // A list that begins from here on shows the write; one that began before the answer came may
     // not.
     let lists_begun = lists_begun(context, &cache, namespace);

@@ -1,6 +1,7 @@
 //! What all parts of the running controller share.
 
 mod enqueue;
+mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -380,50 +381,6 @@ impl Context {
     /// The groups of which somebody asked for a kind that is not served.
     pub(crate) fn unserved_groups(&self) -> Vec<String> {
         self.tables().unserved.keys().cloned().collect()
-    }
-
-    /// The workload cluster of that Cluster, which `key` uses; reached out for if nobody has
-    /// used it yet.
-    pub(crate) fn workload(self: &Arc<Self>, cluster: &Key, key: &Key) -> Arc<Workload> {
-        let (workload, is_new) = {
-            let mut tables = self.tables();
-            let is_new = !tables.workloads.contains_key(cluster);
-            let make = || Arc::new(Workload::new(cluster.clone()));
-            let entry = tables.workloads.entry(cluster.clone());
-            (entry.or_insert_with(make).clone(), is_new)
-        };
-        workload.adopt(key);
-        if is_new {
-            workload.open(self);
-        }
-        workload
-    }
-
-    /// The workload cluster that `key` uses.
-    pub(crate) fn used_by(&self, key: &Key) -> Option<Arc<Workload>> {
-        let tables = self.tables();
-        let mut workloads = tables.workloads.values();
-        workloads.find(|workload| workload.is_used_by(key)).cloned()
-    }
-
-    /// `key` uses no workload cluster but `except`. Those that nobody uses are let go.
-    pub(crate) fn release(&self, key: &Key, except: Option<&Key>) {
-        let idle: Vec<Arc<Workload>> = {
-            let mut tables = self.tables();
-            let idle: Vec<Key> = tables
-                .workloads
-                .iter()
-                .filter(|(cluster, _)| Some(*cluster) != except)
-                .filter(|(_, workload)| workload.release(key))
-                .map(|(cluster, _)| cluster.clone())
-                .collect();
-            idle.iter()
-                .filter_map(|cluster| tables.workloads.remove(cluster))
-                .collect()
-        };
-        for workload in idle {
-            workload.close(self);
-        }
     }
 
     /// Looks at what is remembered of `key`, or changes it.

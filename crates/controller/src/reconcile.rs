@@ -1,13 +1,15 @@
 //! One reconcile: observe, plan, apply, report.
 
+mod caches;
+
 use std::sync::Arc;
 
 use fivespot_clock::{Busy, after};
-use fivespot_plan::{Cause, Failure, Freshness, Memory, Plan, Step};
+use fivespot_plan::{Failure, Freshness, Memory, Plan, Step};
 use jiff::{SignedDuration, Timestamp};
 use tracing::Instrument as _;
 
-use crate::apply::{Applied, apply};
+use crate::apply::{Applied, FailedStep, apply};
 use crate::context::Context;
 use crate::interrupt::superseded;
 use crate::observe::live_reads::LiveReads;
@@ -17,8 +19,9 @@ use crate::observe::{
 };
 use crate::orphan;
 use crate::report::{self, StatusChange, StatusWrite, Unpublished};
+use caches::{await_effect, event_deadline, is_caught_up, note_look};
 use fivespot_runtime::Key;
-use fivespot_runtime::queue::{EVENT_TIMEOUT, ReconcileResult};
+use fivespot_runtime::queue::ReconcileResult;
 
 /// How often an object is looked at that no watch shows.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
@@ -204,16 +207,6 @@ async fn prepare(
     }
 }
 
-/// Notes that a look succeeded, and of a live one whether a name is taken.
-fn note_look(context: &Context, key: &Key, snapshot: &Snapshot) {
-    context.state(key, |state| {
-        state.waiting_since = None;
-        if snapshot.observed.freshness == Freshness::Live {
-            state.has_name_conflict = Some(!snapshot.conflicts.is_empty());
-        }
-    });
-}
-
 /// Looks; none where the machine is to leave for another reason by the time that a slow workload
 /// cluster has answered.
 async fn observe_unless_superseded(
@@ -297,7 +290,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Sends the actions and writes the status; what follows if that is not the rest of the round.
+    /// Sends the actions and writes the status; what follows if that is not the rest of the attempt.
     async fn write(&mut self, plan: &Plan) -> Option<Next> {
         let Self {
             context,
@@ -310,20 +303,8 @@ impl Attempt<'_> {
             Applied::All { version } => version,
             Applied::Conflict => return Some(Next::ReadAgain),
             Applied::Fenced => return Some(FENCED),
-            Applied::Failed {
-                step,
-                cause,
-                message,
-            } => {
-                note_failure(
-                    context,
-                    key,
-                    FailedStep {
-                        step,
-                        cause,
-                        message,
-                    },
-                );
+            Applied::Failed(failed) => {
+                note_failure(context, key, failed);
                 return Some(Next::ReadAgain);
             }
         };
@@ -335,29 +316,44 @@ impl Attempt<'_> {
         let version =
             version.or_else(|| snapshot.object.metadata.resource_version.clone());
         if let Some(status) = &plan.status {
-            let version = version.unwrap_or_default();
             let change = StatusChange {
                 status,
-                version: &version,
+                version: &version.unwrap_or_default(),
             };
-            match report::status(context, key, Reading { snapshot, reads }, change).await
-            {
-                StatusWrite::Written => context
-                    .state(key, |state| state.memory.status_written(plan, snapshot.now)),
-                StatusWrite::Conflict => return Some(Next::ReadAgain),
-                StatusWrite::Fenced => return Some(FENCED),
-                StatusWrite::Failed(error) => {
-                    context
-                        .outage
-                        .warn(format_args!("status could not be written"), &error);
-                    let wake = plan.wake;
-                    return Some(Next::End(ReconcileResult::Failed { wake }));
-                }
+            if let Some(next) = self.write_status(plan, change).await {
+                return Some(next);
             }
         }
         let events = plan.events.clone();
         self.events.extend(Unpublished::of(snapshot, events));
         None
+    }
+
+    /// Writes the status; what follows if that is not the rest of the attempt.
+    async fn write_status(&self, plan: &Plan, change: StatusChange<'_>) -> Option<Next> {
+        let Self {
+            context,
+            key,
+            snapshot,
+            reads,
+            ..
+        } = *self;
+        match report::status(context, key, Reading { snapshot, reads }, change).await {
+            StatusWrite::Written => {
+                let now = snapshot.now;
+                context.state(key, |state| state.memory.status_written(plan, now));
+                None
+            }
+            StatusWrite::Conflict => Some(Next::ReadAgain),
+            StatusWrite::Fenced => Some(FENCED),
+            StatusWrite::Failed(error) => {
+                context
+                    .outage
+                    .warn(format_args!("status could not be written"), &error);
+                let wake = plan.wake;
+                Some(Next::End(ReconcileResult::Failed { wake }))
+            }
+        }
     }
 }
 
@@ -400,13 +396,6 @@ fn note_phase(context: &Context, key: &Key, snapshot: &Snapshot, plan: &Plan) {
     }
 }
 
-/// A step of a plan that failed.
-struct FailedStep {
-    step: Step,
-    cause: Cause,
-    message: String,
-}
-
 fn note_failure(context: &Context, key: &Key, failed: FailedStep) {
     let FailedStep {
         step,
@@ -447,15 +436,6 @@ fn creates_machine(plan: &Plan) -> bool {
     steps.any(|step| step == Step::CreateMachine)
 }
 
-/// What was made or taken away shows through the watches, and wakes the key. When to look if it
-/// does not.
-fn await_effect(context: &Context, key: &Key, plan: &Plan) -> Timestamp {
-    let now = context.queue.now();
-    context.state(key, |state| state.waiting_since = Some(now));
-    let until = after(now, EVENT_TIMEOUT);
-    plan.wake.map_or(until, |wake| wake.min(until))
-}
-
 /// When to look again after a round in which there was nothing to do.
 fn rest(
     context: &Arc<Context>,
@@ -475,24 +455,4 @@ fn rest(
         (wake, unwatched) => wake.or(unwatched),
     };
     ReconcileResult::Done { wake }
-}
-
-/// Whether the caches show everything that we have written.
-fn is_caught_up(context: &Context, key: &Key) -> bool {
-    let mut expectations =
-        context.state(key, |state| std::mem::take(&mut state.expectations));
-    let is_settled = expectations.are_met(|cache, object, written| {
-        context
-            .cache(cache)
-            .is_none_or(|informer| informer.store.has_seen(object, written))
-    });
-    context.state(key, |state| state.expectations = expectations);
-    is_settled
-}
-
-/// Until when a reconcile may be put off; none when it has been put off long enough.
-fn event_deadline(context: &Context, key: &Key) -> Option<Timestamp> {
-    let now = context.clock.now();
-    let since = context.state(key, |state| *state.waiting_since.get_or_insert(now));
-    Some(after(since, EVENT_TIMEOUT)).filter(|until| *until > now)
 }

@@ -71,9 +71,6 @@ mod tests {
             text.contains("| A | 1 | 1 | 0 |\n| B | 1 | 0 | 1 |\n"),
             "{text}"
         );
-        assert!(
-            text.contains("- needs more:\n  - `x::y` (B)\n"),
-            "{text}"
-        );
+        assert!(text.contains("- needs more:\n  - `x::y` (B)\n"), "{text}");
     }
 }

@@ -187,7 +187,6 @@ fn node_not_ready(case: &Case<'_>, node: &str) -> Summary {
 
 /// Nothing is to be done: why that is as it should be, or not.
 fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
-    let machine = case.owned.our_machine();
     match decision {
         Decision::ShutDown(Removal {
             reason: ShutdownReason::KillSwitch,
@@ -204,29 +203,7 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
             let message = format!("no machine is wanted{}", until(case));
             (Phase::Inactive, true, Reason::Inactive, message)
         }
-        Decision::Disabled => {
-            let lost = machine.and_then(|machine| {
-                let lost = serve::lost(case, machine)?;
-                Some(format!(
-                    "the schedule is switched off; {lost} of Machine {} is gone, and nothing is \
-                     touched",
-                    machine.meta.name,
-                ))
-            });
-            if let Some(message) = lost {
-                let reason = Reason::InfrastructureMissing;
-                return (Phase::Disabled, false, reason, message);
-            }
-            let message = match machine {
-                Some(machine) => format!(
-                    "the schedule is switched off; Machine {} stays as it is",
-                    machine.meta.name,
-                ),
-                None => conditions::reclaimed(case)
-                    .unwrap_or_else(|| "the schedule is switched off".to_owned()),
-            };
-            (Phase::Disabled, true, Reason::Disabled, message)
-        }
+        Decision::Disabled => disabled(case),
         Decision::Invalid => {
             let invalid = case.desired.schedule.as_ref().err();
             let (reason, message) = invalid.map_or(
@@ -250,6 +227,26 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
             "waiting".to_owned(),
         ),
     }
+}
+
+/// The schedule is switched off, and what is there stays.
+fn disabled(case: &Case<'_>) -> Summary {
+    let Some(machine) = case.owned.our_machine() else {
+        let message = conditions::reclaimed(case)
+            .unwrap_or_else(|| "the schedule is switched off".to_owned());
+        return (Phase::Disabled, true, Reason::Disabled, message);
+    };
+    let name = &machine.meta.name;
+    if let Some(lost) = serve::lost(case, machine) {
+        let message = format!(
+            "the schedule is switched off; {lost} of Machine {name} is gone, and nothing is \
+             touched"
+        );
+        let reason = Reason::InfrastructureMissing;
+        return (Phase::Disabled, false, reason, message);
+    }
+    let message = format!("the schedule is switched off; Machine {name} stays as it is");
+    (Phase::Disabled, true, Reason::Disabled, message)
 }
 
 /// Until when the window stays as it is, if it ever flips.

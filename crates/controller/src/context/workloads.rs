@@ -1,0 +1,53 @@
+//! Which workload clusters are in use, and by which ScheduledMachines.
+
+use std::sync::Arc;
+
+use super::Context;
+use crate::Key;
+use crate::observe::workload::Workload;
+
+impl Context {
+    /// The workload cluster of that Cluster, which `key` uses; reached out for if nobody has
+    /// used it yet.
+    pub(crate) fn workload(self: &Arc<Self>, cluster: &Key, key: &Key) -> Arc<Workload> {
+        let (workload, is_new) = {
+            let mut tables = self.tables();
+            let is_new = !tables.workloads.contains_key(cluster);
+            let make = || Arc::new(Workload::new(cluster.clone()));
+            let entry = tables.workloads.entry(cluster.clone());
+            (entry.or_insert_with(make).clone(), is_new)
+        };
+        workload.adopt(key);
+        if is_new {
+            workload.open(self);
+        }
+        workload
+    }
+
+    /// The workload cluster that `key` uses.
+    pub(crate) fn used_by(&self, key: &Key) -> Option<Arc<Workload>> {
+        let tables = self.tables();
+        let mut workloads = tables.workloads.values();
+        workloads.find(|workload| workload.is_used_by(key)).cloned()
+    }
+
+    /// `key` uses no workload cluster but `except`. Those that nobody uses are let go.
+    pub(crate) fn release(&self, key: &Key, except: Option<&Key>) {
+        let idle: Vec<Arc<Workload>> = {
+            let mut tables = self.tables();
+            let idle: Vec<Key> = tables
+                .workloads
+                .iter()
+                .filter(|(cluster, _)| Some(*cluster) != except)
+                .filter(|(_, workload)| workload.release(key))
+                .map(|(cluster, _)| cluster.clone())
+                .collect();
+            idle.iter()
+                .filter_map(|cluster| tables.workloads.remove(cluster))
+                .collect()
+        };
+        for workload in idle {
+            workload.close(self);
+        }
+    }
+}
