@@ -98,7 +98,9 @@ async fn start(cluster: &Cluster) -> oneshot::Sender<()> {
     let settings = fivespot_install::webhook::Settings::default();
     let mut configuration = settings.configuration();
     configuration["metadata"]["name"] = json!(CONFIGURATION);
-    let own = &mut configuration["webhooks"][0];
+    let webhooks = configuration["webhooks"].as_array_mut().unwrap();
+    webhooks.truncate(1);
+    let own = &mut webhooks[0];
     own["clientConfig"] = json!({"url": format!("https://127.0.0.1:{port}/validate")});
     own["namespaceSelector"] =
         json!({"matchLabels": {"kubernetes.io/metadata.name": namespace}});
@@ -114,7 +116,7 @@ async fn start(cluster: &Cluster) -> oneshot::Sender<()> {
         namespace,
         secret: name::WEBHOOK.to_owned(),
         configuration: CONFIGURATION.to_owned(),
-        webhook: name::WEBHOOK_NAME.to_owned(),
+        webhooks: vec![name::WEBHOOK_NAME.to_owned()],
         names: vec!["127.0.0.1".to_owned()],
     };
     let upkeep = Upkeep::new(cluster.client(), settings, Clock::system(), &certificate);

@@ -1,11 +1,11 @@
-//! The CustomResourceDefinition, rendered from the schema and the rules.
+//! The CustomResourceDefinitions, rendered from the schema and the rules.
 
 use fivespot_capi::key;
 use serde_json::{Value, json};
 
 use crate::name;
-use crate::rules::{Layer, RULES, Rule};
-use crate::schema;
+use crate::resource::{Resource, SCHEDULED_MACHINE};
+use crate::rules::{Layer, Rule};
 
 /// The minor version of Kubernetes 1.x in which rules learned to see the value that is replaced
 /// on a create as well as on an update, `optionalOldSelf`.
@@ -14,79 +14,81 @@ const OPTIONAL_OLD_SELF_SINCE: u32 = 30;
 /// The minor version of Kubernetes 1.x for which the shipped CRD is rendered.
 pub const SHIPPED_MINOR: u32 = 30;
 
+/// The definition of ScheduledMachine for Kubernetes 1.`kube_minor` and later; see [`render_of`].
+pub fn render(kube_minor: u32) -> Value {
+    render_of(SCHEDULED_MACHINE, kube_minor)
+}
+
 /// The CustomResourceDefinition for Kubernetes 1.`kube_minor` and later. Cannot fail.
 ///
 /// Below 1.30 the rules on composite nodes lack what lets an update leave a violation alone; from
 /// 1.30 on, a rule whose inputs did not change refuses no update.
-pub fn render(kube_minor: u32) -> Value {
-    let mut root = schema::root();
-    for rule in RULES {
+pub fn render_of(resource: &Resource, kube_minor: u32) -> Value {
+    let mut root = (resource.schema)();
+    for rule in resource.rules {
         attach(&mut root, rule, kube_minor);
     }
-    definition(root)
+    definition(resource, root)
+}
+
+/// The definition of ScheduledMachine without any rule: the types and bounds alone.
+pub fn render_without_rules() -> Value {
+    without_rules(SCHEDULED_MACHINE)
 }
 
 /// The CustomResourceDefinition without any rule: the types and bounds alone.
-pub fn render_without_rules() -> Value {
-    definition(schema::root())
+pub fn without_rules(resource: &Resource) -> Value {
+    definition(resource, (resource.schema)())
 }
 
-fn definition(root: Value) -> Value {
+fn definition(resource: &Resource, root: Value) -> Value {
+    let mut version = json!({
+        "name": name::VERSION,
+        "served": true,
+        "storage": true,
+        "additionalPrinterColumns": columns(resource),
+        "schema": {"openAPIV3Schema": root},
+    });
+    if resource.has_status {
+        version["subresources"] = json!({"status": {}});
+    }
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
-            "name": name::crd(),
+            "name": resource.definition_name(),
             "labels": {key::CLUSTERCTL_MOVE: ""},
         },
         "spec": {
             "group": name::GROUP,
             "names": {
-                "kind": name::KIND,
-                "listKind": name::LIST_KIND,
-                "plural": name::PLURAL,
-                "singular": name::SINGULAR,
-                "shortNames": [name::SHORT_NAME],
+                "kind": resource.kind,
+                "listKind": resource.list_kind,
+                "plural": resource.plural,
+                "singular": resource.singular,
+                "shortNames": [resource.short_name],
                 "categories": [name::CATEGORY],
             },
             "scope": "Namespaced",
-            "versions": [{
-                "name": name::VERSION,
-                "served": true,
-                "storage": true,
-                "subresources": {"status": {}},
-                "additionalPrinterColumns": columns(),
-                "schema": {"openAPIV3Schema": root},
-            }],
+            "versions": [version],
         },
     })
 }
 
 /// What `kubectl get` prints; with priority 1 only under `-o wide`.
-fn columns() -> Value {
-    let column = |(name, kind, path, priority): (&str, &str, &str, u8)| {
-        let mut column = json!({"name": name, "type": kind, "jsonPath": path});
-        if let (Some(column), 1..) = (column.as_object_mut(), priority) {
-            column.insert("priority".to_owned(), json!(priority));
+fn columns(resource: &Resource) -> Value {
+    let columns = resource.columns.iter().map(|column| {
+        let mut rendered = json!({
+            "name": column.name,
+            "type": column.of_type,
+            "jsonPath": column.path,
+        });
+        if column.is_wide {
+            rendered["priority"] = json!(1);
         }
-        column
-    };
-    [
-        ("Phase", "string", ".status.phase", 0),
-        ("InSchedule", "boolean", ".status.inSchedule", 0),
-        ("Enabled", "boolean", ".spec.schedule.enabled", 0),
-        ("Cluster", "string", ".spec.clusterName", 0),
-        ("Node", "string", ".status.nodeRef.name", 0),
-        ("Next", "string", ".status.nextTransition", 0),
-        ("Age", "date", ".metadata.creationTimestamp", 0),
-        ("Days", "string", ".spec.schedule.daysOfWeek", 1),
-        ("Hours", "string", ".spec.schedule.hoursOfDay", 1),
-        ("Cron", "string", ".spec.schedule.cron", 1),
-        ("KillSwitch", "boolean", ".spec.killSwitch", 1),
-    ]
-    .into_iter()
-    .map(column)
-    .collect()
+        rendered
+    });
+    columns.collect()
 }
 
 /// Adds a rule to the node of the schema that it is about.

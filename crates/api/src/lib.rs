@@ -1,5 +1,7 @@
 //! The words users write: the ScheduledMachine resource, its rules, its names and its conditions.
 //!
+//! - [`resource`]: the kinds of the group, which everything that is rendered walks over
+//! - [`schedule_override`], [`schedule_calendar`]: what changes schedules from outside
 //! - [`scheduled_machine`]: the spec and its defaults; [`status`]: what was seen and decided
 //! - [`name`]: every label, annotation and child name, made and read in one place
 //! - [`condition`]: condition types and reasons, and how one is set
@@ -21,17 +23,29 @@ pub mod name;
 pub mod older;
 pub mod reclaim;
 pub mod reference;
+pub mod resource;
 pub mod rules;
+pub mod schedule_calendar;
+pub mod schedule_override;
 pub mod scheduled_machine;
 mod schema;
 pub mod spec_hash;
 pub mod status;
 pub mod vap;
 
+pub use resource::{RESOURCES, Resource};
+pub use schedule_calendar::{CalendarDate, ScheduleCalendar, ScheduleCalendarSpec};
+pub use schedule_override::{
+    OverrideMode, ScheduleOverride, ScheduleOverrideSpec, ScheduleOverrideStatus,
+    TargetRef,
+};
 pub use scheduled_machine::{
-    InlineObject, MOST_APPLIED_TAINTS, MOST_TAINTS, MachineTemplate, NodeTaint,
-    ScheduleSpec, ScheduledMachine, ScheduledMachineSpec, TaintEffect,
+    CalendarRef, EndPolicy, ExceptionAction, InlineObject, MOST_APPLIED_TAINTS,
+    MOST_TAINTS, MachineTemplate, NodeTaint, Provisioning, ScheduleException,
+    ScheduleSpec, ScheduleWindow, ScheduledMachine, ScheduledMachineSpec, ShutdownSpec,
+    TaintEffect,
 };
 pub use status::{
-    NodeRef, ObjectRef, Phase, ScheduledMachineStatus, Shutdown, ShutdownReason,
+    AccountedState, LastProvisioning, NodeRef, ObjectRef, OverrideInForce, Phase,
+    ScheduledMachineStatus, Shutdown, ShutdownReason, Usage, UsageMonth,
 };

@@ -4,17 +4,38 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::resource::RESOURCES;
 use crate::vap::{self, Action};
 use crate::{crd, reference};
 
-/// What a cluster is given before the first ScheduledMachine, in this order: the definition for
-/// Kubernetes 1.`kube_minor` and later, the policy, and the binding that denies.
-pub fn installed(kube_minor: u32) -> [Value; 3] {
-    [
-        crd::render(kube_minor),
-        vap::policy(),
-        vap::binding(Action::Deny),
-    ]
+/// What a cluster is given before the first ScheduledMachine, in this order: the definitions for
+/// Kubernetes 1.`kube_minor` and later, the policies, and the bindings that deny.
+pub fn installed(kube_minor: u32) -> Vec<Value> {
+    let mut all = definitions(kube_minor);
+    all.extend(policies());
+    all.extend(bindings(Action::Deny));
+    all
+}
+
+/// The definition of every kind, for Kubernetes 1.`kube_minor` and later.
+pub fn definitions(kube_minor: u32) -> Vec<Value> {
+    let resources = RESOURCES.iter();
+    resources
+        .map(|resource| crd::render_of(resource, kube_minor))
+        .collect()
+}
+
+/// The policy of every kind.
+pub fn policies() -> Vec<Value> {
+    RESOURCES.iter().map(vap::policy_of).collect()
+}
+
+/// The binding of every policy.
+pub fn bindings(action: Action) -> Vec<Value> {
+    let resources = RESOURCES.iter();
+    resources
+        .map(|resource| vap::binding_of(resource, action))
+        .collect()
 }
 
 /// How a generated page begins.
@@ -84,38 +105,41 @@ impl Group {
     /// None is known; the YAML emitter could refuse.
     pub fn files(self, kube_minor: u32) -> Result<Vec<GeneratedFile>, Error> {
         match self {
-            Self::Crd => Ok(vec![file(
-                "scheduledmachines.5spot.finos.org.yaml",
-                self,
-                &crd::render(kube_minor),
-            )?]),
+            Self::Crd => RESOURCES
+                .iter()
+                .map(|resource| {
+                    let path = format!("{}.yaml", resource.definition_name());
+                    file(&path, self, &[crd::render_of(resource, kube_minor)])
+                })
+                .collect(),
             Self::Admission => [
-                ("validatingadmissionpolicy.yaml", vap::policy()),
+                ("validatingadmissionpolicy.yaml", policies()),
                 (
                     "validatingadmissionpolicybinding.yaml",
-                    vap::binding(Action::Deny),
+                    bindings(Action::Deny),
                 ),
                 (
                     "audit/validatingadmissionpolicybinding.yaml",
-                    vap::binding(Action::Audit),
+                    bindings(Action::Audit),
                 ),
-                ("audit-and-deny/validatingadmissionpolicybinding.yaml", {
-                    vap::binding(Action::AuditAndDeny)
-                }),
-                ("params/configmap.yaml", vap::params::allowlist()),
+                (
+                    "audit-and-deny/validatingadmissionpolicybinding.yaml",
+                    bindings(Action::AuditAndDeny),
+                ),
+                ("params/configmap.yaml", vec![vap::params::allowlist()]),
                 // The first by its name, for whoever applies the folder.
-                ("params/00-namespace.yaml", vap::params::namespace()),
+                ("params/00-namespace.yaml", vec![vap::params::namespace()]),
                 (
                     "params/validatingadmissionpolicy.yaml",
-                    vap::params::policy(),
+                    vec![vap::params::policy()],
                 ),
                 (
                     "params/validatingadmissionpolicybinding.yaml",
-                    vap::params::binding(),
+                    vec![vap::params::binding()],
                 ),
             ]
             .into_iter()
-            .map(|(path, manifest)| file(path, self, &manifest))
+            .map(|(path, manifests)| file(path, self, &manifests))
             .collect(),
             Self::Docs => Ok(reference::pages()),
         }
@@ -187,8 +211,8 @@ impl GeneratedFile {
     }
 }
 
-fn file(path: &str, group: Group, manifest: &Value) -> Result<GeneratedFile, Error> {
-    GeneratedFile::manifest(path, group.as_str(), std::slice::from_ref(manifest))
+fn file(path: &str, group: Group, manifests: &[Value]) -> Result<GeneratedFile, Error> {
+    GeneratedFile::manifest(path, group.as_str(), manifests)
 }
 
 #[cfg(test)]
@@ -203,20 +227,20 @@ mod tests {
             let files = group.files(crd::SHIPPED_MINOR).unwrap();
             files
                 .iter()
-                .map(|file| serde_saphyr::from_str(&file.text).unwrap())
+                .flat_map(|file| serde_saphyr::from_multiple(&file.text).unwrap())
                 .collect()
         };
-        assert_eq!(read(Group::Crd), [crd::render(crd::SHIPPED_MINOR)]);
-        let admission = [
-            vap::policy(),
-            vap::binding(Action::Deny),
-            vap::binding(Action::Audit),
-            vap::binding(Action::AuditAndDeny),
+        assert_eq!(read(Group::Crd), super::definitions(crd::SHIPPED_MINOR));
+        let mut admission = super::policies();
+        for action in [Action::Deny, Action::Audit, Action::AuditAndDeny] {
+            admission.extend(super::bindings(action));
+        }
+        admission.extend([
             vap::params::allowlist(),
             vap::params::namespace(),
             vap::params::policy(),
             vap::params::binding(),
-        ];
+        ]);
         assert_eq!(read(Group::Admission), admission);
     }
 

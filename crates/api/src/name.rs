@@ -33,6 +33,22 @@ pub const LIST_KIND: &str = "ScheduledMachineList";
 pub const PLURAL: &str = "scheduledmachines";
 /// The singular, as `kubectl` accepts it.
 pub const SINGULAR: &str = "scheduledmachine";
+/// The kind of a change of schedules for a time.
+pub const OVERRIDE_KIND: &str = "ScheduleOverride";
+/// Its plural, as in URLs.
+pub const OVERRIDE_PLURAL: &str = "scheduleoverrides";
+/// The kind of a list of dates for the exceptions of schedules.
+pub const CALENDAR_KIND: &str = "ScheduleCalendar";
+/// Its plural, as in URLs.
+pub const CALENDAR_PLURAL: &str = "schedulecalendars";
+/// Annotation on a ScheduleOverride that is kept after its end; only the value `true` counts.
+pub const KEEP_ANNOTATION: &str = "5spot.finos.org/keep";
+/// The ClusterRole of those who may override schedules.
+pub const OVERRIDE_EDITOR: &str = "5spot-override-editor";
+/// The key of the taint of a Node that leaves soon.
+pub const LAST_CALL_TAINT: &str = "5spot.finos.org/last-call";
+/// Annotation on such a Node: when it leaves, RFC 3339.
+pub const LEAVES_AT_ANNOTATION: &str = "5spot.finos.org/leaves-at";
 /// What `kubectl get sm` stands for.
 pub const SHORT_NAME: &str = "sm";
 /// The category that `kubectl get fivespot` lists. Kubernetes lets a category begin with a letter

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use crate::condition::{ConditionType, Reason};
 use crate::manifest::{self, GeneratedFile};
-use crate::rules::{Examples, Layer, RULES, Rule};
-use crate::{lint, name, schema};
+use crate::resource::{RESOURCES, Resource};
+use crate::rules::{self, Examples, Layer, Rule};
+use crate::{lint, name};
 
 const HEADER: &str = manifest::PAGE_HEADER;
 
@@ -27,31 +28,49 @@ pub fn pages() -> Vec<GeneratedFile> {
 }
 
 fn api_page() -> String {
-    let root = schema::root();
-    let property = |name: &str| root.pointer(&format!("/properties/{name}"));
     let mut page = format!(
-        "{HEADER}# {kind}, `{version}`\n\n\
-         Plural `{plural}`, short name `{short}`, category `{category}`. Namespaced, with the \
-         subresource `status`.\n\n\
-         In addition to the limits below, values must satisfy the [rules](rules.md).\n",
-        kind = name::KIND,
+        "{HEADER}# API `{version}`\n\n\
+         Three kinds, all namespaced and in the category `{category}`. In addition to the limits \
+         below, values must satisfy the [rules](rules.md).\n",
         version = name::API_VERSION,
-        plural = name::PLURAL,
-        short = name::SHORT_NAME,
         category = name::CATEGORY,
     );
-    for part in ["spec", "status"] {
-        let _ = write!(
-            page,
-            "\n## {part}\n\n| field | type | default | limits | meaning |\n\
-             |---|---|---|---|---|\n"
-        );
-        if let Some(part) = property(part) {
-            rows(&mut page, "", part);
+    for resource in &RESOURCES {
+        kind(&mut page, resource);
+        if resource.kind == name::KIND {
+            conditions(&mut page);
         }
     }
-    conditions(&mut page);
     page
+}
+
+fn kind(page: &mut String, resource: &Resource) {
+    let root = (resource.schema)();
+    let status = if resource.has_status {
+        ", with the subresource `status`"
+    } else {
+        ""
+    };
+    let _ = write!(
+        page,
+        "\n## {kind}\n\n{about} Plural `{plural}`, short name `{short}`{status}.\n",
+        kind = resource.kind,
+        about = text(&root, "description"),
+        plural = resource.plural,
+        short = resource.short_name,
+    );
+    for part in ["spec", "status"] {
+        let Some(schema) = root.pointer(&format!("/properties/{part}")) else {
+            continue;
+        };
+        let _ = write!(
+            page,
+            "\n### {kind} {part}\n\n| field | type | default | limits | meaning |\n\
+             |---|---|---|---|---|\n",
+            kind = resource.kind,
+        );
+        rows(page, "", schema);
+    }
 }
 
 fn conditions(page: &mut String) {
@@ -162,24 +181,30 @@ fn cell(text: &str) -> String {
 fn rules_page() -> String {
     let mut page = format!(
         "{HEADER}# Rules\n\n\
-         The rules that a {kind} must satisfy. Rules marked *CRD* are validation rules of the CRD, whose errors name the field and the value; all rules are also in the admission policy `{policy}`. The operator checks them again before it acts, and `5spot validate` checks them offline.\n\n\
-         An update is never rejected by a rule whose inputs it does not change: the kill switch can be set, and the schedule disabled, on an object that violates every rule.\n\n\
-         | rule | field | message | in |\n|---|---|---|---|\n",
-        kind = name::KIND,
-        policy = name::POLICY,
+         The rules that objects must satisfy. Rules marked *CRD* are validation rules of the CRD, whose errors name the field and the value; all rules are also in the admission policy of the kind. The operator checks them again before it acts, and `5spot validate` checks them offline.\n\n\
+         An update is never rejected by a rule whose inputs it does not change: the kill switch can be set, and the schedule disabled, on an object that violates every rule.\n"
     );
-    for rule in RULES {
-        let _ = writeln!(
+    for resource in &RESOURCES {
+        let _ = write!(
             page,
-            "| [{id}](#{anchor}) | `{field}` | {message} | {layer} |",
-            id = rule.id,
-            anchor = rule.id.to_lowercase(),
-            field = rule.path,
-            message = cell(rule.message),
-            layer = layer(rule),
+            "\n## {kind}\n\nPolicy `{policy}`.\n\n\
+             | rule | field | message | in |\n|---|---|---|---|\n",
+            kind = resource.kind,
+            policy = resource.policy,
         );
+        for rule in resource.rules {
+            let _ = writeln!(
+                page,
+                "| [{id}](#{anchor}) | `{field}` | {message} | {layer} |",
+                id = rule.id,
+                anchor = rule.id.to_lowercase(),
+                field = rule.path,
+                message = cell(rule.message),
+                layer = layer(rule),
+            );
+        }
     }
-    for rule in RULES {
+    for rule in rules::all() {
         section(&mut page, rule);
     }
     page

@@ -1,10 +1,12 @@
-//! What an acceptable ScheduledMachine is: one table, from which everything else is made.
+//! What an acceptable object is: one table for each kind, from which everything else is made.
 //!
 //! The CRD's validation rules ([`crate::crd`]), the admission policy ([`crate::vap`]), the
 //! operator's own check before it acts ([`check`]) and the reference page are walks over
-//! [`RULES`]. A rule is written once, in CEL on `self`, beside its message and its examples.
+//! [`all`]. A rule is written once, in CEL on `self`, beside its message and its examples.
 
+mod calendar_table;
 mod example;
+mod override_table;
 mod predicate;
 mod table;
 #[cfg(test)]
@@ -14,10 +16,17 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use crate::resource::{
+    RESOURCES, Resource, SCHEDULE_CALENDAR, SCHEDULE_OVERRIDE, SCHEDULED_MACHINE,
+};
+use crate::schedule_calendar::ScheduleCalendar;
+use crate::schedule_override::ScheduleOverride;
 use crate::scheduled_machine::ScheduledMachine;
 
+pub use calendar_table::CALENDAR_RULES;
 #[cfg(test)]
 pub(crate) use example::acceptable;
+pub use override_table::OVERRIDE_RULES;
 pub use predicate::is_acceptable_taint;
 pub use table::RULES;
 
@@ -86,7 +95,19 @@ pub enum Examples {
     },
 }
 
+/// Every rule about every kind, in the order of the ids.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    RESOURCES.iter().flat_map(|resource| resource.rules)
+}
+
 impl Rule {
+    /// The kind that the rule is about.
+    pub fn resource(&self) -> &'static Resource {
+        let is_in =
+            |resource: &&Resource| resource.rules.iter().any(|rule| rule.id == self.id);
+        RESOURCES.iter().find(is_in).unwrap_or(SCHEDULED_MACHINE)
+    }
+
     /// Finds a rule by its id, in any case, or by its number alone.
     ///
     /// # Example
@@ -102,8 +123,7 @@ impl Rule {
         };
         let number = |digits: &str| digits.parse::<u16>().ok();
         let wanted = number(digits)?;
-        let mut rules = RULES.iter();
-        rules.find(|rule| rule.id.get(2..).and_then(number) == Some(wanted))
+        all().find(|rule| rule.id.get(2..).and_then(number) == Some(wanted))
     }
 
     /// The field that the rule is about, without indices.
@@ -206,19 +226,38 @@ impl fmt::Display for Violation {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn check(object: &ScheduledMachine) -> Vec<Violation> {
-    check_value(&json!({
-        "metadata": {
-            "name": object.metadata.name,
-            "namespace": object.metadata.namespace,
-        },
-        "spec": object.spec,
-    }))
+    check_value(
+        SCHEDULED_MACHINE,
+        &json!({
+            "metadata": {
+                "name": object.metadata.name,
+                "namespace": object.metadata.namespace,
+            },
+            "spec": object.spec,
+        }),
+    )
 }
 
-/// As [`check`], on an object in JSON form.
-pub(crate) fn check_value(object: &Value) -> Vec<Violation> {
+/// As [`check`], of a ScheduleOverride.
+pub fn check_override(object: &ScheduleOverride) -> Vec<Violation> {
+    check_value(
+        SCHEDULE_OVERRIDE,
+        &json!({
+            "metadata": {"creationTimestamp": object.metadata.creation_timestamp},
+            "spec": object.spec,
+        }),
+    )
+}
+
+/// As [`check`], of a ScheduleCalendar.
+pub fn check_calendar(object: &ScheduleCalendar) -> Vec<Violation> {
+    check_value(SCHEDULE_CALENDAR, &json!({"spec": object.spec}))
+}
+
+/// As [`check`], on an object of that kind in JSON form.
+pub(crate) fn check_value(resource: &Resource, object: &Value) -> Vec<Violation> {
     let mut broken = Vec::new();
-    for rule in RULES {
+    for rule in resource.rules {
         let Some(holds) = rule.predicate else {
             continue;
         };

@@ -5,21 +5,24 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_schedule::Schedule;
+use fivespot_schedule::{DateEntry, Dates, Duration, Schedule, WindowText};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::de::Error as _;
-use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::name;
+use crate::resource::{Stored, Written};
 use crate::status::ScheduledMachineStatus;
 
 /// The default of `schedule.timezone`.
 pub const DEFAULT_TIMEZONE: &str = "UTC";
 /// The default of `gracefulShutdownTimeout` and `nodeDrainTimeout`.
 pub const DEFAULT_TIMEOUT: &str = "5m";
+/// The default of `provisioning.leadTime`, `provisioning.minimumRun` and `shutdown.lastCall`.
+pub const NO_TIME: &str = "0s";
+/// The default of `provisioning.timeout`.
+pub const DEFAULT_PROVISIONING_TIMEOUT: &str = "30m";
 /// The default of `priority`.
 pub const DEFAULT_PRIORITY: u8 = 50;
 /// What an absent `schedule.duration` means where a cron expression is given.
@@ -89,9 +92,39 @@ pub struct ScheduledMachineSpec {
     /// Taints that the Node bears while it is in service.
     #[serde(default, deserialize_with = "null_is_default")]
     pub node_taints: Vec<NodeTaint>,
+    /// How early the machine is made, and how long that may take.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub provisioning: Provisioning,
+    /// When the machine leaves, before or after the end of its window.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub shutdown: ShutdownSpec,
 }
 
-/// When the machine is wanted: either days and hours, or cron and duration.
+impl ScheduledMachineSpec {
+    /// As [`ScheduleSpec::schedule`], with the lead time and, under
+    /// [`EndPolicy::CompleteByWindowEnd`], the early end of the shutdown. A duration that cannot
+    /// be read counts as none; the rules say so.
+    ///
+    /// # Errors
+    /// As [`ScheduleSpec::schedule`].
+    pub fn schedule(
+        &self,
+        calendars: &BTreeMap<String, Dates>,
+    ) -> Result<Schedule, fivespot_schedule::Error> {
+        let length = |text: &str| text.parse().unwrap_or(Duration::ZERO);
+        let early_end = match self.shutdown.end_policy {
+            EndPolicy::StartAtWindowEnd => Duration::ZERO,
+            EndPolicy::CompleteByWindowEnd => length(&self.graceful_shutdown_timeout),
+        };
+        let schedule = self.schedule.schedule_with(calendars)?;
+        Ok(schedule
+            .with_lead_time(length(&self.provisioning.lead_time))
+            .with_early_end(early_end))
+    }
+}
+
+/// When the machine is wanted: days and hours, cron and duration, or windows; and the exceptions
+/// from that.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleSpec {
@@ -107,7 +140,13 @@ pub struct ScheduleSpec {
     /// How long one firing keeps the machine wanted; absent means [`DEFAULT_DURATION`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
-    /// The IANA time zone in which days, hours and cron are read.
+    /// Windows with a start and an end; absent, or not empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Vec<ScheduleWindow>>,
+    /// Dates on which something else applies; the first that matches a date decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exceptions: Option<Vec<ScheduleException>>,
+    /// The IANA time zone in which days, hours, cron, windows and exceptions are read.
     #[serde(default = "default_timezone")]
     pub timezone: String,
     /// Whether the schedule is in force.
@@ -115,18 +154,237 @@ pub struct ScheduleSpec {
     pub enabled: bool,
 }
 
-impl ScheduleSpec {
-    /// What was typed as what is meant; `enabled` is left to the caller.
+/// A window of a schedule. It belongs to the local day on which it starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScheduleWindow {
+    /// The name, unique in the schedule.
+    pub name: String,
+    /// Days such as `mon` or `mon-fri`; every day if empty.
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub days: Vec<String>,
+    /// When it starts, `HH:MM`.
+    pub start: String,
+    /// When it ends, `HH:MM`; on the next day if that is not after `start`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+    /// How long it lasts, instead of `end`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<String>,
+}
+
+/// Dates on which the schedule does not apply.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScheduleException {
+    /// The name, unique in the schedule.
+    pub name: String,
+    /// What happens on these dates instead.
+    pub action: ExceptionAction,
+    /// The calendar with the dates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calendar_ref: Option<CalendarRef>,
+    /// The first date, `YYYY-MM-DD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_date: Option<String>,
+    /// The last date, `YYYY-MM-DD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_date: Option<String>,
+}
+
+/// An object of the same namespace, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct CalendarRef {
+    /// Its name.
+    pub name: String,
+}
+
+/// What happens on the dates of an exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+pub enum ExceptionAction {
+    /// The machine is wanted all day.
+    Run,
+    /// The machine is not wanted.
+    Stop,
+}
+
+impl ExceptionAction {
+    /// Every action, in the order in which the schema lists them.
+    pub const ALL: [Self; 2] = [Self::Run, Self::Stop];
+
+    /// The action as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "Run",
+            Self::Stop => "Stop",
+        }
+    }
+}
+
+impl ScheduleException {
+    /// As the schedule takes it, with the dates of the calendar that it names; none if that
+    /// calendar is not there.
     ///
     /// # Errors
-    /// Whatever [`Schedule::weekly`] or, when `cron` is there, [`Schedule::cron`] refuses.
-    /// Rules that only admission knows, such as that cron excludes days, are not checked.
-    pub fn schedule(&self) -> Result<Schedule, fivespot_schedule::Error> {
-        match &self.cron {
-            Some(cron) => Schedule::cron(cron, self.duration.as_deref(), &self.timezone),
-            None => {
-                Schedule::weekly(&self.days_of_week, &self.hours_of_day, &self.timezone)
+    /// A text that is no date.
+    fn in_schedule(
+        &self,
+        calendars: &BTreeMap<String, Dates>,
+    ) -> Result<Option<fivespot_schedule::Exception>, fivespot_schedule::Error> {
+        let dates = match (&self.calendar_ref, &self.start_date, &self.end_date) {
+            (Some(calendar), _, _) => calendars.get(&calendar.name).cloned(),
+            (None, Some(first), Some(last)) => {
+                let entry = DateEntry::range(first, last);
+                let entry =
+                    entry.map_err(|fault| fivespot_schedule::Error::Exception {
+                        exception: self.name.clone(),
+                        fault,
+                    })?;
+                Some([entry].into_iter().collect())
             }
+            (None, _, _) => Some(Dates::default()),
+        };
+        Ok(dates.map(|dates| fivespot_schedule::Exception {
+            name: self.name.clone(),
+            action: match self.action {
+                ExceptionAction::Run => fivespot_schedule::ExceptionAction::Run,
+                ExceptionAction::Stop => fivespot_schedule::ExceptionAction::Stop,
+            },
+            dates,
+        }))
+    }
+}
+
+/// How the machine is made.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Provisioning {
+    /// How long before a window opens the machine is made.
+    #[serde(default = "no_time")]
+    pub lead_time: String,
+    /// How long it may take until the Node is Ready before the object is Stalled.
+    #[serde(default = "default_provisioning_timeout")]
+    pub timeout: String,
+    /// No machine is made for less than that.
+    #[serde(default = "no_time")]
+    pub minimum_run: String,
+}
+
+impl Default for Provisioning {
+    fn default() -> Self {
+        Self {
+            lead_time: no_time(),
+            timeout: default_provisioning_timeout(),
+            minimum_run: no_time(),
+        }
+    }
+}
+
+/// How the machine leaves at the end of a window.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShutdownSpec {
+    /// Whether the shutdown begins or is over when the window ends.
+    #[serde(default)]
+    pub end_policy: EndPolicy,
+    /// How long before the machine is no longer needed its Node gets the taint of the last call.
+    #[serde(default = "no_time")]
+    pub last_call: String,
+}
+
+impl Default for ShutdownSpec {
+    fn default() -> Self {
+        Self {
+            end_policy: EndPolicy::default(),
+            last_call: no_time(),
+        }
+    }
+}
+
+/// What happens at the end of a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+pub enum EndPolicy {
+    /// The shutdown starts.
+    #[default]
+    StartAtWindowEnd,
+    /// The Machine has been deleted by then.
+    CompleteByWindowEnd,
+}
+
+impl EndPolicy {
+    /// Every policy, in the order in which the schema lists them.
+    pub const ALL: [Self; 2] = [Self::StartAtWindowEnd, Self::CompleteByWindowEnd];
+
+    /// The policy as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StartAtWindowEnd => "StartAtWindowEnd",
+            Self::CompleteByWindowEnd => "CompleteByWindowEnd",
+        }
+    }
+}
+
+impl ScheduleSpec {
+    /// What was typed as what is meant, without the exceptions that name a calendar; `enabled` is
+    /// left to the caller.
+    ///
+    /// # Errors
+    /// Whatever the constructor of [`Schedule`] for the form that is there refuses, and dates of
+    /// exceptions that cannot be read. Rules that only admission knows, such as that cron excludes
+    /// days, are not checked.
+    pub fn schedule(&self) -> Result<Schedule, fivespot_schedule::Error> {
+        self.schedule_with(&BTreeMap::new())
+    }
+
+    /// As [`ScheduleSpec::schedule`], with the calendars of the namespace by name. An exception
+    /// whose calendar is not there does not apply.
+    ///
+    /// # Errors
+    /// As [`ScheduleSpec::schedule`].
+    pub fn schedule_with(
+        &self,
+        calendars: &BTreeMap<String, Dates>,
+    ) -> Result<Schedule, fivespot_schedule::Error> {
+        let exceptions = self.exceptions.iter().flatten();
+        let exceptions: Result<Vec<_>, _> = exceptions
+            .filter_map(|exception| exception.in_schedule(calendars).transpose())
+            .collect();
+        Ok(self.base()?.with_exceptions(exceptions?))
+    }
+
+    /// The names of the calendars that exceptions refer to.
+    pub fn calendars(&self) -> impl Iterator<Item = &str> {
+        let exceptions = self.exceptions.iter().flatten();
+        let references = exceptions.filter_map(|it| it.calendar_ref.as_ref());
+        references.map(|reference| reference.name.as_str())
+    }
+
+    /// The schedule without its exceptions.
+    fn base(&self) -> Result<Schedule, fivespot_schedule::Error> {
+        let zone = &self.timezone;
+        if let Some(windows) = &self.windows {
+            let windows: Vec<_> = windows.iter().map(ScheduleWindow::text).collect();
+            return Schedule::windows(&windows, zone);
+        }
+        match &self.cron {
+            Some(cron) => Schedule::cron(cron, self.duration.as_deref(), zone),
+            None => Schedule::weekly(&self.days_of_week, &self.hours_of_day, zone),
+        }
+    }
+}
+
+impl ScheduleWindow {
+    fn text(&self) -> WindowText<'_, String> {
+        WindowText {
+            name: &self.name,
+            days: &self.days,
+            start: &self.start,
+            end: self.end.as_deref(),
+            duration: self.duration.as_deref(),
         }
     }
 }
@@ -138,6 +396,8 @@ impl Default for ScheduleSpec {
             hours_of_day: Vec::new(),
             cron: None,
             duration: None,
+            windows: None,
+            exceptions: None,
             timezone: default_timezone(),
             enabled: true,
         }
@@ -252,48 +512,27 @@ impl k8s_openapi::Metadata for ScheduledMachine {
 
 impl Serialize for ScheduledMachine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let fields = 4 + usize::from(self.status.is_some());
-        let mut object = serializer.serialize_struct(name::KIND, fields)?;
-        object.serialize_field("apiVersion", name::API_VERSION)?;
-        object.serialize_field("kind", name::KIND)?;
-        object.serialize_field("metadata", &self.metadata)?;
-        object.serialize_field("spec", &self.spec)?;
-        if let Some(status) = &self.status {
-            object.serialize_field("status", status)?;
+        Written {
+            kind: name::KIND,
+            metadata: &self.metadata,
+            spec: &self.spec,
+            status: self.status.as_ref(),
         }
-        object.end()
+        .serialize(serializer)
     }
-}
-
-/// The object as it is read: list items may lack `apiVersion` and `kind`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Stored {
-    api_version: Option<String>,
-    kind: Option<String>,
-    metadata: ObjectMeta,
-    spec: ScheduledMachineSpec,
-    #[serde(default)]
-    status: Option<ScheduledMachineStatus>,
 }
 
 impl<'de> Deserialize<'de> for ScheduledMachine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?;
-        for (field, found, expected) in [
-            ("apiVersion", &stored.api_version, name::API_VERSION),
-            ("kind", &stored.kind, name::KIND),
-        ] {
-            if let Some(found) = found.as_deref().filter(|found| *found != expected) {
-                return Err(D::Error::custom(format!(
-                    "{field} is `{found}`, expected `{expected}`"
-                )));
-            }
-        }
+        let stored = Stored::deserialize(deserializer)?.of_kind(name::KIND)?;
+        // The default of a status that nobody has written says nothing.
+        let status = stored
+            .status
+            .filter(|status| *status != ScheduledMachineStatus::default());
         Ok(Self {
             metadata: stored.metadata,
             spec: stored.spec,
-            status: stored.status,
+            status,
         })
     }
 }
@@ -313,6 +552,14 @@ fn default_timezone() -> String {
 
 fn default_timeout() -> String {
     DEFAULT_TIMEOUT.to_owned()
+}
+
+fn no_time() -> String {
+    NO_TIME.to_owned()
+}
+
+fn default_provisioning_timeout() -> String {
+    DEFAULT_PROVISIONING_TIMEOUT.to_owned()
 }
 
 fn default_priority() -> u8 {

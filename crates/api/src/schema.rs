@@ -6,12 +6,19 @@
 //! no least length and no enum, and leave room for 64 characters at least, so that a user reads
 //! the rule's message and not the schema's.
 
+mod schedule;
+mod schedule_calendar;
+mod schedule_override;
 mod spec;
 mod status;
+mod usage;
 
 use serde_json::{Map, Value, json};
 
 use crate::scheduled_machine::TaintEffect;
+
+pub(crate) use schedule_calendar::schedule_calendar;
+pub(crate) use schedule_override::schedule_override;
 
 /// The longest name of a Kubernetes object.
 pub(crate) const MAX_NAME: u32 = 253;
@@ -20,23 +27,42 @@ const MAX_LABEL: u32 = 63;
 /// Room for an RFC 3339 instant, or for a uid.
 const MAX_SHORT: u32 = 64;
 
-/// The schema of the whole object.
+/// The schema of a whole ScheduledMachine.
 pub(crate) fn root() -> Value {
-    let properties = [
-        (
-            "apiVersion",
-            string("Group and version of this object.", MAX_NAME),
-        ),
-        ("kind", string("Kind of this object.", MAX_LABEL)),
-        ("metadata", json!({"type": "object"})),
-        ("spec", spec::spec()),
-        ("status", status::status()),
-    ];
-    object(
+    whole(
         "A machine that is added to a Cluster API cluster and removed from it on a schedule.",
-        &["spec"],
-        properties,
+        [("spec", spec::spec()), ("status", status::status())],
     )
+}
+
+/// The schema of a whole object that has these parts.
+fn whole<const N: usize>(description: &str, parts: [(&str, Value); N]) -> Value {
+    let mut whole = object(
+        description,
+        &["spec"],
+        [
+            (
+                "apiVersion",
+                string("Group and version of this object.", MAX_NAME),
+            ),
+            ("kind", string("Kind of this object.", MAX_LABEL)),
+            ("metadata", json!({"type": "object"})),
+        ],
+    );
+    for (name, part) in parts {
+        whole["properties"][name] = part;
+    }
+    whole
+}
+
+/// One of some words.
+fn choice(description: &str, words: &[&str]) -> Value {
+    json!({
+        "type": "string",
+        "description": description,
+        "enum": words,
+        "maxLength": MAX_SHORT,
+    })
 }
 
 fn object<const N: usize>(
@@ -141,6 +167,7 @@ mod tests {
     use serde_json::Value;
 
     use super::root;
+    use crate::resource::RESOURCES;
     use crate::rules::RULES;
 
     /// Every node of the schema with its path, those passed on untouched excepted.
@@ -160,9 +187,11 @@ mod tests {
 
     #[test]
     fn every_string_list_and_map_is_bounded_and_every_field_explained() {
-        let root = root();
+        let roots = RESOURCES.each_ref().map(|resource| (resource.schema)());
         let mut all = Vec::new();
-        nodes(&root, "", &mut all);
+        for root in &roots {
+            nodes(root, "", &mut all);
+        }
         for (path, node) in &all {
             let bound = match node["type"].as_str().unwrap() {
                 "string" => "maxLength",

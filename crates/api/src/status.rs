@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::schedule_override::OverrideMode;
 use crate::scheduled_machine::{NodeTaint, null_is_default};
 
 /// The longest uid that Kubernetes gives out, and that the status holds.
@@ -33,8 +34,12 @@ pub struct ScheduledMachineStatus {
     /// Whether the schedule wants the machine at the time of the last pass.
     #[serde(default, deserialize_with = "null_is_default")]
     pub in_schedule: bool,
-    /// The `metadata.generation` that the last pass saw.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The `metadata.generation` that the last pass saw; the schema's default of -1 reads as none.
+    #[serde(
+        default,
+        deserialize_with = "written_generation",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub observed_generation: Option<i64>,
     /// Details, one per type; see [`crate::condition`].
     #[serde(
@@ -78,6 +83,15 @@ pub struct ScheduledMachineStatus {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub applied_node_taints: Vec<NodeTaint>,
+    /// The ScheduleOverride that counts, while one is in force.
+    #[serde(default, rename = "override", skip_serializing_if = "Option::is_none")]
+    pub in_force: Option<OverrideInForce>,
+    /// The last activation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_provisioning: Option<LastProvisioning>,
+    /// How long the machine was wanted, there and late, by months.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// When a Machine was last created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_scheduled_time: Option<Timestamp>,
@@ -90,6 +104,99 @@ pub struct ScheduledMachineStatus {
     /// Whatever comes first: the next flip of the schedule or the deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_transition: Option<Timestamp>,
+}
+
+/// The ScheduleOverride that counts.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OverrideInForce {
+    /// Its name.
+    pub name: String,
+    /// Its mode.
+    pub mode: OverrideMode,
+    /// When it ends.
+    pub end_time: Timestamp,
+}
+
+/// The last activation.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastProvisioning {
+    /// When the machine was made.
+    pub start_time: Timestamp,
+    /// When its Node was first Ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_time: Option<Timestamp>,
+}
+
+/// The newest month is the last; no more are kept.
+pub const MOST_MONTHS: usize = 14;
+
+/// An account of what the machine was used for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// At most [`MOST_MONTHS`], in order.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub months: Vec<UsageMonth>,
+    /// Until when the account is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accounted_time: Option<Timestamp>,
+    /// The state since then. A stored state that is unknown reads as none.
+    #[serde(
+        default,
+        deserialize_with = "known_state",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub accounted_state: Option<AccountedState>,
+}
+
+/// The seconds of a month, in UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageMonth {
+    /// `YYYY-MM`.
+    pub month: String,
+    /// With a Ready Node.
+    #[serde(default)]
+    pub active_seconds: i64,
+    /// In which a machine was wanted.
+    #[serde(default)]
+    pub wanted_seconds: i64,
+    /// With a machine on its way.
+    #[serde(default)]
+    pub provisioning_seconds: i64,
+    /// In which a machine was wanted and no Node was Ready.
+    #[serde(default)]
+    pub late_seconds: i64,
+    /// How often the owner of the host reclaimed it.
+    #[serde(default)]
+    pub reclaims: i64,
+}
+
+/// What a span of time is accounted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+pub enum AccountedState {
+    /// With a Ready Node.
+    Active,
+    /// On its way.
+    Provisioning,
+    /// Neither.
+    None,
+}
+
+impl AccountedState {
+    /// Every state, in the order in which the schema lists them.
+    pub const ALL: [Self; 3] = [Self::Active, Self::Provisioning, Self::None];
+
+    /// The state as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "Active",
+            Self::Provisioning => "Provisioning",
+            Self::None => "None",
+        }
+    }
 }
 
 /// A summary of the state for people. Output only: nothing is decided from it.
@@ -195,6 +302,10 @@ pub struct Shutdown {
     /// reads as [`ShutdownReason::ScheduleEnded`]: the commitment stands, with its deadline.
     #[serde(deserialize_with = "known_reason")]
     pub reason: ShutdownReason,
+    /// The end of the window by which the machine leaves, under
+    /// [`EndPolicy::CompleteByWindowEnd`](crate::EndPolicy::CompleteByWindowEnd).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_end: Option<Timestamp>,
 }
 
 /// Why a machine leaves.
@@ -248,6 +359,24 @@ fn known_phase<'de, D: Deserializer<'de>>(
         Phase::ALL
             .into_iter()
             .find(|phase| phase.as_str() == written)
+    }))
+}
+
+/// A generation that was written: -1 is the schema's default of a status that nobody has written.
+pub(crate) fn written_generation<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<i64>, D::Error> {
+    let generation = Option::<i64>::deserialize(deserializer)?;
+    Ok(generation.filter(|generation| *generation >= 0))
+}
+
+fn known_state<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<AccountedState>, D::Error> {
+    let written = Option::<String>::deserialize(deserializer)?;
+    Ok(written.and_then(|written| {
+        let mut states = AccountedState::ALL.into_iter();
+        states.find(|state| state.as_str() == written)
     }))
 }
 

@@ -1,4 +1,4 @@
-//! The ValidatingAdmissionPolicy and its bindings, rendered from the rules.
+//! The ValidatingAdmissionPolicies and their bindings, rendered from the rules.
 //!
 //! The policy is the second layer: the CRD's rules run before it and name the field. It says the
 //! same on its own, and in addition what a CRD cannot see. It looks at an untyped object, so that
@@ -9,10 +9,12 @@ pub mod params;
 use serde_json::{Value, json};
 
 use crate::name;
-use crate::rules::{Layer, RULES, Rule};
+use crate::resource::{Resource, SCHEDULED_MACHINE};
+use crate::rules::{Layer, Rule};
 
-/// The members that make an entry of a list of taints the same entry before and after an update.
-const TAINT_IDENTITY: [&str; 2] = ["key", "effect"];
+/// The longest list whose items are compared one by one with those before an update: each is
+/// looked for among all.
+const LONGEST_COMPARED: u64 = 64;
 
 /// What a binding does with an object that breaks a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,20 +27,30 @@ pub enum Action {
     AuditAndDeny,
 }
 
-/// The policy. Cannot fail.
+/// The policy of ScheduledMachine; see [`policy_of`].
+pub fn policy() -> Value {
+    policy_of(SCHEDULED_MACHINE)
+}
+
+/// The policy of a kind. Cannot fail.
 ///
 /// An object that is being deleted is not asked about, so that its finalizers can go; nor is an
 /// update that leaves the spec alone, so that labels can be edited on an object that was stored
 /// before the rules were in force.
-pub fn policy() -> Value {
-    let validations: Vec<Value> = RULES
-        .iter()
-        .map(|rule| json!({"expression": expression(rule), "message": rule.full_message()}))
+pub fn policy_of(resource: &Resource) -> Value {
+    let rules = resource.rules.iter();
+    let validations: Vec<Value> = rules
+        .map(|rule| {
+            json!({
+                "expression": expression(resource, rule),
+                "message": rule.full_message(),
+            })
+        })
         .collect();
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name::POLICY},
+        "metadata": {"name": resource.policy},
         "spec": {
             "failurePolicy": "Fail",
             "matchConstraints": {
@@ -46,7 +58,7 @@ pub fn policy() -> Value {
                     "apiGroups": [name::GROUP],
                     "apiVersions": [name::VERSION],
                     "operations": ["CREATE", "UPDATE"],
-                    "resources": [name::PLURAL],
+                    "resources": [resource.plural],
                 }],
             },
             "matchConditions": [
@@ -64,10 +76,15 @@ pub fn policy() -> Value {
     })
 }
 
-/// The binding of the policy to all namespaces. Cannot fail.
+/// The binding of the policy of ScheduledMachine; see [`binding_of`].
+pub fn binding(action: Action) -> Value {
+    binding_of(SCHEDULED_MACHINE, action)
+}
+
+/// The binding of the policy of a kind to all namespaces. Cannot fail.
 ///
 /// All forms have the same name: applying one replaces the other.
-pub fn binding(action: Action) -> Value {
+pub fn binding_of(resource: &Resource, action: Action) -> Value {
     let actions = match action {
         Action::Deny => json!(["Deny"]),
         Action::Audit => json!(["Audit"]),
@@ -76,9 +93,9 @@ pub fn binding(action: Action) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name::POLICY_BINDING},
+        "metadata": {"name": resource.policy_binding},
         "spec": {
-            "policyName": name::POLICY,
+            "policyName": resource.policy,
             "validationActions": actions,
         },
     })
@@ -87,7 +104,7 @@ pub fn binding(action: Action) -> Value {
 /// A rule as the policy asks it: it holds, or its inputs are what they were.
 ///
 /// The expression of the rule itself stands there unchanged, with `self` bound to the node.
-fn expression(rule: &Rule) -> String {
+fn expression(resource: &Resource, rule: &Rule) -> String {
     if rule.layer == Layer::Change {
         let cel = rule
             .cel
@@ -95,35 +112,76 @@ fn expression(rule: &Rule) -> String {
             .replace("self", "object");
         return format!("oldObject == null || {cel}");
     }
-    match rule.path.split_once("[]") {
-        None => {
-            let unchanged = unchanged(&lens(rule.path), rule.inputs);
-            format!(
-                "{unchanged}\n|| object{}.optMap(self, {}).orValue(true)",
-                lens(rule.path),
-                rule.cel
-            )
-        }
-        Some((list, "")) => {
-            let list = lens(list);
-            let unchanged = unchanged(&list, rule.inputs);
+    let Some((list, member)) = rule.path.split_once("[]") else {
+        let unchanged = unchanged(&lens(rule.path), rule.inputs);
+        return format!(
+            "{unchanged}\n|| object{}.optMap(self, {}).orValue(true)",
+            lens(rule.path),
+            rule.cel
+        );
+    };
+    let identity = identity(resource, list);
+    let list = lens(list);
+    let member = member.trim_start_matches('.');
+    let before = |variable: &str, inputs: &[String]| {
+        let equal = |path: &String| format!("was{path} == {variable}{path}");
+        let same: Vec<_> = identity.iter().chain(inputs).map(equal).collect();
+        format!(
+            "oldObject != null && oldObject{list}.orValue([]).exists(was, {})",
+            same.join(" && ")
+        )
+    };
+    match (member, identity.is_empty()) {
+        ("", true) => {
+            let unchanged = unchanged(&list, &[]);
             format!(
                 "{unchanged}\n|| object{list}.orValue([]).all(self, {})",
                 rule.cel
             )
         }
-        Some((list, member)) => {
-            let (list, member) = (lens(list), lens(member.trim_start_matches('.')));
-            let same = TAINT_IDENTITY.map(|key| format!("was.?{key} == item.?{key}"));
-            let same = same.join(" && ");
+        ("", false) => {
+            let inputs: Vec<_> = rule.inputs.iter().map(|input| lens(input)).collect();
             format!(
-                "object{list}.orValue([]).all(item,\n  oldObject != null && \
-                 oldObject{list}.orValue([]).exists(was, {same} && was{member} == item{member})\n  \
-                 || item{member}.optMap(self, {}).orValue(true))",
+                "object{list}.orValue([]).all(self,\n  {}\n  || {})",
+                before("self", &inputs),
                 rule.cel
             )
         }
+        (member, is_long) => {
+            let member = lens(member);
+            let asked = format!("item{member}.optMap(self, {}).orValue(true)", rule.cel);
+            if is_long {
+                let unchanged = unchanged(&list, &[]);
+                return format!(
+                    "{unchanged}\n|| object{list}.orValue([]).all(item, {asked})"
+                );
+            }
+            format!(
+                "object{list}.orValue([]).all(item,\n  {}\n  || {asked})",
+                before("item", &[member]),
+            )
+        }
     }
+}
+
+/// The members that make an item of a list the same before and after an update, as steps; none
+/// if items have no identity, or the list is too long to look for each.
+fn identity(resource: &Resource, list: &str) -> Vec<String> {
+    let schema = (resource.schema)();
+    let pointer = format!("/properties/{}", list.replace('.', "/properties/"));
+    let Some(list) = schema.pointer(&pointer) else {
+        return Vec::new();
+    };
+    let is_compared = list["maxItems"]
+        .as_u64()
+        .is_some_and(|most| most <= LONGEST_COMPARED);
+    let keys = list["x-kubernetes-list-map-keys"].as_array();
+    keys.filter(|_| is_compared)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(lens)
+        .collect()
 }
 
 /// Optional steps down a path: `.?spec.?clusterName`.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_api::name;
+use fivespot_api::{RESOURCES, name};
 use fivespot_clock::Clock;
 use fivespot_webhook::mounted::Mounted;
 use fivespot_webhook::upkeep::{self, Condition, Upkeep};
@@ -174,7 +174,7 @@ impl Args {
             namespace: namespace.clone(),
             secret: self.secret.clone(),
             configuration: self.configuration.clone(),
-            webhook: name::WEBHOOK_NAME.to_owned(),
+            webhooks: RESOURCES.iter().map(|it| it.webhook.to_owned()).collect(),
             names: own.into_iter().chain(self.serving_name.clone()).collect(),
         }
     }

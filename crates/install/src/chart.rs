@@ -9,8 +9,8 @@ mod values;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use fivespot_api::manifest::{Error, GeneratedFile};
-use fivespot_api::vap::{self, Action};
+use fivespot_api::manifest::{self, Error, GeneratedFile};
+use fivespot_api::vap::Action;
 use fivespot_api::{crd, name};
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ pub(crate) fn files() -> Result<Vec<GeneratedFile>, Error> {
         file("values.yaml", values::text()?),
         file("values.schema.json", format!("{:#}\n", values::schema())),
         file("templates/NOTES.txt", NOTES.to_owned()),
-        file("templates/definition.yaml", template(&[definition()])?),
+        file("templates/definition.yaml", template(&[definitions()])?),
         file("templates/admission.yaml", template(&admission())?),
         file("templates/rbac.yaml", template(&roles(&settings.rights))?),
         controller,
@@ -185,9 +185,10 @@ fn description() -> Value {
     })
 }
 
-/// The definition stays when the chart goes, and with it every ScheduledMachine.
-fn definition() -> Block {
-    Block::always(vec![kept(crd::render(crd::SHIPPED_MINOR))])
+/// The definitions stay when the chart goes, and with them every ScheduledMachine.
+fn definitions() -> Block {
+    let definitions = manifest::definitions(crd::SHIPPED_MINOR);
+    Block::always(definitions.into_iter().map(kept).collect())
 }
 
 /// The same, to be left alone when the chart goes, or a value changes on which it depends.
@@ -209,20 +210,21 @@ fn system_namespace() -> Block {
 
 fn admission() -> [Block; 3] {
     [
-        Block::when("if ne $.Values.admission \"None\"", vec![vap::policy()]),
+        Block::when("if ne $.Values.admission \"None\"", manifest::policies()),
         Block::when(
             "if eq $.Values.admission \"Deny\"",
-            vec![vap::binding(Action::Deny)],
+            manifest::bindings(Action::Deny),
         ),
         Block::when(
             "if eq $.Values.admission \"Audit\"",
-            vec![vap::binding(Action::Audit)],
+            manifest::bindings(Action::Audit),
         ),
     ]
 }
 
 fn roles(rights: &Rights) -> Vec<Block> {
-    let mut blocks = vec![Block::always(vec![role::own_role()])];
+    let own = vec![role::own_role(), role::override_editor()];
+    let mut blocks = vec![Block::always(own)];
     blocks.extend(bound(rights, fivespot_api::name::CONTROLLER));
     for provider in PROVIDERS {
         let is_chosen = format!("if has \"{}\" $.Values.providers", provider.name);

@@ -1,6 +1,7 @@
 //! What is made, as files.
 
 use fivespot_api::manifest::{self, Error, GeneratedFile, Group};
+use fivespot_api::vap::Action;
 use serde_json::Value;
 
 use crate::controller::Settings;
@@ -64,10 +65,10 @@ pub fn shipped_roles() -> Result<Vec<GeneratedFile>, Error> {
 /// None is known; the YAML emitter could refuse.
 pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
     let mut documents = vec![settings.namespace()];
-    let [definition, policy, binding] = manifest::installed(settings.kube_minor);
-    documents.push(definition);
+    documents.extend(manifest::definitions(settings.kube_minor));
     if settings.knows_policies() {
-        documents.extend([policy, binding]);
+        documents.extend(manifest::policies());
+        documents.extend(manifest::bindings(Action::Deny));
     }
     documents.extend(settings.rights.management());
     documents.extend(settings.rights.kubeconfigs());

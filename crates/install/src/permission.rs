@@ -91,6 +91,24 @@ pub const PERMISSIONS: &[Permission] = &[
     ),
     permission(
         Scope::Management,
+        ("5spot.finos.org", "scheduleoverrides"),
+        &["get", "list", "watch", "delete"],
+        "apply overrides of schedules; delete those that ended an hour ago",
+    ),
+    permission(
+        Scope::Management,
+        ("5spot.finos.org", "scheduleoverrides/status"),
+        &["patch"],
+        "update the status of overrides",
+    ),
+    permission(
+        Scope::Management,
+        ("5spot.finos.org", "schedulecalendars"),
+        WATCHED,
+        "read the dates of exceptions",
+    ),
+    permission(
+        Scope::Management,
         ("cluster.x-k8s.io", "clusters"),
         WATCHED,
         "read whether the Cluster is ready, and whether it is paused",

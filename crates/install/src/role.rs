@@ -56,7 +56,7 @@ impl Rights {
     /// What the operator may do in the management cluster, Secrets excepted: each role with its
     /// bindings. Cannot fail.
     pub fn management(&self) -> Vec<Value> {
-        let mut all = vec![own_role()];
+        let mut all = vec![own_role(), override_editor()];
         all.extend(self.bindings(name::CONTROLLER, &self.reach));
         for provider in &self.providers {
             all.push(provider_role(provider));
@@ -202,6 +202,18 @@ fn binding(
 /// What the operator does to objects of Cluster API and of its own, provider or not.
 pub(crate) fn own_role() -> Value {
     cluster_role(name::CONTROLLER, &rules(Scope::Management))
+}
+
+/// What people need who may override schedules, and nothing else. It is bound by whoever runs the
+/// cluster.
+pub(crate) fn override_editor() -> Value {
+    let all = [
+        "get", "list", "watch", "create", "update", "patch", "delete",
+    ];
+    let overrides = rule(name::GROUP, &BTreeSet::from([name::OVERRIDE_PLURAL]), &all);
+    let others = BTreeSet::from([name::PLURAL, name::CALENDAR_PLURAL]);
+    let others = rule(name::GROUP, &others, &["get", "list", "watch"]);
+    cluster_role(name::OVERRIDE_EDITOR, &[overrides, others])
 }
 
 /// What the operator does to the objects of one provider.

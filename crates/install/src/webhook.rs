@@ -1,7 +1,7 @@
 //! The admission policy as a webhook, for clusters whose API servers know no policies: its
 //! identity, its Deployment, and the configuration by which API servers ask it.
 
-use fivespot_api::{name, vap};
+use fivespot_api::{RESOURCES, Resource, name, vap};
 use serde_json::{Value, json};
 
 use crate::controller::{API_SERVER_PORTS, POLICIES_SINCE};
@@ -283,13 +283,25 @@ impl Settings {
     pub fn configuration(&self) -> Value {
         let kind = "ValidatingWebhookConfiguration";
         let version = "admissionregistration.k8s.io/v1";
-        let rules = &vap::policy()["spec"]["matchConstraints"]["resourceRules"];
+        let mut configuration = Self::wide(version, kind, name::WEBHOOK_CONFIGURATION);
+        configuration["webhooks"] = RESOURCES.iter().map(|it| self.webhook(it)).collect();
+        if self.keeper == Keeper::CertManager {
+            configuration["metadata"]["annotations"] = json!({
+                "cert-manager.io/inject-ca-from": format!("{}/{}", self.home, name::WEBHOOK),
+            });
+        }
+        configuration
+    }
+
+    fn webhook(&self, resource: &Resource) -> Value {
+        let rules =
+            &vap::policy_of(resource)["spec"]["matchConstraints"]["resourceRules"];
         let mut webhook = json!({
-            "name": name::WEBHOOK_NAME,
+            "name": resource.webhook,
             "clientConfig": {"service": {
                 "namespace": self.home,
                 "name": name::WEBHOOK_SERVICE,
-                "path": name::WEBHOOK_PATH,
+                "path": resource.webhook_path,
                 "port": SERVICE_PORT,
             }},
             "rules": rules,
@@ -321,14 +333,7 @@ impl Settings {
                 },
             ]);
         }
-        let mut configuration = Self::wide(version, kind, name::WEBHOOK_CONFIGURATION);
-        configuration["webhooks"] = json!([webhook]);
-        if self.keeper == Keeper::CertManager {
-            configuration["metadata"]["annotations"] = json!({
-                "cert-manager.io/inject-ca-from": format!("{}/{}", self.home, name::WEBHOOK),
-            });
-        }
-        configuration
+        webhook
     }
 }
 

@@ -81,4 +81,12 @@ pub enum Error {
         /// The name of the window.
         window: String,
     },
+    /// A date of an exception cannot be read.
+    #[error("exceptions[{exception}]: {fault}")]
+    Exception {
+        /// The name of the exception.
+        exception: String,
+        /// Where in the text, and what was expected.
+        fault: ParseError,
+    },
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use fivespot_api::RESOURCES;
 use fivespot_https::{Lifetimes, Limits, Server};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -15,8 +16,6 @@ use crate::body::{BodyReader, Refusal, Reservation};
 use crate::certificate::Certificate;
 use crate::validator::{Reply, Validator, Verdict};
 
-/// The path in the webhook configuration.
-pub const PATH: &str = fivespot_api::name::WEBHOOK_PATH;
 /// Maximum size of a request body, in bytes: two objects of the 3 MiB that an API server takes, and what is
 /// around them.
 pub const MOST_BYTES: usize = 7 << 20;
@@ -104,8 +103,12 @@ impl Handler {
         &self,
         request: Request<Incoming>,
     ) -> Result<(Bytes, Reservation<'_>), (StatusCode, &'static str)> {
-        if request.uri().path() != PATH {
-            return Err((StatusCode::NOT_FOUND, "only /validate is served"));
+        let path = request.uri().path();
+        if !RESOURCES
+            .iter()
+            .any(|resource| resource.webhook_path == path)
+        {
+            return Err((StatusCode::NOT_FOUND, "no kind has this path"));
         }
         if request.method() != Method::POST {
             return Err((StatusCode::METHOD_NOT_ALLOWED, "only POST is allowed"));

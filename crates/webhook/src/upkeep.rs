@@ -37,8 +37,8 @@ pub struct Settings {
     pub secret: String,
     /// The ValidatingWebhookConfiguration.
     pub configuration: String,
-    /// The webhook in it whose `caBundle` is kept.
-    pub webhook: String,
+    /// The webhooks in it whose `caBundle` is kept.
+    pub webhooks: Vec<String>,
     /// The names by which API servers reach this webhook.
     pub names: Vec<String>,
 }
@@ -171,7 +171,7 @@ impl Upkeep {
     ) -> Result<Timestamp, String> {
         let kept = write::kept(&stored);
         let trusted = configuration.object();
-        let trusted = trusted.and_then(|it| write::trusted(it, &self.settings.webhook));
+        let trusted = trusted.and_then(|it| write::trusted(it, &self.settings.webhooks));
         let trusted = trusted.unwrap_or_default();
         let (next, due) = kept
             .next(&self.settings.names, &trusted, self.clock.now())
@@ -189,7 +189,7 @@ impl Upkeep {
         self.activate(&next)?;
         if let Some(found) = configuration.object() {
             let bundle = next.bundle();
-            let patch = write::bundle_patch(found, &self.settings.webhook, &bundle)?;
+            let patch = write::bundle_patch(found, &self.settings.webhooks, &bundle)?;
             if let Some(patch) = patch {
                 let written = write::apply(&self.configurations, found, patch).await?;
                 match written {

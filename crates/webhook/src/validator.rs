@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fivespot_admission::policy::{Binding, Policies, Policy};
 use fivespot_admission::{FieldError, KubeVersion};
-use fivespot_api::{name, vap};
+use fivespot_api::{RESOURCES, vap};
 use serde_json::json;
 
 use crate::review::Question;
@@ -58,7 +58,7 @@ impl Verdict {
     }
 }
 
-/// The policy of ScheduledMachines with one binding, ready to decide. Immutable.
+/// The policy of each kind with one binding, ready to decide. Immutable.
 #[derive(Debug)]
 pub struct Validator {
     policies: Policies,
@@ -81,23 +81,27 @@ impl Validator {
     /// assert!(refused.contains("must not contain both Deny and Warn"), "{refused}");
     /// ```
     pub fn new<S: AsRef<str>>(actions: &[S]) -> Result<Self, Error> {
-        let policy = Policy::compile(&vap::policy(), KubeVersion::default());
         let actions: Vec<&str> = actions.iter().map(AsRef::as_ref).collect();
-        let binding = Binding::compile(&json!({
-            "metadata": {"name": name::POLICY_BINDING},
-            "spec": {"policyName": name::POLICY, "validationActions": actions},
-        }));
-        let policy = Arc::new(policy.map_err(Error::Refused)?);
-        let binding = Arc::new(binding.map_err(Error::Refused)?);
+        let (mut policies, mut bindings) = (Vec::new(), Vec::new());
+        for resource in &RESOURCES {
+            let policy =
+                Policy::compile(&vap::policy_of(resource), KubeVersion::default());
+            let binding = Binding::compile(&json!({
+                "metadata": {"name": resource.policy_binding},
+                "spec": {"policyName": resource.policy, "validationActions": actions},
+            }));
+            policies.push(Arc::new(policy.map_err(Error::Refused)?));
+            bindings.push(Arc::new(binding.map_err(Error::Refused)?));
+        }
         Ok(Self {
-            policies: Policies::new([policy], [binding]),
+            policies: Policies::new(policies, bindings),
         })
     }
 
     /// Answers one body. Cannot fail: what cannot be read is answered so.
     ///
-    /// A question about anything but a ScheduledMachine that is created or updated is admitted,
-    /// as it is by the policy.
+    /// A question about anything but an object of our kinds that is created or updated is
+    /// admitted, as it is by the policies.
     pub fn answer(&self, body: &[u8]) -> Reply {
         let question = match Question::read(body) {
             Ok(question) => question,

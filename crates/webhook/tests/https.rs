@@ -11,8 +11,9 @@ mod support;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use fivespot_api::name::WEBHOOK_PATH as PATH;
 use fivespot_webhook::Certificate;
-use fivespot_webhook::serve::{MOST_BYTES, PATH};
+use fivespot_webhook::serve::MOST_BYTES;
 use serde_json::Value;
 use support::{Client, Webhook, authority, question};
 

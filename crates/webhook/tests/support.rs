@@ -211,7 +211,7 @@ impl Client {
 
     pub(crate) async fn send_in_pieces(&self, length: usize) -> (u16, String) {
         let mut connection = self.connect().await;
-        let (path, media) = (serve::PATH, "application/json");
+        let (path, media) = (fivespot_api::name::WEBHOOK_PATH, "application/json");
         connection
             .head("POST", path, media, "transfer-encoding: chunked")
             .await;
@@ -238,8 +238,13 @@ impl Connection {
 
     pub(crate) async fn begin(&mut self, length: usize, first: &str) {
         let length = format!("content-length: {length}");
-        self.head("POST", serve::PATH, "application/json", &length)
-            .await;
+        self.head(
+            "POST",
+            fivespot_api::name::WEBHOOK_PATH,
+            "application/json",
+            &length,
+        )
+        .await;
         self.0.write_all(first.as_bytes()).await.unwrap();
         self.0.flush().await.unwrap();
     }

@@ -96,7 +96,7 @@ fn settings() -> Settings {
         namespace: "5spot-system".to_owned(),
         secret: "5spot-webhook".to_owned(),
         configuration: "scheduledmachine-validation".to_owned(),
-        webhook: "scheduledmachine-validation.5spot.finos.org".to_owned(),
+        webhooks: vec!["scheduledmachine-validation.5spot.finos.org".to_owned()],
         names: vec!["webhook.5spot-system.svc".to_owned()],
     }
 }

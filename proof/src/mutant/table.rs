@@ -89,7 +89,7 @@ mutants! {
         => "let is_over = true;";
     "no-commitment", "shuts down without a commitment", SHUTDOWN,
         "let Some(shutdown) = case.commitment(machine) else {\n        return commit(case, machine, removal, case.now);\n    };"
-        => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason: removal.reason };\n    let shutdown = case.commitment(machine).unwrap_or(&made);";
+        => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason: removal.reason, window_end: None };\n    let shutdown = case.commitment(machine).unwrap_or(&made);";
     "started-in-the-past", "counts a machine's time to leave from before it was to", SHUTDOWN,
         "return commit(case, machine, removal, case.now);"
         => "return commit(case, machine, removal, after(case.now, SignedDuration::from_mins(-3)));";

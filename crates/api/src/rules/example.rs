@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Examples, Rule};
 use crate::name;
+use crate::resource::Resource;
 
 /// An object that keeps every rule, in namespace `default`.
 pub(crate) fn acceptable() -> Value {
@@ -25,6 +26,29 @@ pub(crate) fn acceptable() -> Value {
                 "spec": {},
             },
         },
+    })
+}
+
+/// An object of a kind that keeps every rule, in namespace `default`.
+pub(crate) fn acceptable_of(resource: &Resource) -> Value {
+    let spec = match resource.kind {
+        name::OVERRIDE_KIND => json!({
+            "targetRef": {"name": "worker"},
+            "mode": "Run",
+            "endTime": "2026-03-06T22:00:00Z",
+        }),
+        name::CALENDAR_KIND => json!({"dates": [{"name": "christmas", "date": "12-25"}]}),
+        _ => return acceptable(),
+    };
+    json!({
+        "apiVersion": name::API_VERSION,
+        "kind": resource.kind,
+        "metadata": {
+            "name": "worker",
+            "namespace": "default",
+            "creationTimestamp": "2026-03-06T12:00:00Z",
+        },
+        "spec": spec,
     })
 }
 
@@ -68,22 +92,40 @@ impl Rule {
     /// two values of the field; the object made here is the later one, see [`Rule::before`].
     pub fn example(&self, example: &str) -> Value {
         let value = self.examples.value(example);
-        let mut object = acceptable();
-        if let Some(to) = value.get("to") {
-            place(&mut object, "spec.clusterName", to.clone());
-            return object;
+        match value.get("to") {
+            Some(to) => self.with(to.clone()),
+            None => self.with(value),
         }
-        if ["spec.schedule.cron", "spec.schedule.duration"].contains(&self.path) {
+    }
+
+    /// The object before the change that is the example; none for a rule about no change.
+    pub fn before(&self, example: &str) -> Option<Value> {
+        let value = self.examples.value(example);
+        let mut object = self.with(value.get("from")?.clone());
+        if self.resource().kind == name::KIND {
+            let machine = json!({"machineRef": {
+                "apiVersion": "cluster.x-k8s.io/v1beta1",
+                "kind": "Machine",
+                "name": "worker",
+                "uid": "0b1c",
+            }});
+            place(&mut object, "status", machine);
+        }
+        Some(object)
+    }
+
+    /// An acceptable object but for this value of the rule's field.
+    fn with(&self, value: Value) -> Value {
+        let mut object = acceptable_of(self.resource());
+        if let Some((path, surroundings)) = surroundings(self.path) {
+            place(&mut object, path, surroundings);
+        }
+        if self.path == "spec.selector" {
             place(
                 &mut object,
-                "spec.schedule",
-                json!({"cron": "0 9-17 * * 1-5"}),
+                "spec",
+                json!({"mode": "Run", "endTime": "2026-03-06T22:00:00Z"}),
             );
-        }
-        if self.path.starts_with("spec.nodeTaints[]") {
-            let taint =
-                json!({"key": "workload", "value": "batch", "effect": "NoSchedule"});
-            place(&mut object, "spec.nodeTaints[]", taint);
         }
         match (self.path, value) {
             // What is given of the spec takes the place of what is there, the rest stays.
@@ -96,21 +138,62 @@ impl Rule {
         }
         object
     }
+}
 
-    /// The object before the change that is the example; none for a rule about no change.
-    pub fn before(&self, example: &str) -> Option<Value> {
-        let value = self.examples.value(example);
-        let mut object = acceptable();
-        place(&mut object, "spec.clusterName", value.get("from")?.clone());
-        let machine = json!({"machineRef": {
-            "apiVersion": "cluster.x-k8s.io/v1beta1",
-            "kind": "Machine",
-            "name": "worker",
-            "uid": "0b1c",
-        }});
-        place(&mut object, "status", machine);
-        Some(object)
-    }
+/// What has to stand around a field for it to be acceptable, and where.
+fn surroundings(path: &str) -> Option<(&'static str, Value)> {
+    let dates = json!({
+        "name": "holidays", "action": "Stop",
+        "startDate": "2026-12-24", "endDate": "2026-12-24",
+    });
+    let place = match path {
+        "spec.schedule.cron" | "spec.schedule.duration" => {
+            ("spec.schedule", json!({"cron": "0 9-17 * * 1-5"}))
+        }
+        "spec.schedule.windows[].duration" => (
+            "spec.schedule",
+            json!({"windows": [{"name": "night", "start": "19:00"}]}),
+        ),
+        "spec.schedule.exceptions[].calendarRef.name" => (
+            "spec.schedule.exceptions[]",
+            json!({"name": "holidays", "action": "Stop"}),
+        ),
+        // Later or earlier than any example of the other end.
+        "spec.schedule.exceptions[].startDate" => {
+            let dates = with_member(dates, "endDate", "9999-12-31");
+            ("spec.schedule.exceptions[]", dates)
+        }
+        "spec.schedule.exceptions[].endDate" => {
+            let dates = with_member(dates, "startDate", "0000-01-01");
+            ("spec.schedule.exceptions[]", dates)
+        }
+        "spec.dates[].startDate" => (
+            "spec.dates[]",
+            json!({"name": "d", "endDate": "9999-12-31"}),
+        ),
+        "spec.dates[].endDate" => (
+            "spec.dates[]",
+            json!({"name": "d", "startDate": "0000-01-01"}),
+        ),
+        path if path.starts_with("spec.schedule.windows[]") => (
+            "spec.schedule",
+            json!({"windows": [{"name": "night", "start": "19:00", "end": "07:30"}]}),
+        ),
+        path if path.starts_with("spec.schedule.exceptions[]") => {
+            ("spec.schedule.exceptions[]", dates)
+        }
+        path if path.starts_with("spec.nodeTaints[]") => (
+            "spec.nodeTaints[]",
+            json!({"key": "workload", "value": "batch", "effect": "NoSchedule"}),
+        ),
+        _ => return None,
+    };
+    Some(place)
+}
+
+fn with_member(mut object: Value, member: &str, value: &str) -> Value {
+    object[member] = json!(value);
+    object
 }
 
 /// A map of texts whose keys and values have so many bytes together, in entries of at most two

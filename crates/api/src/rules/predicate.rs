@@ -2,10 +2,18 @@
 //!
 //! The CEL expressions decide; these agree with them, which is tested on generated values.
 
+mod time;
+
 use std::str::FromStr;
 
 use fivespot_schedule::{Days, Duration};
 use serde_json::Value;
+
+pub(super) use time::{
+    are_all_days, has_calendar_or_dates, has_date_or_range, has_dates_in_order,
+    has_one_end, has_one_target, has_times_in_order, is_a_date, is_a_date_of_some_year,
+    is_a_time, is_not_empty_selector, is_time_of_day, is_within_two_weeks,
+};
 
 use crate::name;
 use crate::scheduled_machine::NodeTaint;
@@ -56,6 +64,18 @@ pub(super) fn is_at_most_a_day(node: &Value, _: &Value) -> bool {
     })
 }
 
+pub(super) fn is_at_most_two_hours(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        is_within(text, Duration::ZERO, Duration::hours(2))
+    })
+}
+
+pub(super) fn is_a_minute_to_a_day(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        is_within(text, Duration::minutes(1), Duration::hours(24))
+    })
+}
+
 pub(super) fn is_a_firing(node: &Value, _: &Value) -> bool {
     text(node, |text| {
         is_within(text, Duration::minutes(1), Duration::hours(168))
@@ -67,13 +87,22 @@ pub(super) fn is_cron_or_lists(node: &Value, _: &Value) -> bool {
         || is_empty_list(node, "daysOfWeek") && is_empty_list(node, "hoursOfDay")
 }
 
+pub(super) fn has_no_other_form(node: &Value, _: &Value) -> bool {
+    !is_set(node, "windows")
+        || !is_set(node, "cron")
+            && !is_set(node, "duration")
+            && is_empty_list(node, "daysOfWeek")
+            && is_empty_list(node, "hoursOfDay")
+}
+
 pub(super) fn is_complete(node: &Value, _: &Value) -> bool {
     is_set(node, "cron")
+        || is_set(node, "windows")
         || !is_empty_list(node, "daysOfWeek") && !is_empty_list(node, "hoursOfDay")
 }
 
 pub(super) fn has_duration_only_with_cron(node: &Value, _: &Value) -> bool {
-    !is_set(node, "duration") || is_set(node, "cron")
+    !is_set(node, "duration") || is_set(node, "cron") || is_set(node, "windows")
 }
 
 pub(super) fn are_days(node: &Value, _: &Value) -> bool {
@@ -465,4 +494,8 @@ pub(super) fn has_two_kinds(node: &Value, _: &Value) -> bool {
 
 pub(super) fn is_name(node: &Value, _: &Value) -> bool {
     text(node, |name| name.len() <= 63 && is_dns_label(name))
+}
+
+pub(super) fn is_object_name(node: &Value, _: &Value) -> bool {
+    text(node, |name| name.split('.').all(is_dns_label))
 }

@@ -19,6 +19,13 @@ const A_FIRING: &str = "!self.matches('^[0-9]+[smh]$') \
     || self.matches('^0*[0-9]{1,6}[smh]$') \
     && duration(self) >= duration('1m') && duration(self) <= duration('168h')";
 
+const AT_MOST_TWO_HOURS: &str = "!self.matches('^[0-9]+[smh]$') \
+    || self.matches('^0*[0-9]{1,4}[smh]$') && duration(self) <= duration('2h')";
+
+const A_MINUTE_TO_A_DAY: &str = "!self.matches('^[0-9]+[smh]$') \
+    || self.matches('^0*[0-9]{1,5}[smh]$') \
+    && duration(self) >= duration('1m') && duration(self) <= duration('24h')";
+
 const DAYS: &str = "self.matches(\
     '^(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?\
     (,(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?)*$')";
@@ -114,9 +121,45 @@ const TWO_KINDS: &str = "self.bootstrapSpec.kind != self.infrastructureSpec.kind
     || self.bootstrapSpec.apiVersion.split('/')[0] \
     != self.infrastructureSpec.apiVersion.split('/')[0]";
 
-const NAME: &str = "self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')";
+pub(super) const NAME: &str = "self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')";
 
-/// Every rule.
+const NO_OTHER_FORM: &str = "!has(self.windows) || !has(self.cron) && !has(self.duration) \
+    && (!has(self.daysOfWeek) || self.daysOfWeek.size() == 0) \
+    && (!has(self.hoursOfDay) || self.hoursOfDay.size() == 0)";
+
+const WINDOW_DAYS: &str = "self.all(day, day.matches(\
+    '^(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?\
+    (,(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?)*$'))";
+
+const TIME_OF_DAY: &str = "self.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')";
+
+/// A date that some calendar has, `YYYY-MM-DD`, as a regular expression.
+macro_rules! date {
+    () => {
+        concat!(
+            "([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])",
+            "|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))",
+            "|([0-9]{2}(0[48]|[2468][048]|[13579][26])",
+            "|([02468][048]|[13579][26])00)-02-29)"
+        )
+    };
+}
+pub(super) use date;
+
+pub(super) const A_DATE: &str = concat!("self.matches('^", date!(), "$')");
+
+const CALENDAR_OR_DATES: &str = "(has(self.calendarRef) \
+    ? !has(self.startDate) && !has(self.endDate) : has(self.startDate) && has(self.endDate))";
+
+pub(super) const DATES_IN_ORDER: &str = "!has(self.startDate) || !has(self.endDate) \
+    || !self.startDate.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}$') \
+    || !self.endDate.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}$') \
+    || self.startDate <= self.endDate";
+
+const OBJECT_NAME: &str =
+    "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')";
+
+/// Every rule about a ScheduledMachine.
 pub const RULES: &[Rule] = &[
     Rule {
         id: "SM001",
@@ -165,7 +208,7 @@ pub const RULES: &[Rule] = &[
         path: "spec.schedule",
         cel: "!has(self.cron) || (!has(self.daysOfWeek) || self.daysOfWeek.size() == 0) \
               && (!has(self.hoursOfDay) || self.hoursOfDay.size() == 0)",
-        inputs: &["cron", "daysOfWeek", "hoursOfDay"],
+        inputs: &["cron", "daysOfWeek", "hoursOfDay", "windows"],
         message: "cron is mutually exclusive with daysOfWeek and hoursOfDay — set one or the other, not both",
         layer: Layer::SchemaAndPolicy,
         predicate: Some(predicate::is_cron_or_lists),
@@ -185,9 +228,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "SM005",
         path: "spec.schedule",
-        cel: "has(self.cron) || has(self.daysOfWeek) && self.daysOfWeek.size() > 0 \
-              && has(self.hoursOfDay) && self.hoursOfDay.size() > 0",
-        inputs: &["cron", "daysOfWeek", "hoursOfDay"],
+        cel: "has(self.cron) || has(self.windows) || has(self.daysOfWeek) \
+              && self.daysOfWeek.size() > 0 && has(self.hoursOfDay) && self.hoursOfDay.size() > 0",
+        inputs: &["cron", "daysOfWeek", "hoursOfDay", "windows"],
         message: "both daysOfWeek and hoursOfDay must be non-empty",
         layer: Layer::SchemaAndPolicy,
         predicate: Some(predicate::is_complete),
@@ -195,6 +238,7 @@ pub const RULES: &[Rule] = &[
             accepts: &[
                 r#"{"daysOfWeek": ["sat"], "hoursOfDay": ["0-23"]}"#,
                 r#"{"cron": "0 9 * * *"}"#,
+                r#"{"windows": [{"name": "night", "start": "19:00", "end": "07:30"}]}"#,
             ],
             rejects: &[
                 "{}",
@@ -533,8 +577,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "SM027",
         path: "spec.schedule",
-        cel: "!has(self.duration) || has(self.cron)",
-        inputs: &["cron", "duration"],
+        cel: "!has(self.duration) || has(self.cron) || has(self.windows)",
+        inputs: &["cron", "duration", "windows"],
         message: "duration must not be set without cron",
         layer: Layer::SchemaAndPolicy,
         predicate: Some(predicate::has_duration_only_with_cron),
@@ -923,6 +967,28 @@ pub const RULES: &[Rule] = &[
         why: "The name is used as a label value and as the name of a Node.",
     },
     Rule {
+        id: "SM047",
+        path: "spec.schedule",
+        cel: NO_OTHER_FORM,
+        inputs: &["windows", "cron", "duration", "daysOfWeek", "hoursOfDay"],
+        message: "windows is mutually exclusive with cron, duration, daysOfWeek and hoursOfDay",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::has_no_other_form),
+        examples: Examples::Json {
+            accepts: &[
+                r#"{"windows": [{"name": "night", "start": "19:00", "end": "07:30"}]}"#,
+                r#"{"windows": [{"name": "night", "start": "19:00", "end": "07:30"}], "daysOfWeek": [], "hoursOfDay": []}"#,
+            ],
+            rejects: &[
+                r#"{"windows": [{"name": "night", "start": "19:00", "end": "07:30"}], "cron": "0 9 * * *"}"#,
+                r#"{"windows": [{"name": "night", "start": "19:00", "end": "07:30"}], "duration": "8h"}"#,
+                r#"{"windows": [{"name": "night", "start": "19:00", "end": "07:30"}], "daysOfWeek": ["mon"], "hoursOfDay": ["9"]}"#,
+                r#"{"windows": [{"name": "night", "start": "19:00", "end": "07:30"}], "hoursOfDay": ["9"]}"#,
+            ],
+        },
+        why: "Two descriptions of one schedule could contradict each other.",
+    },
+    Rule {
         id: "SM048",
         path: "spec.machineTemplate.version",
         cel: KUBERNETES_VERSION,
@@ -989,5 +1055,343 @@ pub const RULES: &[Rule] = &[
         },
         why: "Both objects have the name of the ScheduledMachine, so one object would have both \
               roles.",
+    },
+    Rule {
+        id: "SM052",
+        path: "spec.schedule.windows[].name",
+        cel: NAME,
+        inputs: &[],
+        message: "must be a DNS label of at most 63 characters: lower-case letters, digits and '-', a letter or digit at both ends",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_name),
+        examples: Examples::Text {
+            accepts: &["night", "week-1"],
+            rejects: &[
+                "",
+                "Night",
+                "a.b",
+                "-a",
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            ],
+        },
+        why: "The name stands in previews, events and messages.",
+    },
+    Rule {
+        id: "SM053",
+        path: "spec.schedule.windows[].days",
+        cel: WINDOW_DAYS,
+        inputs: &[],
+        message: "must be day names or ranges (e.g. 'mon', 'mon-fri', 'mon-wed,fri-sun')",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::are_all_days),
+        examples: Examples::Json {
+            accepts: &[r#"[]"#, r#"["mon-fri"]"#, r#"["mon-wed,fri", "sun"]"#],
+            rejects: &[r#"[""]"#, r#"["mon", "Tue"]"#, r#"["1-5"]"#],
+        },
+        why: "Days are lower case; a range may cross the end of the week.",
+    },
+    Rule {
+        id: "SM054",
+        path: "spec.schedule.windows[].start",
+        cel: TIME_OF_DAY,
+        inputs: &[],
+        message: "must be a time of day from '00:00' to '23:59'",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_time_of_day),
+        examples: Examples::Text {
+            accepts: &["00:00", "07:30", "23:59"],
+            rejects: &["", "24:00", "7:30", "07:60", "07:30:00", "noon"],
+        },
+        why: "It is read off the wall clock of the time zone.",
+    },
+    Rule {
+        id: "SM055",
+        path: "spec.schedule.windows[].end",
+        cel: TIME_OF_DAY,
+        inputs: &[],
+        message: "must be a time of day from '00:00' to '23:59'",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_time_of_day),
+        examples: Examples::Text {
+            accepts: &["00:00", "07:30", "23:59"],
+            rejects: &["", "24:00", "7:30", "07:60", "07:30:00", "noon"],
+        },
+        why: "For midnight write '00:00': an end that is not after the start is on the next day.",
+    },
+    Rule {
+        id: "SM056",
+        path: "spec.schedule.windows[]",
+        cel: "has(self.end) != has(self.duration)",
+        inputs: &["end", "duration"],
+        message: "exactly one of end and duration must be set",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::has_one_end),
+        examples: Examples::Json {
+            accepts: &[
+                r#"{"name": "night", "start": "19:00", "end": "07:30"}"#,
+                r#"{"name": "weekend", "start": "07:30", "duration": "48h"}"#,
+            ],
+            rejects: &[
+                r#"{"name": "night", "start": "19:00"}"#,
+                r#"{"name": "night", "start": "19:00", "end": "07:30", "duration": "1h"}"#,
+            ],
+        },
+        why: "Without either the window never ends; both could contradict each other.",
+    },
+    Rule {
+        id: "SM057",
+        path: "spec.schedule.windows[].duration",
+        cel: DURATION,
+        inputs: &[],
+        message: "must be a duration string such as '5m', '30s', or '1h'",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_a_duration),
+        examples: Examples::Text {
+            accepts: &["1h", "90m", "3600s"],
+            rejects: &["", "1", "1d", "one hour"],
+        },
+        why: "It is the length of the window.",
+    },
+    Rule {
+        id: "SM058",
+        path: "spec.schedule.windows[].duration",
+        cel: A_FIRING,
+        inputs: &[],
+        message: "must be from 1m to 168h",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_a_firing),
+        examples: Examples::Text {
+            accepts: &["1m", "60s", "168h", "604800s"],
+            rejects: &["0s", "59s", "169h", "9999999h"],
+        },
+        why: "A window of less than a minute ends before a machine is ready; one of more than a week is never closed.",
+    },
+    Rule {
+        id: "SM059",
+        path: "spec.schedule.exceptions[].name",
+        cel: NAME,
+        inputs: &[],
+        message: "must be a DNS label of at most 63 characters: lower-case letters, digits and '-', a letter or digit at both ends",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_name),
+        examples: Examples::Text {
+            accepts: &["night", "week-1"],
+            rejects: &[
+                "",
+                "Night",
+                "a.b",
+                "-a",
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            ],
+        },
+        why: "The name stands in previews, events and messages.",
+    },
+    Rule {
+        id: "SM060",
+        path: "spec.schedule.exceptions[]",
+        cel: CALENDAR_OR_DATES,
+        inputs: &["calendarRef", "startDate", "endDate"],
+        message: "either calendarRef, or both startDate and endDate must be set",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::has_calendar_or_dates),
+        examples: Examples::Json {
+            accepts: &[
+                r#"{"name": "e", "action": "Stop", "calendarRef": {"name": "zurich"}}"#,
+                r#"{"name": "e", "action": "Stop", "startDate": "2026-12-24", "endDate": "2026-12-24"}"#,
+            ],
+            rejects: &[
+                r#"{"name": "e", "action": "Stop"}"#,
+                r#"{"name": "e", "action": "Stop", "startDate": "2026-12-24"}"#,
+                r#"{"name": "e", "action": "Stop", "calendarRef": {"name": "zurich"}, "endDate": "2026-12-24"}"#,
+            ],
+        },
+        why: "An exception needs dates, and they come from one place.",
+    },
+    Rule {
+        id: "SM061",
+        path: "spec.schedule.exceptions[].startDate",
+        cel: A_DATE,
+        inputs: &[],
+        message: "must be a date such as '2026-12-24'",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_a_date),
+        examples: Examples::Text {
+            accepts: &["2026-12-24", "2024-02-29"],
+            rejects: &[
+                "",
+                "2026-02-29",
+                "2026-13-01",
+                "26-12-24",
+                "2026-12-24T00:00:00Z",
+                "24.12.2026",
+            ],
+        },
+        why: "It is a local date in the time zone of the schedule.",
+    },
+    Rule {
+        id: "SM062",
+        path: "spec.schedule.exceptions[].endDate",
+        cel: A_DATE,
+        inputs: &[],
+        message: "must be a date such as '2026-12-24'",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_a_date),
+        examples: Examples::Text {
+            accepts: &["2026-12-24", "2028-02-29"],
+            rejects: &[
+                "",
+                "2026-02-29",
+                "2026-13-01",
+                "26-12-24",
+                "2026-12-24T00:00:00Z",
+                "24.12.2026",
+            ],
+        },
+        why: "It is a local date in the time zone of the schedule.",
+    },
+    Rule {
+        id: "SM063",
+        path: "spec.schedule.exceptions[]",
+        cel: DATES_IN_ORDER,
+        inputs: &["startDate", "endDate"],
+        message: "endDate must not be before startDate",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::has_dates_in_order),
+        examples: Examples::Json {
+            accepts: &[
+                r#"{"name": "e", "action": "Stop", "startDate": "2026-12-24", "endDate": "2027-01-02"}"#,
+                r#"{"name": "e", "action": "Stop", "startDate": "2026-12-24", "endDate": "2026-12-24"}"#,
+            ],
+            rejects: &[
+                r#"{"name": "e", "action": "Stop", "startDate": "2026-12-24", "endDate": "2026-12-23"}"#,
+            ],
+        },
+        why: "Such an exception has no dates.",
+    },
+    Rule {
+        id: "SM064",
+        path: "spec.schedule.exceptions[].calendarRef.name",
+        cel: OBJECT_NAME,
+        inputs: &[],
+        message: "must be the name of a ScheduleCalendar: lower-case letters, digits, '-' and '.', a letter or digit at both ends",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_object_name),
+        examples: Examples::Text {
+            accepts: &["zurich", "holidays.zurich"],
+            rejects: &["", "Zurich", "-a", "a/b"],
+        },
+        why: "No object can have another name.",
+    },
+    Rule {
+        id: "SM065",
+        path: "spec.provisioning.leadTime",
+        cel: DURATION,
+        inputs: &[],
+        message: "must be a duration string such as '5m', '30s', or '1h'",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_a_duration),
+        examples: Examples::Text {
+            accepts: &["0s", "10m"],
+            rejects: &["", "10", "-5m"],
+        },
+        why: "A lead time that cannot be read would be none.",
+    },
+    Rule {
+        id: "SM066",
+        path: "spec.provisioning.leadTime",
+        cel: AT_MOST_TWO_HOURS,
+        inputs: &[],
+        message: "must be at most 2h",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_at_most_two_hours),
+        examples: Examples::Text {
+            accepts: &["0s", "2h", "120m", "7200s"],
+            rejects: &["3h", "121m", "7201s", "99999999999999999999h"],
+        },
+        why: "A machine that takes longer has another problem.",
+    },
+    Rule {
+        id: "SM067",
+        path: "spec.provisioning.timeout",
+        cel: DURATION,
+        inputs: &[],
+        message: "must be a duration string such as '5m', '30s', or '1h'",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_a_duration),
+        examples: Examples::Text {
+            accepts: &["20m", "1h"],
+            rejects: &["", "20", "-5m"],
+        },
+        why: "A timeout that cannot be read would never pass.",
+    },
+    Rule {
+        id: "SM068",
+        path: "spec.provisioning.timeout",
+        cel: A_MINUTE_TO_A_DAY,
+        inputs: &[],
+        message: "must be from 1m to 24h",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_a_minute_to_a_day),
+        examples: Examples::Text {
+            accepts: &["1m", "60s", "24h"],
+            rejects: &["0s", "59s", "25h", "99999999999999999999h"],
+        },
+        why: "Within a minute no machine is ready, and a day later somebody should know.",
+    },
+    Rule {
+        id: "SM069",
+        path: "spec.provisioning.minimumRun",
+        cel: DURATION,
+        inputs: &[],
+        message: "must be a duration string such as '5m', '30s', or '1h'",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_a_duration),
+        examples: Examples::Text {
+            accepts: &["0s", "30m"],
+            rejects: &["", "30", "-5m"],
+        },
+        why: "A minimum that cannot be read would be none.",
+    },
+    Rule {
+        id: "SM070",
+        path: "spec.provisioning.minimumRun",
+        cel: AT_MOST_A_DAY,
+        inputs: &[],
+        message: "must be at most 24h",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_at_most_a_day),
+        examples: Examples::Text {
+            accepts: &["0s", "24h"],
+            rejects: &["25h", "99999999999999999999h"],
+        },
+        why: "With a longer minimum no window of a day would ever get a machine.",
+    },
+    Rule {
+        id: "SM071",
+        path: "spec.shutdown.lastCall",
+        cel: DURATION,
+        inputs: &[],
+        message: "must be a duration string such as '5m', '30s', or '1h'",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_a_duration),
+        examples: Examples::Text {
+            accepts: &["0s", "30m"],
+            rejects: &["", "30", "-5m"],
+        },
+        why: "A last call that cannot be read would be none.",
+    },
+    Rule {
+        id: "SM072",
+        path: "spec.shutdown.lastCall",
+        cel: AT_MOST_A_DAY,
+        inputs: &[],
+        message: "must be at most 24h",
+        layer: Layer::SchemaAndPolicy,
+        predicate: Some(predicate::is_at_most_a_day),
+        examples: Examples::Text {
+            accepts: &["0s", "24h"],
+            rejects: &["25h", "99999999999999999999h"],
+        },
+        why: "A Node that is about to leave all the time is of little use.",
     },
 ];

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::schedule::schedule;
 use super::{
-    MAX_LABEL, MAX_NAME, MAX_SHORT, boolean, list, list_map, object, string, string_map,
-    taint, with,
+    MAX_LABEL, MAX_NAME, MAX_SHORT, boolean, choice, list, list_map, object, string,
+    string_map, taint, with,
 };
 use crate::scheduled_machine::{
-    DEFAULT_PRIORITY, DEFAULT_TIMEOUT, DEFAULT_TIMEZONE, MOST_TAINTS,
+    DEFAULT_PRIORITY, DEFAULT_PROVISIONING_TIMEOUT, DEFAULT_TIMEOUT, EndPolicy,
+    MOST_TAINTS, NO_TIME,
 };
 
 pub(super) fn spec() -> Value {
@@ -37,6 +39,8 @@ pub(super) fn spec() -> Value {
             ("killSwitch", kill_switch()),
             ("killIfCommands", kill_if_commands()),
             ("nodeTaints", node_taints()),
+            ("provisioning", provisioning()),
+            ("shutdown", shutdown()),
         ],
     )
 }
@@ -76,11 +80,7 @@ fn node_drain_timeout() -> Value {
 }
 
 fn timeout(description: &str) -> Value {
-    with(
-        string(description, MAX_SHORT),
-        "default",
-        json!(DEFAULT_TIMEOUT),
-    )
+    duration(description, DEFAULT_TIMEOUT)
 }
 
 fn kill_switch() -> Value {
@@ -112,75 +112,68 @@ fn node_taints() -> Value {
     with(taints, "default", json!([]))
 }
 
-fn schedule() -> Value {
-    object(
-        "When the machine runs: either daysOfWeek and hoursOfDay, or cron and duration.",
+fn provisioning() -> Value {
+    let provisioning = object(
+        "How the machine is provisioned.",
         &[],
         [
-            ("daysOfWeek", days_of_week()),
-            ("hoursOfDay", hours_of_day()),
-            ("cron", cron()),
-            ("duration", duration()),
-            ("timezone", timezone()),
-            ("enabled", enabled()),
+            (
+                "leadTime",
+                duration(
+                    "How long before the start of a window the machine is created, at most 2h.",
+                    NO_TIME,
+                ),
+            ),
+            (
+                "timeout",
+                duration(
+                    "Time until the Node is Ready after which the ScheduledMachine is Stalled, \
+                     from 1m to 24h.",
+                    DEFAULT_PROVISIONING_TIMEOUT,
+                ),
+            ),
+            (
+                "minimumRun",
+                duration(
+                    "The machine is not created for less than this, at most 24h.",
+                    NO_TIME,
+                ),
+            ),
         ],
-    )
-}
-
-fn days_of_week() -> Value {
-    texts(
-        "Days on which the machine runs: mon, tue, wed, thu, fri, sat, sun, ranges such as \
-         mon-fri or fri-mon, or comma-separated lists of these.",
-    )
-}
-
-fn hours_of_day() -> Value {
-    texts(
-        "Hours in which the machine runs, both ends included: 9-17 is from 09:00:00 to 17:59:59. \
-         Ranges may cross midnight, such as 22-6, which for a single day means its first and its \
-         last hours. Entries may be comma-separated lists.",
-    )
-}
-
-fn texts(description: &str) -> Value {
-    let texts = list(
-        description,
-        32,
-        json!({"type": "string", "maxLength": MAX_SHORT}),
     );
-    with(texts, "default", json!([]))
+    with(provisioning, "default", json!({}))
 }
 
-fn cron() -> Value {
-    string(
-        "Five cron fields (minute, hour, day of month, month, day of week), instead of daysOfWeek \
-         and hoursOfDay. Each firing opens a window of the given duration; adjacent or overlapping windows are merged.",
-        128,
-    )
-}
-
-fn duration() -> Value {
-    string(
-        "Length of the window that each firing of cron opens, from 1m to 168h; 1h if absent. \
-         Only allowed with cron.",
-        MAX_SHORT,
-    )
-}
-
-fn timezone() -> Value {
-    let zone = string(
-        "The IANA time zone of days, hours and cron, such as Europe/Zurich. At daylight saving \
-         time changes, a skipped hour is never active and a repeated hour is active twice.",
-        MAX_SHORT,
+fn shutdown() -> Value {
+    let policy = choice(
+        "StartAtWindowEnd: the shutdown starts at the end of the window. CompleteByWindowEnd: it \
+         starts gracefulShutdownTimeout earlier, and the Machine is deleted by the end.",
+        &EndPolicy::ALL.map(EndPolicy::as_str),
     );
-    with(zone, "default", json!(DEFAULT_TIMEZONE))
+    let shutdown = object(
+        "How the machine is shut down at the end of a window.",
+        &[],
+        [
+            (
+                "endPolicy",
+                with(policy, "default", json!(EndPolicy::default().as_str())),
+            ),
+            (
+                "lastCall",
+                duration(
+                    "How long before the shutdown the Node gets the taint \
+                     5spot.finos.org/last-call:PreferNoSchedule and the annotation \
+                     5spot.finos.org/leaves-at, at most 24h.",
+                    NO_TIME,
+                ),
+            ),
+        ],
+    );
+    with(shutdown, "default", json!({}))
 }
 
-fn enabled() -> Value {
-    boolean(
-        "Whether the schedule is enabled. Disabling it does not remove a running machine.",
-        json!(true),
-    )
+fn duration(description: &str, default: &str) -> Value {
+    with(string(description, MAX_SHORT), "default", json!(default))
 }
 
 fn inline_object(role: &str, kind: &str) -> Value {

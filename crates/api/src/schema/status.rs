@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{MAX_LABEL, MAX_NAME, MAX_SHORT, list_map, object, string, taint};
+use super::usage::{last_provisioning, override_in_force, usage};
+use super::{MAX_LABEL, MAX_NAME, MAX_SHORT, list_map, object, string, taint, with};
 use crate::scheduled_machine::MOST_APPLIED_TAINTS;
 use crate::status::{LONGEST_UID, Phase, ShutdownReason};
 
@@ -14,7 +15,7 @@ pub(super) fn status() -> Value {
         "The bootstrap object, from just before it is created until it is deleted.";
     let infrastructure =
         "The infrastructure object, from just before it is created until it is deleted.";
-    object(
+    let status = object(
         "The observed state.",
         &[],
         [
@@ -23,9 +24,9 @@ pub(super) fn status() -> Value {
             ("inSchedule", in_schedule()),
             (
                 "observedGeneration",
-                generation("The generation of the spec that was last reconciled."),
+                generation("The generation of the spec that was last reconciled.", -1),
             ),
-            ("conditions", conditions()),
+            ("conditions", conditions("ScheduledMachine")),
             ("machineRef", reference("The Machine, while it exists.")),
             ("bootstrapRef", reference(bootstrap)),
             ("infrastructureRef", reference(infrastructure)),
@@ -44,19 +45,24 @@ pub(super) fn status() -> Value {
             (
                 "nextActivation",
                 instant(
-                    "When the next window of the schedule opens; absent while one is open.",
+                    "When the machine is created for the next window; absent while it is needed.",
                 ),
             ),
             (
                 "nextCleanup",
                 instant(
-                    "During shutdown, the deadline for deleting the Machine; while the schedule \
-                     is active, the end of the window.",
+                    "During shutdown, the deadline for deleting the Machine; while the machine is \
+                     needed, the start of its shutdown.",
                 ),
             ),
             ("nextTransition", next_transition()),
+            ("override", override_in_force()),
+            ("lastProvisioning", last_provisioning()),
+            ("usage", usage()),
         ],
-    )
+    );
+    // So that an object that no operator has seen is not taken for one that is up to date.
+    with(status, "default", json!({"observedGeneration": -1}))
 }
 
 fn phase() -> Value {
@@ -72,11 +78,16 @@ fn in_schedule() -> Value {
     json!({"type": "boolean", "description": "Whether the schedule is active now."})
 }
 
-fn generation(description: &str) -> Value {
-    json!({"type": "integer", "format": "int64", "description": description, "minimum": 0})
+pub(super) fn generation(description: &str, minimum: i64) -> Value {
+    json!({
+        "type": "integer",
+        "format": "int64",
+        "description": description,
+        "minimum": minimum,
+    })
 }
 
-fn instant(description: &str) -> Value {
+pub(super) fn instant(description: &str) -> Value {
     json!({
         "type": "string",
         "format": "date-time",
@@ -86,9 +97,7 @@ fn instant(description: &str) -> Value {
 }
 
 fn next_transition() -> Value {
-    instant(
-        "The next start or end of a window, or the shutdown deadline, whichever comes first.",
-    )
+    instant("The earlier of nextActivation and nextCleanup.")
 }
 
 fn spec_hash() -> Value {
@@ -109,9 +118,9 @@ fn applied_node_taints() -> Value {
     )
 }
 
-fn conditions() -> Value {
+pub(super) fn conditions(kind: &str) -> Value {
     let condition = object(
-        "A condition of the ScheduledMachine.",
+        &format!("A condition of the {kind}."),
         &["type", "status", "reason", "message", "lastTransitionTime"],
         [
             ("type", string("The type of the condition.", 316)),
@@ -126,7 +135,10 @@ fn conditions() -> Value {
             ),
             (
                 "observedGeneration",
-                generation("The generation of the spec that the condition refers to."),
+                generation(
+                    "The generation of the spec that the condition refers to.",
+                    0,
+                ),
             ),
             (
                 "lastTransitionTime",
@@ -209,6 +221,10 @@ fn shutdown() -> Value {
                     "enum": ShutdownReason::ALL.map(ShutdownReason::as_str),
                     "maxLength": MAX_SHORT,
                 }),
+            ),
+            (
+                "windowEnd",
+                instant("The end of the window by which the machine leaves, if it does."),
             ),
         ],
     )

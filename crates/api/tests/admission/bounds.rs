@@ -1,5 +1,6 @@
 //! The bounds of every field: the last value within and the first beyond.
 
+use fivespot_api::resource::SCHEDULED_MACHINE;
 use serde_json::{Value, json};
 
 use super::judge::Judge;
@@ -126,7 +127,7 @@ fn one_object_cannot_be_both_bootstrap_and_infrastructure() {
     for judge in [
         Judge::shipped(),
         Judge::crd_alone(),
-        Judge::old_crd_alone(),
+        Judge::old_crd_alone_of(SCHEDULED_MACHINE),
         Judge::policy_alone(),
     ] {
         let mut object = with("clusterName", json!("prod"));

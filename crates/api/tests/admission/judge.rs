@@ -1,4 +1,4 @@
-//! An API server's admission of ScheduledMachines, without the server.
+//! An API server's admission of our kinds, without the server.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use fivespot_admission::crd::{Crd, CustomResource, RuleCost};
 use fivespot_admission::policy::{
     Binding, Decision, GroupVersionKind, Operation, Policies, Policy, Request,
 };
+use fivespot_api::resource::{Resource, SCHEDULED_MACHINE};
 use fivespot_api::{crd, name, vap};
 use serde_json::Value;
 
@@ -17,43 +18,64 @@ pub(crate) const KIND: GroupVersionKind<'static> = GroupVersionKind {
     kind: name::KIND,
 };
 
-/// Which layers are in force.
+/// Which layers are in force, for which kind.
 pub(crate) struct Judge {
+    resource: &'static Resource,
     crd: Crd,
     policies: Policies,
 }
 
 impl Judge {
-    /// CRD and policy as they are shipped.
+    /// CRD and policy of ScheduledMachine as they are shipped.
     pub(crate) fn shipped() -> Self {
-        Self::new(&crd::render(crd::SHIPPED_MINOR), true)
+        Self::shipped_of(SCHEDULED_MACHINE)
     }
 
-    /// The CRD alone.
+    /// The CRD of ScheduledMachine alone.
     pub(crate) fn crd_alone() -> Self {
-        Self::new(&crd::render(crd::SHIPPED_MINOR), false)
+        Self::crd_alone_of(SCHEDULED_MACHINE)
     }
 
-    /// The CRD for servers that know no `optionalOldSelf`, alone.
-    pub(crate) fn old_crd_alone() -> Self {
-        Self::new(&crd::render(crd::SHIPPED_MINOR - 1), false)
-    }
-
-    /// The policy alone: the CRD says no more than types and bounds.
+    /// The policy of ScheduledMachine alone: the CRD says no more than types and bounds.
     pub(crate) fn policy_alone() -> Self {
-        Self::new(&crd::render_without_rules(), true)
+        Self::policy_alone_of(SCHEDULED_MACHINE)
     }
 
-    fn new(crd: &Value, with_policy: bool) -> Self {
+    /// CRD and policy of a kind as they are shipped.
+    pub(crate) fn shipped_of(resource: &'static Resource) -> Self {
+        let crd = crd::render_of(resource, crd::SHIPPED_MINOR);
+        Self::new(resource, &crd, true)
+    }
+
+    /// The CRD of a kind alone.
+    pub(crate) fn crd_alone_of(resource: &'static Resource) -> Self {
+        let crd = crd::render_of(resource, crd::SHIPPED_MINOR);
+        Self::new(resource, &crd, false)
+    }
+
+    /// The CRD of a kind for servers that know no `optionalOldSelf`, alone.
+    pub(crate) fn old_crd_alone_of(resource: &'static Resource) -> Self {
+        let crd = crd::render_of(resource, crd::SHIPPED_MINOR - 1);
+        Self::new(resource, &crd, false)
+    }
+
+    /// The policy of a kind alone: the CRD says no more than types and bounds.
+    pub(crate) fn policy_alone_of(resource: &'static Resource) -> Self {
+        Self::new(resource, &crd::without_rules(resource), true)
+    }
+
+    fn new(resource: &'static Resource, crd: &Value, with_policy: bool) -> Self {
         let version = KubeVersion::default();
         let policies = if with_policy {
-            let policy = Policy::compile(&vap::policy(), version).unwrap();
-            let binding = Binding::compile(&vap::binding(vap::Action::Deny)).unwrap();
+            let policy = Policy::compile(&vap::policy_of(resource), version).unwrap();
+            let binding = vap::binding_of(resource, vap::Action::Deny);
+            let binding = Binding::compile(&binding).unwrap();
             Policies::new([Arc::new(policy)], [Arc::new(binding)])
         } else {
             Policies::default()
         };
         Self {
+            resource,
             crd: Crd::compile(crd, version).unwrap(),
             policies,
         }
@@ -61,16 +83,16 @@ impl Judge {
 
     /// What each rule may cost at most.
     pub(crate) fn rule_costs(&self) -> Vec<RuleCost> {
-        self.resource().rule_costs()
+        self.definition().rule_costs()
     }
 
-    fn resource(&self) -> &CustomResource {
+    fn definition(&self) -> &CustomResource {
         self.crd.served(name::VERSION).unwrap()
     }
 
     /// An object as the server would hold it: pruned, and with its defaults.
     pub(crate) fn stored(&self, mut object: Value) -> Value {
-        let unknown = self.resource().decode(&mut object);
+        let unknown = self.definition().decode(&mut object);
         assert_eq!(unknown, Vec::<String>::new());
         object
     }
@@ -78,14 +100,14 @@ impl Judge {
     /// Why the object would not be created, one text for each error; empty if it would.
     pub(crate) fn create(&self, object: Value) -> Vec<String> {
         let object = self.stored(object);
-        let verdict = self.resource().create(&object);
+        let verdict = self.definition().create(&object);
         self.answer(verdict.errors, &object, None)
     }
 
     /// Why the object would not be updated, one text for each error; empty if it would.
     pub(crate) fn update(&self, old: Value, new: Value) -> Vec<String> {
         let (old, new) = (self.stored(old), self.stored(new));
-        let verdict = self.resource().update(&new, &old);
+        let verdict = self.definition().update(&new, &old);
         self.answer(verdict.errors, &new, Some(&old))
     }
 
@@ -115,20 +137,27 @@ impl Judge {
         let request = Request {
             operation,
             old_object: old,
-            ..Request::create(KIND, name::PLURAL, object)
+            ..Request::create(
+                GroupVersionKind {
+                    kind: self.resource.kind,
+                    ..KIND
+                },
+                self.resource.plural,
+                object,
+            )
         };
         self.policies.decide(&request, &())
     }
 }
 
-/// The text of a denial by the shipped policy, as the server words it.
-pub(crate) fn denial(object_name: &str, why: &str) -> String {
+/// The text of a denial by the shipped policy of a kind, as the server words it.
+pub(crate) fn denial(resource: &Resource, object_name: &str, why: &str) -> String {
     format!(
         "{}.{} \"{object_name}\" is forbidden: ValidatingAdmissionPolicy '{}' with binding '{}' \
          denied request: {why}",
-        name::PLURAL,
+        resource.plural,
         name::GROUP,
-        name::POLICY,
-        name::POLICY_BINDING,
+        resource.policy,
+        resource.policy_binding,
     )
 }

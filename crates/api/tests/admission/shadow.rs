@@ -1,7 +1,9 @@
 //! The rules in Rust agree with the rules in CEL.
 
-use fivespot_api::rules::{Examples, RULES, Rule};
+use fivespot_api::resource::{RESOURCES, Resource};
+use fivespot_api::rules::{Examples, Rule};
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 
 use super::judge::Judge;
 
@@ -16,7 +18,7 @@ enum Edit {
 fn edits() -> impl Strategy<Value = Vec<Edit>> {
     let letter = || {
         prop::sample::select(
-            "0123456789-,/*. :_+abzmonfriJAN"
+            "0123456789-,/*. :_+abzmonfriJANTZ"
                 .chars()
                 .collect::<Vec<_>>(),
         )
@@ -49,24 +51,19 @@ fn edited(text: &str, edits: &[Edit]) -> String {
     letters.into_iter().collect()
 }
 
-fn texts() -> Vec<(usize, &'static Rule, &'static str)> {
+fn texts(resource: &'static Resource) -> Vec<(usize, &'static str)> {
     let mut texts = Vec::new();
-    for (index, rule) in RULES.iter().enumerate() {
+    for (index, rule) in resource.rules.iter().enumerate() {
         if let Examples::Text { accepts, rejects } = rule.examples {
-            texts.extend(
-                accepts
-                    .iter()
-                    .chain(rejects)
-                    .map(|text| (index, rule, *text)),
-            );
+            let all = accepts.iter().chain(rejects);
+            texts.extend(all.map(|text| (index, *text)));
         }
     }
     texts
 }
 
 /// Whether policy and predicate say the same of a text at the node of a rule.
-fn agree(judge: &Judge, index: usize, text: &str) -> Result<(), TestCaseError> {
-    let rule = &RULES[index];
+fn agree(judge: &Judge, (index, rule): (usize, &Rule), text: &str) -> TestCaseResult {
     let object = rule.example(text);
     let holds = rule.predicate.unwrap();
     let in_rust = rule
@@ -83,16 +80,19 @@ fn agree(judge: &Judge, index: usize, text: &str) -> Result<(), TestCaseError> {
 
 #[test]
 fn predicates_and_expressions_agree_on_texts_near_the_examples() {
-    let judge = Judge::policy_alone();
-    let config = ProptestConfig {
-        cases: 300,
-        failure_persistence: None,
-        ..Default::default()
-    };
-    let strategy = (prop::sample::select(texts()), edits());
-    proptest::test_runner::TestRunner::new(config)
-        .run(&strategy, |((index, _, text), edits)| {
-            agree(&judge, index, &edited(text, &edits))
-        })
-        .unwrap();
+    for resource in &RESOURCES {
+        let judge = Judge::policy_alone_of(resource);
+        let config = ProptestConfig {
+            cases: 300,
+            failure_persistence: None,
+            ..Default::default()
+        };
+        let strategy = (prop::sample::select(texts(resource)), edits());
+        proptest::test_runner::TestRunner::new(config)
+            .run(&strategy, |((index, text), edits)| {
+                let rule = &resource.rules[index];
+                agree(&judge, (index, rule), &edited(text, &edits))
+            })
+            .unwrap();
+    }
 }

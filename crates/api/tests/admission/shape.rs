@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_api::{ScheduledMachine, crd};
+use fivespot_api::resource::{SCHEDULE_CALENDAR, SCHEDULE_OVERRIDE};
+use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine, crd};
 use serde_json::{Value, json};
 
 use super::judge::Judge;
@@ -26,6 +27,11 @@ fn full() -> Value {
         "spec": {
             "schedule": {
                 "daysOfWeek": [], "hoursOfDay": [], "cron": "0 9 * * 1-5", "duration": "8h",
+                "exceptions": [
+                    {"name": "a", "action": "Stop", "calendarRef": {"name": "zurich"}},
+                    {"name": "b", "action": "Run", "startDate": "2026-12-24",
+                     "endDate": "2026-12-31"},
+                ],
                 "timezone": "Europe/Zurich", "enabled": false,
             },
             "clusterName": "prod",
@@ -39,6 +45,8 @@ fn full() -> Value {
             "killSwitch": true,
             "killIfCommands": ["game"],
             "nodeTaints": [taint],
+            "provisioning": {"leadTime": "10m", "timeout": "20m", "minimumRun": "30m"},
+            "shutdown": {"endPolicy": "CompleteByWindowEnd", "lastCall": "15m"},
         },
         "status": {
             "phase": "ShuttingDown", "message": "leaving", "inSchedule": false,
@@ -52,12 +60,98 @@ fn full() -> Value {
             "nodeRef": {"apiVersion": "v1", "kind": "Node", "name": "worker", "uid": "2"},
             "providerID": "remote-machine://10.0.0.1:22",
             "shutdown": {"machineUID": "1", "startedAt": instant, "deadline": instant,
-                         "reason": "ScheduleEnded"},
+                         "reason": "ScheduleEnded", "windowEnd": instant},
             "appliedNodeTaints": [taint],
             "lastScheduledTime": instant, "nextActivation": instant, "nextCleanup": instant,
             "nextTransition": instant,
+            "override": {"name": "tonight", "mode": "Run", "endTime": instant},
+            "lastProvisioning": {"startTime": instant, "readyTime": instant},
+            "usage": {
+                "months": [{
+                    "month": "2026-03", "activeSeconds": 1, "wantedSeconds": 2,
+                    "provisioningSeconds": 3, "lateSeconds": 4, "reclaims": 5,
+                }],
+                "accountedTime": instant, "accountedState": "Active",
+            },
         },
     })
+}
+
+/// The same with windows as well, which is not admitted.
+fn full_with_windows() -> Value {
+    let mut object = full();
+    object["spec"]["schedule"]["windows"] = json!([
+        {"name": "night", "days": ["mon-fri"], "start": "19:00", "end": "07:30"},
+        {"name": "weekend", "days": ["sat"], "start": "07:30", "duration": "48h"},
+    ]);
+    object
+}
+
+fn schedule_override() -> Value {
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1",
+        "kind": "ScheduleOverride",
+        "metadata": {"name": "tonight", "namespace": "default"},
+        "spec": {
+            "selector": {
+                "matchLabels": {"team": "a"},
+                "matchExpressions": [{"key": "pool", "operator": "In", "values": ["a"]}],
+            },
+            "mode": "Stop",
+            "startTime": "2026-03-06T18:00:00Z",
+            "endTime": "2026-03-06T22:00:00Z",
+            "reason": "INC-4711",
+        },
+        "status": {
+            "observedGeneration": 1, "matchedMachines": 2,
+            "conditions": [{
+                "type": "Active", "status": "True", "reason": "InForce", "message": "",
+                "lastTransitionTime": "2026-03-06T18:00:00Z",
+            }],
+        },
+    })
+}
+
+fn schedule_calendar() -> Value {
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1",
+        "kind": "ScheduleCalendar",
+        "metadata": {"name": "zurich", "namespace": "default"},
+        "spec": {"dates": [
+            {"name": "christmas", "date": "12-25"},
+            {"name": "works", "startDate": "2026-07-01", "endDate": "2026-07-14"},
+        ]},
+    })
+}
+
+#[test]
+fn overrides_and_calendars_are_admitted_and_survive_the_types() {
+    let object = schedule_override();
+    let judge = Judge::shipped_of(SCHEDULE_OVERRIDE);
+    assert_eq!(judge.create(object.clone()), [""; 0]);
+    let typed: ScheduleOverride = serde_json::from_value(object.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&typed).unwrap(), object);
+
+    let object = schedule_calendar();
+    let judge = Judge::shipped_of(SCHEDULE_CALENDAR);
+    assert_eq!(judge.create(object.clone()), [""; 0]);
+    let typed: ScheduleCalendar = serde_json::from_value(object.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&typed).unwrap(), object);
+    let other = serde_json::from_value::<ScheduleCalendar>(schedule_override());
+    let error = other.unwrap_err().to_string();
+    assert!(error.starts_with("kind is `ScheduleOverride`"), "{error}");
+}
+
+#[test]
+fn a_status_that_nobody_has_written_is_none() {
+    let mut object = minimal();
+    object["status"] = json!({"observedGeneration": -1});
+    let read: ScheduledMachine = serde_json::from_value(object).unwrap();
+    assert_eq!(read.status, None);
+    let mut object = schedule_override();
+    object["status"] = json!({"observedGeneration": -1});
+    let read: ScheduleOverride = serde_json::from_value(object).unwrap();
+    assert_eq!(read.status.unwrap().observed_generation, None);
 }
 
 fn minimal() -> Value {
@@ -115,7 +209,7 @@ fn an_object_with_every_field_is_admitted_and_survives_the_types() {
 fn every_field_of_the_schema_is_a_field_of_the_types() {
     let crd = crd::render_without_rules();
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
-    let object = full();
+    let object = full_with_windows();
     for part in ["spec", "status"] {
         let (mut in_schema, mut in_object) = (BTreeSet::new(), BTreeSet::new());
         schema_fields(&schema[part], "", &mut in_schema);
@@ -153,7 +247,7 @@ fn nulls_where_there_is_a_default_are_absent_to_server_and_types_alike() {
 
 #[test]
 fn a_value_of_another_shape_anywhere_is_an_error_and_no_panic() {
-    let object = full();
+    let object = full_with_windows();
     let mut paths = BTreeSet::new();
     object_fields(&object["spec"], "/spec", &mut paths);
     object_fields(&object["status"], "/status", &mut paths);

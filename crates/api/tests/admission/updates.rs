@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::judge::Judge;
 
 /// Objects that break every rule between them; some rules exclude each other.
-fn violators() -> [Value; 3] {
+fn violators() -> [Value; 5] {
     let mut large = json!({"bad key": "", "cluster.x-k8s.io/cluster-name": "other"});
     for place in 0..17 {
         large[format!("key-{place}")] = json!("a".repeat(4000));
@@ -75,6 +75,38 @@ fn violators() -> [Value; 3] {
             "bootstrapSpec": {"apiVersion": "k0smotron.io/v1", "kind": "K0sWorkerConfig", "spec": {}},
             "infrastructureSpec":
                 {"apiVersion": "k0smotron.io/v1", "kind": "RemoteMachine", "spec": {}},
+        })),
+        violator(json!({
+            "schedule": {
+                "cron": "0 9 * * *",
+                "windows": [
+                    {"name": "Night", "days": ["Mon"], "start": "24:00", "end": "7"},
+                    {"name": "none", "start": "09:00"},
+                    {"name": "short", "start": "09:00", "duration": "1s"},
+                    {"name": "word", "start": "09:00", "duration": "soon"},
+                ],
+                "exceptions": [
+                    {"name": "No Dates", "action": "Run"},
+                    {"name": "a", "action": "Stop", "startDate": "b", "endDate": "a"},
+                    {"name": "c", "action": "Stop", "startDate": "2026-12-24", "endDate": "2026-12-23"},
+                    {"name": "b", "action": "Stop", "calendarRef": {"name": "A/B"}},
+                ],
+            },
+            "clusterName": "prod",
+            "bootstrapSpec": {"apiVersion": "k0smotron.io/v1", "kind": "K0sWorkerConfig", "spec": {}},
+            "infrastructureSpec":
+                {"apiVersion": "k0smotron.io/v1", "kind": "RemoteMachine", "spec": {}},
+            "provisioning": {"leadTime": "x", "timeout": "x", "minimumRun": "x"},
+            "shutdown": {"lastCall": "x"},
+        })),
+        violator(json!({
+            "schedule": {"daysOfWeek": ["mon"], "hoursOfDay": ["9"]},
+            "clusterName": "prod",
+            "bootstrapSpec": {"apiVersion": "k0smotron.io/v1", "kind": "K0sWorkerConfig", "spec": {}},
+            "infrastructureSpec":
+                {"apiVersion": "k0smotron.io/v1", "kind": "RemoteMachine", "spec": {}},
+            "provisioning": {"leadTime": "3h", "timeout": "25h", "minimumRun": "25h"},
+            "shutdown": {"lastCall": "25h"},
         })),
     ]
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use fivespot_api::rules::{Layer, RULES, Rule};
+use fivespot_api::rules::{self, Layer, Rule};
 use serde_json::json;
 
 use crate::output::Format;
@@ -46,7 +46,7 @@ pub(super) fn unnamed() -> Failure {
 }
 
 fn known() -> String {
-    let last = RULES.last().map_or("", |rule| rule.id);
+    let last = rules::all().last().map_or("", |rule| rule.id);
     format!("from SM001 to {last}")
 }
 

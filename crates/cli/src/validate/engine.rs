@@ -11,7 +11,7 @@ use fivespot_admission::policy::{
 };
 use fivespot_admission::{FieldError, KubeVersion, field};
 use fivespot_api::lint::{self, LintWarning};
-use fivespot_api::{ScheduledMachine, crd, older, vap};
+use fivespot_api::{RESOURCES, ScheduledMachine, manifest, older, vap};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -57,14 +57,17 @@ impl Engine {
         let mut definitions = Vec::new();
         let (mut policies, mut bindings) = (Vec::new(), Vec::new());
         if sources.builtin {
-            let builtin = crd::render(version.minor());
-            let definition = Crd::compile(&builtin, version);
-            definitions.push(definition.map_err(|it| invalid("the built-in CRD", &it))?);
+            for builtin in manifest::definitions(version.minor()) {
+                let it = Crd::compile(&builtin, version);
+                definitions.push(it.map_err(|it| invalid("the built-in CRD", &it))?);
+            }
             // Before 1.30 admission policies are not enabled by default.
-            if version.is_at_least(30) {
-                let policy = Policy::compile(&vap::policy(), version);
+            let is_enabled = version.is_at_least(30);
+            for resource in RESOURCES.iter().filter(|_| is_enabled) {
+                let policy = Policy::compile(&vap::policy_of(resource), version);
                 policies.push(policy.map_err(|it| invalid("the built-in policy", &it))?);
-                let binding = Binding::compile(&vap::binding(vap::Action::Deny));
+                let binding = vap::binding_of(resource, vap::Action::Deny);
+                let binding = Binding::compile(&binding);
                 bindings
                     .push(binding.map_err(|it| invalid("the built-in binding", &it))?);
             }

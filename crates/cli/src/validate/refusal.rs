@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use fivespot_admission::field::{self, Cause};
 use fivespot_admission::policy::Denial;
 use fivespot_admission::{FieldError, crd::Crd};
-use fivespot_api::rules::{RULES, Rule};
+use fivespot_api::rules::{self, Rule};
 use serde_json::{Value, json};
 
 use super::Operation;
@@ -217,12 +217,12 @@ impl Refusal {
 /// The id of the rule with this message, if there is one.
 pub(super) fn rule(field: &str, message: &str) -> Option<&'static str> {
     // In the policy the field is part of the message.
-    let matches = |rule: &&Rule| {
+    let matches = |rule: &&'static Rule| {
         message.ends_with(rule.message)
             && (field.starts_with(rule.field())
                 || message.ends_with(&rule.full_message()))
     };
-    RULES.iter().find(matches).map(|rule| rule.id)
+    rules::all().find(matches).map(|rule| rule.id)
 }
 
 fn source(subject: &Subject, operation: Operation) -> String {

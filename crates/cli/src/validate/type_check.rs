@@ -3,7 +3,7 @@
 use fivespot_admission::FieldError;
 use fivespot_admission::crd::Crd;
 use fivespot_admission::policy::Policy;
-use fivespot_api::vap;
+use fivespot_api::manifest;
 
 use super::answer::{Answer, Subject, Verdict};
 use super::engine::{Engine, Sources};
@@ -13,11 +13,12 @@ use crate::document::Document;
 /// A result for each policy with type errors, with the messages of `status.typeChecking`.
 pub(super) fn refused(sources: &Sources, engine: &Engine) -> Vec<Answer> {
     let definitions: Vec<&Crd> = engine.definitions().iter().collect();
-    let builtin = sources.builtin.then(|| Document {
+    let builtin = manifest::policies().into_iter().map(|object| Document {
         origin: "the built-in policy".to_owned(),
-        object: vap::policy(),
+        object,
         place: None,
     });
+    let builtin: Vec<_> = builtin.filter(|_| sources.builtin).collect();
     let policies = builtin.iter().chain(&sources.policies);
     let answers = policies.filter_map(|document| {
         let policy = &document.object;

@@ -120,6 +120,7 @@ fn commit(case: &Case<'_>, machine: &Machine, is_written: bool) -> Outcome {
         started_at: started,
         deadline: started,
         reason: ShutdownReason::Reclaim,
+        window_end: None,
     };
     let name = &machine.meta.name;
     let why = if reason.is_empty() {

@@ -231,6 +231,7 @@ fn commit(
         started_at: started,
         deadline: after(started, given),
         reason: removal.reason,
+        window_end: None,
     };
     let message = announcement(&machine.meta.name, shutdown.reason, shutdown.deadline);
     Outcome {

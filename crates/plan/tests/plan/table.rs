@@ -53,6 +53,7 @@ fn commit(world: &mut World, uid: &str, started: &str) {
         started_at: at(started),
         deadline: at(started) + jiff::SignedDuration::from_mins(5),
         reason: ShutdownReason::ScheduleEnded,
+        window_end: None,
     });
 }
 

@@ -47,42 +47,52 @@ pub(super) async fn replace(
         .map_err(|why| format!("writing Secret {name}: {why}"))
 }
 
-/// The bundle of the webhook of that name; none if there is no such webhook or no bundle.
+/// The bundle of the webhooks of these names; none if one is missing or has none, or they differ.
 pub(super) fn trusted(
     configuration: &ValidatingWebhookConfiguration,
-    webhook: &str,
+    webhooks: &[String],
 ) -> Option<String> {
-    let webhooks = configuration.webhooks.iter().flatten();
-    let mut own = webhooks.filter(|it| it.name == webhook);
-    let bundle = own.next()?.client_config.ca_bundle.as_ref()?;
-    Some(String::from_utf8_lossy(&bundle.0).into_owned())
+    let bundle = |webhook: &String| {
+        let mut all = configuration.webhooks.iter().flatten();
+        let own = all.find(|it| it.name == *webhook)?;
+        own.client_config.ca_bundle.as_ref()
+    };
+    let mut bundles = webhooks.iter().map(bundle);
+    let first = bundles.next()??;
+    let is_one = bundles.all(|other| other == Some(first));
+    is_one.then(|| String::from_utf8_lossy(&first.0).into_owned())
 }
 
-/// The patch that makes the webhook trust `bundle`; none if it does.
+/// The patch that makes the webhooks trust `bundle`; none if they do.
 ///
 /// # Errors
-/// There is no webhook of that name.
+/// There is no webhook of one of the names.
 pub(super) fn bundle_patch(
     configuration: &ValidatingWebhookConfiguration,
-    webhook: &str,
+    webhooks: &[String],
     bundle: &str,
 ) -> Result<Option<Value>, String> {
-    let webhooks = configuration.webhooks.as_deref().unwrap_or_default();
-    if !webhooks.iter().any(|it| it.name == webhook) {
+    let found = configuration.webhooks.as_deref().unwrap_or_default();
+    let is_missing = |webhook: &&String| !found.iter().any(|it| it.name == **webhook);
+    if let Some(webhook) = webhooks.iter().find(is_missing) {
         let name = configuration.metadata.name.as_deref().unwrap_or_default();
         return Err(format!(
             "ValidatingWebhookConfiguration {name} has no webhook {webhook}; apply the \
              manifests of the webhook"
         ));
     }
-    if trusted(configuration, webhook).as_deref() == Some(bundle) {
+    if trusted(configuration, webhooks).as_deref() == Some(bundle) {
         return Ok(None);
     }
     let bundle = ByteString(bundle.as_bytes().to_vec());
+    let trusting: Vec<Value> = webhooks
+        .iter()
+        .map(|webhook| json!({"name": webhook, "clientConfig": {"caBundle": bundle}}))
+        .collect();
     Ok(Some(json!({
         // Answered with a conflict where it is not what is stored any more.
         "metadata": {"resourceVersion": configuration.metadata.resource_version},
-        "webhooks": [{"name": webhook, "clientConfig": {"caBundle": bundle}}],
+        "webhooks": trusting,
     })))
 }
 

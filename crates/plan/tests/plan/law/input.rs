@@ -354,6 +354,7 @@ pub(super) fn status() -> impl Strategy<Value = ScheduledMachineStatus> {
                 started_at,
                 deadline: started_at + SignedDuration::from_mins(5),
                 reason,
+                window_end: None,
             }
         });
     let machine_ref = option::of(select(vec!["machine-1", "machine-2"]));

@@ -1,0 +1,227 @@
+//! The kinds of the API group: ScheduledMachine, ScheduleOverride and ScheduleCalendar.
+//!
+//! Definitions, policies, webhooks and reference pages are walks over [`RESOURCES`].
+
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::rules::{CALENDAR_RULES, OVERRIDE_RULES, RULES, Rule};
+use crate::{name, schema};
+
+/// A kind of the API group, with everything that is rendered for it.
+#[derive(Debug)]
+pub struct Resource {
+    /// The kind.
+    pub kind: &'static str,
+    /// The kind of a list of them.
+    pub list_kind: &'static str,
+    /// The plural, as in URLs.
+    pub plural: &'static str,
+    /// The singular, as `kubectl` accepts it.
+    pub singular: &'static str,
+    /// What `kubectl get` takes for it.
+    pub short_name: &'static str,
+    /// The name of the ValidatingAdmissionPolicy that is rendered from its rules.
+    pub policy: &'static str,
+    /// The name of the binding of that policy.
+    pub policy_binding: &'static str,
+    /// The name of the webhook that does the same; refusals show it.
+    pub webhook: &'static str,
+    /// The path to which API servers send what they ask that webhook.
+    pub webhook_path: &'static str,
+    /// What an acceptable object is.
+    pub rules: &'static [Rule],
+    /// What `kubectl get` prints: name, type, path; the last only under `-o wide`.
+    pub(crate) columns: &'static [Column],
+    /// Whether it has the subresource `status`.
+    pub(crate) has_status: bool,
+    /// The schema of the whole object.
+    pub(crate) schema: fn() -> Value,
+}
+
+/// A column of a table of objects.
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) of_type: &'static str,
+    pub(crate) path: &'static str,
+    /// Whether it is printed under `-o wide` only.
+    pub(crate) is_wide: bool,
+}
+
+const fn column(name: &'static str, of_type: &'static str, path: &'static str) -> Column {
+    Column {
+        name,
+        of_type,
+        path,
+        is_wide: false,
+    }
+}
+
+const fn wide(name: &'static str, path: &'static str) -> Column {
+    Column {
+        is_wide: true,
+        ..column(name, "string", path)
+    }
+}
+
+/// ScheduledMachine.
+pub const SCHEDULED_MACHINE: &Resource = &RESOURCES[0];
+/// ScheduleOverride.
+pub const SCHEDULE_OVERRIDE: &Resource = &RESOURCES[1];
+/// ScheduleCalendar.
+pub const SCHEDULE_CALENDAR: &Resource = &RESOURCES[2];
+
+/// Every kind.
+pub static RESOURCES: [Resource; 3] = [
+    Resource {
+        kind: name::KIND,
+        list_kind: name::LIST_KIND,
+        plural: name::PLURAL,
+        singular: name::SINGULAR,
+        short_name: name::SHORT_NAME,
+        policy: name::POLICY,
+        policy_binding: name::POLICY_BINDING,
+        webhook: name::WEBHOOK_NAME,
+        webhook_path: name::WEBHOOK_PATH,
+        rules: RULES,
+        columns: &[
+            column("Phase", "string", ".status.phase"),
+            column(
+                "Ready",
+                "string",
+                ".status.conditions[?(@.type==\"Ready\")].status",
+            ),
+            column("InSchedule", "boolean", ".status.inSchedule"),
+            column("Enabled", "boolean", ".spec.schedule.enabled"),
+            column("Cluster", "string", ".spec.clusterName"),
+            column("Node", "string", ".status.nodeRef.name"),
+            column("Next", "string", ".status.nextTransition"),
+            column("Age", "date", ".metadata.creationTimestamp"),
+            wide("Reason", ".status.conditions[?(@.type==\"Ready\")].reason"),
+            wide(
+                "Message",
+                ".status.conditions[?(@.type==\"Ready\")].message",
+            ),
+            wide("Days", ".spec.schedule.daysOfWeek"),
+            wide("Hours", ".spec.schedule.hoursOfDay"),
+            wide("Cron", ".spec.schedule.cron"),
+            wide("KillSwitch", ".spec.killSwitch"),
+        ],
+        has_status: true,
+        schema: schema::root,
+    },
+    Resource {
+        kind: name::OVERRIDE_KIND,
+        list_kind: "ScheduleOverrideList",
+        plural: name::OVERRIDE_PLURAL,
+        singular: "scheduleoverride",
+        short_name: "smo",
+        policy: "scheduleoverride-validation",
+        policy_binding: "scheduleoverride-validation-binding",
+        webhook: "scheduleoverride-validation.5spot.finos.org",
+        webhook_path: "/validate-scheduleoverride",
+        rules: OVERRIDE_RULES,
+        columns: &[
+            column("Mode", "string", ".spec.mode"),
+            column("Target", "string", ".spec.targetRef.name"),
+            column("Start", "string", ".spec.startTime"),
+            column("End", "string", ".spec.endTime"),
+            column(
+                "Active",
+                "string",
+                ".status.conditions[?(@.type==\"Active\")].status",
+            ),
+            column("Machines", "integer", ".status.matchedMachines"),
+            column("Age", "date", ".metadata.creationTimestamp"),
+            wide("Reason", ".spec.reason"),
+        ],
+        has_status: true,
+        schema: schema::schedule_override,
+    },
+    Resource {
+        kind: name::CALENDAR_KIND,
+        list_kind: "ScheduleCalendarList",
+        plural: name::CALENDAR_PLURAL,
+        singular: "schedulecalendar",
+        short_name: "smc",
+        policy: "schedulecalendar-validation",
+        policy_binding: "schedulecalendar-validation-binding",
+        webhook: "schedulecalendar-validation.5spot.finos.org",
+        webhook_path: "/validate-schedulecalendar",
+        rules: CALENDAR_RULES,
+        columns: &[column("Age", "date", ".metadata.creationTimestamp")],
+        has_status: false,
+        schema: schema::schedule_calendar,
+    },
+];
+
+impl Resource {
+    /// The kind of that name, if it is one of the group.
+    pub fn of_kind(kind: &str) -> Option<&'static Self> {
+        RESOURCES.iter().find(|resource| resource.kind == kind)
+    }
+
+    /// The name of the definition: plural and group.
+    pub fn definition_name(&self) -> String {
+        format!("{}.{}", self.plural, name::GROUP)
+    }
+}
+
+/// An object as it is read: list items may lack `apiVersion` and `kind`.
+#[derive(Deserialize)]
+#[serde(
+    rename_all = "camelCase",
+    bound = "P: Deserialize<'de>, S: Deserialize<'de>"
+)]
+pub(crate) struct Stored<P, S> {
+    api_version: Option<String>,
+    kind: Option<String>,
+    pub(crate) metadata: ObjectMeta,
+    pub(crate) spec: P,
+    #[serde(default = "Option::default")]
+    pub(crate) status: Option<S>,
+}
+
+impl<P, S> Stored<P, S> {
+    /// Itself, if it is of that kind.
+    pub(crate) fn of_kind<E: serde::de::Error>(self, kind: &str) -> Result<Self, E> {
+        for (field, found, expected) in [
+            ("apiVersion", &self.api_version, name::API_VERSION),
+            ("kind", &self.kind, kind),
+        ] {
+            if let Some(found) = found.as_deref().filter(|found| *found != expected) {
+                return Err(E::custom(format!(
+                    "{field} is `{found}`, expected `{expected}`"
+                )));
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// An object as it is written.
+pub(crate) struct Written<'o, P, S> {
+    pub(crate) kind: &'static str,
+    pub(crate) metadata: &'o ObjectMeta,
+    pub(crate) spec: &'o P,
+    pub(crate) status: Option<&'o S>,
+}
+
+impl<P: Serialize, S: Serialize> Serialize for Written<'_, P, S> {
+    fn serialize<W: Serializer>(&self, serializer: W) -> Result<W::Ok, W::Error> {
+        let fields = 4 + usize::from(self.status.is_some());
+        let mut object = serializer.serialize_struct("Object", fields)?;
+        object.serialize_field("apiVersion", name::API_VERSION)?;
+        object.serialize_field("kind", self.kind)?;
+        object.serialize_field("metadata", self.metadata)?;
+        object.serialize_field("spec", self.spec)?;
+        if let Some(status) = self.status {
+            object.serialize_field("status", status)?;
+        }
+        object.end()
+    }
+}

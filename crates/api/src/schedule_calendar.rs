@@ -1,0 +1,121 @@
+//! ScheduleCalendar: dates with names, to which the exceptions of schedules refer.
+
+use fivespot_schedule::{DateEntry, Dates, ParseError};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::name;
+use crate::resource::{Stored, Written};
+use crate::scheduled_machine::null_is_default;
+
+/// How many entries a calendar has at most.
+pub const MOST_DATES: usize = 400;
+
+/// Dates, each a whole local day in the zone of the schedule that uses it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduleCalendar {
+    /// Name, namespace, uid and the rest.
+    pub metadata: ObjectMeta,
+    /// The dates.
+    pub spec: ScheduleCalendarSpec,
+}
+
+/// The dates of a calendar.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScheduleCalendarSpec {
+    /// At most [`MOST_DATES`].
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub dates: Vec<CalendarDate>,
+}
+
+/// A date, a date of every year, or a range of dates.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CalendarDate {
+    /// The name, unique in the calendar.
+    pub name: String,
+    /// `YYYY-MM-DD`, or `MM-DD` for every year.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// The first date, `YYYY-MM-DD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_date: Option<String>,
+    /// The last date, `YYYY-MM-DD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_date: Option<String>,
+}
+
+impl CalendarDate {
+    /// The dates as the schedule takes them; none if neither a date nor both ends are given.
+    ///
+    /// # Errors
+    /// A text that is no date.
+    pub fn entry(&self) -> Result<Option<DateEntry>, ParseError> {
+        match (&self.date, &self.start_date, &self.end_date) {
+            (Some(date), None, None) => DateEntry::parse(date).map(Some),
+            (None, Some(first), Some(last)) => DateEntry::range(first, last).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl ScheduleCalendarSpec {
+    /// Every date. An entry that cannot be read has none: one mistake does not take a whole
+    /// calendar out of force.
+    pub fn dates(&self) -> Dates {
+        let entries = self.dates.iter();
+        entries
+            .filter_map(|date| date.entry().ok().flatten())
+            .collect()
+    }
+}
+
+impl k8s_openapi::Resource for ScheduleCalendar {
+    const API_VERSION: &'static str = name::API_VERSION;
+    const GROUP: &'static str = name::GROUP;
+    const KIND: &'static str = name::CALENDAR_KIND;
+    const VERSION: &'static str = name::VERSION;
+    const URL_PATH_SEGMENT: &'static str = name::CALENDAR_PLURAL;
+    type Scope = NamespaceResourceScope;
+}
+
+impl k8s_openapi::ListableResource for ScheduleCalendar {
+    const LIST_KIND: &'static str = "ScheduleCalendarList";
+}
+
+impl k8s_openapi::Metadata for ScheduleCalendar {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl Serialize for ScheduleCalendar {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Written::<_, ()> {
+            kind: name::CALENDAR_KIND,
+            metadata: &self.metadata,
+            spec: &self.spec,
+            status: None,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ScheduleCalendar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored: Stored<_, serde::de::IgnoredAny> =
+            Stored::deserialize(deserializer)?.of_kind(name::CALENDAR_KIND)?;
+        Ok(Self {
+            metadata: stored.metadata,
+            spec: stored.spec,
+        })
+    }
+}

@@ -1,0 +1,324 @@
+//! ScheduleOverride: a change of the schedule of some machines for a time, which ends by itself
+//! and writes nothing of their spec.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    Condition, LabelSelector, LabelSelectorRequirement, ObjectMeta,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+
+use crate::name;
+use crate::resource::{Stored, Written};
+use crate::scheduled_machine::{CalendarRef, null_is_default};
+use crate::status::written_generation;
+
+/// How long after its creation an override ends at the latest.
+pub const LONGEST_OVERRIDE: SignedDuration = SignedDuration::from_hours(14 * 24);
+
+/// How many overrides of a namespace are considered, the oldest first.
+pub const MOST_OVERRIDES: usize = 256;
+
+/// A change of the schedule of some ScheduledMachines of a namespace for a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduleOverride {
+    /// Name, namespace, uid and the rest.
+    pub metadata: ObjectMeta,
+    /// What is asked for.
+    pub spec: ScheduleOverrideSpec,
+    /// What was observed; absent before the first reconcile.
+    pub status: Option<ScheduleOverrideStatus>,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScheduleOverrideSpec {
+    /// The one ScheduledMachine that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_ref: Option<TargetRef>,
+    /// Or those with such labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<LabelSelector>,
+    /// What it does.
+    pub mode: OverrideMode,
+    /// From when on, RFC 3339; always before its end if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_time: Option<String>,
+    /// Until when, RFC 3339.
+    pub end_time: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A ScheduledMachine of the namespace, by name.
+pub type TargetRef = CalendarRef;
+
+/// What an override does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+pub enum OverrideMode {
+    /// The machine is wanted.
+    Run,
+    /// The machine is not wanted.
+    Stop,
+    /// Nothing is started or shut down.
+    Hold,
+}
+
+impl OverrideMode {
+    /// Every mode, in the order in which the schema lists them.
+    pub const ALL: [Self; 3] = [Self::Run, Self::Stop, Self::Hold];
+
+    /// The mode as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "Run",
+            Self::Stop => "Stop",
+            Self::Hold => "Hold",
+        }
+    }
+}
+
+impl From<OverrideMode> for fivespot_schedule::OverrideMode {
+    fn from(mode: OverrideMode) -> Self {
+        match mode {
+            OverrideMode::Run => Self::Run,
+            OverrideMode::Stop => Self::Stop,
+            OverrideMode::Hold => Self::Hold,
+        }
+    }
+}
+
+impl From<fivespot_schedule::OverrideMode> for OverrideMode {
+    fn from(mode: fivespot_schedule::OverrideMode) -> Self {
+        match mode {
+            fivespot_schedule::OverrideMode::Run => Self::Run,
+            fivespot_schedule::OverrideMode::Stop => Self::Stop,
+            fivespot_schedule::OverrideMode::Hold => Self::Hold,
+        }
+    }
+}
+
+/// What was observed of an override.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScheduleOverrideStatus {
+    /// The `metadata.generation` that was last reconciled.
+    #[serde(
+        default,
+        deserialize_with = "written_generation",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub observed_generation: Option<i64>,
+    /// How many ScheduledMachines it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched_machines: Option<i32>,
+    /// Active, Expired, TargetFound and Ignored, one each.
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub conditions: Vec<Condition>,
+}
+
+impl ScheduleOverride {
+    /// Whether it is about a ScheduledMachine of its namespace with that name and these labels.
+    pub fn is_about(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
+        match (&self.spec.target_ref, &self.spec.selector) {
+            (Some(target), None) => target.name == name,
+            (None, Some(selector)) => selects(selector, labels),
+            _ => false,
+        }
+    }
+
+    /// When it begins; none if that is not said or cannot be read.
+    pub fn start(&self) -> Option<Timestamp> {
+        self.spec.start_time.as_deref()?.parse().ok()
+    }
+
+    /// When it ends: the earlier of its `endTime` and [`LONGEST_OVERRIDE`] after its creation.
+    /// None if a time cannot be read.
+    pub fn end(&self) -> Option<Timestamp> {
+        let asked: Timestamp = self.spec.end_time.parse().ok()?;
+        let created = self.metadata.creation_timestamp.as_ref();
+        let latest =
+            created.and_then(|created| created.0.checked_add(LONGEST_OVERRIDE).ok());
+        Some(latest.map_or(asked, |latest| latest.min(asked)))
+    }
+
+    /// As the schedule takes it; none if a time cannot be read or it ends before it begins.
+    pub fn in_schedule(&self) -> Option<fivespot_schedule::Override> {
+        let start = match &self.spec.start_time {
+            Some(text) => Some(text.parse().ok()?),
+            None => None,
+        };
+        let end = self.end()?;
+        start.is_none_or(|start: Timestamp| start < end).then(|| {
+            fivespot_schedule::Override {
+                name: self.metadata.name.clone().unwrap_or_default(),
+                mode: self.spec.mode.into(),
+                start,
+                end,
+            }
+        })
+    }
+
+    /// Whether it stays after its end, because it is kept in Git.
+    pub fn is_kept(&self) -> bool {
+        let annotations = self.metadata.annotations.as_ref();
+        annotations
+            .and_then(|all| all.get(name::KEEP_ANNOTATION))
+            .is_some_and(|value| value == "true")
+    }
+}
+
+/// Whether labels are selected; by a selector that is empty none are.
+fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+    let wanted = selector.match_labels.iter().flatten();
+    let expressions = selector.match_expressions.iter().flatten();
+    let is_empty =
+        wanted.clone().next().is_none() && expressions.clone().next().is_none();
+    !is_empty
+        && wanted
+            .into_iter()
+            .all(|(key, value)| labels.get(key) == Some(value))
+        && expressions
+            .into_iter()
+            .all(|expression| holds(expression, labels))
+}
+
+fn holds(
+    expression: &LabelSelectorRequirement,
+    labels: &BTreeMap<String, String>,
+) -> bool {
+    let found = labels.get(&expression.key);
+    let is_listed = || {
+        let mut values = expression.values.iter().flatten();
+        found.is_some_and(|found| values.any(|value| value == found))
+    };
+    match expression.operator.as_str() {
+        "In" => is_listed(),
+        "NotIn" => !is_listed(),
+        "Exists" => found.is_some(),
+        "DoesNotExist" => found.is_none(),
+        _ => false,
+    }
+}
+
+impl k8s_openapi::Resource for ScheduleOverride {
+    const API_VERSION: &'static str = name::API_VERSION;
+    const GROUP: &'static str = name::GROUP;
+    const KIND: &'static str = name::OVERRIDE_KIND;
+    const VERSION: &'static str = name::VERSION;
+    const URL_PATH_SEGMENT: &'static str = name::OVERRIDE_PLURAL;
+    type Scope = NamespaceResourceScope;
+}
+
+impl k8s_openapi::ListableResource for ScheduleOverride {
+    const LIST_KIND: &'static str = "ScheduleOverrideList";
+}
+
+impl k8s_openapi::Metadata for ScheduleOverride {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl Serialize for ScheduleOverride {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Written {
+            kind: name::OVERRIDE_KIND,
+            metadata: &self.metadata,
+            spec: &self.spec,
+            status: self.status.as_ref(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ScheduleOverride {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored = Stored::deserialize(deserializer)?.of_kind(name::OVERRIDE_KIND)?;
+        Ok(Self {
+            metadata: stored.metadata,
+            spec: stored.spec,
+            status: stored.status,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn overriding(spec: &Value) -> ScheduleOverride {
+        serde_json::from_value(json!({
+            "metadata": {"name": "o", "creationTimestamp": "2026-03-06T12:00:00Z"},
+            "spec": spec,
+        }))
+        .unwrap()
+    }
+
+    fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn an_override_ends_two_weeks_after_its_creation_at_the_latest() {
+        let end = |end: &str| {
+            let it = overriding(&json!({
+                "targetRef": {"name": "a"}, "mode": "Run", "endTime": end,
+            }));
+            it.end().unwrap().to_string()
+        };
+        assert_eq!(end("2026-03-06T22:00:00+01:00"), "2026-03-06T21:00:00Z");
+        assert_eq!(end("2027-01-01T00:00:00Z"), "2026-03-20T12:00:00Z");
+    }
+
+    #[test]
+    fn a_target_is_named_or_selected_by_its_labels() {
+        let named = overriding(&json!({
+            "targetRef": {"name": "a"}, "mode": "Run", "endTime": "2026-03-06T22:00:00Z",
+        }));
+        assert!(named.is_about("a", &labels(&[])) && !named.is_about("b", &labels(&[])));
+        let selected = overriding(&json!({
+            "selector": {
+                "matchLabels": {"team": "x"},
+                "matchExpressions": [{"key": "old", "operator": "DoesNotExist"}],
+            },
+            "mode": "Stop", "endTime": "2026-03-06T22:00:00Z",
+        }));
+        assert!(selected.is_about("a", &labels(&[("team", "x")])));
+        assert!(!selected.is_about("a", &labels(&[("team", "x"), ("old", "1")])));
+        let empty = overriding(&json!({
+            "selector": {}, "mode": "Stop", "endTime": "2026-03-06T22:00:00Z",
+        }));
+        assert!(!empty.is_about("a", &labels(&[("team", "x")])));
+    }
+
+    #[test]
+    fn an_override_that_ends_before_it_begins_changes_no_schedule() {
+        let spec = |start: &str| {
+            overriding(&json!({
+                "targetRef": {"name": "a"}, "mode": "Hold",
+                "startTime": start, "endTime": "2026-03-06T22:00:00Z",
+            }))
+        };
+        assert!(spec("2026-03-06T21:00:00Z").in_schedule().is_some());
+        assert!(spec("2026-03-06T22:00:00Z").in_schedule().is_none());
+    }
+}
