@@ -49,8 +49,7 @@ var groups = []func(*runtime.Scheme) error{
 
 // What is read whatever kinds are built in, by apiVersion; a star stands for any.
 var kinds = map[string][]any{
-	"*":              {meta.DeleteOptions{}},
-	"autoscaling/v1": {autoscaling.Scale{}},
+	"*": {meta.DeleteOptions{}},
 }
 
 // Adds the kinds that are served: apiVersion and kind, a line each, on standard input.

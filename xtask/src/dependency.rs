@@ -106,7 +106,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "apiserver",
-        may_use: &["admission", "clock", "https"],
+        may_use: &["admission", "clock", "gostd", "https"],
         is_pure: false,
     },
     Room {

@@ -104,7 +104,7 @@ pub fn dns_1035_label(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with `text` as a segment of a URL path.
-pub(crate) fn path_segment(text: &str) -> Vec<String> {
+pub fn path_segment(text: &str) -> Vec<String> {
     if text == "." || text == ".." {
         return vec![format!("may not be '{text}'")];
     }

@@ -7,15 +7,25 @@
 
 mod cluster_role;
 mod cluster_role_binding;
-mod column;
+pub(crate) mod column;
 mod config_map;
+mod cron_job;
 mod custom_resource_definition;
+mod daemon_set;
 mod data;
 mod deployment;
+mod endpoint_slice;
+mod endpoints;
 pub(crate) mod event;
+mod field;
+mod go_struct;
+mod horizontal_pod_autoscaler;
+mod ingress;
 pub(crate) mod ingress_class;
+mod job;
 mod lease;
 mod limit_range;
+mod load_balancer;
 mod local_subject_access_review;
 mod match_rules;
 mod mutating_webhook_configuration;
@@ -26,12 +36,16 @@ mod persistent_volume;
 mod persistent_volume_claim;
 mod pod;
 mod pod_disruption_budget;
+mod pod_spec;
 pub(crate) mod priority_class;
 mod rbac;
+mod replica_set;
+mod replication_controller;
 pub(crate) mod resource_name;
 mod resource_quota;
 mod role;
 mod role_binding;
+mod rule;
 mod runtime_class;
 mod secret;
 mod self_subject_access_review;
@@ -110,9 +124,20 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Gives the object what no other of its kind may have, such as an address, after it was
+    /// found valid; `others` are all that are stored.
+    fn allocate(
+        &self,
+        object: &mut Value,
+        others: &mut dyn Iterator<Item = &Value>,
+    ) -> Vec<FieldError> {
+        let _ = (object, others);
+        Vec::new()
+    }
+
     /// What a client is warned of who writes the object.
-    fn warnings(&self, object: &Value) -> Vec<String> {
-        let _ = object;
+    fn warnings(&self, write: &Write<'_>) -> Vec<String> {
+        let _ = write;
         Vec::new()
     }
 
@@ -242,6 +267,7 @@ impl FinalizerRule {
 pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
     vec![
         Arc::new(config_map::ConfigMap),
+        Arc::new(endpoints::Endpoints),
         Arc::new(event::Core),
         Arc::new(limit_range::LimitRange),
         Arc::new(namespace::Namespace),
@@ -250,6 +276,7 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(persistent_volume_claim::PersistentVolumeClaim),
         Arc::new(pod::Pod),
         Arc::new(resource_quota::ResourceQuota),
+        Arc::new(replication_controller::ReplicationController),
         Arc::new(secret::Secret),
         Arc::new(service::Service),
         Arc::new(service_account::ServiceAccount),
@@ -258,8 +285,13 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(validating_admission_policy_binding::ValidatingAdmissionPolicyBinding),
         Arc::new(validating_webhook_configuration::ValidatingWebhookConfiguration),
         Arc::new(custom_resource_definition::CustomResourceDefinition),
+        Arc::new(daemon_set::DaemonSet),
         Arc::new(deployment::Deployment),
+        Arc::new(replica_set::ReplicaSet),
         Arc::new(stateful_set::StatefulSet),
+        Arc::new(horizontal_pod_autoscaler::HorizontalPodAutoscaler),
+        Arc::new(cron_job::CronJob),
+        Arc::new(job::Job),
         Arc::new(self_subject_review::SelfSubjectReview),
         Arc::new(token_review::TokenReview),
         Arc::new(local_subject_access_review::LocalSubjectAccessReview),
@@ -267,7 +299,9 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(self_subject_rules_review::SelfSubjectRulesReview),
         Arc::new(subject_access_review::SubjectAccessReview),
         Arc::new(lease::Lease),
+        Arc::new(endpoint_slice::EndpointSlice),
         Arc::new(event::Events),
+        Arc::new(ingress::Ingress),
         Arc::new(ingress_class::IngressClass),
         Arc::new(network_policy::NetworkPolicy),
         Arc::new(runtime_class::RuntimeClass),

@@ -28,10 +28,11 @@ pub enum Merge {
 }
 
 /// Lists with more keys for server-side apply than the one of strategic merge.
-const FURTHER_KEYS: [(&str, &str, &str); 3] = [
+const FURTHER_KEYS: [(&str, &str, &str); 4] = [
     ("Container", "ports", "protocol"),
     ("EphemeralContainer", "ports", "protocol"),
     ("PodSpec", "topologySpreadConstraints", "whenUnsatisfiable"),
+    ("ServiceSpec", "ports", "protocol"),
 ];
 
 /// Lists whose entries drop what a strategic merge patch does not name.
@@ -54,10 +55,16 @@ const MERGED_SETS: [(&str, &str); 2] =
     [("ObjectMeta", "finalizers"), ("NodeSpec", "podCIDRs")];
 
 /// Lists that strategic merge merges and server-side apply owns as a whole.
-const MERGED: [(&str, &str, &str); 1] = [("PodStatus", "hostIPs", "ip")];
+const MERGED: [(&str, &str, &str); 2] = [
+    ("JobStatus", "conditions", "type"),
+    ("PodStatus", "hostIPs", "ip"),
+];
 
 /// Keys that count with a value where an entry does not name them (`+default`).
-const KEY_DEFAULTS: [(&str, &str, &str); 1] = [("ContainerPort", "protocol", "TCP")];
+const KEY_DEFAULTS: [(&str, &str, &str); 2] = [
+    ("ContainerPort", "protocol", "TCP"),
+    ("ServicePort", "protocol", "TCP"),
+];
 
 /// Reads every `DeepMerge` below `root`.
 pub fn read(root: &Path) -> Result<Merges, Box<dyn Error>> {
@@ -151,6 +158,10 @@ pub fn annotate(definition: &str, schema: &mut Value, merges: &Merges) {
             continue;
         }
         match merge {
+            // By a field of their metadata no list is merged in Kubernetes.
+            Merge::Map(key) if key.contains('.') => {
+                field["x-kubernetes-list-type"] = "atomic".into();
+            }
             Merge::Atomic => field["x-kubernetes-list-type"] = "atomic".into(),
             Merge::AtomicMap => field["x-kubernetes-map-type"] = "atomic".into(),
             Merge::Set => {
@@ -179,6 +190,9 @@ pub fn annotate(definition: &str, schema: &mut Value, merges: &Merges) {
     }
     if short == "PodDisruptionBudgetSpec" {
         patch(&mut schema["properties"]["selector"], "replace", None);
+    }
+    if short == "DeploymentSpec" {
+        patch(&mut schema["properties"]["strategy"], "retainKeys", None);
     }
 }
 

@@ -87,7 +87,7 @@ fn eviction_is_announced_with_the_kind_that_it_takes() {
 #[test]
 fn what_is_not_served_is_not_found() {
     let registry = registry();
-    assert_eq!(group(&registry, "batch"), None);
+    assert_eq!(group(&registry, "storagemigration.k8s.io"), None);
     assert_eq!(group(&registry, ""), None);
     assert_eq!(version(&registry, "policy", "v1beta1"), None);
 }

@@ -26,8 +26,18 @@ impl BuiltinKind for ClusterRole {
         FinalizerRule::Always
     }
 
+    fn prepare_create(&self, object: &mut Value) {
+        rbac::without_empty_rules(object);
+    }
+
+    fn prepare_update(&self, object: &mut Value, _old: &Value) {
+        rbac::without_empty_rules(object);
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        rbac::role_errors(write.object, Reach::Cluster)
+        let mut errors = rbac::role_errors(write.object, Reach::Cluster);
+        errors.extend(rbac::aggregation_errors(write.object));
+        errors
     }
 
     fn cells(&self, object: &Value, _now: Timestamp) -> Vec<Value> {

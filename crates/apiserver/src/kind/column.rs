@@ -40,6 +40,16 @@ pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
+/// The first three of some texts, and how many more there are.
+pub(super) fn first_three(all: &[String]) -> String {
+    const MOST: usize = 3;
+    let shown = all.get(..MOST).unwrap_or(all).join(",");
+    if all.len() > MOST {
+        return format!("{shown} + {} more...", all.len() - MOST);
+    }
+    shown
+}
+
 /// Labels as `kubectl` prints them; `<none>` for none.
 pub(super) fn labels(labels: &Value) -> Value {
     let pairs = labels.as_object().into_iter().flatten();
@@ -53,7 +63,76 @@ pub(super) fn labels(labels: &Value) -> Value {
     pairs.join(",").into()
 }
 
-/// A label selector; of one by expressions its labels alone are shown.
+/// A number; zero where there is none.
+pub(super) fn number(value: &Value) -> Value {
+    value.as_i64().unwrap_or_default().into()
+}
+
+/// A label selector; `<none>` for one that selects everything.
 pub(super) fn selector(selector: &Value) -> Value {
-    labels(&selector["matchLabels"])
+    let text = selector_text(selector);
+    if text.is_empty() {
+        return "<none>".into();
+    }
+    text.into()
+}
+
+/// A label selector, or a map of labels, as one line.
+pub(crate) fn selector_text(selector: &Value) -> String {
+    let is_map =
+        selector["matchLabels"].is_null() && selector["matchExpressions"].is_null();
+    let labels = if is_map {
+        selector
+    } else {
+        &selector["matchLabels"]
+    };
+    let labels = labels.as_object().into_iter().flatten();
+    let labels = labels.filter_map(|(key, value)| {
+        let value = value.as_str()?;
+        Some((key.as_str(), format!("{key}={value}")))
+    });
+    let expressions = list(&selector["matchExpressions"]).iter();
+    let expressions = expressions.filter_map(|it| {
+        let key = it["key"].as_str()?;
+        let values = list(&it["values"]).iter().filter_map(Value::as_str);
+        let mut values: Vec<&str> = values.collect();
+        values.sort_unstable();
+        let values = values.join(",");
+        let text = match it["operator"].as_str()? {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "Exists" => key.to_owned(),
+            _ => format!("!{key}"),
+        };
+        Some((key, text))
+    });
+    let mut all: Vec<(&str, String)> = labels.chain(expressions).collect();
+    all.sort_by_key(|(key, _)| *key);
+    let all: Vec<String> = all.into_iter().map(|(_, text)| text).collect();
+    all.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_selector_is_one_line_in_the_order_of_its_keys() {
+        let rows = [
+            (json!({"b": "1", "a": "2"}), "a=2,b=1"),
+            (
+                json!({"matchLabels": {"b": "1"}, "matchExpressions": [
+                    {"key": "a", "operator": "In", "values": ["y", "x"]},
+                    {"key": "c", "operator": "Exists"},
+                    {"key": "d", "operator": "DoesNotExist"}]}),
+                "a in (x,y),b=1,c,!d",
+            ),
+            (json!({}), ""),
+        ];
+        for (selector, expected) in rows {
+            assert_eq!(selector_text(&selector), expected);
+        }
+    }
 }

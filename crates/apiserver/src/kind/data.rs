@@ -22,9 +22,12 @@ pub(super) fn errors(
     for field in fields {
         for (key, _) in entries(object, field) {
             let path = format!("{field}[{key}]");
-            if let Some(wrong) = config_key(key) {
-                errors.push(FieldError::invalid(path, key.as_str().into(), wrong));
-            } else if *field == "data" && object["binaryData"].get(key).is_some() {
+            let wrong = key_errors(key).into_iter();
+            errors
+                .extend(wrong.map(|it| {
+                    FieldError::invalid(path.clone(), key.as_str().into(), it)
+                }));
+            if *field == "data" && object["binaryData"].get(key).is_some() {
                 let why = "duplicate of key present in binaryData";
                 errors.push(FieldError::invalid(path, key.as_str().into(), why));
             }
@@ -42,14 +45,28 @@ pub(super) fn errors(
     errors
 }
 
-fn config_key(key: &str) -> Option<&'static str> {
+/// What is wrong with a key of a config map or of a secret.
+pub(super) fn key_errors(key: &str) -> Vec<String> {
+    const LONGEST: usize = 253;
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    let well_formed = !key.is_empty() && key.chars().all(allowed);
-    (!well_formed).then_some(
-        "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. \
-         'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
-         '[-._a-zA-Z0-9]+')",
-    )
+    let mut wrong = Vec::new();
+    if key.len() > LONGEST {
+        wrong.push(format!("must be no more than {LONGEST} characters"));
+    }
+    if key.is_empty() || !key.chars().all(allowed) {
+        wrong.push(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' \
+             (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
+             '[-._a-zA-Z0-9]+')"
+                .to_owned(),
+        );
+    }
+    if key == "." || key == ".." {
+        wrong.push(format!("must not be '{key}'"));
+    } else if key.starts_with("..") {
+        wrong.push("must not start with '..'".to_owned());
+    }
+    wrong
 }
 
 /// Most bytes that the data of a config map or of a secret may have (`MaxSecretSize`).

@@ -1,10 +1,15 @@
-//! Deployments: stored as they are, with nobody who runs them.
+//! Deployments: validated and stored, with nobody who runs them.
 
+use fivespot_admission::FieldError;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{BuiltinKind, column, workload};
-use crate::resource::{Column, Resource, Subresource};
+use super::field::{Errors, Field};
+use super::go_struct::{self, Names};
+use super::pod_spec::default::fill;
+use super::{BuiltinKind, Write, column, rule, workload};
+use crate::meta;
+use crate::resource::{Column, Resource};
 
 /// `deployments` of `apps/v1`.
 #[derive(Debug)]
@@ -12,35 +17,148 @@ pub(super) struct Deployment;
 
 impl BuiltinKind for Deployment {
     fn resource(&self) -> Resource {
+        let mut columns = vec![
+            Column::new("Ready", "string", "Number of the pod with ready state"),
+            Column::new(
+                "Up-to-date",
+                "string",
+                "Total number of non-terminating pods targeted by this deployment that have \
+                 the desired template spec.",
+            ),
+            Column::new(
+                "Available",
+                "string",
+                "Total number of available non-terminating pods (ready for at least \
+                 minReadySeconds) targeted by this deployment.",
+            ),
+            Column::age(),
+        ];
+        columns.extend(workload::container_columns());
+        let selector = "Label selector for pods. Existing ReplicaSets whose pods are selected \
+             by this will be the ones affected by this deployment. It must match the pod \
+             template's labels.";
+        columns.push(Column::new("Selector", "string", selector).wide());
         Resource::new("apps", "v1", "Deployment", "deployments")
             .with_short_names(&["deploy"])
             .with_category("all")
-            .with_subresources(&[Subresource::Status])
-            .with_columns(vec![
-                Column::new("Ready", "string", ""),
-                Column::new("Up-to-date", "string", ""),
-                Column::new("Available", "string", ""),
-                Column::age(),
-                Column::new("Containers", "string", "").wide(),
-                Column::new("Images", "string", "").wide(),
-                Column::new("Selector", "string", "").wide(),
-            ])
+            .with_subresources(&workload::subresources())
+            .with_columns(columns)
+    }
+
+    fn default(&self, object: &mut Value) {
+        let spec = meta::field(meta::fields(object), "spec");
+        workload::default_template(spec);
+        fill(spec, "replicas", 1);
+        let strategy = meta::field(spec, "strategy");
+        fill(strategy, "type", "RollingUpdate");
+        if strategy["type"] == "RollingUpdate" {
+            let rolling = meta::field(strategy, "rollingUpdate");
+            fill(rolling, "maxUnavailable", "25%");
+            fill(rolling, "maxSurge", "25%");
+        }
+        fill(spec, "revisionHistoryLimit", 10);
+        fill(spec, "progressDeadlineSeconds", 600);
+    }
+
+    fn prepare_create(&self, object: &mut Value) {
+        workload::begin(object, json!({}));
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        if write.keeps_spec() {
+            status(write, &mut errors);
+        } else {
+            spec(&Field::of(write.object, "spec"), &mut errors);
+            workload::same_selector(write, &mut errors);
+        }
+        errors
+    }
+
+    fn warnings(&self, write: &Write<'_>) -> Vec<String> {
+        let template = Field::of(write.object, "spec").child("template");
+        workload::template_warnings(write, &template, workload::Name::InPods)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
-        let count = |field: &str| {
-            let count = object["status"][field].as_i64().unwrap_or(0);
-            Value::from(count.to_string())
-        };
-        vec![
+        let status = &object["status"];
+        let mut cells = vec![
             column::name(object),
             workload::ready(object),
-            count("updatedReplicas"),
-            count("availableReplicas"),
+            column::number(&status["updatedReplicas"]),
+            column::number(&status["availableReplicas"]),
             column::age(object, now),
-            workload::containers(object, "name"),
-            workload::containers(object, "image"),
-            column::selector(&object["spec"]["selector"]),
-        ]
+        ];
+        cells.extend(workload::container_cells(&object["spec"]["template"]));
+        cells.push(column::selector_text(&object["spec"]["selector"]).into());
+        cells
     }
+}
+
+fn spec(spec: &Field<'_>, errors: &mut Errors) {
+    rule::non_negative(&spec.child("replicas"), errors);
+    let (selector, template) = (spec.child("selector"), spec.child("template"));
+    let unreadable = "invalid label selector";
+    if workload::selector(&selector, "deployment", unreadable, errors) {
+        rule::matches_template(&selector, &template, errors);
+        workload::running_template(&template, "ReplicaSet", errors);
+    }
+    strategy(&spec.child("strategy"), errors);
+    rule::non_negative(&spec.child("minReadySeconds"), errors);
+    rule::non_negative(&spec.child("revisionHistoryLimit"), errors);
+    let deadline = spec.child("progressDeadlineSeconds");
+    if deadline.is_set() {
+        rule::non_negative(&deadline, errors);
+        if deadline.count() <= spec.child("minReadySeconds").count() {
+            errors.push(deadline.invalid("must be greater than minReadySeconds"));
+        }
+    }
+}
+
+fn strategy(strategy: &Field<'_>, errors: &mut Errors) {
+    const STRATEGY: Names = &["Type", "RollingUpdate"];
+    let rolling = strategy.child("rollingUpdate");
+    match strategy.child("type").text() {
+        "Recreate" if rolling.is_set() => {
+            let why = "may not be specified when strategy `type` is 'Recreate'";
+            errors.push(rolling.forbidden(why));
+        }
+        "Recreate" => {}
+        "RollingUpdate" => rolling_update(&rolling, errors),
+        _ => {
+            let shown = go_struct::text(strategy.value, STRATEGY);
+            let known = ["Recreate", "RollingUpdate"];
+            errors.push(go_struct::not_supported(strategy, &shown, &known));
+        }
+    }
+}
+
+fn rolling_update(rolling: &Field<'_>, errors: &mut Errors) {
+    let (unavailable, surge) =
+        (rolling.child("maxUnavailable"), rolling.child("maxSurge"));
+    rule::int_or_percent(&unavailable, errors);
+    rule::int_or_percent(&surge, errors);
+    let none = |field: &Field<'_>| rule::int_or_percent_value(field.value) == 0;
+    if none(&unavailable) && none(&surge) {
+        errors.push(unavailable.invalid("may not be 0 when `maxSurge` is 0"));
+    }
+    rule::at_most_all(&unavailable, errors);
+}
+
+fn status(write: &Write<'_>, errors: &mut Errors) {
+    let status = Field::of(write.object, "status");
+    let numbers = [
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+    ];
+    workload::counts(&status, &numbers, errors);
+    let numbers = ["updatedReplicas", "readyReplicas", "availableReplicas"];
+    workload::within_replicas(&status, &numbers, errors);
+    workload::available(&status, "cannot be greater than readyReplicas", errors);
+    workload::collisions(write, errors);
 }

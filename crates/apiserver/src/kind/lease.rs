@@ -24,6 +24,15 @@ impl BuiltinKind for Lease {
             .with_columns(vec![Column::new("Holder", "string", HOLDER), Column::age()])
     }
 
+    /// The fields of coordinated leader election are behind a gate that is closed unless it is
+    /// opened.
+    fn default(&self, object: &mut Value) {
+        if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.shift_remove("strategy");
+            spec.shift_remove("preferredHolder");
+        }
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let spec = &write.object["spec"];

@@ -176,13 +176,12 @@ impl Item<'_> {
             less.1, more.1
         );
         // Of a default that is out of bounds Kubernetes shows the bound.
-        let shown = match (list, less.1) {
-            ("min", _) => low,
-            ("default", "min") => low,
-            ("default", _) => high,
-            (_, "min") => high,
-            _ => low,
+        let is_high = match list {
+            "min" => false,
+            "default" => less.1 != "min",
+            _ => less.1 == "min",
         };
+        let shown = if is_high { high } else { low };
         (low > high).then(|| self.invalid(list, shown, why))
     }
 

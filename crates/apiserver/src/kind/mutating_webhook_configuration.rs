@@ -28,8 +28,8 @@ impl BuiltinKind for MutatingWebhookConfiguration {
         common::errors(write.object)
     }
 
-    fn warnings(&self, object: &Value) -> Vec<String> {
-        vec![common::warning(object)]
+    fn warnings(&self, write: &Write<'_>) -> Vec<String> {
+        vec![common::warning(write.object)]
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

@@ -10,6 +10,8 @@ use fivespot_admission::FieldError;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::field::Field;
+use super::pod_spec::warning;
 use super::{BuiltinKind, FieldSelector, FinalizerRule, Write, text};
 use crate::meta;
 use crate::resource::{Resource, Subresource};
@@ -55,6 +57,10 @@ impl BuiltinKind for Pod {
     }
 
     fn prepare_create(&self, object: &mut Value) {
+        let grace = object.pointer_mut("/spec/terminationGracePeriodSeconds");
+        if let Some(grace) = grace.filter(|it| it.as_i64() < Some(0)) {
+            *grace = 1.into();
+        }
         let class = quality_of_service::class(object);
         let status = json!({"phase": "Pending", "qosClass": class});
         meta::fields(object).insert("status".to_owned(), status);
@@ -62,9 +68,16 @@ impl BuiltinKind for Pod {
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         if write.keeps_spec() {
-            return Vec::new();
+            return validation::status_errors(write.object);
         }
         validation::errors(write.object, write.old)
+    }
+
+    fn warnings(&self, write: &Write<'_>) -> Vec<String> {
+        if write.keeps_spec() {
+            return Vec::new();
+        }
+        warning::warnings(&Field::of(write.object, "spec"))
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

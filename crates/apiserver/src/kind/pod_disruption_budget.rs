@@ -4,7 +4,8 @@ use fivespot_admission::FieldError;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BuiltinKind, Write, column};
+use super::field::{Errors, Field};
+use super::{BuiltinKind, NameRule, Write, column, rule, workload};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -43,6 +44,10 @@ impl BuiltinKind for PodDisruptionBudget {
         ])
     }
 
+    fn name_rule(&self) -> NameRule {
+        NameRule::PathSegment
+    }
+
     fn prepare_create(&self, object: &mut Value) {
         let status = json!({
             "disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0,
@@ -52,10 +57,19 @@ impl BuiltinKind for PodDisruptionBudget {
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        if write.keeps_spec() {
-            return Vec::new();
+        if !write.keeps_spec() {
+            return errors(write.object);
         }
-        errors(write.object)
+        let mut errors = Errors::new();
+        let numbers = [
+            "disruptionsAllowed",
+            "currentHealthy",
+            "desiredHealthy",
+            "expectedPods",
+        ];
+        let status = Field::of(write.object, "status");
+        workload::counts(&status, &numbers, &mut errors);
+        errors
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
@@ -96,37 +110,17 @@ fn errors(object: &Value) -> Vec<FieldError> {
         );
         return vec![FieldError::invalid("spec", Value::Null, why).without_value()];
     }
-    let fields = [("minAvailable", least), ("maxUnavailable", most)];
-    let wrong = fields.into_iter().filter_map(|(field, value)| {
-        let why = amount_error(value)?;
-        let path = format!("spec.{field}");
-        Some(FieldError::invalid(path, value.clone(), why))
-    });
-    let mut errors: Vec<_> = wrong.collect();
-    let expressions = spec["selector"]["matchExpressions"].as_array();
-    for (index, it) in expressions.into_iter().flatten().enumerate() {
-        let operator = it["operator"].as_str().unwrap_or_default();
-        if !["In", "NotIn", "Exists", "DoesNotExist"].contains(&operator) {
-            let path = format!("spec.selector.matchExpressions[{index}].operator");
-            let why = "not a valid selector operator";
-            errors.push(FieldError::invalid(path, operator.into(), why));
+    let mut errors = Errors::new();
+    let spec = Field::of(object, "spec");
+    for field in ["minAvailable", "maxUnavailable"] {
+        let field = spec.child(field);
+        if field.is_set() {
+            rule::int_or_percent(&field, &mut errors);
+            rule::at_most_all(&field, &mut errors);
         }
     }
+    rule::selector(&spec.child("selector"), &mut errors);
+    let policy = spec.child("unhealthyPodEvictionPolicy");
+    rule::one_of_if_set(&policy, &["AlwaysAllow", "IfHealthyBudget"], &mut errors);
     errors
-}
-
-/// What is wrong with a number of pods, or a share of them.
-fn amount_error(value: &Value) -> Option<&'static str> {
-    if let Some(number) = value.as_i64() {
-        return (number < 0).then_some("must be greater than or equal to 0");
-    }
-    let share = value.as_str()?.strip_suffix('%').unwrap_or("none");
-    match share.parse::<u32>() {
-        Ok(share) if share > 100 => Some("must not be greater than 100%"),
-        Ok(_) => None,
-        Err(_) => Some(
-            "a valid percent string must be a numeric string followed by an ending '%' (e.g. \
-             '1%',  or '93%', regex used for validation is '[0-9]+%')",
-        ),
-    }
 }

@@ -4,7 +4,8 @@ use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Write, column, items, text};
+use super::field::{Errors, Field};
+use super::{Write, column, items, rule, text};
 use crate::resource::{Column, Resource};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -24,6 +25,37 @@ pub(super) fn role_resource(kind: &str, plural: &str) -> Resource {
         .without_generation()
         .created_on_update()
         .with_columns(vec![Column::created_at()])
+}
+
+/// A role without rules has none, and not an empty list of them.
+pub(super) fn without_empty_rules(object: &mut Value) {
+    if object.get("rules").is_some_and(|it| column::count(it) == 0) {
+        object["rules"] = Value::Null;
+    }
+}
+
+/// What is wrong with the selectors of an aggregated role.
+pub(super) fn aggregation_errors(object: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::new();
+    let rule = Field::of(object, "aggregationRule");
+    if !rule.is_set() {
+        return errors;
+    }
+    let selectors = rule.child("clusterRoleSelectors");
+    if selectors.len() == 0 {
+        let why =
+            "at least one clusterRoleSelector required if aggregationRule is non-nil";
+        errors.push(selectors.required(why));
+    }
+    for selector in selectors.items() {
+        rule::selector(&selector, &mut errors);
+        if !rule::is_readable(&selector) {
+            let path = selector.path.clone();
+            let why = "invalid label selector.";
+            errors.push(FieldError::invalid(path, Value::Null, why));
+        }
+    }
+    errors
 }
 
 /// The cells of a role.
@@ -162,8 +194,18 @@ pub(super) fn binding_errors(write: &Write<'_>, reach: Reach) -> Vec<FieldError>
     if word("name").is_empty() {
         errors.push(FieldError::required("roleRef.name", ""));
     }
+    for wrong in name::path_segment(word("name")) {
+        let name = word("name").into();
+        errors.push(FieldError::invalid("roleRef.name", name, wrong));
+    }
     for (index, one) in items(object, "subjects") {
         errors.extend(subject(one, &format!("subjects[{index}]")));
+        let is_nowhere =
+            text(one, "kind") == "ServiceAccount" && text(one, "namespace").is_empty();
+        if reach == Reach::Cluster && is_nowhere {
+            let path = format!("subjects[{index}].namespace");
+            errors.push(FieldError::required(path, ""));
+        }
     }
     if old.is_some_and(|old| old["roleRef"] != *role) {
         let shown = json!({

@@ -26,6 +26,14 @@ impl BuiltinKind for Role {
         FinalizerRule::Always
     }
 
+    fn prepare_create(&self, object: &mut Value) {
+        rbac::without_empty_rules(object);
+    }
+
+    fn prepare_update(&self, object: &mut Value, _old: &Value) {
+        rbac::without_empty_rules(object);
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         rbac::role_errors(write.object, Reach::Namespace)
     }

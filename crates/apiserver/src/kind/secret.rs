@@ -70,6 +70,24 @@ impl BuiltinKind for Secret {
         errors
     }
 
+    /// What a client is warned of whose certificate or key is none.
+    fn warnings(&self, write: &Write<'_>) -> Vec<String> {
+        let object = write.object;
+        if text(object, "type") != "kubernetes.io/tls" {
+            return Vec::new();
+        }
+        let is_pem = |key: &str| {
+            let encoded = object["data"][key].as_str().unwrap_or_default();
+            let decoded = STANDARD.decode(encoded).unwrap_or_default();
+            String::from_utf8_lossy(&decoded).contains("-----BEGIN ")
+        };
+        let parts = [("tls.crt", "certificate"), ("tls.key", "key")];
+        let missing = parts.iter().find(|(key, _)| !is_pem(key));
+        let warning = missing
+            .map(|(_, what)| format!("tls: failed to find any PEM data in {what} input"));
+        warning.into_iter().collect()
+    }
+
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
         vec![
             column::name(object),
@@ -93,7 +111,11 @@ fn missing_keys(object: &Value) -> Vec<FieldError> {
         "kubernetes.io/dockercfg" => &[".dockercfg"],
         _ => &[],
     };
-    let missing = needed.iter().filter(|key| !has(key));
+    // A key without a value will do, but for the key of a client.
+    let is_empty = |key: &str| object["data"][key] == "";
+    let missing = needed.iter();
+    let missing =
+        missing.filter(|key| !has(key) || (**key == "ssh-privatekey" && is_empty(key)));
     missing
         .map(|key| FieldError::required(format!("data[{key}]"), ""))
         .collect()

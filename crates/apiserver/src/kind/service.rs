@@ -1,12 +1,19 @@
-//! Services: stored as they are, with nobody who answers for them.
+//! Services: validated, given addresses and stored, with nobody who answers for them.
 
+mod allocation;
+mod change;
+mod columns;
+mod default;
+mod validation;
+
+use fivespot_admission::FieldError;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{BuiltinKind, FinalizerRule, column, items};
-use crate::resource::{Column, Resource, Subresource};
-
-const NONE: &str = "<none>";
+use super::field::{Errors, Field};
+use super::{BuiltinKind, FieldSelector, FinalizerRule, NameRule, Write, load_balancer};
+use super::{column, text, workload};
+use crate::resource::{Resource, Subresource};
 
 /// `services` of `v1`.
 #[derive(Debug)]
@@ -20,42 +27,114 @@ impl BuiltinKind for Service {
             .without_generation()
             .created_on_update()
             .with_subresources(&[Subresource::Status])
-            .with_columns(vec![
-                Column::new("Type", "string", ""),
-                Column::new("Cluster-IP", "string", ""),
-                Column::new("External-IP", "string", ""),
-                Column::new("Port(s)", "string", ""),
-                Column::age(),
-                Column::new("Selector", "string", "").wide(),
-            ])
+            .with_columns(columns::columns())
+    }
+
+    fn field_selectors(&self) -> &'static [FieldSelector] {
+        const {
+            &[
+                FieldSelector::new("spec.clusterIP"),
+                FieldSelector::new("spec.type"),
+            ]
+        }
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::DnsLabel
     }
 
     fn finalizer_rule(&self) -> FinalizerRule {
         FinalizerRule::OnCreate
     }
 
+    fn default(&self, object: &mut Value) {
+        default::fill_in(object);
+    }
+
+    fn prepare_create(&self, object: &mut Value) {
+        workload::begin(object, json!({"loadBalancer": {}}));
+        allocation::same_address(object);
+    }
+
+    fn prepare_update(&self, object: &mut Value, old: &Value) {
+        change::keep_allocated(object, old);
+        change::drop_unused(object, old);
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        if write.keeps_spec() {
+            status(write.object, &mut errors);
+            return errors;
+        }
+        if let Some(old) = write.old {
+            change::errors(write.object, old, &mut errors);
+        }
+        validation::errors(write, &mut errors);
+        errors
+    }
+
+    fn allocate(
+        &self,
+        object: &mut Value,
+        others: &mut dyn Iterator<Item = &Value>,
+    ) -> Vec<FieldError> {
+        allocation::allocate(object, others)
+    }
+
+    fn warnings(&self, write: &Write<'_>) -> Vec<String> {
+        validation::warnings(write.object)
+    }
+
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
-        let spec = &object["spec"];
-        let shown = |field: &str, absent: &str| {
-            Value::from(spec[field].as_str().unwrap_or(absent).to_owned())
-        };
-        let ports = items(spec, "ports").map(|(_, port)| {
-            let protocol = port["protocol"].as_str().unwrap_or("TCP");
-            format!("{}/{protocol}", port["port"])
-        });
-        let ports: Vec<String> = ports.collect();
-        vec![
-            column::name(object),
-            shown("type", "ClusterIP"),
-            shown("clusterIP", NONE),
-            NONE.into(),
-            if ports.is_empty() {
-                NONE.into()
-            } else {
-                ports.join(",").into()
-            },
-            column::age(object, now),
-            column::labels(&spec["selector"]),
-        ]
+        columns::cells(object, now)
+    }
+}
+
+/// Whether it is found by a name alone.
+fn is_external_name(object: &Value) -> bool {
+    text(&object["spec"], "type") == "ExternalName"
+}
+
+/// Whether it has no address of its own.
+fn is_headless(object: &Value) -> bool {
+    object["spec"]["clusterIP"] == "None"
+}
+
+/// Whether every node answers for it.
+fn has_node_ports(object: &Value) -> bool {
+    let spec = &object["spec"];
+    match text(spec, "type") {
+        "NodePort" => true,
+        "LoadBalancer" => spec["allocateLoadBalancerNodePorts"] != false,
+        _ => false,
+    }
+}
+
+/// Whether it is reached from outside the cluster.
+fn is_reached_from_outside(object: &Value) -> bool {
+    let spec = &object["spec"];
+    match text(spec, "type") {
+        "NodePort" | "LoadBalancer" => true,
+        "ClusterIP" => column::count(&spec["externalIPs"]) > 0,
+        _ => false,
+    }
+}
+
+/// Whether load balancers ask nodes whether they have a pod of it.
+fn has_health_check(object: &Value) -> bool {
+    let spec = &object["spec"];
+    text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local"
+}
+
+/// The rules that a status breaks.
+fn status(object: &Value, errors: &mut Errors) {
+    let status = Field::of(object, "status").child("loadBalancer");
+    let ingress = status.child("ingress");
+    if text(&object["spec"], "type") != "LoadBalancer" && ingress.len() > 0 {
+        let why = "may only be used when `spec.type` is 'LoadBalancer'";
+        errors.push(ingress.forbidden(why));
+    } else {
+        load_balancer::addresses(&status, errors);
     }
 }

@@ -1,6 +1,40 @@
 //! What the kinds have in common that make pods of a template.
 
-use serde_json::Value;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::field::{Errors, Field};
+use super::pod_spec::default::{self, Fields};
+use super::pod_spec::{self, warning};
+use super::{Write, column, go_struct, rule};
+use crate::meta;
+use crate::resource::{Column, Scale, Subresource};
+
+/// A field of each container of a template, as a table shows it.
+fn containers(template: &Value, field: &str) -> Value {
+    let all = template["spec"]["containers"].as_array();
+    let all = all.into_iter().flatten();
+    let all: Vec<&str> = all.filter_map(|it| it[field].as_str()).collect();
+    all.join(",").into()
+}
+
+/// The columns about a template's containers.
+pub(super) fn container_columns() -> [Column; 2] {
+    let column =
+        |name: &str, description: &str| Column::new(name, "string", description).wide();
+    [
+        column("Containers", "Names of each container in the template."),
+        column(
+            "Images",
+            "Images referenced by each container in the template.",
+        ),
+    ]
+}
+
+/// The cells of [`container_columns`].
+pub(super) fn container_cells(template: &Value) -> [Value; 2] {
+    ["name", "image"].map(|field| containers(template, field))
+}
 
 /// How many replicas are ready of those that are wanted.
 pub(super) fn ready(object: &Value) -> Value {
@@ -9,10 +43,198 @@ pub(super) fn ready(object: &Value) -> Value {
     format!("{ready}/{wanted}").into()
 }
 
-/// A field of each container of the template.
-pub(super) fn containers(object: &Value, field: &str) -> Value {
-    let all = object["spec"]["template"]["spec"]["containers"].as_array();
-    let all = all.into_iter().flatten();
-    let all: Vec<&str> = all.filter_map(|it| it[field].as_str()).collect();
-    all.join(",").into()
+/// The cells of a kind that shows how many replicas are wanted, there, and ready.
+pub(super) fn replica_cells(object: &Value, now: Timestamp) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let mut cells = vec![
+        column::name(object),
+        column::number(&spec["replicas"]),
+        column::number(&status["replicas"]),
+        column::number(&status["readyReplicas"]),
+        column::age(object, now),
+    ];
+    cells.extend(container_cells(&spec["template"]));
+    cells
+}
+
+/// `status` and `scale` of a kind with replicas.
+pub(super) fn subresources() -> [Subresource; 2] {
+    let scale = Scale {
+        spec_replicas_path: ".spec.replicas".to_owned(),
+        status_replicas_path: ".status.replicas".to_owned(),
+        label_selector_path: Some(".spec.selector".to_owned()),
+    };
+    [Subresource::Scale(scale), Subresource::Status]
+}
+
+/// The template of a spec, filled in.
+pub(super) fn default_template(spec: &mut Fields) {
+    default::template(meta::field(spec, "template"));
+}
+
+/// A new object with the status that nobody has observed yet.
+pub(super) fn begin(object: &mut Value, status: Value) {
+    meta::fields(object).insert("status".to_owned(), status);
+}
+
+/// The status of a new object with replicas.
+pub(super) fn no_replicas() -> Value {
+    json!({"replicas": 0})
+}
+
+/// What a client is warned of who writes a template.
+pub(super) fn template_warnings(
+    write: &Write<'_>,
+    template: &Field<'_>,
+    name: Name,
+) -> Vec<String> {
+    if write.keeps_spec() {
+        return Vec::new();
+    }
+    let of_name = (name == Name::InPods && write.old.is_none())
+        .then(|| warning::name_warning(write.object));
+    let mut warnings: Vec<String> = of_name.flatten().into_iter().collect();
+    warnings.extend(warning::warnings(&template.child("spec")));
+    warnings
+}
+
+/// Whether the name of an object becomes the beginning of those of its pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    /// It does, and need not be a DNS label.
+    InPods,
+    /// What there is to say about it is said by its validation.
+    Validated,
+}
+
+/// A selector that has to be there, and not to be empty. Whether it could be read.
+pub(super) fn selector(
+    field: &Field<'_>,
+    of: &str,
+    unreadable: &str,
+    errors: &mut Errors,
+) -> bool {
+    if field.is_set() {
+        rule::selector(field, errors);
+        empty_selector(field, of, errors);
+    } else {
+        errors.push(field.required(""));
+    }
+    let readable = rule::is_readable(field);
+    if !readable {
+        let shown = go_struct::selector(field.value);
+        errors.push(go_struct::invalid(field, &shown, unreadable));
+    }
+    readable
+}
+
+/// Refuses a selector without any requirement.
+pub(super) fn empty_selector(field: &Field<'_>, of: &str, errors: &mut Errors) {
+    let is_empty = ["matchLabels", "matchExpressions"]
+        .iter()
+        .all(|it| field.child(it).len() == 0);
+    if field.is_set() && is_empty {
+        let shown = go_struct::selector(field.value);
+        let why = format!("empty selector is invalid for {of}");
+        errors.push(go_struct::invalid(field, &shown, &why));
+    }
+}
+
+/// A template whose pods always run.
+pub(super) fn running_template(template: &Field<'_>, of: &str, errors: &mut Errors) {
+    errors.extend(pod_spec::template_errors(template));
+    running_pods(template, of, errors);
+}
+
+/// Pods that are started again whenever they end.
+pub(super) fn running_pods(template: &Field<'_>, of: &str, errors: &mut Errors) {
+    let policy = template.child("spec.restartPolicy");
+    if policy.text() != "Always" {
+        errors.push(policy.not_supported(&["Always"]));
+    }
+    let deadline = template.child("spec.activeDeadlineSeconds");
+    if deadline.is_set() {
+        let why = format!("activeDeadlineSeconds in {of} is not Supported");
+        errors.push(deadline.forbidden(why));
+    }
+}
+
+/// A selector that cannot be changed.
+pub(super) fn same_selector(write: &Write<'_>, errors: &mut Errors) {
+    let Some(old) = write.old else {
+        return;
+    };
+    let selector = Field::of(write.object, "spec").child("selector");
+    if *selector.value != old["spec"]["selector"] {
+        let shown = go_struct::selector(selector.value);
+        let why = "field is immutable";
+        errors.push(go_struct::invalid(&selector, &shown, why));
+    }
+}
+
+/// Numbers of an object's status that are not below zero.
+pub(super) fn counts(status: &Field<'_>, names: &[&str], errors: &mut Errors) {
+    for name in names {
+        rule::non_negative(&status.child(name), errors);
+    }
+}
+
+/// Numbers of an object's status that are not above its `replicas`.
+pub(super) fn within_replicas(status: &Field<'_>, names: &[&str], errors: &mut Errors) {
+    for name in names {
+        let why = "cannot be greater than status.replicas";
+        not_above(&status.child(name), &status.child("replicas"), why, errors);
+    }
+}
+
+/// One number is not above another.
+pub(super) fn not_above(
+    field: &Field<'_>,
+    most: &Field<'_>,
+    why: &str,
+    errors: &mut Errors,
+) {
+    if field.count() > most.count() {
+        errors.push(field.invalid(why));
+    }
+}
+
+/// The status of a kind with replicas that have all their labels.
+pub(super) fn labeled_status(status: &Field<'_>, errors: &mut Errors) {
+    let numbers = [
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "terminatingReplicas",
+    ];
+    counts(status, &numbers, errors);
+    let numbers = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+    within_replicas(status, &numbers, errors);
+    available(status, "cannot be greater than readyReplicas", errors);
+}
+
+/// What is available is ready.
+pub(super) fn available(status: &Field<'_>, why: &str, errors: &mut Errors) {
+    let (available, ready) = (
+        status.child("availableReplicas"),
+        status.child("readyReplicas"),
+    );
+    not_above(&available, &ready, why, errors);
+}
+
+/// How often names collided is only counted up.
+pub(super) fn collisions(write: &Write<'_>, errors: &mut Errors) {
+    let count = Field::of(write.object, "status").child("collisionCount");
+    rule::non_negative(&count, errors);
+    let old = write
+        .old
+        .and_then(|it| it["status"]["collisionCount"].as_i64());
+    if old.is_some_and(|it| count.count() < it) {
+        let path = count.path.clone();
+        let why = "cannot be decremented";
+        let said = count.count().into();
+        errors.push(fivespot_admission::FieldError::invalid(path, said, why));
+    }
 }

@@ -75,6 +75,8 @@ pub(super) fn finish(
         };
         apply::tracked(resource, None, &mut draft.object, &writer);
     }
+    // Nobody manages what the server itself puts into a new object.
+    begin(resource, &mut draft.object);
     draft.mutate(state, call, &target)?;
     draft.confirm(state, call, &target)?;
     draft.validate(state, call, &target)?;
@@ -161,6 +163,10 @@ fn prepare(state: &mut State, resource: &Resource, object: &mut Value) {
     if resource.generation || resource.custom {
         meta::set(object, "generation", 1);
     }
+}
+
+/// What a new object begins with, whatever the client sent.
+fn begin(resource: &Resource, object: &mut Value) {
     match &resource.builtin {
         Some(kind) => kind.prepare_create(object),
         None if resource.custom && resource.has_status() => {

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use fivespot_admission::FieldError;
 use serde_json::{Map, Value, json};
 
-use super::write::Draft;
+use super::write::{Draft, invalid};
 use super::{patch, read, update};
 use crate::answer::{Answer, Content};
 use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::decode;
+use crate::kind::column;
 use crate::meta;
 use crate::patch::{Kind, patched, undecodable};
 use crate::resource::{Resource, Scale, Subresource, Verb};
@@ -29,7 +31,11 @@ pub(super) fn perform(
     let old = state.shown(&target.resource, &old)?;
     let current = scale(&old, paths);
     let wanted = match verb {
-        Verb::Update => decode::object(call, "Scale")?.value,
+        Verb::Update => {
+            let mut wanted = decode::object(call, "Scale")?.value;
+            update::check_place(target, &mut wanted)?;
+            wanted
+        }
         Verb::Patch => {
             // Applying to a Scale would have to record managers of paths that it maps.
             let kind = patch::kind(call, target)?.unwrap_or(Kind::Merge);
@@ -40,6 +46,9 @@ pub(super) fn perform(
         _ => return Ok(Answer::new(200, Content::Plain(current))),
     };
     let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
+    if replicas < 0 && !target.resource.custom {
+        return Err(negative(target, replicas));
+    }
     let mut object = Value::clone(&old);
     meta::copy(&wanted, &mut object, "resourceVersion");
     put(&mut object, &paths.spec_replicas_path, replicas);
@@ -57,6 +66,14 @@ pub(super) fn perform(
         answer.content = Content::Plain(scale(&Arc::clone(object), paths));
     }
     Ok(answer)
+}
+
+/// 422 of a Scale that wants less than nothing.
+fn negative(target: &Target, replicas: i64) -> Status {
+    let scale = Resource::new("autoscaling", "v1", "Scale", "");
+    let why = "must be greater than or equal to 0";
+    let error = FieldError::invalid("spec.replicas", replicas.into(), why);
+    invalid(&scale, &target.name, &[error])
 }
 
 /// The Scale of an object, if `target` is about that and not about the object itself.
@@ -92,8 +109,13 @@ fn scale(object: &Value, paths: &Scale) -> Value {
     let mut status = json!({"replicas": count(&paths.status_replicas_path)});
     if let Some(path) = &paths.label_selector_path {
         let selector = get(object, path);
-        if !selector.is_null() {
-            status["selector"] = selector.clone();
+        match selector {
+            Value::Null => {}
+            // Built-in kinds have the selector itself.
+            Value::Object(_) => {
+                status["selector"] = column::selector_text(selector).into();
+            }
+            _ => status["selector"] = selector.clone(),
         }
     }
     json!({

@@ -97,6 +97,12 @@ pub(super) fn finish(
         };
         apply::tracked(resource, Some(&old), &mut draft.object, &writer);
     }
+    // Nobody manages what the server itself changes with the rest.
+    if let Some(kind) = &resource.builtin
+        && !matches!(target.subresource.as_str(), "status" | "finalize")
+    {
+        kind.prepare_update(&mut draft.object, &old);
+    }
     draft.mutate(state, call, target)?;
     count_generation(resource, &mut draft.object, &old);
     draft.confirm(state, call, target)?;
@@ -109,7 +115,7 @@ pub(super) fn finish(
 ///
 /// # Errors
 /// 400 when it is not.
-fn check_place(target: &Target, object: &mut Value) -> Result<(), Status> {
+pub(super) fn check_place(target: &Target, object: &mut Value) -> Result<(), Status> {
     let said = meta::name(object);
     if said.is_empty() {
         return Err(Status::bad_request(format!(
@@ -210,9 +216,6 @@ fn prepare(target: &Target, object: &mut Value, old: &Value) {
         _ => {
             if resource.has_status() {
                 meta::copy_field(old, object, "status");
-            }
-            if let Some(kind) = &resource.builtin {
-                kind.prepare_update(object, old);
             }
         }
     }

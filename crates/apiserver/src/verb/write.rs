@@ -24,7 +24,7 @@ use crate::route::Target;
 use crate::size;
 use crate::state::State;
 use crate::status::{Cause, Status};
-use crate::store::Object;
+use crate::store::{Object, Range};
 
 /// A write that is being made.
 #[derive(Debug)]
@@ -121,9 +121,13 @@ impl Draft {
             let found = parameters::errors(state, &call.user, target, &write);
             errors.extend(found);
         }
+        if errors.is_empty() && target.subresource.is_empty() {
+            errors.extend(self.allocate(state, resource));
+        }
         if errors.is_empty() {
             if let Some(kind) = &resource.builtin {
-                self.warnings.extend(kind.warnings(&self.object));
+                let found = kind.warnings(&self.write(state));
+                self.warnings.extend(found);
             }
             return Ok(());
         }
@@ -139,6 +143,18 @@ impl Draft {
         };
         refused.warnings.clone_from(&self.warnings);
         Err(refused)
+    }
+
+    /// Gives an object of a built-in kind what no other of its kind may have.
+    fn allocate(&mut self, state: &State, resource: &Resource) -> Vec<FieldError> {
+        let Some(kind) = &resource.builtin else {
+            return Vec::new();
+        };
+        let bucket = state.store.known_bucket(&resource.storage);
+        let range = Range::default();
+        let found = bucket.and_then(|it| state.store.list(it, &range, None).ok());
+        let mut others = found.into_iter().flatten().map(|(_, it)| &**it);
+        kind.allocate(&mut self.object, &mut others)
     }
 
     /// 422 for an object that could not be read again from where it is stored. What is noted of

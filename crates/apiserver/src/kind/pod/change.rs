@@ -8,13 +8,21 @@ use crate::meta;
 
 /// The rules that the new spec of a pod breaks, seen from the one before.
 pub(super) fn errors(spec: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
     for list in ["containers", "initContainers"] {
         if items(spec, list).count() != items(old, list).count() {
             let why = "pod updates may not add or remove containers";
-            return vec![FieldError::forbidden(format!("spec.{list}"), why)];
+            errors.push(FieldError::forbidden(format!("spec.{list}"), why));
+            return errors;
+        }
+        for (index, container) in items(spec, list) {
+            errors.extend(image_error(
+                container,
+                &format!("spec.{list}[{index}].image"),
+            ));
         }
     }
-    let mut errors: Vec<_> = deadline_error(spec, old).into_iter().collect();
+    errors.extend(deadline_error(spec, old));
     if !keeps_tolerations(spec, old) {
         let why = "existing toleration can not be modified except its tolerationSeconds";
         errors.push(FieldError::forbidden("spec.tolerations", why));
@@ -37,6 +45,17 @@ pub(super) fn errors(spec: &Value, old: &Value) -> Vec<FieldError> {
         errors.push(FieldError::forbidden("spec", why));
     }
     errors
+}
+
+/// The image of a container, which is checked once more when it is changed.
+fn image_error(container: &Value, path: &str) -> Option<FieldError> {
+    let image = container["image"].as_str().unwrap_or_default();
+    if image.is_empty() {
+        return Some(FieldError::required(path, ""));
+    }
+    let why = "must not have leading or trailing whitespace";
+    let padded = image.trim().len() != image.len();
+    padded.then(|| FieldError::invalid(path, image.into(), why))
 }
 
 /// The deadline may be set, and be shortened.

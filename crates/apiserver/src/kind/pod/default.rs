@@ -1,50 +1,68 @@
 //! What a pod leaves out is filled in (pkg/apis/core/v1/defaults.go).
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::kind::pod_spec::default::{self, Fields, each, fill, part};
 use crate::meta;
-
-type Fields = Map<String, Value>;
-
-fn fill(fields: &mut Fields, name: &str, value: impl Into<Value>) {
-    fields.entry(name).or_insert_with(|| value.into());
-}
-
-fn each<'a>(fields: &'a mut Fields, list: &str) -> impl Iterator<Item = &'a mut Fields> {
-    let items = fields.get_mut(list).and_then(Value::as_array_mut);
-    items.into_iter().flatten().filter_map(Value::as_object_mut)
-}
-
-fn part<'a>(fields: &'a mut Fields, name: &str) -> Option<&'a mut Fields> {
-    fields.get_mut(name)?.as_object_mut()
-}
 
 /// Fills in what a pod leaves out.
 pub(super) fn fill_in(object: &mut Value) {
     let fields = meta::fields(object);
     let spec = meta::field(fields, "spec");
-    same_account(spec);
-    fill(spec, "dnsPolicy", "ClusterFirst");
-    fill(spec, "restartPolicy", "Always");
-    fill(spec, "securityContext", json!({}));
-    fill(spec, "terminationGracePeriodSeconds", 30);
-    fill(spec, "schedulerName", "default-scheduler");
-    fill(spec, "enableServiceLinks", true);
+    default::spec(spec);
     for list in ["initContainers", "containers"] {
-        each(spec, list).for_each(default_container);
+        for container in each(spec, list) {
+            part(container, "resources").map(request_the_limits);
+        }
     }
-    each(spec, "volumes").for_each(default_volume);
+    pod_requests(spec);
+    fill(spec, "enableServiceLinks", true);
+    if spec.get("hostNetwork") == Some(&Value::Bool(true)) {
+        for list in ["initContainers", "containers"] {
+            for container in each(spec, list) {
+                each(container, "ports").for_each(same_host_port);
+            }
+        }
+    }
     same_address(meta::field(fields, "status"));
 }
 
-/// Both fields that name the service account say the same.
-fn same_account(spec: &mut Fields) {
-    let said = ["serviceAccountName", "serviceAccount"]
-        .into_iter()
-        .find_map(|key| spec.get(key).cloned());
-    if let Some(account) = said {
-        spec.insert("serviceAccountName".to_owned(), account.clone());
-        spec.insert("serviceAccount".to_owned(), account);
+/// What is limited and not asked for is asked for as far as it is allowed.
+fn request_the_limits(resources: &mut Fields) {
+    let limits = resources.get("limits").and_then(Value::as_object).cloned();
+    for (name, limit) in limits.into_iter().flatten() {
+        fill(meta::field(resources, "requests"), &name, limit);
+    }
+}
+
+/// The requests of a pod as a whole, where it has limits. Kubernetes also counts what its
+/// containers ask for; that is done here only where none of them asks.
+fn pod_requests(spec: &mut Fields) {
+    let asks = |spec: &mut Fields, list: &str| {
+        each(spec, list).any(|it| {
+            let resources = it.get("resources");
+            resources.is_some_and(|it| it["requests"].is_object())
+        })
+    };
+    let counted = asks(spec, "containers") || asks(spec, "initContainers");
+    let Some(resources) = part(spec, "resources").filter(|_| !counted) else {
+        return;
+    };
+    let limits = resources.get("limits").and_then(Value::as_object).cloned();
+    let known =
+        |name: &str| matches!(name, "cpu" | "memory") || name.starts_with("hugepages-");
+    for (name, limit) in limits.into_iter().flatten().filter(|(it, _)| known(it)) {
+        fill(meta::field(resources, "requests"), &name, limit);
+    }
+}
+
+/// In the network of the host a port of a container is the host's.
+fn same_host_port(port: &mut Fields) {
+    let said = port.get("hostPort").and_then(Value::as_i64);
+    if let Some(number) = port.get("containerPort").cloned()
+        && said.unwrap_or_default() == 0
+    {
+        port.insert("hostPort".to_owned(), number);
     }
 }
 
@@ -62,87 +80,5 @@ fn same_address(status: &mut Fields) {
             status.insert("podIP".to_owned(), first);
         }
         _ => {}
-    }
-}
-
-fn default_container(container: &mut Fields) {
-    let image = container.get("image").and_then(Value::as_str);
-    let policy = if tag(image.unwrap_or_default()) == Some("latest") {
-        "Always"
-    } else {
-        "IfNotPresent"
-    };
-    fill(container, "imagePullPolicy", policy);
-    fill(container, "terminationMessagePath", "/dev/termination-log");
-    fill(container, "terminationMessagePolicy", "File");
-    for port in each(container, "ports") {
-        fill(port, "protocol", "TCP");
-    }
-    for variable in each(container, "env") {
-        if let Some(source) =
-            part(variable, "valueFrom").and_then(|it| part(it, "fieldRef"))
-        {
-            fill(source, "apiVersion", "v1");
-        }
-    }
-    if let Some(resources) = part(container, "resources") {
-        let limits = resources.get("limits").and_then(Value::as_object).cloned();
-        for (name, limit) in limits.into_iter().flatten() {
-            fill(meta::field(resources, "requests"), &name, limit);
-        }
-    }
-    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        if let Some(probe) = part(container, probe) {
-            fill(probe, "timeoutSeconds", 1);
-            fill(probe, "periodSeconds", 10);
-            fill(probe, "successThreshold", 1);
-            fill(probe, "failureThreshold", 3);
-            if let Some(request) = part(probe, "httpGet") {
-                fill(request, "path", "/");
-                fill(request, "scheme", "HTTP");
-            }
-        }
-    }
-}
-
-/// The tag of an image; `latest` for one that says neither tag nor digest.
-fn tag(image: &str) -> Option<&str> {
-    if image.is_empty() || image.contains('@') {
-        return None;
-    }
-    let last = image.rsplit('/').next().unwrap_or_default();
-    Some(last.split_once(':').map_or("latest", |(_, tag)| tag))
-}
-
-fn default_volume(volume: &mut Fields) {
-    if volume.keys().all(|it| it == "name") {
-        volume.insert("emptyDir".to_owned(), json!({}));
-    }
-    for source in ["secret", "configMap", "downwardAPI", "projected"] {
-        if let Some(source) = part(volume, source) {
-            fill(source, "defaultMode", 0o644);
-        }
-    }
-    if let Some(path) = part(volume, "hostPath") {
-        fill(path, "type", "");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_image_without_a_tag_is_the_latest() {
-        let rows = [
-            ("example.com/c", Some("latest")),
-            ("example.com:5000/c", Some("latest")),
-            ("example.com:5000/c:v1", Some("v1")),
-            ("c@sha256:0123", None),
-            ("", None),
-        ];
-        for (image, expected) in rows {
-            assert_eq!(tag(image), expected, "{image}");
-        }
     }
 }

@@ -7,6 +7,19 @@ use crate::kind::items;
 /// The `qosClass` of a new pod.
 pub(super) fn class(object: &Value) -> &'static str {
     let spec = &object["spec"];
+    // What a pod asks for as a whole stands for what its containers do.
+    if counts_as_whole(&spec["resources"]) {
+        let pod = &spec["resources"];
+        let (limits, requests) = (&pod["limits"], &pod["requests"]);
+        let is_guaranteed = ["cpu", "memory"]
+            .iter()
+            .all(|it| !limits[it].is_null() && limits[it] == requests[it]);
+        return if is_guaranteed {
+            "Guaranteed"
+        } else {
+            "Burstable"
+        };
+    }
     let all = || {
         let lists = ["initContainers", "containers"];
         lists.into_iter().flat_map(|list| items(spec, list))
@@ -35,6 +48,17 @@ pub(super) fn class(object: &Value) -> &'static str {
     } else {
         "Burstable"
     }
+}
+
+/// Whether a pod asks for processors or memory as a whole.
+fn counts_as_whole(resources: &Value) -> bool {
+    let lists = ["limits", "requests"];
+    lists.iter().any(|list| {
+        let named = resources[list].as_object().into_iter().flatten();
+        named
+            .into_iter()
+            .any(|(name, _)| name == "cpu" || name == "memory")
+    })
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ impl Sample {
 pub(super) fn sample(resource: &Resource) -> Option<Sample> {
     let mut found = core(resource)
         .or_else(|| workload(resource))
+        .or_else(|| job(resource))
+        .or_else(|| network(resource))
         .or_else(|| access(resource))
         .or_else(|| limits(resource))
         .or_else(|| volumes(resource))
@@ -72,7 +74,11 @@ fn core(resource: &Resource) -> Option<Sample> {
             ),
         ("", "ServiceAccount") => Sample::of(json!({})),
         ("", "Service") => Sample::of(json!({"spec": {"ports": [{"port": 80,
-            "targetPort": "web"}]}})),
+            "targetPort": "web"}]}}))
+        .fills("/spec/clusterIP", json!("10.0.0.2"))
+        .fills("/spec/ports/0/protocol", json!("TCP"))
+        .refuses(json!({"spec": {"ports": null}}), "spec.ports")
+        .refuses(json!({"spec": {"type": "Odd"}}), "spec.type"),
         ("", "Event") => Sample::of(json!({"involvedObject": about, "reason": "R",
             "message": "m", "type": "Normal", "count": 1, "source": {"component": "c"},
             "firstTimestamp": "2026-03-06T21:00:00Z"}))
@@ -108,14 +114,121 @@ fn workload(resource: &Resource) -> Option<Sample> {
         .fills("/spec/containers/0/imagePullPolicy", json!("Always"))
         .fills("/status/qosClass", json!("Burstable"))
         .refuses(json!({"spec": {"containers": null}}), "spec.containers"),
-        ("apps", "Deployment") => Sample::of(json!({"spec": {"replicas": 2,
+        ("apps", "Deployment") => Sample::of(json!({"spec": {
             "selector": selector, "template": template,
-            "strategy": {"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 1}}}})),
+            "strategy": {"rollingUpdate": {"maxUnavailable": 1}}}}))
+        .fills("/spec/replicas", json!(1))
+        .fills("/spec/strategy/rollingUpdate/maxSurge", json!("25%"))
+        .fills("/spec/template/spec/dnsPolicy", json!("ClusterFirst"))
+        .refuses(
+            json!({"spec": {"selector": {"matchLabels": {"app": "b"}}}}),
+            "spec.template.metadata.labels",
+        )
+        .refuses(
+            json!({"spec": {"strategy": {"type": "Recreate"}}}),
+            "spec.strategy.rollingUpdate",
+        ),
+        ("apps", "ReplicaSet") => {
+            Sample::of(json!({"spec": {"selector": selector, "template": template}}))
+                .fills("/spec/replicas", json!(1))
+                .fills("/status/replicas", json!(0))
+                .refuses(json!({"spec": {"selector": null}}), "spec.selector")
+        }
         ("apps", "StatefulSet") => Sample::of(json!({"spec": {"serviceName": "s",
-            "selector": selector, "template": template}})),
+            "selector": selector, "template": template}}))
+        .fills("/spec/podManagementPolicy", json!("OrderedReady"))
+        .fills("/spec/updateStrategy/rollingUpdate/partition", json!(0))
+        .refuses(
+            json!({"spec": {"podManagementPolicy": "Odd"}}),
+            "spec.podManagementPolicy",
+        ),
+        ("apps", "DaemonSet") => {
+            Sample::of(json!({"spec": {"selector": selector, "template": template}}))
+                .fills("/spec/updateStrategy/rollingUpdate/maxSurge", json!(0))
+                .refuses(
+                    json!({"spec": {"updateStrategy": {"type": "Odd"}}}),
+                    "spec.updateStrategy",
+                )
+        }
+        ("", "ReplicationController") => {
+            Sample::of(json!({"spec": {"template": template}}))
+                .fills("/spec/selector", json!({"app": "a"}))
+                .fills("/metadata/labels", json!({"app": "a"}))
+                .refuses(json!({"spec": {"template": null}}), "spec.template")
+        }
+        ("autoscaling", "HorizontalPodAutoscaler") => {
+            let target =
+                json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
+            Sample::of(json!({"spec": {"scaleTargetRef": target, "maxReplicas": 3}}))
+                .fills("/spec/minReplicas", json!(1))
+                .fills("/spec/metrics/0/resource/name", json!("cpu"))
+                .refuses(json!({"spec": {"minReplicas": 5}}), "spec.maxReplicas")
+        }
+        _ => return None,
+    })
+}
+
+fn job(resource: &Resource) -> Option<Sample> {
+    let template = json!({"spec": {"restartPolicy": "Never",
+        "containers": [{"name": "c", "image": "i"}]}});
+    let always = json!({"spec": {"restartPolicy": "Always"}});
+    Some(match resource.kind.as_str() {
+        "Job" => Sample::of(json!({"spec": {"manualSelector": true,
+            "selector": {"matchLabels": {"job": "a"}},
+            "template": {"metadata": {"labels": {"job": "a"}}, "spec": template["spec"]}}}))
+        .fills("/spec/completions", json!(1))
+        .fills("/spec/backoffLimit", json!(6))
+        .fills("/metadata/labels/job", json!("a"))
+        .refuses(
+            json!({"spec": {"template": always}}),
+            "spec.template.spec.restartPolicy",
+        )
+        .refuses(json!({"spec": {"parallelism": -1}}), "spec.parallelism"),
+        "CronJob" => Sample::of(json!({"spec": {"schedule": "*/5 * * * *",
+            "jobTemplate": {"spec": {"template": template}}}}))
+        .fills("/spec/concurrencyPolicy", json!("Allow"))
+        .fills("/spec/successfulJobsHistoryLimit", json!(3))
+        .refuses(json!({"spec": {"schedule": "often"}}), "spec.schedule"),
+        _ => return None,
+    })
+}
+
+fn network(resource: &Resource) -> Option<Sample> {
+    let selector = json!({"matchLabels": {"app": "a"}});
+    Some(match (resource.group.as_str(), resource.kind.as_str()) {
         ("networking.k8s.io", "NetworkPolicy") => {
             Sample::of(json!({"spec": {"podSelector": selector,
                 "ingress": [{"ports": [{"port": 80}, {"port": "web"}]}]}}))
+            .fills("/spec/policyTypes", json!(["Ingress"]))
+            .fills("/spec/ingress/0/ports/0/protocol", json!("TCP"))
+            .refuses(
+                json!({"spec": {"ingress": [{"from": [{}]}]}}),
+                "spec.ingress[0].from[0]",
+            )
+        }
+        ("networking.k8s.io", "Ingress") => {
+            let backend = json!({"service": {"name": "s", "port": {"number": 80}}});
+            let path = json!({"path": "/", "pathType": "Prefix", "backend": backend});
+            Sample::of(json!({"spec": {"rules": [{"host": "example.com",
+                "http": {"paths": [path]}}]}}))
+            .fills("/status/loadBalancer", json!({}))
+            .refuses(json!({"spec": {"rules": null}}), "spec")
+            .refuses(
+                json!({"spec": {"rules": [{"host": "A"}]}}),
+                "spec.rules[0].host",
+            )
+        }
+        ("", "Endpoints") => {
+            Sample::of(json!({"subsets": [{"addresses": [{"ip": "10.1.1.1"}],
+                "ports": [{"port": 80}]}]}))
+            .fills("/subsets/0/ports/0/protocol", json!("TCP"))
+            .refuses(json!({"subsets": [{}]}), "subsets[0]")
+        }
+        ("discovery.k8s.io", "EndpointSlice") => {
+            Sample::of(json!({"addressType": "IPv4",
+                "endpoints": [{"addresses": ["10.1.1.1"]}], "ports": [{"port": 80}]}))
+            .fills("/ports/0/protocol", json!("TCP"))
+            .refuses(json!({"addressType": "IPv5"}), "addressType")
         }
         ("policy", "PodDisruptionBudget") => {
             Sample::of(json!({"spec": {"minAvailable": 1, "selector": selector}}))

@@ -1,0 +1,137 @@
+//! A field of an object while the object is validated: where it is, and what it says.
+
+use fivespot_admission::FieldError;
+use serde_json::Value;
+
+/// The errors that have been found so far, in the order of Kubernetes' own checks.
+pub(super) type Errors = Vec<FieldError>;
+
+static ABSENT: Value = Value::Null;
+
+/// One field. An absent one is null.
+#[derive(Clone, Debug)]
+pub(super) struct Field<'a> {
+    /// Where it is, as messages name it; empty for the object itself.
+    pub(super) path: String,
+    /// What it says.
+    pub(super) value: &'a Value,
+}
+
+impl<'a> Field<'a> {
+    /// A field of an object by its name.
+    pub(super) fn of(object: &'a Value, name: &str) -> Self {
+        Self {
+            path: name.to_owned(),
+            value: &object[name],
+        }
+    }
+
+    /// The same value under another path.
+    pub(super) fn at(&self, path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            value: self.value,
+        }
+    }
+
+    /// The path of a field in it.
+    pub(super) fn path_of(&self, name: &str) -> String {
+        format!("{}.{name}", self.path)
+    }
+
+    /// A field in it, by name or by names that are separated by dots.
+    pub(super) fn child(&self, name: &str) -> Self {
+        let found = name
+            .split('.')
+            .try_fold(self.value, |at, name| at.get(name));
+        Self {
+            path: self.path_of(name),
+            value: found.unwrap_or(&ABSENT),
+        }
+    }
+
+    /// The items of a list.
+    pub(super) fn items(&self) -> impl Iterator<Item = Field<'a>> + use<'a> {
+        let all = self.value.as_array().map(Vec::as_slice).unwrap_or_default();
+        let path = self.path.clone();
+        all.iter().enumerate().map(move |(index, value)| Field {
+            path: format!("{path}[{index}]"),
+            value,
+        })
+    }
+
+    /// The entries of a map with their keys.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, Field<'a>)> + use<'a> {
+        let path = self.path.clone();
+        let all = self.value.as_object().into_iter().flatten();
+        all.map(move |(key, value)| {
+            let path = format!("{path}[{key}]");
+            (key.as_str(), Field { path, value })
+        })
+    }
+
+    /// How many items or entries it has.
+    pub(super) fn len(&self) -> usize {
+        match self.value {
+            Value::Array(items) => items.len(),
+            Value::Object(fields) => fields.len(),
+            _ => 0,
+        }
+    }
+
+    /// Whether it is there.
+    pub(super) fn is_set(&self) -> bool {
+        !self.value.is_null()
+    }
+
+    /// Whether it is `true`.
+    pub(super) fn is_true(&self) -> bool {
+        *self.value == true
+    }
+
+    /// Its text; empty where there is none.
+    pub(super) fn text(&self) -> &'a str {
+        self.value.as_str().unwrap_or_default()
+    }
+
+    /// Its number, if it is one.
+    pub(super) fn number(&self) -> Option<i64> {
+        self.value.as_i64()
+    }
+
+    /// Its number; 0 where there is none.
+    pub(super) fn count(&self) -> i64 {
+        self.number().unwrap_or_default()
+    }
+
+    /// The value is malformed or out of bounds.
+    pub(super) fn invalid(&self, why: impl Into<String>) -> FieldError {
+        FieldError::invalid(self.path.clone(), self.value.clone(), why)
+    }
+
+    /// As [`invalid`](Self::invalid), of a text, which an absent one is without letters.
+    pub(super) fn invalid_text(&self, why: impl Into<String>) -> FieldError {
+        FieldError::invalid(self.path.clone(), self.text().into(), why)
+    }
+
+    /// It is missing.
+    pub(super) fn required(&self, why: &str) -> FieldError {
+        FieldError::required(self.path.clone(), why)
+    }
+
+    /// It may not be here.
+    pub(super) fn forbidden(&self, why: impl Into<String>) -> FieldError {
+        FieldError::forbidden(self.path.clone(), why)
+    }
+
+    /// It is there twice.
+    pub(super) fn duplicate(&self) -> FieldError {
+        FieldError::duplicate(self.path.clone(), self.value.clone())
+    }
+
+    /// It is none of the words that there are.
+    pub(super) fn not_supported(&self, known: &[&str]) -> FieldError {
+        let said = self.text().into();
+        FieldError::not_supported(self.path.clone(), said, known.iter().copied())
+    }
+}

@@ -1,0 +1,109 @@
+//! Structs of Kubernetes as its messages show them: every field, in the order of the Go type,
+//! with `null` for what is not set.
+
+use fivespot_admission::FieldError;
+use serde_json::{Map, Value};
+
+use super::field::Field;
+
+/// The fields of a Go struct, each by its Go name. Where a field's name in JSON is not the same
+/// with a small first letter, it stands in front: `seLinuxOptions=SELinuxOptions`.
+pub(super) type Names = &'static [&'static str];
+
+/// A struct as text.
+pub(super) fn text(value: &Value, names: Names) -> String {
+    shape(value, names).to_string()
+}
+
+/// A struct as a value whose keys are in the order of its fields.
+pub(super) fn shape(value: &Value, names: Names) -> Value {
+    let fields = names.iter().map(|name| {
+        let small = || {
+            let (first, rest) = name.split_at(1);
+            format!("{}{rest}", first.to_lowercase())
+        };
+        let (json, go) = match name.split_once('=') {
+            Some((json, go)) => (json.to_owned(), go),
+            None => (small(), *name),
+        };
+        (go.to_owned(), value[&json].clone())
+    });
+    Value::Object(fields.collect::<Map<_, _>>())
+}
+
+/// The error of a struct that is shown as this text.
+pub(super) fn invalid(field: &Field<'_>, shown: &str, why: &str) -> FieldError {
+    let detail = if why.is_empty() {
+        shown.to_owned()
+    } else {
+        format!("{shown}: {why}")
+    };
+    field.at(field.path.clone()).invalid(detail).without_value()
+}
+
+/// The error of a struct that is shown as this text and is none of the known words.
+pub(super) fn not_supported(
+    field: &Field<'_>,
+    shown: &str,
+    known: &[&str],
+) -> FieldError {
+    let error = field.not_supported(known).without_value();
+    let detail = format!("{shown}: {}", error.detail);
+    error.because(detail)
+}
+
+/// A label selector.
+pub(super) fn selector(value: &Value) -> String {
+    let mut shown = Map::new();
+    let part = |name: &str| value.get(name).filter(|it| !it.is_null()).cloned();
+    if let Some(Value::Object(mut labels)) = part("matchLabels") {
+        labels.sort_keys();
+        if !labels.is_empty() {
+            shown.insert("matchLabels".to_owned(), labels.into());
+        }
+    }
+    if let Some(Value::Array(expressions)) = part("matchExpressions") {
+        let all = expressions.iter().map(expression).collect::<Vec<_>>();
+        if !all.is_empty() {
+            shown.insert("matchExpressions".to_owned(), all.into());
+        }
+    }
+    if value.is_null() {
+        return "null".to_owned();
+    }
+    Value::Object(shown).to_string()
+}
+
+fn expression(value: &Value) -> Value {
+    let names = ["key", "operator", "values"];
+    let said = names.iter().filter_map(|name| {
+        let value = value.get(name)?.clone();
+        let is_empty = value.as_array().is_some_and(Vec::is_empty);
+        (!is_empty).then(|| ((*name).to_owned(), value))
+    });
+    Value::Object(said.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_field_is_shown_under_its_go_name() {
+        let value = json!({"type": "Odd", "seLinuxOptions": {}});
+        let names: Names = &["Type", "seLinuxOptions=SELinuxOptions", "RollingUpdate"];
+        let expected = r#"{"Type":"Odd","SELinuxOptions":{},"RollingUpdate":null}"#;
+        assert_eq!(text(&value, names), expected);
+    }
+
+    #[test]
+    fn a_selector_is_shown_with_its_labels_first() {
+        let value = json!({"matchExpressions": [{"operator": "In", "key": "a"}],
+            "matchLabels": {"b": "1", "a": "2"}});
+        let expected = r#"{"matchLabels":{"a":"2","b":"1"},"matchExpressions":[{"key":"a","operator":"In"}]}"#;
+        assert_eq!(selector(&value), expected);
+        assert_eq!(selector(&json!({"matchLabels": {}})), "{}");
+    }
+}

@@ -1,0 +1,228 @@
+//! The status of a job (`ValidateJobStatusUpdate` in pkg/apis/batch/validation).
+
+use fivespot_admission::FieldError;
+use serde_json::Value;
+
+use crate::kind::field::{Errors, Field};
+use crate::kind::rule;
+
+/// Whether a condition of the job is true.
+pub(super) fn has_condition(job: &Value, kind: &str) -> bool {
+    let all = job["status"]["conditions"].as_array();
+    let mut all = all.into_iter().flatten();
+    all.any(|it| it["type"] == kind && it["status"] == "True")
+}
+
+/// A job and the one before.
+struct Change<'a> {
+    object: &'a Value,
+    old: &'a Value,
+    status: Field<'a>,
+}
+
+impl Change<'_> {
+    fn has(&self, kind: &str) -> bool {
+        has_condition(self.object, kind)
+    }
+
+    /// Whether the condition is another than before.
+    fn turned(&self, kind: &str) -> bool {
+        has_condition(self.object, kind) != has_condition(self.old, kind)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.has("Complete") || self.has("Failed")
+    }
+
+    fn finished_anew(&self) -> bool {
+        let before =
+            has_condition(self.old, "Complete") || has_condition(self.old, "Failed");
+        self.is_finished() != before
+    }
+
+    fn changed(&self, field: &str) -> bool {
+        self.object["status"][field] != self.old["status"][field]
+    }
+
+    fn conditions(&self, why: &str) -> FieldError {
+        let conditions = self.status.child("conditions");
+        conditions.invalid(why).without_value()
+    }
+}
+
+/// The rules that a new status breaks.
+pub(super) fn errors(object: &Value, old: &Value, errors: &mut Errors) {
+    let change = Change {
+        object,
+        old,
+        status: Field::of(object, "status"),
+    };
+    for number in ["active", "succeeded", "failed", "ready", "terminating"] {
+        rule::non_negative(&change.status.child(number), errors);
+    }
+    conditions(&change, errors);
+    times(&change, errors);
+    finished(&change, errors);
+    indices(&change, errors);
+    pods(&change, errors);
+    contradictions(&change, errors);
+    decreases(&change, errors);
+}
+
+fn conditions(change: &Change<'_>, errors: &mut Errors) {
+    let complete = change.has("Complete");
+    let turned = change.turned("Complete");
+    if complete && change.has("Failed") && (turned || change.turned("Failed")) {
+        let why = "cannot set Complete=True and Failed=true conditions";
+        errors.push(change.conditions(why));
+    }
+    let target = change.has("FailureTarget");
+    if complete && target && (turned || change.turned("FailureTarget")) {
+        let why = "cannot set Complete=True and FailureTarget=true conditions";
+        errors.push(change.conditions(why));
+    }
+}
+
+fn times(change: &Change<'_>, errors: &mut Errors) {
+    let complete = change.has("Complete");
+    let end = change.status.child("completionTime");
+    let start = change.status.child("startTime");
+    if change.turned("Complete") || change.changed("completionTime") {
+        if end.is_set() && !complete {
+            let why =
+                "cannot set completionTime when there is no Complete=True condition";
+            errors.push(end.invalid(why));
+        }
+        if !end.is_set() && complete {
+            let why = "completionTime is required for Complete jobs";
+            errors.push(end.required(why));
+        }
+    }
+    // Both are written alike, so that the texts are in the order of the instants.
+    if start.is_set() && end.is_set() && end.text() < start.text() {
+        errors.push(end.invalid("must be equal to or after `startTime`"));
+    }
+    let failed = change.turned("Failed") || change.changed("failedIndexes");
+    if failed && change.has("Failed") && !change.has("FailureTarget") {
+        let why =
+            "cannot set Failed=True condition without the FailureTarget=true condition";
+        errors.push(change.conditions(why));
+    }
+    let met = change.turned("SuccessCriteriaMet");
+    if complete && !change.has("SuccessCriteriaMet") && (change.turned("Complete") || met)
+    {
+        let why = "cannot set Complete=True condition without the SuccessCriteriaMet=true \
+             condition";
+        errors.push(change.conditions(why));
+    }
+}
+
+fn finished(change: &Change<'_>, errors: &mut Errors) {
+    if !change.is_finished() {
+        return;
+    }
+    let anew = change.finished_anew();
+    let active = change.status.child("active");
+    if active.count() > 0 && (anew || change.changed("active")) {
+        errors.push(active.invalid("active>0 is invalid for finished job"));
+    }
+    let start = change.status.child("startTime");
+    let spec = &change.object["spec"];
+    let never_ran = spec["suspend"] == true && spec["completions"] == 0;
+    if !start.is_set() && !never_ran && (anew || change.changed("startTime")) {
+        errors.push(start.required("startTime is required for finished job"));
+    }
+    let uncounted = change.status.child("uncountedTerminatedPods");
+    let count = uncounted.child("failed").len() + uncounted.child("succeeded").len();
+    if count > 0 && (anew || change.changed("uncountedTerminatedPods")) {
+        errors.push(uncounted.invalid("must be empty for finished job"));
+    }
+}
+
+fn indices(change: &Change<'_>, errors: &mut Errors) {
+    let is_indexed = change.object["spec"]["completionMode"] == "Indexed";
+    let completed = change.status.child("completedIndexes");
+    if change.changed("completedIndexes") && !completed.text().is_empty() && !is_indexed {
+        let why =
+            "cannot set non-empty completedIndexes when non-indexed completion mode";
+        errors.push(completed.invalid(why));
+    }
+    let failed = change.status.child("failedIndexes");
+    let by_index = !change.object["spec"]["backoffLimitPerIndex"].is_null();
+    if change.changed("failedIndexes") && failed.is_set() && !by_index {
+        let why = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
+        errors.push(failed.invalid(why));
+    }
+}
+
+fn pods(change: &Change<'_>, errors: &mut Errors) {
+    let terminating = change.status.child("terminating");
+    let anew = change.finished_anew() || change.changed("terminating");
+    if terminating.count() > 0 && change.is_finished() && anew {
+        errors.push(terminating.invalid("terminating>0 is invalid for finished job"));
+    }
+    let (ready, active) = (change.status.child("ready"), change.status.child("active"));
+    let changed = change.changed("ready") || change.changed("active");
+    if changed && ready.is_set() && ready.count() > active.count() {
+        errors.push(ready.invalid("cannot set more ready pods than active"));
+    }
+}
+
+fn contradictions(change: &Change<'_>, errors: &mut Errors) {
+    let met = change.has("SuccessCriteriaMet");
+    if met && change.has("Failed") {
+        let why = "cannot set SuccessCriteriaMet=True and Failed=true conditions";
+        errors.push(change.conditions(why));
+    }
+    if met && change.has("FailureTarget") {
+        let why = "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions";
+        errors.push(change.conditions(why));
+    }
+    let has_policy = !change.object["spec"]["successPolicy"].is_null();
+    if has_policy && !met && change.has("Complete") {
+        let why = "cannot set Complete=True for Job with SuccessPolicy unless \
+             SuccessCriteriaMet=True";
+        errors.push(change.conditions(why));
+    }
+    for kind in ["Failed", "Complete", "FailureTarget"] {
+        if has_condition(change.old, kind) && !change.has(kind) {
+            let why = format!("cannot disable the terminal {kind}=True condition");
+            errors.push(change.conditions(&why));
+        }
+    }
+}
+
+fn decreases(change: &Change<'_>, errors: &mut Errors) {
+    let old = Field::of(change.old, "status");
+    let spec = &change.object["spec"];
+    let elastic =
+        spec["completionMode"] == "Indexed" && spec["completions"] == spec["parallelism"];
+    for (name, checked) in [("failed", true), ("succeeded", !elastic)] {
+        let number = change.status.child(name);
+        if checked && number.count() < old.child(name).count() {
+            errors.push(number.invalid(format!("cannot decrease the {name} counter")));
+        }
+    }
+    let end = change.status.child("completionTime");
+    let had = old.child("completionTime");
+    if end.is_set() && had.is_set() && end.value != had.value {
+        errors.push(end.invalid("field is immutable"));
+    }
+    let start = change.status.child("startTime");
+    let runs = change.object["spec"]["suspend"] != true;
+    if old.child("startTime").is_set() && change.changed("startTime") && runs {
+        let why = "field is immutable for unsuspended job once set";
+        errors.push(start.invalid(why));
+    }
+    let met = |object: &Value| has_condition(object, "SuccessCriteriaMet");
+    if met(change.old) && !met(change.object) {
+        let why = "cannot disable the SuccessCriteriaMet=True condition";
+        errors.push(change.conditions(why));
+    }
+    let completed = has_condition(change.old, "Complete");
+    if completed && !met(change.old) && met(change.object) {
+        let why = "cannot set SuccessCriteriaMet=True for Job already has Complete=true \
+             conditions";
+        errors.push(change.conditions(why));
+    }
+}

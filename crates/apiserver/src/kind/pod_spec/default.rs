@@ -1,0 +1,237 @@
+//! What the spec of a pod or of a template leaves out is filled in (pkg/apis/core/v1/defaults.go).
+
+use serde_json::{Map, Value, json};
+
+use crate::kind::resource_name;
+use crate::meta;
+
+/// The fields of a JSON object.
+pub(in crate::kind) type Fields = Map<String, Value>;
+
+/// Sets a field that is not there; an empty text is none.
+pub(in crate::kind) fn fill(fields: &mut Fields, name: &str, value: impl Into<Value>) {
+    let missing = match fields.get(name) {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(_) => false,
+    };
+    if missing {
+        fields.insert(name.to_owned(), value.into());
+    }
+}
+
+/// Sets a number that is not there, or is zero.
+fn fill_number(fields: &mut Fields, name: &str, number: i64) {
+    if fields.get(name).and_then(Value::as_i64).unwrap_or_default() == 0 {
+        fields.insert(name.to_owned(), number.into());
+    }
+}
+
+/// The objects of a list.
+pub(in crate::kind) fn each<'a>(
+    fields: &'a mut Fields,
+    list: &str,
+) -> impl Iterator<Item = &'a mut Fields> {
+    let items = fields.get_mut(list).and_then(Value::as_array_mut);
+    items.into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+/// The object in a field, if there is one.
+pub(in crate::kind) fn part<'a>(
+    fields: &'a mut Fields,
+    name: &str,
+) -> Option<&'a mut Fields> {
+    fields.get_mut(name)?.as_object_mut()
+}
+
+/// Fills in a template of pods.
+pub(in crate::kind) fn template(template: &mut Fields) {
+    meta::field(template, "metadata");
+    spec(meta::field(template, "spec"));
+}
+
+/// Fills in a spec.
+pub(in crate::kind) fn spec(spec: &mut Fields) {
+    same_account(spec);
+    fill(spec, "dnsPolicy", "ClusterFirst");
+    fill(spec, "restartPolicy", "Always");
+    fill(spec, "securityContext", json!({}));
+    fill(spec, "terminationGracePeriodSeconds", 30);
+    fill(spec, "schedulerName", "default-scheduler");
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        each(spec, list).for_each(container);
+    }
+    each(spec, "volumes").for_each(volume);
+    if let Some(overhead) = part(spec, "overhead") {
+        resource_name::canonical(overhead);
+    }
+    if let Some(resources) = part(spec, "resources") {
+        amounts(resources);
+    }
+}
+
+/// Both fields that name the service account say the same.
+fn same_account(spec: &mut Fields) {
+    let said = ["serviceAccountName", "serviceAccount"]
+        .into_iter()
+        .find_map(|key| spec.get(key).cloned());
+    if let Some(account) = said {
+        spec.insert("serviceAccountName".to_owned(), account.clone());
+        spec.insert("serviceAccount".to_owned(), account);
+    }
+}
+
+fn amounts(resources: &mut Fields) {
+    for list in ["limits", "requests"] {
+        if let Some(list) = part(resources, list) {
+            resource_name::canonical(list);
+        }
+    }
+}
+
+fn container(container: &mut Fields) {
+    fill_pull_policy(container, "image", "imagePullPolicy");
+    fill(container, "terminationMessagePath", "/dev/termination-log");
+    fill(container, "terminationMessagePolicy", "File");
+    for port in each(container, "ports") {
+        fill(port, "protocol", "TCP");
+    }
+    for variable in each(container, "env") {
+        if let Some(source) = part(variable, "valueFrom") {
+            reference(source);
+        }
+    }
+    if let Some(resources) = part(container, "resources") {
+        amounts(resources);
+    }
+    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if let Some(probe) = part(container, probe) {
+            fill_number(probe, "timeoutSeconds", 1);
+            fill_number(probe, "periodSeconds", 10);
+            fill_number(probe, "successThreshold", 1);
+            fill_number(probe, "failureThreshold", 3);
+            handler(probe);
+        }
+    }
+    if let Some(lifecycle) = part(container, "lifecycle") {
+        for hook in ["postStart", "preStop"] {
+            part(lifecycle, hook).map(handler);
+        }
+    }
+}
+
+fn handler(handler: &mut Fields) {
+    if let Some(request) = part(handler, "httpGet") {
+        fill(request, "path", "/");
+        fill(request, "scheme", "HTTP");
+    }
+    if let Some(call) = part(handler, "grpc") {
+        fill(call, "service", "");
+    }
+}
+
+/// A field or a resource of the pod that something is filled from.
+fn reference(source: &mut Fields) {
+    if let Some(field) = part(source, "fieldRef") {
+        fill(field, "apiVersion", "v1");
+    }
+    if let Some(resource) = part(source, "resourceFieldRef") {
+        fill(resource, "divisor", "0");
+        if let Some(divisor) = resource_name::quantity(&resource["divisor"]) {
+            resource.insert("divisor".to_owned(), divisor.to_string().into());
+        }
+    }
+}
+
+fn fill_pull_policy(fields: &mut Fields, image: &str, policy: &str) {
+    let image = fields.get(image).and_then(Value::as_str);
+    let is_latest = tag(image.unwrap_or_default()) == Some("latest");
+    let word = if is_latest { "Always" } else { "IfNotPresent" };
+    fill(fields, policy, word);
+}
+
+/// The tag of an image; `latest` for one that says neither tag nor digest, none for a text that
+/// is no reference to an image.
+fn tag(image: &str) -> Option<&str> {
+    let (named, digest) = match image.split_once('@') {
+        Some((named, _)) => (named, true),
+        None => (image, false),
+    };
+    let (path, last) = named.rsplit_once('/').unwrap_or(("", named));
+    let (last, tag) = match last.split_once(':') {
+        Some((last, tag)) => (last, Some(tag)),
+        None => (last, None),
+    };
+    // The host in front may have capital letters.
+    let path = path.split_once('/').map_or("", |(_, rest)| rest);
+    let has_capitals = |text: &str| text.bytes().any(|it| it.is_ascii_uppercase());
+    if last.is_empty() || has_capitals(last) || has_capitals(path) {
+        return None;
+    }
+    tag.or_else(|| (!digest).then_some("latest"))
+}
+
+fn volume(volume: &mut Fields) {
+    if volume.keys().all(|it| it == "name") {
+        volume.insert("emptyDir".to_owned(), json!({}));
+    }
+    for source in ["secret", "configMap", "downwardAPI", "projected"] {
+        if let Some(source) = part(volume, source) {
+            fill(source, "defaultMode", 0o644);
+            each(source, "items").for_each(reference);
+        }
+    }
+    if let Some(projected) = part(volume, "projected") {
+        for source in each(projected, "sources") {
+            if let Some(token) = part(source, "serviceAccountToken") {
+                fill(token, "expirationSeconds", 3600);
+            }
+            if let Some(downward) = part(source, "downwardAPI") {
+                each(downward, "items").for_each(reference);
+            }
+        }
+    }
+    if let Some(path) = part(volume, "hostPath") {
+        fill(path, "type", "");
+    }
+    if let Some(image) = part(volume, "image") {
+        fill_pull_policy(image, "reference", "pullPolicy");
+    }
+    if let Some(disk) = part(volume, "iscsi") {
+        fill(disk, "iscsiInterface", "default");
+    }
+    let template =
+        part(volume, "ephemeral").and_then(|it| part(it, "volumeClaimTemplate"));
+    if let Some(template) = template {
+        claim(meta::field(template, "spec"));
+    }
+}
+
+/// Fills in the spec of a claim to a persistent volume.
+pub(in crate::kind) fn claim(spec: &mut Fields) {
+    fill(spec, "volumeMode", "Filesystem");
+    if let Some(resources) = part(spec, "resources") {
+        amounts(resources);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_without_a_tag_is_the_latest() {
+        let rows = [
+            ("example.com/c", Some("latest")),
+            ("example.com:5000/c", Some("latest")),
+            ("example.com:5000/c:v1", Some("v1")),
+            ("c@sha256:0123", None),
+            ("c:latest@sha256:0123", Some("latest")),
+            ("UPPER/Case:latest", None),
+            ("", None),
+        ];
+        for (image, expected) in rows {
+            assert_eq!(tag(image), expected, "{image}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What containers and pods ask for, and how much they may have.
+
+use std::collections::BTreeSet;
+
+use fivespot_admission::{FieldError, Quantity};
+
+use crate::kind::field::{Errors, Field};
+use crate::kind::resource_name;
+
+/// What is wrong with the name of a resource.
+type NameRule = fn(&str, &str) -> Vec<FieldError>;
+
+/// The resources of a container.
+pub(super) fn of_container(field: &Field<'_>, claims: &Field<'_>, errors: &mut Errors) {
+    let (limits, requests) = (field.child("limits"), field.child("requests"));
+    let rule: NameRule = resource_name::container_name_errors;
+    amounts(&limits, rule, errors);
+    requested(&limits, &requests, rule, errors);
+    huge_pages(field, errors);
+    claimed(&field.child("claims"), claims, errors);
+}
+
+/// The resources of a pod as a whole.
+pub(super) fn of_pod(field: &Field<'_>, errors: &mut Errors) {
+    if !field.is_set() {
+        return;
+    }
+    let claims = field.child("claims");
+    if claims.is_set() {
+        let why = "claims may not be set for Resources at pod-level";
+        errors.push(claims.forbidden(why));
+    }
+    let (limits, requests) = (field.child("limits"), field.child("requests"));
+    amounts(&limits, pod_name_errors, errors);
+    requested(&limits, &requests, pod_name_errors, errors);
+    huge_pages(field, errors);
+}
+
+/// What a pod needs beside its containers.
+pub(super) fn overhead(field: &Field<'_>, errors: &mut Errors) {
+    let limits = field.at(field.path_of("limits"));
+    amounts(&limits, resource_name::container_name_errors, errors);
+}
+
+fn pod_name_errors(resource: &str, path: &str) -> Vec<FieldError> {
+    let errors = resource_name::name_errors(resource, path);
+    let known = ["cpu", "memory"].contains(&resource) || is_huge_page(resource);
+    if known || !errors.is_empty() {
+        return errors;
+    }
+    let known = ["cpu", "hugepages-", "memory"];
+    vec![FieldError::not_supported(path, resource.into(), known)]
+}
+
+fn is_huge_page(resource: &str) -> bool {
+    resource.starts_with("hugepages-")
+}
+
+/// One amount.
+fn amount(
+    resource: &str,
+    field: &Field<'_>,
+    rule: NameRule,
+    errors: &mut Errors,
+) -> Option<Quantity> {
+    errors.extend(rule(resource, &field.path));
+    let amount = resource_name::quantity(field.value)?;
+    errors.extend(resource_name::amount_errors(resource, &amount, &field.path));
+    Some(amount)
+}
+
+/// An amount of huge pages is a multiple of their size.
+fn page_multiple(
+    resource: &str,
+    field: &Field<'_>,
+    amount: &Quantity,
+) -> Option<FieldError> {
+    let size = resource.strip_prefix("hugepages-")?;
+    let size = Quantity::parse(size).map_or(0, |it| it.value());
+    if size > 0 && amount.value() % size == 0 {
+        return None;
+    }
+    let said = amount.to_string();
+    let why = format!("{said} is not positive integer multiple of {resource}");
+    Some(FieldError::invalid(field.path.clone(), said.into(), why))
+}
+
+fn amounts(list: &Field<'_>, rule: NameRule, errors: &mut Errors) {
+    for (resource, field) in list.entries() {
+        if let Some(amount) = amount(resource, &field, rule, errors) {
+            errors.extend(page_multiple(resource, &field, &amount));
+        }
+    }
+}
+
+/// The amounts that are asked for, beside those that are allowed.
+fn requested(
+    limits: &Field<'_>,
+    requests: &Field<'_>,
+    rule: NameRule,
+    errors: &mut Errors,
+) {
+    for (resource, field) in requests.entries() {
+        let Some(amount) = amount(resource, &field, rule, errors) else {
+            continue;
+        };
+        let limit = limits.value.get(resource);
+        let limit = limit.and_then(resource_name::quantity);
+        let overcommitted = resource_name::is_overcommit_allowed(resource);
+        match limit {
+            Some(limit) => {
+                let why = if amount != limit && !overcommitted {
+                    format!("must be equal to {resource} limit of {limit}")
+                } else if amount > limit {
+                    format!("must be less than or equal to {resource} limit of {limit}")
+                } else {
+                    String::new()
+                };
+                if !why.is_empty() {
+                    let said = amount.to_string().into();
+                    errors.push(FieldError::invalid(requests.path.clone(), said, why));
+                }
+            }
+            None if !overcommitted => {
+                let why = "Limit must be set for non overcommitable resources";
+                errors.push(limits.required(why));
+            }
+            None => {}
+        }
+        errors.extend(page_multiple(resource, &field, &amount));
+    }
+}
+
+fn huge_pages(field: &Field<'_>, errors: &mut Errors) {
+    let lists = [field.child("limits"), field.child("requests")];
+    let named = || lists.iter().flat_map(Field::entries).map(|(name, _)| name);
+    let has_base = named().any(|it| it == "cpu" || it == "memory");
+    if named().any(is_huge_page) && !has_base {
+        errors.push(field.forbidden("HugePages require cpu or memory"));
+    }
+}
+
+/// The claims of a container are among those of the pod.
+fn claimed(list: &Field<'_>, claims: &Field<'_>, errors: &mut Errors) {
+    let known: BTreeSet<&str> =
+        claims.items().map(|it| it.child("name").text()).collect();
+    let mut seen = BTreeSet::new();
+    for claim in list.items() {
+        let name = claim.child("name").text();
+        if name.is_empty() {
+            errors.push(claim.required(""));
+            continue;
+        }
+        if !seen.insert((name, claim.child("request").text())) {
+            let path = claim.path.clone();
+            errors.push(FieldError::duplicate(path, name.into()));
+        }
+        if !known.contains(name) {
+            let names: Vec<&str> = known.iter().copied().collect();
+            let rest = if names.is_empty() {
+                " which is empty".to_owned()
+            } else {
+                format!(": {}", names.join(", "))
+            };
+            let why =
+                format!("must be one of the names in pod.spec.resourceClaims{rest}");
+            let error = FieldError::not_found(claim.path, name.into());
+            errors.push(error.because(why));
+        }
+    }
+}

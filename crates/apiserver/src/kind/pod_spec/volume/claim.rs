@@ -1,0 +1,63 @@
+//! Claims to persistent volumes that are made for pods
+//! (`ValidatePersistentVolumeClaimSpec`).
+
+use fivespot_admission::{FieldError, name};
+
+use crate::kind::field::{Errors, Field};
+use crate::kind::{resource_name, rule};
+
+const MODES: &[&str] = &[
+    "ReadOnlyMany",
+    "ReadWriteMany",
+    "ReadWriteOnce",
+    "ReadWriteOncePod",
+];
+
+/// The claim of an ephemeral volume.
+pub(super) fn template(field: &Field<'_>, errors: &mut Errors) {
+    if field.is_set() {
+        self::errors(&field.child("spec"), errors);
+    } else {
+        errors.push(field.required(""));
+    }
+}
+
+/// The spec of a claim.
+pub(in crate::kind) fn errors(spec: &Field<'_>, errors: &mut Errors) {
+    let modes = spec.child("accessModes");
+    if modes.len() == 0 {
+        errors.push(modes.required("at least 1 access mode is required"));
+    }
+    rule::selector(&spec.child("selector"), errors);
+    let all: Vec<&str> = modes.items().map(|it| it.text()).collect();
+    for mode in all.iter().filter(|it| !MODES.contains(it)) {
+        let (path, known) = (modes.path.clone(), MODES.iter().copied());
+        errors.push(FieldError::not_supported(path, (*mode).into(), known));
+    }
+    let alone = "ReadWriteOncePod";
+    let others = all.iter().any(|it| *it != alone && MODES.contains(it));
+    if all.contains(&alone) && others {
+        let why = "may not use ReadWriteOncePod with other access modes";
+        errors.push(modes.forbidden(why));
+    }
+    storage(spec, errors);
+    for class in ["storageClassName", "volumeAttributesClassName"] {
+        rule::text_if_set(&spec.child(class), name::dns_subdomain, errors);
+    }
+    let known = ["Block", "Filesystem"];
+    rule::one_of_if_set(&spec.child("volumeMode"), &known, errors);
+}
+
+fn storage(spec: &Field<'_>, errors: &mut Errors) {
+    let path = spec.path_of("resources[storage]");
+    let asked = spec.child("resources.requests.storage");
+    match resource_name::quantity(asked.value) {
+        None => errors.push(FieldError::required(path, "")),
+        Some(amount) if amount.signum() <= 0 => {
+            let said = amount.to_string().into();
+            let why = "must be greater than zero";
+            errors.push(FieldError::invalid(path, said, why));
+        }
+        Some(_) => {}
+    }
+}

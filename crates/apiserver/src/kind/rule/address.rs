@@ -1,0 +1,173 @@
+//! Addresses and networks.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::kind::field::{Errors, Field};
+
+/// An IP address, as fields that exist for long accept it. Returns the address, if it is one.
+pub(in crate::kind) fn address(field: &Field<'_>, errors: &mut Errors) -> Option<IpAddr> {
+    let text = field.text();
+    let Some(found) = lenient(text) else {
+        let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+        errors.push(field.invalid_text(why));
+        return None;
+    };
+    match text.parse::<IpAddr>() {
+        Err(_) => errors.push(field.invalid("must not have leading 0s")),
+        Ok(IpAddr::V6(it)) if it.to_ipv4_mapped().is_some() => {
+            errors.push(field.invalid("must not be an IPv4-mapped IPv6 address"));
+        }
+        Ok(_) => {}
+    }
+    Some(found)
+}
+
+/// An address that traffic can be sent to.
+pub(in crate::kind) fn reachable(
+    field: &Field<'_>,
+    address: IpAddr,
+    errors: &mut Errors,
+) {
+    if address.is_unspecified() {
+        let why = format!("may not be unspecified ({})", field.text());
+        errors.push(field.invalid(why));
+    }
+    if address.is_loopback() {
+        let why = "may not be in the loopback range (127.0.0.0/8, ::1/128)";
+        errors.push(field.invalid(why));
+    }
+    let (link_local, multicast) = match address {
+        IpAddr::V4(it) => (it.is_link_local(), it.octets()[..3] == [224, 0, 0]),
+        IpAddr::V6(it) => (
+            it.is_unicast_link_local(),
+            it.segments()[0] & 0xff0f == 0xff02,
+        ),
+    };
+    if link_local {
+        let why = "may not be in the link-local range (169.254.0.0/16, fe80::/10)";
+        errors.push(field.invalid(why));
+    }
+    if multicast {
+        let why =
+            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)";
+        errors.push(field.invalid(why));
+    }
+}
+
+/// A network.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::kind) struct Network {
+    /// Any address of it.
+    pub(in crate::kind) address: IpAddr,
+    /// How many bits all of its addresses have in common.
+    pub(in crate::kind) prefix: u8,
+}
+
+impl Network {
+    /// Whether an address is in the network.
+    pub(in crate::kind) fn contains(&self, address: IpAddr) -> bool {
+        self.address.is_ipv4() == address.is_ipv4()
+            && masked(self.address, self.prefix) == masked(address, self.prefix)
+    }
+}
+
+/// A network in CIDR notation. Returns it, if it is one.
+pub(in crate::kind) fn network(
+    field: &Field<'_>,
+    errors: &mut Errors,
+) -> Option<Network> {
+    let found = field.text().split_once('/').and_then(|(address, prefix)| {
+        let address = lenient(address)?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let is_number = prefix.bytes().all(|it| it.is_ascii_digit());
+        let prefix = prefix.parse().ok().filter(|it| is_number && *it <= most)?;
+        Some((address, prefix))
+    });
+    let Some((address, prefix)) = found else {
+        let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+        errors.push(field.invalid_text(why));
+        return None;
+    };
+    let text = field.text().split('/').next().unwrap_or_default();
+    if text.parse::<IpAddr>().is_err() {
+        errors.push(field.invalid("must not have leading 0s in IP or prefix length"));
+    } else if masked(address, prefix) != address {
+        errors.push(field.invalid("must not have bits set beyond the prefix length"));
+    }
+    Some(Network { address, prefix })
+}
+
+/// An address whose numbers may have zeros in front (`ParseIPSloppy`).
+fn lenient(text: &str) -> Option<IpAddr> {
+    if let Ok(found) = text.parse() {
+        return Some(found);
+    }
+    let mut parts = text.split('.').map(|part| {
+        let is_number = !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+        part.parse::<u8>().ok().filter(|_| is_number)
+    });
+    let mut next = || parts.next().flatten();
+    let (a, b, c, d) = (next()?, next()?, next()?, next()?);
+    parts
+        .next()
+        .is_none()
+        .then(|| Ipv4Addr::new(a, b, c, d).into())
+}
+
+/// The address with the bits behind the prefix cleared.
+fn masked(address: IpAddr, prefix: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(it) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+            Ipv4Addr::from_bits(it.to_bits() & mask).into()
+        }
+        IpAddr::V6(it) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+            std::net::Ipv6Addr::from_bits(it.to_bits() & mask).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn wrong(check: impl Fn(&Field<'_>, &mut Errors), text: &str) -> Vec<String> {
+        let object = json!({ "at": text });
+        let mut errors = Errors::new();
+        check(&Field::of(&object, "at"), &mut errors);
+        errors.into_iter().map(|it| it.detail).collect()
+    }
+
+    #[test]
+    fn an_address_is_written_plainly() {
+        let check = |field: &Field<'_>, errors: &mut Errors| {
+            address(field, errors);
+        };
+        assert!(wrong(check, "10.0.0.1").is_empty());
+        assert!(wrong(check, "fd00::1").is_empty());
+        assert_eq!(wrong(check, "010.0.0.1"), ["must not have leading 0s"]);
+        assert_eq!(
+            wrong(check, "::ffff:10.0.0.1"),
+            ["must not be an IPv4-mapped IPv6 address"]
+        );
+        assert!(wrong(check, "10.0.0")[0].starts_with("must be a valid IP address"));
+    }
+
+    #[test]
+    fn a_network_has_no_bits_behind_its_prefix() {
+        let check = |field: &Field<'_>, errors: &mut Errors| {
+            network(field, errors);
+        };
+        assert!(wrong(check, "10.0.0.0/8").is_empty());
+        assert!(wrong(check, "0.0.0.0/0").is_empty());
+        assert_eq!(
+            wrong(check, "10.1.0.0/8"),
+            ["must not have bits set beyond the prefix length"]
+        );
+        assert!(wrong(check, "10.0.0.0")[0].starts_with("must be a valid CIDR value"));
+        assert!(wrong(check, "10.0.0.0/33")[0].starts_with("must be a valid CIDR value"));
+    }
+}

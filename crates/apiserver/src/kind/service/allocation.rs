@@ -1,0 +1,203 @@
+//! Addresses and ports that a service is given, and no other has
+//! (pkg/registry/core/service/storage/alloc.go).
+//!
+//! A real server chooses them by chance; here the lowest that is free is taken.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
+
+use fivespot_admission::FieldError;
+use serde_json::{Value, json};
+
+use super::{has_health_check, has_node_ports, is_external_name, is_headless};
+use crate::kind::{column, items};
+use crate::meta;
+
+/// The network of cluster addresses: kube-apiserver's own, where none is given.
+const NETWORK: &str = "10.0.0.0/24";
+/// Its addresses without the first, which is the network's, and the last.
+const ADDRESSES: RangeInclusive<u8> = 1..=254;
+/// Ports of nodes.
+const NODE_PORTS: RangeInclusive<i64> = 30_000..=32_767;
+
+/// Of two fields with the same address the first says it.
+pub(super) fn same_address(object: &mut Value) {
+    let spec = meta::field(meta::fields(object), "spec");
+    let is_missing = spec
+        .get("clusterIPs")
+        .is_none_or(|it| column::count(it) == 0);
+    let address = spec.get("clusterIP").and_then(Value::as_str);
+    if let Some(address) = address.filter(|it| is_missing && !it.is_empty()) {
+        let address = json!([address]);
+        spec.insert("clusterIPs".to_owned(), address);
+    }
+}
+
+/// What the other services have.
+#[derive(Default)]
+struct Taken {
+    addresses: BTreeSet<String>,
+    ports: BTreeSet<i64>,
+}
+
+impl Taken {
+    fn of(own: &Value, others: &mut dyn Iterator<Item = &Value>) -> Self {
+        let mut taken = Self::default();
+        let place =
+            |it: &Value| (meta::namespace(it).to_owned(), meta::name(it).to_owned());
+        let own = place(own);
+        for other in others.filter(|it| place(it) != own) {
+            let spec = &other["spec"];
+            let addresses = column::list(&spec["clusterIPs"]).iter();
+            let addresses = addresses.filter_map(Value::as_str);
+            taken.addresses.extend(addresses.map(str::to_owned));
+            let ports =
+                items(spec, "ports").filter_map(|(_, it)| it["nodePort"].as_i64());
+            taken.ports.extend(ports);
+            taken.ports.extend(spec["healthCheckNodePort"].as_i64());
+        }
+        taken
+    }
+
+    /// The lowest port that is free; it is taken then.
+    fn next_port(&mut self) -> Option<i64> {
+        let mut ports = NODE_PORTS;
+        let free = ports.find(|it| !self.ports.contains(it))?;
+        self.ports.insert(free);
+        Some(free)
+    }
+
+    fn next_address(&self) -> Option<String> {
+        let all = ADDRESSES.map(|it| Ipv4Addr::new(10, 0, 0, it).to_string());
+        let mut all = all.into_iter();
+        all.find(|it| !self.addresses.contains(it))
+    }
+}
+
+/// Gives a service what it lacks.
+pub(super) fn allocate(
+    object: &mut Value,
+    others: &mut dyn Iterator<Item = &Value>,
+) -> Vec<FieldError> {
+    let mut taken = Taken::of(object, others);
+    let mut errors = Vec::new();
+    if !is_external_name(object) {
+        errors.extend(families(object));
+        if errors.is_empty() {
+            errors.extend(address(object, &taken));
+        }
+    }
+    if has_node_ports(object) {
+        node_ports(object, &mut taken, &mut errors);
+    }
+    if has_health_check(object) && object["spec"]["healthCheckNodePort"].is_null() {
+        let port = taken.next_port();
+        let spec = meta::field(meta::fields(object), "spec");
+        spec.insert("healthCheckNodePort".to_owned(), port.into());
+    }
+    errors
+}
+
+/// The families of its addresses: of a cluster that has one.
+fn families(object: &mut Value) -> Option<FieldError> {
+    let headless = is_headless(object);
+    let spec = meta::field(meta::fields(object), "spec");
+    let is_selected = spec.get("selector").is_some_and(|it| column::count(it) > 0);
+    let families = spec.get("ipFamilies").map_or(&[][..], column::list);
+    let other = families.iter().position(|it| *it != "IPv4");
+    let policy = spec.get("ipFamilyPolicy").and_then(Value::as_str);
+    // Without selector and address anything may be behind its name.
+    if headless && !is_selected {
+        if policy.is_none() {
+            spec.insert("ipFamilyPolicy".to_owned(), "RequireDualStack".into());
+            spec.insert("ipFamilies".to_owned(), json!(["IPv4", "IPv6"]));
+        }
+        return None;
+    }
+    if policy == Some("RequireDualStack") {
+        let why = "this cluster is not configured for dual-stack services";
+        let path = "spec.ipFamilyPolicy";
+        return Some(FieldError::invalid(path, "RequireDualStack".into(), why));
+    }
+    if let Some(index) = other {
+        let path = format!("spec.ipFamilies[{index}]");
+        let said = families[index].clone();
+        let why = "not configured on this cluster";
+        return Some(FieldError::invalid(path, said, why));
+    }
+    if policy.is_none() {
+        spec.insert("ipFamilyPolicy".to_owned(), "SingleStack".into());
+    }
+    spec.entry("ipFamilies").or_insert_with(|| json!(["IPv4"]));
+    None
+}
+
+fn address(object: &mut Value, taken: &Taken) -> Option<FieldError> {
+    if is_headless(object) {
+        return None;
+    }
+    let spec = meta::field(meta::fields(object), "spec");
+    let refuse = |said: &str, why: &str| {
+        let why = format!("failed to allocate IP {said}: {why}");
+        Some(FieldError::invalid("spec.clusterIPs", json!([said]), why))
+    };
+    let said = spec.get("clusterIP").and_then(Value::as_str);
+    if let Some(said) = said.filter(|it| !it.is_empty()) {
+        let last = said.strip_prefix("10.0.0.").and_then(|it| it.parse().ok());
+        if !last.is_some_and(|it: u8| ADDRESSES.contains(&it)) {
+            let why = format!(
+                "the provided IP ({said}) is not in the valid range. The range of valid IPs \
+                 is {NETWORK}"
+            );
+            return refuse(said, &why);
+        }
+        if taken.addresses.contains(said) {
+            return refuse(said, "provided IP is already allocated");
+        }
+        return None;
+    }
+    let Some(free) = taken.next_address() else {
+        return refuse("", "range is full");
+    };
+    spec.insert("clusterIPs".to_owned(), json!([free]));
+    spec.insert("clusterIP".to_owned(), free.into());
+    None
+}
+
+fn node_ports(object: &mut Value, taken: &mut Taken, errors: &mut Vec<FieldError>) {
+    let ports = object
+        .pointer_mut("/spec/ports")
+        .and_then(Value::as_array_mut);
+    let Some(ports) = ports else {
+        return;
+    };
+    // Ports that are asked for come before those that are free to be any. One number may be
+    // asked for with two protocols.
+    let mut own = BTreeSet::new();
+    for (index, port) in ports.iter().enumerate() {
+        let Some(number) = port["nodePort"].as_i64().filter(|it| *it != 0) else {
+            continue;
+        };
+        let path = format!("spec.ports[{index}].nodePort");
+        if !NODE_PORTS.contains(&number) {
+            let (least, most) = (NODE_PORTS.start(), NODE_PORTS.end());
+            let why = format!(
+                "provided port is not in the valid range. The range of valid ports is \
+                 {least}-{most}"
+            );
+            errors.push(FieldError::invalid(path, number.into(), why));
+        } else if own.insert(number) && !taken.ports.insert(number) {
+            let why = "provided port is already allocated";
+            errors.push(FieldError::invalid(path, number.into(), why));
+        }
+    }
+    for port in ports.iter_mut().filter_map(Value::as_object_mut) {
+        let said = port.get("nodePort").and_then(Value::as_i64);
+        if said.unwrap_or_default() == 0
+            && let Some(free) = taken.next_port()
+        {
+            port.insert("nodePort".to_owned(), free.into());
+        }
+    }
+}
