@@ -52,6 +52,7 @@ mod registration;
 mod request;
 mod scope;
 mod type_check;
+mod webhook;
 mod world;
 
 pub use authorize::{Access, Authorizer, Permission, Target};
@@ -61,4 +62,5 @@ pub use definition::Policy;
 pub use known_kind::KnownKind;
 pub use request::{GroupVersionKind, GroupVersionResource, Operation, Request, User};
 pub use type_check::ExpressionWarning;
+pub use webhook::{Invocation, Webhook};
 pub use world::{ParamKind, World};

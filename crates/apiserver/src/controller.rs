@@ -10,9 +10,12 @@ pub(crate) mod event_expiry;
 mod garbage_collector;
 mod namespace;
 pub(crate) mod namespace_bootstrap;
+mod node_taint;
 mod policy_type_check;
 pub(crate) mod queue;
+mod resource_quota;
 mod token;
+mod volume_protection;
 
 use http::Method;
 use serde_json::{Value, json};
@@ -37,6 +40,14 @@ pub(crate) enum Controller {
     GarbageCollector,
     /// Empties namespaces that are being deleted.
     Namespaces,
+    /// Takes the taints off nodes that are ready.
+    Nodes,
+    /// Lets claims go that no pod uses.
+    Claims,
+    /// Lets volumes go that no claim uses.
+    Volumes,
+    /// Counts what quotas limit.
+    Quotas,
     /// Fills the secrets that hold tokens of service accounts.
     Tokens,
 }
@@ -48,6 +59,10 @@ impl Controller {
             Self::Disruption => "disruption-controller",
             Self::GarbageCollector => "generic-garbage-collector",
             Self::Namespaces => "namespace-controller",
+            Self::Nodes => "node-controller",
+            Self::Claims => "pvc-protection-controller",
+            Self::Volumes => "pv-protection-controller",
+            Self::Quotas => "resourcequota-controller",
             Self::Tokens => "tokens-controller",
         };
         User::service_account("kube-system", name)

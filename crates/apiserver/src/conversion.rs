@@ -4,8 +4,10 @@ pub(crate) mod webhook;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use fivespot_admission::crd::Crd;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::empty;
@@ -15,6 +17,7 @@ use crate::resource::{Resource, version_of};
 use crate::state::State;
 use crate::status::{Reason, Status};
 use crate::store::Object;
+use crate::webhook_client::Endpoint;
 use webhook::Webhook;
 
 /// An object that a webhook has to convert. Requests are performed in one go under a lock, and
@@ -30,11 +33,76 @@ pub(crate) struct Question {
 /// What webhooks have answered, or why they have not.
 pub(crate) type Answers = HashMap<Question, Result<Value, String>>;
 
+/// A call of an admission webhook, for which the same holds as for a [`Question`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ReviewCall {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) body: Arc<Value>,
+    pub(crate) timeout: Duration,
+    /// How long to wait before one that could not be reached is called once more; zero for not
+    /// at all.
+    pub(crate) backoff: Duration,
+}
+
+impl ReviewCall {
+    /// Calls the webhook, up to five times where it is called again at all, each time after half
+    /// as long again (`DefaultRetryBackoffWithInitialDelay` in k8s.io/apiserver).
+    async fn answer(&self) -> Result<Value, String> {
+        let mut backoff = self.backoff;
+        let mut answer = self.endpoint.post(&self.body, self.timeout).await;
+        for _ in 1..5 {
+            if answer.is_ok() || backoff.is_zero() {
+                break;
+            }
+            tokio::time::sleep(backoff).await;
+            backoff = backoff * 3 / 2;
+            answer = self.endpoint.post(&self.body, self.timeout).await;
+        }
+        answer
+    }
+}
+
 /// The answers that a request has so far, and the questions that came up in it.
 #[derive(Debug, Default)]
 pub(crate) struct WebhookCalls {
-    pub(crate) answers: Answers,
-    pub(crate) open: Vec<Question>,
+    answers: Answers,
+    open: Vec<Question>,
+    reviews: HashMap<ReviewCall, Result<Value, String>>,
+    open_reviews: Vec<ReviewCall>,
+    /// When the request was performed for the first time.
+    pub(crate) began: Option<Timestamp>,
+    /// Whether it is performed anew.
+    pub(crate) is_retry: bool,
+}
+
+impl WebhookCalls {
+    /// Whether no question is open.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.open.is_empty() && self.open_reviews.is_empty()
+    }
+
+    /// The answer of an admission webhook; none until it has been asked.
+    pub(crate) fn review(&mut self, call: ReviewCall) -> Option<Result<Value, String>> {
+        let answer = self.reviews.get(&call).cloned();
+        if answer.is_none() {
+            self.open_reviews.push(call);
+        }
+        answer
+    }
+
+    /// Asks every webhook those questions that are open.
+    pub(crate) async fn ask(&mut self) {
+        ask(std::mem::take(&mut self.open), &mut self.answers).await;
+        let calls = std::mem::take(&mut self.open_reviews);
+        let calls = calls.into_iter().map(async |call| {
+            let answer = call.answer().await;
+            (call, answer)
+        });
+        // They are asked at once, as in Kubernetes.
+        let answered = futures::future::join_all(calls).await;
+        self.reviews.extend(answered);
+        self.is_retry = true;
+    }
 }
 
 /// [`WebhookCalls`] for all who convert in one request.
@@ -198,12 +266,10 @@ pub(crate) fn failed(resource: &Resource, api_version: &str, why: &str) -> Statu
 /// # Errors
 /// 500, which nobody sees: the request is performed anew.
 pub(crate) fn all_answered(state: &State) -> Result<(), Status> {
-    if state.webhook_calls.lock().open.is_empty() {
+    if state.webhook_calls.lock().is_settled() {
         return Ok(());
     }
-    Err(Status::internal(
-        "a conversion webhook has not been asked yet",
-    ))
+    Err(Status::internal("a webhook has not been asked yet"))
 }
 
 /// Asks every webhook, one after the other, those questions of which it has not heard.

@@ -70,6 +70,7 @@ use std::sync::Arc;
 pub use fivespot_admission::object_meta::NameRule;
 use fivespot_admission::{FieldError, KubeVersion};
 use jiff::Timestamp;
+pub(crate) use pod::qos_class;
 use serde_json::{Value, json};
 
 use crate::meta;

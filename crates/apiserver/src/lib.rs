@@ -26,6 +26,7 @@
 //! It is for development and tests. Objects live in memory, and with a [`Storage`] on disk
 //! as well.
 
+mod admission_configuration;
 mod alias;
 mod answer;
 pub mod apply;
@@ -80,7 +81,9 @@ pub mod table;
 mod user;
 mod verb;
 mod watch;
+mod webhook_client;
 
+pub use admission_configuration::{ConfigurationError, read_admission_configuration};
 pub use alias::GroupAlias;
 pub use audit::{Audit, AuditEvent};
 pub use body::Body;
@@ -94,7 +97,7 @@ pub use kind::event::convert_event;
 pub use kind::{
     BuiltinKind, FieldSelector, FinalizerRule, NameRule, Write, builtin_kinds,
 };
-pub use plugin::{Attributes, Plugin, builtin_plugins};
+pub use plugin::{Attributes, Plugin, Removal, builtin_plugins};
 pub use registry::Registry;
 pub use resource::{Column, GroupResource, Resource, Scale, Subresource, Verb};
 pub use server::{Options, Server};

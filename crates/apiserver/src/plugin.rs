@@ -4,14 +4,43 @@
 //! chain, the switches and the table of the README walk that list alone. How to add one:
 //! docs/contributing/admission-plugin.md.
 
+mod admission_request;
+mod always_admit;
+mod always_deny;
+mod always_pull_images;
 mod attributes;
 mod chain;
+mod default_ingress_class;
+mod default_storage_class;
 mod default_toleration_seconds;
+mod deny_service_external_ips;
+mod event_rate_limit;
+mod extended_resource_toleration;
+mod image_policy_webhook;
+mod limit_pod_hard_anti_affinity_topology;
+mod limit_ranger;
+mod mutating_admission_webhook;
 mod namespace_auto_provision;
+mod namespace_exists;
 mod namespace_lifecycle;
+mod node_restriction;
+mod owner_references_permission_enforcement;
+mod persistent_volume_claim_resize;
+mod pod;
+mod pod_node_selector;
+mod pod_resources;
+mod pod_security;
+mod pod_toleration_restriction;
 mod priority;
+pub(crate) mod resource_quota;
+mod runtime_class;
 mod service_account;
+pub(crate) mod storage_object_in_use_protection;
+pub(crate) mod taint_nodes_by_condition;
+mod toleration;
 mod validating_admission_policy;
+mod validating_admission_webhook;
+mod webhook;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +55,7 @@ pub use attributes::Attributes;
 pub(crate) use attributes::Notes;
 pub(crate) use chain::{Chain, Switches};
 pub(crate) use validating_admission_policy::PolicySource;
+pub(crate) use webhook::WebhookSource;
 
 /// An admission plugin (k8s.io/apiserver/pkg/admission).
 ///
@@ -37,6 +67,23 @@ pub(crate) use validating_admission_policy::PolicySource;
 pub trait Plugin: fmt::Debug + Send + Sync {
     /// The name by which it is switched on and off.
     fn name(&self) -> &str;
+
+    /// What it does, in a sentence or two, for the list of plugins in the documentation.
+    fn description(&self) -> &'static str {
+        ""
+    }
+
+    /// When Kubernetes has removed it, and what has taken its place; none for one that there is.
+    /// One that is removed is off, and named only where
+    /// [`Options::removed_plugins`](crate::Options::removed_plugins) says so.
+    fn removal(&self) -> Option<Removal> {
+        None
+    }
+
+    /// Whether it does nothing without a configuration, so that it is not enabled without one.
+    fn needs_configuration(&self) -> bool {
+        false
+    }
 
     /// Whether it is on in that release unless it is disabled.
     fn is_on_by_default(&self, kube: KubeVersion) -> bool {
@@ -84,15 +131,68 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     }
 }
 
+/// A plugin that Kubernetes no longer has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// The release without it, such as `1.25`.
+    pub release: &'static str,
+    /// What does its work today.
+    pub instead: &'static str,
+}
+
+/// Plugins that never left their alpha stage: what they were has no meaning any longer.
+pub(crate) const WITHDRAWN: [(&str, Removal); 2] = [
+    (
+        "Initializers",
+        Removal {
+            release: "1.14",
+            instead: "MutatingAdmissionWebhook",
+        },
+    ),
+    (
+        "InitialResources",
+        Removal {
+            release: "1.10",
+            instead: "LimitRanger or the Vertical Pod Autoscaler",
+        },
+    ),
+];
+
 /// Every built-in plugin in the order in which they are asked (`AllOrderedPlugins` in
 /// pkg/kubeapiserver/options/plugins.go).
 pub fn builtin_plugins() -> Vec<Arc<dyn Plugin>> {
     vec![
+        Arc::new(always_admit::AlwaysAdmit),
         Arc::new(namespace_auto_provision::NamespaceAutoProvision),
         Arc::new(namespace_lifecycle::NamespaceLifecycle),
+        Arc::new(namespace_exists::NamespaceExists),
+        Arc::new(limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology),
+        Arc::new(limit_ranger::LimitRanger),
         Arc::new(service_account::ServiceAccount),
+        Arc::new(node_restriction::NodeRestriction),
+        Arc::new(taint_nodes_by_condition::TaintNodesByCondition),
+        Arc::new(always_pull_images::AlwaysPullImages),
+        Arc::new(image_policy_webhook::ImagePolicyWebhook::default()),
+        Arc::new(pod_security::PodSecurity::default()),
+        Arc::new(pod_node_selector::PodNodeSelector::default()),
         Arc::new(priority::Priority),
         Arc::new(default_toleration_seconds::DefaultTolerationSeconds),
+        Arc::new(pod_toleration_restriction::PodTolerationRestriction::default()),
+        Arc::new(event_rate_limit::EventRateLimit::default()),
+        Arc::new(extended_resource_toleration::ExtendedResourceToleration),
+        Arc::new(default_storage_class::DefaultStorageClass),
+        Arc::new(storage_object_in_use_protection::StorageObjectInUseProtection),
+        Arc::new(
+            owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement,
+        ),
+        Arc::new(persistent_volume_claim_resize::PersistentVolumeClaimResize),
+        Arc::new(runtime_class::RuntimeClass),
+        Arc::new(default_ingress_class::DefaultIngressClass),
+        Arc::new(deny_service_external_ips::DenyServiceExternalIps),
+        Arc::new(mutating_admission_webhook::MutatingAdmissionWebhook),
         Arc::new(validating_admission_policy::ValidatingAdmissionPolicy),
+        Arc::new(validating_admission_webhook::ValidatingAdmissionWebhook),
+        Arc::new(resource_quota::ResourceQuota::default()),
+        Arc::new(always_deny::AlwaysDeny),
     ]
 }

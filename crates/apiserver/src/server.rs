@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use fivespot_admission::KubeVersion;
 use fivespot_clock::Clock;
@@ -16,7 +17,7 @@ use crate::authorization::{self, bootstrap};
 use crate::call::Call;
 use crate::client::Client;
 use crate::controller::queue;
-use crate::conversion::{self, WebhookCalls};
+use crate::conversion::WebhookCalls;
 use crate::document::Library;
 use crate::identity::{self, TokenKey};
 use crate::impersonation;
@@ -30,14 +31,17 @@ use crate::route::{self, Route};
 use crate::service::InProcess;
 use crate::start::StartError;
 use crate::state::{Start, State};
-use crate::status::Status;
+use crate::status::{Reason, Status};
 use crate::storage::Storage;
 use crate::user::User;
 use crate::verb;
 
-/// How often a request is performed anew for what a conversion webhook has answered: of a write
-/// each version of the object may have to be converted on its own.
-const ROUNDS: usize = 8;
+/// How often a request is performed anew for what webhooks have answered: of a write each version
+/// of the object may have to be converted on its own, and mutating webhooks are asked one after the
+/// other.
+const ROUNDS: usize = 256;
+/// How long all webhooks together have to answer a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A Kubernetes API server. Clones share one.
 ///
@@ -84,6 +88,8 @@ pub struct Options {
     pub enable_plugins: Vec<String>,
     /// Admission plugins to switch off.
     pub disable_plugins: Vec<String>,
+    /// Whether `enable_plugins` may name plugins that Kubernetes has removed.
+    pub removed_plugins: bool,
     /// Admission plugins beside the built-in ones.
     pub plugins: Vec<Arc<dyn Plugin>>,
     /// The configurations of admission plugins, by name.
@@ -114,6 +120,7 @@ impl Options {
             kube: KubeVersion::default(),
             enable_plugins: Vec::new(),
             disable_plugins: Vec::new(),
+            removed_plugins: false,
             plugins: Vec::new(),
             plugin_configurations: BTreeMap::new(),
             kinds: Vec::new(),
@@ -131,7 +138,7 @@ impl Server {
     /// A server with the four namespaces of every cluster and nothing else in it.
     ///
     /// # Errors
-    /// A plugin is named that is not known, named twice, both enabled and disabled, or does not
+    /// A plugin is named that is not known or removed, both enabled and disabled, or does not
     /// take its configuration; a kind is served already; or what the storage holds is not valid
     /// for the chosen release.
     pub fn new(options: Options) -> Result<Self, StartError> {
@@ -140,6 +147,7 @@ impl Server {
             further: &options.plugins,
             enable: &options.enable_plugins,
             disable: &options.disable_plugins,
+            removed: options.removed_plugins,
             configurations: &options.plugin_configurations,
         })?;
         let registry = registry(options.kinds)?;
@@ -217,23 +225,31 @@ impl Server {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a request, and calls webhooks where objects have to be converted for it.
+    /// Answers a request, and calls webhooks where they have to be asked about it.
     ///
     /// # Errors
     /// Why it is refused.
     pub(crate) async fn answer(&self, call: &Call) -> Result<Answer, Status> {
         let mut calls = WebhookCalls::default();
-        for _ in 1..ROUNDS {
-            let answer = self.attempt(call, &mut calls);
-            if calls.open.is_empty() {
-                return answer;
-            }
-            conversion::ask(std::mem::take(&mut calls.open), &mut calls.answers).await;
+        let answer = self.attempt(call, &mut calls);
+        if calls.is_settled() {
+            return answer;
         }
-        self.attempt(call, &mut calls)
+        let rounds = async {
+            for _ in 1..ROUNDS {
+                calls.ask().await;
+                let answer = self.attempt(call, &mut calls);
+                if calls.is_settled() {
+                    return answer;
+                }
+            }
+            Err(timed_out())
+        };
+        let timed = tokio::time::timeout(REQUEST_TIMEOUT, rounds).await;
+        timed.unwrap_or_else(|_| Err(timed_out()))
     }
 
-    /// Answers a request that needs no conversion by a webhook, or says that one is missing.
+    /// Answers a request about which no webhook has to be asked, or says that one has.
     ///
     /// # Errors
     /// Why it is refused.
@@ -251,10 +267,11 @@ impl Server {
             (Ok(()), Route::Resource(target)) => {
                 // The next attempt has to come to the same object, to be given its answer.
                 let random = state.random.clone();
+                calls.began.get_or_insert_with(|| self.0.clock.now());
                 *state.webhook_calls.lock() = std::mem::take(calls);
                 let answer = perform(&mut state, call, target);
                 *calls = std::mem::take(&mut *state.webhook_calls.lock());
-                if !calls.open.is_empty() {
+                if !calls.is_settled() {
                     state.random = random;
                     return answer;
                 }
@@ -364,24 +381,51 @@ impl Server {
         let server = self.clone();
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
-                while server.run_next() {
+                while server.run_next().await {
                     tokio::task::yield_now().await;
                 }
             });
         } else {
-            while server.run_next() {}
+            while server.try_next(&mut WebhookCalls::default()) {}
         }
     }
 
-    /// Processes the next work item. Returns whether there was one.
-    fn run_next(&self) -> bool {
+    /// Processes the next work item, and asks the webhooks that its requests need. Returns whether
+    /// there was one.
+    async fn run_next(&self) -> bool {
+        let mut calls = WebhookCalls::default();
+        for _ in 1..ROUNDS {
+            let found = self.try_next(&mut calls);
+            if calls.is_settled() {
+                return found;
+            }
+            calls.ask().await;
+        }
+        true
+    }
+
+    /// Processes the next work item with the answers that webhooks have given. Where questions
+    /// are open it is the next one again.
+    fn try_next(&self, calls: &mut WebhookCalls) -> bool {
         let mut state = self.state();
-        let done = queue::process_next(&mut state);
+        let item = state.queue.peek().cloned();
+        *state.webhook_calls.lock() = std::mem::take(calls);
+        let found = queue::process_next(&mut state);
+        *calls = std::mem::take(&mut *state.webhook_calls.lock());
+        if let Some(item) = item.filter(|_| !calls.is_settled()) {
+            state.queue.add_first(item);
+        }
         // The next write is refused with the reason.
         let _ = journal::flush(&mut state);
-        state.queue.has_worker = done;
-        done
+        state.queue.has_worker = found;
+        found
     }
+}
+
+/// 504 of a request that took too long.
+fn timed_out() -> Status {
+    let message = "Timeout: request did not complete within requested timeout";
+    Status::new(504, Reason::Timeout, message)
 }
 
 /// The built-in kinds and further ones.

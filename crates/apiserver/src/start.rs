@@ -6,7 +6,7 @@ use fivespot_admission::{FieldError, KubeVersion, field};
 use serde_json::Value;
 
 use crate::meta;
-use crate::plugin::Plugin;
+use crate::plugin::{Plugin, Removal};
 use crate::state::State;
 
 /// Why a [`Server`](crate::Server) cannot be made.
@@ -32,6 +32,34 @@ pub enum StartError {
         /// What is wrong.
         why: String,
     },
+    /// A plugin was named that Kubernetes has removed.
+    #[error(
+        "admission plugin '{name}' was removed in Kubernetes {release}; use {instead}, or give \
+         --removed-admission-plugins as well"
+    )]
+    RemovedPlugin {
+        /// Its name.
+        name: String,
+        /// The release without it.
+        release: &'static str,
+        /// What does its work today.
+        instead: &'static str,
+    },
+    /// A plugin was named that never left its alpha stage.
+    #[error(
+        "admission plugin '{name}' was withdrawn in Kubernetes {release}; use {instead}"
+    )]
+    WithdrawnPlugin {
+        /// Its name.
+        name: String,
+        /// The release without it.
+        release: &'static str,
+        /// What does its work today.
+        instead: &'static str,
+    },
+    /// A plugin that is off has a configuration.
+    #[error("there is a configuration of admission plugin '{0}', which is not enabled")]
+    UnusedConfiguration(String),
     /// A kind is served already.
     #[error("there is another resource {0:?}")]
     DuplicateKind(String),
@@ -57,11 +85,28 @@ pub enum StartError {
 
 impl StartError {
     pub(crate) fn unknown_plugin(name: &str, known: &[Arc<dyn Plugin>]) -> Self {
-        let mut known: Vec<&str> = known.iter().map(|it| it.name()).collect();
+        let known = known.iter().filter(|it| it.removal().is_none());
+        let mut known: Vec<&str> = known.map(|it| it.name()).collect();
         known.sort_unstable();
         Self::UnknownPlugin {
             name: name.to_owned(),
             known: known.join(", "),
+        }
+    }
+
+    pub(crate) fn removed_plugin(name: &str, removal: Removal) -> Self {
+        Self::RemovedPlugin {
+            name: name.to_owned(),
+            release: removal.release,
+            instead: removal.instead,
+        }
+    }
+
+    pub(crate) fn withdrawn_plugin(name: &str, removal: Removal) -> Self {
+        Self::WithdrawnPlugin {
+            name: name.to_owned(),
+            release: removal.release,
+            instead: removal.instead,
         }
     }
 

@@ -19,7 +19,7 @@ use crate::identity::TokenKey;
 use crate::index::Index;
 use crate::journal::Journal;
 use crate::meta;
-use crate::plugin::{Chain, PolicySource};
+use crate::plugin::{Chain, PolicySource, WebhookSource};
 use crate::random::Random;
 use crate::registry::Registry;
 use crate::resource::{GroupResource, Resource};
@@ -45,6 +45,8 @@ pub struct State {
     pub(crate) chain: Chain,
     /// The ValidatingAdmissionPolicies in force.
     pub(crate) policies: PolicySource,
+    /// The admission webhooks in force.
+    pub(crate) admission_webhooks: WebhookSource,
     /// The roles and bindings.
     pub(crate) rules: Arc<RuleIndex>,
     /// Keeps the writes, where there is a place for them.
@@ -57,7 +59,7 @@ pub struct State {
     pub(crate) definitions: HashMap<GroupResource, Arc<Crd>>,
     /// `spec.conversion.webhook` of those whose objects a webhook converts.
     pub(crate) webhooks: HashMap<GroupResource, Arc<Value>>,
-    /// The calls of conversion webhooks by the request that is under way.
+    /// The calls of webhooks by the request that is under way.
     pub(crate) webhook_calls: conversion::Shared,
     pub(crate) buckets: Buckets,
     /// The first stored object that could not be put in force.
@@ -75,6 +77,12 @@ pub(crate) struct Buckets {
     pub(crate) definitions: Bucket,
     pub(crate) policies: Bucket,
     pub(crate) bindings: Bucket,
+    /// The configurations of webhooks, mutating and validating.
+    pub(crate) webhooks: [Bucket; 2],
+    pub(crate) nodes: Bucket,
+    pub(crate) quotas: Bucket,
+    pub(crate) claims: Bucket,
+    pub(crate) volumes: Bucket,
     pub(crate) events: Bucket,
     pub(crate) accounts: Bucket,
     pub(crate) maps: Bucket,
@@ -97,6 +105,14 @@ impl Buckets {
             definitions: bucket("apiextensions.k8s.io", "customresourcedefinitions"),
             policies: bucket(admission, "validatingadmissionpolicies"),
             bindings: bucket(admission, "validatingadmissionpolicybindings"),
+            webhooks: [
+                bucket(admission, "mutatingwebhookconfigurations"),
+                bucket(admission, "validatingwebhookconfigurations"),
+            ],
+            nodes: bucket("", "nodes"),
+            quotas: bucket("", "resourcequotas"),
+            claims: bucket("", "persistentvolumeclaims"),
+            volumes: bucket("", "persistentvolumes"),
             events: bucket("", "events"),
             accounts: bucket("", "serviceaccounts"),
             maps: bucket("", "configmaps"),
@@ -134,9 +150,16 @@ impl State {
         self.kube
     }
 
-    /// The time by the server's clock.
+    /// The time by the server's clock. It stands still while one request is performed, also where
+    /// that is done anew for the answer of a webhook.
     pub fn instant(&self) -> Timestamp {
-        self.clock.now()
+        let began = self.webhook_calls.lock().began;
+        began.unwrap_or_else(|| self.clock.now())
+    }
+
+    /// Whether a request is performed anew, for the answer of a webhook.
+    pub(crate) fn is_retry(&self) -> bool {
+        self.webhook_calls.lock().is_retry
     }
 
     /// What is served at the moment.
@@ -193,6 +216,7 @@ impl State {
             random: Random::new(start.seed),
             chain: start.chain,
             policies: PolicySource::default(),
+            admission_webhooks: WebhookSource::default(),
             rules: Arc::default(),
             journal: None,
             aliases: start.aliases,
@@ -261,7 +285,7 @@ impl State {
 
     /// An instant as it is written into objects.
     pub(crate) fn now(&self) -> String {
-        meta::time(self.clock.now())
+        meta::time(self.instant())
     }
 
     /// Stores an object, as it is stored, under the name in its metadata.

@@ -72,6 +72,12 @@ pub(crate) struct Args {
     /// Admission plugins to disable
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     disable_admission_plugins: Vec<String>,
+    /// Allow --enable-admission-plugins to name plugins that Kubernetes has removed
+    #[arg(long)]
+    removed_admission_plugins: bool,
+    /// Read the configurations of admission plugins from this AdmissionConfiguration
+    #[arg(long, value_name = "FILE")]
+    admission_control_config_file: Option<PathBuf>,
     /// Write one line of JSON per request to this file
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,

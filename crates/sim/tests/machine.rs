@@ -20,7 +20,12 @@ impl World {
     async fn start(contract: Contract) -> Self {
         let now: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
         let clock = Clock::stopped_at(now);
-        let server = Server::new(Options::new(clock.clone())).unwrap();
+        let server = Server::new(Options {
+            // The simulated kubelets report their nodes ready at once.
+            disable_plugins: vec!["TaintNodesByCondition".to_owned()],
+            ..Options::new(clock.clone())
+        });
+        let server = server.unwrap();
         let options = fivespot_sim::Options {
             client: server.client(),
             clock: clock.clone(),

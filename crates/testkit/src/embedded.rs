@@ -41,6 +41,10 @@ impl Embedded {
         let heard = log.clone();
         let mut options = fivespot_apiserver::Options::new(clock.clone());
         options.seed = seed;
+        // The simulated kubelets report their nodes ready at once.
+        options
+            .disable_plugins
+            .push("TaintNodesByCondition".to_owned());
         options.audit = Some(Audit::new(move |event| {
             heard
                 .lock()

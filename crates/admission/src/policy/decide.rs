@@ -138,7 +138,7 @@ struct Deciding<'a> {
     failure: Option<Value>,
 }
 
-impl<'a> Deciding<'a> {
+impl Deciding<'_> {
     fn policy(&mut self, policy: &Policy, bindings: &[Arc<Binding>]) {
         let Some(matched) = policy.matching.matches(self.request) else {
             return;
@@ -170,7 +170,7 @@ impl<'a> Deciding<'a> {
             };
             let inputs = match &mut inputs {
                 Some(known) => known,
-                none => match self.inputs(matched) {
+                none => match inputs_of(self.request, self.world, matched) {
                     Ok(made) => none.insert(made),
                     Err(why) => {
                         let why = format!("failed to convert object version: {why}");
@@ -206,31 +206,6 @@ impl<'a> Deciding<'a> {
             };
             self.deny((policy, binding), &refusal, None);
         }
-    }
-
-    fn inputs(&self, matched: Matched<'a>) -> Result<Inputs<'a>, String> {
-        let (request, (_, kind)) = (self.request, matched);
-        let in_version = |object: Option<&'a Value>| match object {
-            Some(object) if kind != request.kind => {
-                self.world.converted(object, kind).map(Cow::Owned)
-            }
-            Some(object) => Ok(Cow::Borrowed(object)),
-            None => Ok(Cow::Borrowed(&NULL)),
-        };
-        // A request about a namespace has no namespace around it.
-        let namespace = request.namespace_object.filter(|_| !request.is_namespace());
-        let authorizer = self.world.authorizer();
-        let authorizer = authorizer.map(|it| Arc::new(Asking::new(it, request.user)));
-        Ok(Inputs {
-            object: in_version(request.object)?,
-            old_object: in_version(request.old_object)?,
-            request,
-            matched,
-            request_variable: OnceCell::new(),
-            namespace: namespace.unwrap_or(&NULL),
-            authorizer: authorizer.clone(),
-            request_resource: authorizer.map(|it| Arc::new(it.about(request))),
-        })
     }
 
     fn found(
@@ -343,6 +318,39 @@ impl<'a> Deciding<'a> {
         }
         self.decision
     }
+}
+
+/// What the expressions see of a request.
+///
+/// # Errors
+/// Why the object cannot be had in the version that matched.
+pub(super) fn inputs_of<'a>(
+    request: &'a Request<'a>,
+    world: &dyn World,
+    matched: Matched<'a>,
+) -> Result<Inputs<'a>, String> {
+    let (_, kind) = matched;
+    let in_version = |object: Option<&'a Value>| match object {
+        Some(object) if kind != request.kind => {
+            world.converted(object, kind).map(Cow::Owned)
+        }
+        Some(object) => Ok(Cow::Borrowed(object)),
+        None => Ok(Cow::Borrowed(&NULL)),
+    };
+    // A request about a namespace has no namespace around it.
+    let namespace = request.namespace_object.filter(|_| !request.is_namespace());
+    let authorizer = world.authorizer();
+    let authorizer = authorizer.map(|it| Arc::new(Asking::new(it, request.user)));
+    Ok(Inputs {
+        object: in_version(request.object)?,
+        old_object: in_version(request.old_object)?,
+        request,
+        matched,
+        request_variable: OnceCell::new(),
+        namespace: namespace.unwrap_or(&NULL),
+        authorizer: authorizer.clone(),
+        request_resource: authorizer.map(|it| Arc::new(it.about(request))),
+    })
 }
 
 /// Why a policy with parameters of a kind that is not served fails.

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::definition::{Expression, Policy};
 use super::expression::Compiled;
-use super::scope::{Inputs, Scope};
+use super::scope::{Inputs, NULL, Scope};
 use crate::crd_rules::usable_message;
 
 /// What one evaluation found.
@@ -47,6 +47,20 @@ impl Policy {
         let mut found = self.run_all(scope, &mut budgets);
         found.cost = budgets.spent();
         found
+    }
+
+    /// Whether the match conditions hold.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub(super) fn conditions_hold<'v>(
+        &'v self,
+        inputs: &'v Inputs<'v>,
+    ) -> Result<bool, String> {
+        let places = self.paths.places();
+        let scope = Scope::new(inputs, &self.variables, &NULL, &places);
+        let budget = &mut Budget::new(Budget::MATCH_CONDITIONS);
+        self.applies(&scope.without_namespace(), budget)
     }
 
     fn run_all<'v>(

@@ -170,7 +170,7 @@ impl Reader<'_, '_> {
     }
 
     /// Match conditions see no variables.
-    fn conditions(&mut self, environments: &Environments) -> Vec<Expression> {
+    pub(super) fn conditions(&mut self, environments: &Environments) -> Vec<Expression> {
         let path = self.spec.path.field("matchConditions");
         let list = self.spec.list("matchConditions", self.errors);
         if list.len() > MOST_MATCH_CONDITIONS {

@@ -40,9 +40,10 @@ impl Checker {
 
     /// The declared type as the validator prints it.
     fn declared(self, node: &Node) -> &str {
-        match node.int_or_string {
-            true if !self.of_default => "integer,string",
-            _ => &node.kind,
+        if node.int_or_string && !self.of_default {
+            "integer,string"
+        } else {
+            &node.kind
         }
     }
 

@@ -11,7 +11,8 @@ use indexmap::IndexSet;
 
 use super::{
     cluster_role_aggregation, disruption, event_expiry, garbage_collector, namespace,
-    namespace_bootstrap, policy_type_check, token,
+    namespace_bootstrap, node_taint, policy_type_check, resource_quota, token,
+    volume_protection,
 };
 use crate::definition;
 use crate::index::Place;
@@ -31,6 +32,12 @@ pub(crate) enum WorkItem {
     Namespace(String),
     /// A disruption budget, whose pods are counted.
     Budget(Key),
+    /// The quotas of a namespace, whose usage is counted.
+    Quotas(String),
+    /// A claim or a volume that is being deleted.
+    Volume(Place),
+    /// A node, whose taints follow its conditions.
+    Node(Key),
     /// A policy, whose expressions are type-checked.
     Policy(Key),
     /// A namespace that lacks what every one has.
@@ -82,6 +89,22 @@ impl WorkQueue {
         }
     }
 
+    /// The item that is processed next.
+    pub(crate) fn peek(&self) -> Option<&WorkItem> {
+        self.queue.front()
+    }
+
+    /// Has an item processed next, once more.
+    pub(crate) fn add_first(&mut self, item: WorkItem) {
+        self.refused.shift_remove(&item);
+        if self.queued.insert(item.clone()) {
+            self.queue.push_front(item);
+            if self.busy.is_none() {
+                self.busy = Some(self.clock.busy());
+            }
+        }
+    }
+
     /// Keeps an item that admission has refused until it is worth another try.
     pub(crate) fn requeue_later(&mut self, item: WorkItem) {
         self.refused.insert(item);
@@ -120,6 +143,9 @@ pub(crate) fn process_next(state: &mut State) -> bool {
         WorkItem::Dependents(uid) => garbage_collector::reconcile_dependents(state, &uid),
         WorkItem::Namespace(name) => namespace::reconcile(state, &name),
         WorkItem::Budget(key) => disruption::reconcile(state, &key),
+        WorkItem::Quotas(namespace) => resource_quota::reconcile(state, &namespace),
+        WorkItem::Volume(place) => volume_protection::reconcile(state, &place),
+        WorkItem::Node(key) => node_taint::reconcile(state, &key),
         WorkItem::Policy(key) => policy_type_check::reconcile(state, &key),
         WorkItem::NamespaceBootstrap(name) => {
             namespace_bootstrap::reconcile(state, &name);
@@ -139,6 +165,9 @@ pub(crate) fn enqueue(state: &mut State, change: &Arc<Change>) {
     garbage_collector::enqueue(state, change);
     put_in_force(state, change);
     disruption::enqueue(state, change);
+    resource_quota::enqueue(state, change);
+    volume_protection::enqueue(state, change);
+    node_taint::enqueue(state, change);
     if may_be_admitted(state, change) {
         state.queue.retry_refused();
     }
@@ -164,6 +193,8 @@ fn put_in_force(state: &mut State, change: &Arc<Change>) {
             start::note_invalid(state, &change.object, &errors);
         }
         policy_type_check::enqueue(state, change);
+    } else if buckets.webhooks.contains(&change.bucket) {
+        state.admission_webhooks.update(change, state.kube);
     } else if buckets.rights.contains(&change.bucket) {
         Arc::make_mut(&mut state.rules).take_in(change);
     }
@@ -186,6 +217,7 @@ fn may_be_admitted(state: &State, change: &Change) -> bool {
     let key = &change.key;
     deciding.contains(&change.bucket)
         || buckets.rights.contains(&change.bucket)
+        || buckets.webhooks.contains(&change.bucket)
         || state.policies.reads_parameters_of(&change.object["kind"])
         || refused.contains(&WorkItem::Collect(Place::new(change.bucket, key.clone())))
         || refused.contains(&WorkItem::Token(key.clone()))

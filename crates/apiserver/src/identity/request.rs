@@ -11,6 +11,7 @@ use super::claim::{Claims, Named, find};
 use super::{ISSUER, TokenKey};
 use crate::answer::{Answer, Content};
 use crate::call::Call;
+use crate::conversion;
 use crate::decode;
 use crate::meta;
 use crate::openapi;
@@ -35,7 +36,7 @@ pub(crate) fn issue(
     decode::check_kind(state, call, &resource, &mut body)?;
     let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
-    let mut notes = chain.admit(state, &attributes, None)?;
+    let mut notes = chain.admit(state, &attributes, Some(&mut body))?;
     let Some(account) = find(state, "serviceaccounts", &target.namespace, &target.name)
     else {
         return Err(Status::not_found(&target.resource, &target.name));
@@ -45,6 +46,7 @@ pub(crate) fn issue(
     let spec = settled(&resource, &body["spec"])?;
     body["spec"] = spec;
     notes.extend(chain.validate(state, &attributes, Some(&body))?);
+    conversion::all_answered(state)?;
     let claims = claims(state, target, &account, &body["spec"])?;
     let key: TokenKey = state.token_key.clone();
     let token = key.sealed(&claims.to_value()).map_err(Status::internal)?;

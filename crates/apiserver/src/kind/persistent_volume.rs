@@ -38,74 +38,19 @@ const SOURCES: [&str; 22] = [
     "vsphereVolume",
 ];
 
+const RECLAIM: &str = "persistentVolumeReclaimPolicy defines what happens to a persistent volume \
+     when released from its claim. Valid options are Retain (default for manually created \
+     PersistentVolumes), Delete (default for dynamically provisioned PersistentVolumes), and Recycle \
+     (deprecated). Recycle must be supported by the volume plugin underlying this PersistentVolume.";
+
 impl BuiltinKind for PersistentVolume {
     fn resource(&self) -> Resource {
-        let more =
-            "More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes";
-        let column = |name: &str, text: &str| Column::new(name, "string", text);
         Resource::new("", "v1", "PersistentVolume", "persistentvolumes")
             .in_the_cluster()
             .with_short_names(&["pv"])
             .without_generation()
             .with_subresources(&[Subresource::Status])
-            .with_columns(vec![
-                column(
-                    "Capacity",
-                    &format!(
-                        "capacity is the description of the persistent volume's resources and \
-                         capacity. {more}#capacity"
-                    ),
-                ),
-                column(
-                    "Access Modes",
-                    &format!(
-                        "accessModes contains all ways the volume can be mounted. \
-                         {more}#access-modes"
-                    ),
-                ),
-                column(
-                    "Reclaim Policy",
-                    &format!(
-                        "persistentVolumeReclaimPolicy defines what happens to a persistent \
-                         volume when released from its claim. Valid options are Retain (default \
-                         for manually created PersistentVolumes), Delete (default for \
-                         dynamically provisioned PersistentVolumes), and Recycle (deprecated). \
-                         Recycle must be supported by the volume plugin underlying this \
-                         PersistentVolume. {more}#reclaiming"
-                    ),
-                ),
-                column(
-                    "Status",
-                    &format!(
-                        "phase indicates if a volume is available, bound to a claim, or \
-                         released by a claim. {more}#phase"
-                    ),
-                ),
-                column(
-                    "Claim",
-                    &format!(
-                        "claimRef is part of a bi-directional binding between PersistentVolume \
-                         and PersistentVolumeClaim. Expected to be non-nil when bound. \
-                         claim.VolumeName is the authoritative bind between PV and PVC. \
-                         {more}#binding"
-                    ),
-                ),
-                column("StorageClass", "StorageClass of the pv"),
-                column("VolumeAttributesClass", "VolumeAttributesClass of the pv"),
-                column(
-                    "Reason",
-                    "reason is a brief CamelCase string that describes any failure and is meant \
-                     for machine parsing and tidy display in the CLI.",
-                ),
-                Column::age(),
-                column(
-                    "VolumeMode",
-                    "volumeMode defines if a volume is intended to be used with a formatted \
-                     filesystem or to remain in raw block state. Value of Filesystem is implied \
-                     when not included in spec.",
-                )
-                .wide(),
-            ])
+            .with_columns(columns())
     }
 
     fn default(&self, object: &mut Value) {
@@ -172,6 +117,60 @@ impl BuiltinKind for PersistentVolume {
             volume::or_unset(&spec["volumeMode"]),
         ]
     }
+}
+
+fn columns() -> Vec<Column> {
+    let more =
+        "More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes";
+    let column = |name: &str, text: &str| Column::new(name, "string", text);
+    vec![
+                column(
+                    "Capacity",
+                    &format!(
+                        "capacity is the description of the persistent volume's resources and \
+                         capacity. {more}#capacity"
+                    ),
+                ),
+                column(
+                    "Access Modes",
+                    &format!(
+                        "accessModes contains all ways the volume can be mounted. \
+                         {more}#access-modes"
+                    ),
+                ),
+                column("Reclaim Policy", &format!("{RECLAIM} {more}#reclaiming")),
+                column(
+                    "Status",
+                    &format!(
+                        "phase indicates if a volume is available, bound to a claim, or \
+                         released by a claim. {more}#phase"
+                    ),
+                ),
+                column(
+                    "Claim",
+                    &format!(
+                        "claimRef is part of a bi-directional binding between PersistentVolume \
+                         and PersistentVolumeClaim. Expected to be non-nil when bound. \
+                         claim.VolumeName is the authoritative bind between PV and PVC. \
+                         {more}#binding"
+                    ),
+                ),
+                column("StorageClass", "StorageClass of the pv"),
+                column("VolumeAttributesClass", "VolumeAttributesClass of the pv"),
+                column(
+                    "Reason",
+                    "reason is a brief CamelCase string that describes any failure and is meant \
+                     for machine parsing and tidy display in the CLI.",
+                ),
+                Column::age(),
+                column(
+                    "VolumeMode",
+                    "volumeMode defines if a volume is intended to be used with a formatted \
+                     filesystem or to remain in raw block state. Value of Filesystem is implied \
+                     when not included in spec.",
+                )
+                .wide(),
+            ]
 }
 
 fn spec_errors(spec: &Value) -> Vec<FieldError> {

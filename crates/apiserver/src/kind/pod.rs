@@ -20,6 +20,12 @@ use crate::resource::{Resource, Subresource};
 #[derive(Debug)]
 pub(super) struct Pod;
 
+/// How a pod is ranked when its node runs out of memory: `Guaranteed`, `Burstable` or
+/// `BestEffort`.
+pub(crate) fn qos_class(pod: &Value) -> &'static str {
+    quality_of_service::class(pod)
+}
+
 impl BuiltinKind for Pod {
     fn resource(&self) -> Resource {
         Resource::new("", "v1", "Pod", "pods")

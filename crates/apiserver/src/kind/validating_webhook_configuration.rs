@@ -25,11 +25,7 @@ impl BuiltinKind for ValidatingWebhookConfiguration {
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        common::errors(write.object)
-    }
-
-    fn warnings(&self, write: &Write<'_>) -> Vec<String> {
-        vec![common::warning(write.object)]
+        common::errors(write)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use fivespot_admission::policy::Webhook;
 use fivespot_admission::selector::Selector;
 use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{column, items, text};
-use crate::meta;
+use super::{Write, column, items, text};
 use crate::resource::{Column, Resource};
 
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
@@ -30,17 +30,6 @@ pub(super) fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
         column::count(&object["webhooks"]).into(),
         column::age(object, now),
     ]
-}
-
-/// What is said to who writes a configuration. Until the admission chain calls webhooks; see
-/// docs/decisions/0080.
-pub(super) fn warning(object: &Value) -> String {
-    format!(
-        "{} {:?} is stored and its webhooks are not called: requests are admitted as if \
-         there were none",
-        text(object, "kind"),
-        meta::name(object)
-    )
 }
 
 /// Fills in what a configuration leaves out.
@@ -80,14 +69,16 @@ fn fill(fields: &mut Map<String, Value>, name: &str, value: Value) {
     fields.entry(name).or_insert(value);
 }
 
-/// What is wrong with a configuration. Match conditions are compiled where they are used.
-pub(super) fn errors(object: &Value) -> Vec<FieldError> {
+/// What is wrong with a configuration.
+pub(super) fn errors(write: &Write<'_>) -> Vec<FieldError> {
+    let object = write.object;
     let mut errors = Vec::new();
     let mut names = BTreeSet::new();
     for (index, hook) in items(object, "webhooks") {
         let path = format!("webhooks[{index}]");
         hook_errors(hook, &path, &mut errors);
         review_versions(hook, &path, &mut errors);
+        errors.extend(Webhook::condition_errors(hook, &path, write.kube));
         let named = text(hook, "name");
         if !named.is_empty() && !names.insert(named) {
             let at = format!("{path}.name");

@@ -1,7 +1,7 @@
 //! What plugins are asked about.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{RefCell, RefMut};
+use std::collections::{BTreeMap, BTreeSet};
 
 use fivespot_admission::policy::Operation;
 use serde_json::{Value, json};
@@ -21,6 +21,7 @@ pub struct Attributes<'a> {
     operation: Operation,
     old: Option<&'a Value>,
     notes: RefCell<Notes>,
+    reinvocation: RefCell<Reinvocation>,
 }
 
 /// What plugins have said of a request that they let pass.
@@ -40,6 +41,29 @@ impl Notes {
     }
 }
 
+/// What the mutating plugins do once more, because one of them has changed the object after
+/// others had seen it.
+#[derive(Debug, Default)]
+pub(crate) struct Reinvocation {
+    /// Whether the plugins are asked for the second time.
+    pub(crate) is_second: bool,
+    /// Whether they are to be asked for the second time.
+    pub(crate) is_wanted: bool,
+    /// The webhooks that want to see the object again if it changes.
+    pub(crate) called: BTreeSet<String>,
+    /// Those that will.
+    pub(crate) again: BTreeSet<String>,
+    /// The object as the webhooks have left it.
+    pub(crate) output: Option<Value>,
+}
+
+impl Reinvocation {
+    /// Lets the webhooks be called again that were called and asked for it.
+    pub(crate) fn call_again(&mut self) {
+        self.again.append(&mut self.called);
+    }
+}
+
 impl<'a> Attributes<'a> {
     pub(crate) fn new(call: &'a Call, target: &'a Target, operation: Operation) -> Self {
         Self {
@@ -48,6 +72,7 @@ impl<'a> Attributes<'a> {
             operation,
             old: None,
             notes: RefCell::default(),
+            reinvocation: RefCell::default(),
         }
     }
 
@@ -138,8 +163,16 @@ impl<'a> Attributes<'a> {
         annotations.insert(key.into(), value.into());
     }
 
-    /// 403 of this request.
+    pub(crate) fn reinvocation(&self) -> RefMut<'_, Reinvocation> {
+        self.reinvocation.borrow_mut()
+    }
+
+    /// 403 of this request. A collection that is deleted has no name.
     pub fn forbidden(&self, why: &str) -> Status {
-        Status::forbidden(self.resource(), self.name(), why)
+        let name = match self.name() {
+            "" => "Unknown",
+            name => name,
+        };
+        Status::forbidden(self.resource(), name, why)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fivespot_admission::KubeVersion;
 use serde_json::Value;
 
-use super::{Attributes, Notes, Plugin, builtin_plugins};
+use super::{Attributes, Notes, Plugin, WITHDRAWN, builtin_plugins};
 use crate::start::StartError;
 use crate::state::State;
 use crate::status::Status;
@@ -20,8 +20,20 @@ pub(crate) struct Switches<'a> {
     pub(crate) further: &'a [Arc<dyn Plugin>],
     pub(crate) enable: &'a [String],
     pub(crate) disable: &'a [String],
+    /// Whether plugins may be named that Kubernetes has removed.
+    pub(crate) removed: bool,
     /// Configurations by plugin.
     pub(crate) configurations: &'a BTreeMap<String, Value>,
+}
+
+impl Switches<'_> {
+    fn is_on(&self, plugin: &dyn Plugin) -> bool {
+        let is_in = |names: &[String]| names.iter().any(|it| it == plugin.name());
+        is_in(self.enable)
+            || plugin.removal().is_none()
+                && plugin.is_on_by_default(self.kube)
+                && !is_in(self.disable)
+    }
 }
 
 /// The plugins that are on, in order.
@@ -32,8 +44,8 @@ impl Chain {
     /// The default plugins, more and fewer.
     ///
     /// # Errors
-    /// For a name that no plugin has or two have, for one that is both enabled and disabled, and
-    /// for a configuration that its plugin does not take.
+    /// For a name that no plugin has or two have, for one that Kubernetes has removed, for one that
+    /// is both enabled and disabled, and for a configuration that its plugin does not take.
     pub(crate) fn new(switches: &Switches<'_>) -> Result<Self, StartError> {
         let mut known = builtin_plugins();
         for plugin in switches.further {
@@ -42,34 +54,26 @@ impl Chain {
             }
             known.push(plugin.clone());
         }
-        let (enable, disable) = (switches.enable, switches.disable);
-        if let Some(name) = enable.iter().find(|it| disable.contains(it)) {
-            return Err(StartError::ContradictoryPlugin(name.clone()));
-        }
-        let configured = switches.configurations.keys();
-        let mut named = enable.iter().chain(disable).chain(configured);
-        if let Some(name) = named.find(|it| known.iter().all(|known| known.name() != *it))
-        {
-            return Err(StartError::unknown_plugin(name, &known));
-        }
+        check_names(switches, &known)?;
         for plugin in &mut known {
-            if let Some(configuration) = switches.configurations.get(plugin.name()) {
+            let name = plugin.name().to_owned();
+            let configuration = switches.configurations.get(&name);
+            if let Some(configuration) = configuration.filter(|it| !it.is_null()) {
                 *plugin = plugin.configured(configuration).map_err(|why| {
-                    let plugin = plugin.name().to_owned();
-                    StartError::PluginConfiguration { plugin, why }
+                    StartError::PluginConfiguration { plugin: name, why }
                 })?;
+            } else if plugin.needs_configuration() && switches.enable.contains(&name) {
+                let why = "it does nothing without one".to_owned();
+                return Err(StartError::PluginConfiguration { plugin: name, why });
             }
         }
-        let is_in = |names: &[String], name: &str| names.iter().any(|it| it == name);
-        known.retain(|it| {
-            is_in(enable, it.name())
-                || it.is_on_by_default(switches.kube) && !is_in(disable, it.name())
-        });
+        known.retain(|it| switches.is_on(&**it));
         Ok(Self(known.into()))
     }
 
     /// Lets the plugins prepare a write: `object` is what is written, if that is an object. What
-    /// they have to say beside is returned.
+    /// they have to say beside is returned. All are asked once more where a webhook has changed
+    /// the object after others had seen it (`reinvocation.go`).
     ///
     /// # Errors
     /// The refusal of the first that refuses.
@@ -79,10 +83,17 @@ impl Chain {
         attributes: &Attributes<'_>,
         mut object: Option<&mut Value>,
     ) -> Result<Notes, Status> {
-        for plugin in &*self.0 {
-            plugin
-                .admit(state, attributes, object.as_deref_mut())
-                .map_err(|refused| warned(refused, attributes))?;
+        let mut is_wanted = true;
+        while is_wanted {
+            for plugin in &*self.0 {
+                plugin
+                    .admit(state, attributes, object.as_deref_mut())
+                    .map_err(|refused| warned(refused, attributes))?;
+            }
+            // At most once more, whatever it leads to.
+            let mut reinvocation = attributes.reinvocation();
+            is_wanted = reinvocation.is_wanted && !reinvocation.is_second;
+            reinvocation.is_second = true;
         }
         Ok(attributes.take_notes())
     }
@@ -106,6 +117,37 @@ impl Chain {
     }
 }
 
+/// Checks the plugins that are named.
+///
+/// # Errors
+/// For a name that no plugin has, one that Kubernetes has removed, one that is both enabled and
+/// disabled, and a configuration of a plugin that is off.
+fn check_names(
+    switches: &Switches<'_>,
+    known: &[Arc<dyn Plugin>],
+) -> Result<(), StartError> {
+    let (enable, disable) = (switches.enable, switches.disable);
+    if let Some(name) = enable.iter().find(|it| disable.contains(it)) {
+        return Err(StartError::ContradictoryPlugin(name.clone()));
+    }
+    let configured = switches.configurations.keys();
+    for name in enable.iter().chain(disable).chain(configured) {
+        if let Some((_, removal)) = WITHDRAWN.iter().find(|it| it.0 == name) {
+            return Err(StartError::withdrawn_plugin(name, *removal));
+        }
+        let Some(plugin) = known.iter().find(|it| it.name() == name) else {
+            return Err(StartError::unknown_plugin(name, known));
+        };
+        if let Some(removal) = plugin.removal().filter(|_| !switches.removed) {
+            return Err(StartError::removed_plugin(name, removal));
+        }
+        if switches.configurations.contains_key(name) && !switches.is_on(&**plugin) {
+            return Err(StartError::UnusedConfiguration(name.clone()));
+        }
+    }
+    Ok(())
+}
+
 /// Who is refused is warned as well.
 fn warned(mut refused: Status, attributes: &Attributes<'_>) -> Status {
     refused.warnings.extend(attributes.take_notes().warnings);
@@ -116,26 +158,32 @@ fn warned(mut refused: Status, attributes: &Attributes<'_>) -> Status {
 mod tests {
     use super::*;
 
-    /// `AllOrderedPlugins` of k8s.io/kubernetes v1.36.
-    const ORDER: [&str; 41] = [
+    /// `AllOrderedPlugins` of k8s.io/kubernetes v1.36, and of v1.13 those that are gone.
+    const ORDER: [&str; 47] = [
         "AlwaysAdmit",
         "NamespaceAutoProvision",
         "NamespaceLifecycle",
         "NamespaceExists",
+        "SecurityContextDeny",
         "LimitPodHardAntiAffinityTopology",
+        "PodPreset",
         "LimitRanger",
         "ServiceAccount",
         "NodeRestriction",
         "TaintNodesByCondition",
         "AlwaysPullImages",
         "ImagePolicyWebhook",
+        "PodSecurityPolicy",
         "PodSecurity",
         "PodNodeSelector",
         "Priority",
         "DefaultTolerationSeconds",
         "PodTolerationRestriction",
+        "DenyEscalatingExec",
+        "DenyExecOnPrivileged",
         "EventRateLimit",
         "ExtendedResourceToleration",
+        "PersistentVolumeLabel",
         "DefaultStorageClass",
         "StorageObjectInUseProtection",
         "PodGroupProtection",

@@ -16,6 +16,10 @@ impl Plugin for DefaultTolerationSeconds {
         "DefaultTolerationSeconds"
     }
 
+    fn description(&self) -> &'static str {
+        "Lets pods stay for five minutes on a node that is not ready or not reachable."
+    }
+
     fn admit(
         &self,
         _cluster: &mut State,

@@ -18,6 +18,10 @@ impl Plugin for NamespaceAutoProvision {
         "NamespaceAutoProvision"
     }
 
+    fn description(&self) -> &'static str {
+        "Creates the namespace of a new object where it is missing."
+    }
+
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
         false
     }

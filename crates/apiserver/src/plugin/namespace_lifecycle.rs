@@ -23,6 +23,11 @@ impl Plugin for NamespaceLifecycle {
         "NamespaceLifecycle"
     }
 
+    fn description(&self) -> &'static str {
+        "Refuses new objects in a namespace that is missing or being deleted, and the deletion of \
+         `default`, `kube-system` and `kube-public`."
+    }
+
     fn admit(
         &self,
         cluster: &mut State,
@@ -49,7 +54,8 @@ impl Plugin for NamespaceLifecycle {
     }
 }
 
-fn missing(name: &str) -> Status {
+/// 404 of a namespace.
+pub(super) fn missing(name: &str) -> Status {
     let message = format!("namespaces \"{name}\" not found");
     Status::new(404, Reason::NotFound, message).with_details(Details {
         name: name.to_owned(),

@@ -1,24 +1,21 @@
-//! Priority: gives pods the priority of their class. There are the two classes that every cluster
-//! has; PriorityClass is not served.
+//! Priority: gives pods the priority of their class, and keeps the default class the only one.
 
+use fivespot_admission::policy::Operation;
 use serde_json::{Map, Value};
 
-use super::{Attributes, Plugin};
+use super::{Attributes, Plugin, pod};
+use crate::kind::priority_class::SYSTEM_CLASSES;
 use crate::meta;
+use crate::resource::GroupResource;
 use crate::state::State;
 use crate::status::Status;
+use crate::store::Object;
 
 /// The plugin.
 #[derive(Debug)]
 pub(super) struct Priority;
 
-/// The classes that every cluster has, and what they are worth.
-const CLASSES: [(&str, i64); 2] = [
-    ("system-cluster-critical", 2_000_000_000),
-    ("system-node-critical", 2_000_001_000),
-];
-
-/// What becomes of a pod that has to wait, where nothing is said.
+/// What is done for a pod that has to wait, where nothing is said.
 const PREEMPT: &str = "PreemptLowerPriority";
 
 impl Plugin for Priority {
@@ -26,25 +23,87 @@ impl Plugin for Priority {
         "Priority"
     }
 
+    fn description(&self) -> &'static str {
+        "Gives new pods the priority and the preemption policy of their PriorityClass, or of the \
+         default one; refuses pods whose class is missing or that name another priority, and a \
+         second default class."
+    }
+
     fn admit(
         &self,
-        _cluster: &mut State,
+        cluster: &mut State,
         attributes: &Attributes<'_>,
         object: Option<&mut Value>,
     ) -> Result<(), Status> {
         let Some(pod) = object.filter(|_| attributes.is_about("", "pods")) else {
             return Ok(());
         };
-        let spec = meta::field(meta::fields(pod), "spec");
+        let spec = pod::spec(pod);
         if let Some(old) = attributes.old_object() {
             keep(spec, &old["spec"]);
             return Ok(());
         }
-        let priority = computed(spec, attributes)?;
-        spec.insert("priority".to_owned(), priority.into());
-        spec.insert("preemptionPolicy".to_owned(), PREEMPT.into());
+        let class = class_of(cluster, attributes, spec)?;
+        check(attributes, spec, &class)?;
+        if !class.name.is_empty() {
+            spec.insert("priorityClassName".to_owned(), class.name.into());
+        }
+        spec.insert("priority".to_owned(), class.value.into());
+        spec.insert("preemptionPolicy".to_owned(), class.policy.into());
         Ok(())
     }
+
+    fn validate(
+        &self,
+        cluster: &State,
+        attributes: &Attributes<'_>,
+        object: Option<&Value>,
+    ) -> Result<(), Status> {
+        let is_class = attributes.is_about("scheduling.k8s.io", "priorityclasses");
+        let Some(class) = object.filter(|it| is_class && it["globalDefault"] == true)
+        else {
+            return Ok(());
+        };
+        let creates = attributes.operation() == Operation::Create;
+        match default_class(cluster) {
+            Some(other) if creates || meta::name(&other) != meta::name(class) => {
+                Err(attributes.forbidden(&format!(
+                    "PriorityClass {} is already marked as default. Only one default can exist",
+                    meta::name(&other)
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a class gives to a pod.
+struct Class {
+    name: String,
+    value: i64,
+    policy: String,
+}
+
+impl Class {
+    fn of(class: &Value) -> Self {
+        let policy = class["preemptionPolicy"].as_str();
+        Self {
+            name: meta::name(class).to_owned(),
+            value: class["value"].as_i64().unwrap_or_default(),
+            policy: policy.unwrap_or(PREEMPT).to_owned(),
+        }
+    }
+}
+
+fn classes() -> GroupResource {
+    GroupResource::new("scheduling.k8s.io", "priorityclasses")
+}
+
+/// The class of pods that name none: of several the one that is worth least.
+fn default_class(cluster: &State) -> Option<Object> {
+    let all = cluster.objects(&classes(), None).into_iter();
+    let all = all.filter(|it| it["globalDefault"] == true);
+    all.min_by_key(|it| it["value"].as_i64())
 }
 
 /// An update that leaves the priority out keeps it.
@@ -56,38 +115,62 @@ fn keep(spec: &mut Map<String, Value>, old: &Value) {
     }
 }
 
-/// The priority of a pod's class.
+/// The class of a pod.
 ///
 /// # Errors
-/// 403 for a class that there is not, and for a priority or a policy that is not its class's.
-fn computed(
-    spec: &Map<String, Value>,
+/// 403 for a class that there is not.
+fn class_of(
+    cluster: &State,
     attributes: &Attributes<'_>,
-) -> Result<i64, Status> {
-    let text = |field: &str| spec.get(field).and_then(Value::as_str).unwrap_or_default();
-    let class = text("priorityClassName");
-    let value = match CLASSES.iter().find(|it| it.0 == class) {
-        Some((_, value)) => *value,
-        None if class.is_empty() => 0,
-        None => {
-            let why = format!("no PriorityClass with name {class} was found");
-            return Err(attributes.forbidden(&why));
-        }
+    spec: &Map<String, Value>,
+) -> Result<Class, Status> {
+    let named = spec.get("priorityClassName").and_then(Value::as_str);
+    let Some(named) = named.filter(|it| !it.is_empty()) else {
+        let default = default_class(cluster);
+        return Ok(default.map_or_else(
+            || Class {
+                name: String::new(),
+                value: 0,
+                policy: PREEMPT.to_owned(),
+            },
+            |it| Class::of(&it),
+        ));
     };
-    if let Some(given) = spec.get("priority").and_then(Value::as_i64)
-        && given != value
-    {
+    if let Some(found) = cluster.object(&classes(), "", named) {
+        return Ok(Class::of(&found));
+    }
+    // Those of the system are made anew where they are deleted.
+    let system = SYSTEM_CLASSES.iter().find(|it| it.0 == named);
+    let system = system.map(|(name, value, _)| Class {
+        name: (*name).to_owned(),
+        value: *value,
+        policy: PREEMPT.to_owned(),
+    });
+    let why = || format!("no PriorityClass with name {named} was found");
+    system.ok_or_else(|| attributes.forbidden(&why()))
+}
+
+/// Refuses a priority or a policy that is not that of the class.
+fn check(
+    attributes: &Attributes<'_>,
+    spec: &Map<String, Value>,
+    class: &Class,
+) -> Result<(), Status> {
+    let given = spec.get("priority").and_then(Value::as_i64);
+    if let Some(given) = given.filter(|it| *it != class.value) {
         return Err(attributes.forbidden(&format!(
             "the integer value of priority ({given}) must not be provided in pod spec; \
-             priority admission controller computed {value} from the given PriorityClass name"
+             priority admission controller computed {} from the given PriorityClass name",
+            class.value
         )));
     }
-    let policy = text("preemptionPolicy");
-    if !matches!(policy, "" | PREEMPT) {
-        return Err(attributes.forbidden(&format!(
-            "the string value of PreemptionPolicy ({policy}) must not be provided in pod spec; \
-             priority admission controller computed {PREEMPT} from the given PriorityClass name"
-        )));
+    let given = spec.get("preemptionPolicy").and_then(Value::as_str);
+    match given.filter(|it| !it.is_empty() && *it != class.policy) {
+        Some(given) => Err(attributes.forbidden(&format!(
+            "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; \
+             priority admission controller computed {} from the given PriorityClass name",
+            class.policy
+        ))),
+        None => Ok(()),
     }
-    Ok(value)
 }

@@ -28,6 +28,11 @@ impl Plugin for ServiceAccount {
         "ServiceAccount"
     }
 
+    fn description(&self) -> &'static str {
+        "Gives new pods a service account, its pull secrets and its token; refuses those whose \
+         account is missing."
+    }
+
     fn admit(
         &self,
         cluster: &mut State,

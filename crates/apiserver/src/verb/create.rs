@@ -71,7 +71,7 @@ pub(super) fn finish(
         let writer = Writer {
             manager: &manager,
             subresource: "",
-            now: state.clock.now(),
+            now: state.instant(),
         };
         apply::tracked(resource, None, &mut draft.object, &writer);
     }

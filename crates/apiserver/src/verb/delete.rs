@@ -107,14 +107,21 @@ pub(super) fn delete_collection(
     // All of them are converted before the first is deleted.
     let shown: Vec<_> = chosen.iter().map(|it| state.shown(resource, it)).collect();
     let shown = shown.into_iter().collect::<Result<Vec<Object>, Status>>()?;
+    // What mutates is asked once about the collection, and what validates about each object
+    // without being told its name.
+    let chain = state.chain.clone();
+    let attributes = || Attributes::new(call, target, Operation::Delete);
+    chain.admit(state, &attributes(), None)?;
+    let verdicts: Vec<Result<_, Status>> = shown
+        .iter()
+        .map(|it| chain.validate(state, &attributes().with_old(Some(it)), None))
+        .collect();
+    // Webhooks are asked about all of them before the first is deleted.
+    conversion::all_answered(state)?;
     let mut items = Vec::new();
-    for (old, shown) in chosen.into_iter().zip(shown) {
+    for ((old, shown), verdict) in chosen.into_iter().zip(shown).zip(verdicts) {
+        verdict?;
         let key = Key::new(meta::namespace(&old), meta::name(&old));
-        // Plugins are asked about each without being told its name.
-        let attributes = Attributes::new(call, target, Operation::Delete);
-        let attributes = attributes.with_old(Some(&shown));
-        state.chain.validate(state, &attributes, None)?;
-        conversion::all_answered(state)?;
         match delete_object(state, &Place::new(bucket, key), &options) {
             // The answer shows what was found, not what became of it.
             Ok(_) => items.push(shown),

@@ -9,6 +9,7 @@ use super::delete::{self, delete_object};
 use super::read;
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::conversion;
 use crate::decode;
 use crate::index::Place;
 use crate::meta;
@@ -25,15 +26,16 @@ pub(super) fn evict(
     call: &Call,
     target: &Target,
 ) -> Result<Answer, Status> {
-    let body = decode::object(call, "Eviction")?.value;
+    let mut body = decode::object(call, "Eviction")?.value;
     let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
-    let mut notes = chain.admit(state, &attributes, None)?;
+    let mut notes = chain.admit(state, &attributes, Some(&mut body))?;
     check_name(target, &body, "Eviction")?;
     let mut options = delete::parse_options(&body["deleteOptions"])?;
     options.dry_run |= call.query.dry_run;
     let rehearsal = options.dry_run;
     notes.extend(chain.validate(state, &attributes, Some(&body))?);
+    conversion::all_answered(state)?;
     let pod = read::existing(state, target)?;
     if !budget::may_ignore(&pod) {
         budget::spend(state, &pod, rehearsal)?;
@@ -81,16 +83,17 @@ pub(super) fn bind(
     call: &Call,
     target: &Target,
 ) -> Result<Answer, Status> {
-    let body = decode::object(call, "Binding")?.value;
+    let mut body = decode::object(call, "Binding")?.value;
     let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
-    let mut notes = chain.admit(state, &attributes, None)?;
+    let mut notes = chain.admit(state, &attributes, Some(&mut body))?;
     check_name(target, &body, "Binding")?;
     let node = body["target"]["name"].as_str().unwrap_or_default();
     if node.is_empty() {
         return Err(Status::bad_request("target.name: Required value"));
     }
     notes.extend(chain.validate(state, &attributes, Some(&body))?);
+    conversion::all_answered(state)?;
     let pod = read::existing(state, target)?;
     check_unbound(target, &pod)?;
     if !call.query.dry_run {

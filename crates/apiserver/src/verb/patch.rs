@@ -97,7 +97,7 @@ fn server_side_apply(
     let writer = Writer {
         manager: &manager,
         subresource,
-        now: state.clock.now(),
+        now: state.instant(),
     };
     let config = Configuration {
         object: &sent,

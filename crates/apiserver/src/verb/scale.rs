@@ -56,7 +56,7 @@ pub(super) fn perform(
     let writer = Writer {
         manager: &manager,
         subresource: "scale",
-        now: state.clock.now(),
+        now: state.instant(),
     };
     apply::scaled(&target.resource, &old, &mut object, &writer);
     let mut draft = Draft::new(object, Some(old));

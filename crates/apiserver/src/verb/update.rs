@@ -93,7 +93,7 @@ pub(super) fn finish(
         let writer = Writer {
             manager: &manager,
             subresource,
-            now: state.clock.now(),
+            now: state.instant(),
         };
         apply::tracked(resource, Some(&old), &mut draft.object, &writer);
     }

@@ -1,17 +1,10 @@
 //! An object is shown in each of its versions, and kept in one.
 
-use std::sync::{Arc, Mutex};
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use fivespot_apiserver::{Client, Delete, Patch, Selector, Server};
-use rustls_pki_types::PrivatePkcs8KeyDer;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
 
-use crate::fixture::{DEFINITIONS, definition, map, next, read, request, send, server};
+use crate::fixture::{DEFINITIONS, definition, next, read, request, send, server};
+use crate::hook::Hook;
 use crate::policies::{BINDINGS, POLICIES, binding, policy};
 
 const V1: &str = "/apis/example.com/v1/namespaces/default/things";
@@ -193,88 +186,18 @@ async fn a_conversion_that_no_webhook_does_is_an_error_and_not_a_guess() {
     assert!(told.message.starts_with(start), "{}", told.message);
 }
 
-/// A webhook on a loopback address, and what it has been asked.
-struct Hook {
-    address: std::net::SocketAddr,
-    /// The authority of its certificate, in base64.
-    bundle: String,
-    reviews: Arc<Mutex<Vec<Value>>>,
-}
-
-impl Hook {
-    /// One that answers with what `convert` makes of each object and the wanted version.
-    async fn start(convert: fn(&Value, &str) -> Value) -> Self {
-        let names = ["127.0.0.1", "hooks.tools.svc"].map(str::to_owned);
-        let made = rcgen::generate_simple_self_signed(names).unwrap();
-        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key.into())
-            .unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let reviews: Arc<Mutex<Vec<Value>>> = Arc::default();
-        let seen = reviews.clone();
-        let acceptor = TlsAcceptor::from(Arc::new(tls));
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let Ok(mut stream) = acceptor.accept(stream).await else {
-                    continue;
-                };
-                let review = read_body(&mut stream).await;
-                let request = &review["request"];
-                let version = request["desiredAPIVersion"].as_str().unwrap();
-                let objects = request["objects"].as_array().unwrap().iter();
-                let converted: Vec<Value> =
-                    objects.map(|it| convert(it, version)).collect();
-                let answer = json!({"apiVersion": "apiextensions.k8s.io/v1",
-                    "kind": "ConversionReview", "response": {"uid": request["uid"],
-                        "result": {"status": "Success"}, "convertedObjects": converted}});
-                seen.lock().unwrap().push(review.clone());
-                let body = answer.to_string();
-                let head = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-                    body.len()
-                );
-                stream.write_all(head.as_bytes()).await.unwrap();
-                stream.write_all(body.as_bytes()).await.unwrap();
-                stream.shutdown().await.unwrap();
-            }
-        });
-        Self {
-            address,
-            bundle: STANDARD.encode(made.cert.pem()),
-            reviews,
-        }
-    }
-
-    fn by_url(&self) -> Value {
-        json!({"url": format!("https://{}/convert", self.address), "caBundle": self.bundle})
-    }
-}
-
-/// The body of a request of HTTP/1.
-async fn read_body(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Value {
-    let mut bytes = Vec::new();
-    loop {
-        bytes.push(stream.read_u8().await.unwrap());
-        if bytes.ends_with(b"\r\n\r\n") {
-            break;
-        }
-    }
-    let head = String::from_utf8(bytes).unwrap().to_lowercase();
-    assert!(
-        head.starts_with("post /convert?timeout=30s http/1.1"),
-        "{head}"
-    );
-    let (_, length) = head.split_once("content-length: ").unwrap();
-    let length = length.split_once("\r\n").unwrap().0.parse().unwrap();
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await.unwrap();
-    serde_json::from_slice(&body).unwrap()
+/// A webhook that answers with what `convert` makes of each object and the wanted version.
+async fn converter(convert: fn(&Value, &str) -> Value) -> Hook {
+    Hook::start(move |review| {
+        let request = &review["request"];
+        let version = request["desiredAPIVersion"].as_str().unwrap();
+        let objects = request["objects"].as_array().unwrap().iter();
+        let converted: Vec<Value> = objects.map(|it| convert(it, version)).collect();
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+            "response": {"uid": request["uid"], "result": {"status": "Success"},
+                "convertedObjects": converted}})
+    })
+    .await
 }
 
 /// Gives the field of one version the name that it has in the other.
@@ -294,8 +217,8 @@ fn renamed(object: &Value, version: &str) -> Value {
 
 #[tokio::test]
 async fn a_webhook_converts_what_is_read_written_and_watched() {
-    let hook = Hook::start(renamed).await;
-    let (_server, client) = things(by_webhook(hook.by_url())).await;
+    let hook = converter(renamed).await;
+    let (_server, client) = things(by_webhook(hook.by_url("/convert"))).await;
     let mut second = thing("v1", json!({"a": "z"}));
     second["metadata"]["name"] = "y".into();
     client.create(V1, second).await.unwrap();
@@ -350,8 +273,8 @@ async fn a_webhook_converts_what_is_read_written_and_watched() {
 
 #[tokio::test]
 async fn a_policy_for_another_version_is_shown_what_the_webhook_makes_of_it() {
-    let hook = Hook::start(renamed).await;
-    let (_server, client) = things(by_webhook(hook.by_url())).await;
+    let hook = converter(renamed).await;
+    let (_server, client) = things(by_webhook(hook.by_url("/convert"))).await;
     let mut other = policy("object.spec.b != 'red'");
     let rule = &mut other["spec"]["matchConstraints"]["resourceRules"][0];
     rule["apiGroups"] = json!(["example.com"]);
@@ -377,7 +300,7 @@ async fn a_policy_for_another_version_is_shown_what_the_webhook_makes_of_it() {
 
 #[tokio::test]
 async fn a_webhook_is_found_by_a_service_that_leads_out_of_the_cluster() {
-    let hook = Hook::start(renamed).await;
+    let hook = converter(renamed).await;
     let service = json!({"service": {"name": "hooks", "namespace": "tools",
         "port": hook.address.port(), "path": "/convert"}, "caBundle": hook.bundle});
     let (_server, client) = things(by_webhook(service)).await;
@@ -400,13 +323,13 @@ async fn a_webhook_is_found_by_a_service_that_leads_out_of_the_cluster() {
 
 #[tokio::test]
 async fn a_webhook_may_not_make_another_object_of_one() {
-    let hook = Hook::start(|object, version| {
+    let hook = converter(|object, version| {
         let mut other = renamed(object, version);
         other["metadata"]["name"] = "other".into();
         other
     })
     .await;
-    let (_server, client) = things(by_webhook(hook.by_url())).await;
+    let (_server, client) = things(by_webhook(hook.by_url("/convert"))).await;
     let refused = client.get(&format!("{V2}/x")).await.unwrap_err();
     assert!(
         refused
@@ -415,42 +338,4 @@ async fn a_webhook_may_not_make_another_object_of_one() {
         "{}",
         refused.message
     );
-}
-
-#[tokio::test]
-async fn a_webhook_configuration_is_taken_with_the_warning_that_it_is_not_called() {
-    let server = server();
-    for (kind, plural) in [
-        (
-            "ValidatingWebhookConfiguration",
-            "validatingwebhookconfigurations",
-        ),
-        (
-            "MutatingWebhookConfiguration",
-            "mutatingwebhookconfigurations",
-        ),
-    ] {
-        let configuration = json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
-            "metadata": {"name": "hooks"},
-            "webhooks": [{"name": "a.example.com", "sideEffects": "None",
-                "admissionReviewVersions": ["v1"],
-                "clientConfig": {"url": "https://127.0.0.1:1/"}}],
-        });
-        let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}");
-        let response = send(&server, request("POST", &path, &configuration)).await;
-        let warning = response.headers().get("warning").cloned();
-        assert_eq!(read(response).await.0, 201);
-        let warning = warning.unwrap();
-        let expected = format!(
-            "299 - \"{kind} \\\"hooks\\\" is stored and its webhooks are not called: \
-             requests are admitted as if there were none\""
-        );
-        assert_eq!(warning.to_str().unwrap(), expected);
-    }
-    server
-        .client()
-        .create(crate::fixture::MAPS, map("x"))
-        .await
-        .unwrap();
 }

@@ -160,11 +160,28 @@ fn server(
     options
         .disable_plugins
         .clone_from(&args.disable_admission_plugins);
+    options.removed_plugins = args.removed_admission_plugins;
+    // The simulated kubelets report their nodes ready at once.
+    let taints = "TaintNodesByCondition";
+    if !args.no_simulator && !options.enable_plugins.iter().any(|it| it == taints) {
+        options.disable_plugins.push(taints.to_owned());
+    }
+    if let Some(path) = &args.admission_control_config_file {
+        let read = fivespot_apiserver::read_admission_configuration(path);
+        options.plugin_configurations = read.map_err(|error| {
+            Failure::new("--admission-control-config-file", error)
+                .remedy("correct the file, or choose another")
+        })?;
+    }
     options.audit = args.audit_log.as_deref().map(audit::to_file).transpose()?;
     Server::new(options).map_err(|error| match error {
         StartError::Stored { .. } => Failure::new("--data-dir", error).remedy(
             "set --kube-version to the version that it was written with, or choose another --data-dir",
         ),
+        StartError::PluginConfiguration { .. } | StartError::UnusedConfiguration(_) => {
+            Failure::new("--admission-control-config-file", error)
+                .remedy("correct the configuration, or enable the plugin")
+        }
         _ => Failure::new(
             "--enable-admission-plugins, --disable-admission-plugins",
             error,

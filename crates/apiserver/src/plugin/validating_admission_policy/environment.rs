@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::store::{Bucket, Key, Range};
 
 /// The cluster as policies see it.
-pub(super) struct Environment<'a>(pub(super) &'a State);
+pub(in crate::plugin) struct Environment<'a>(pub(in crate::plugin) &'a State);
 
 impl Environment<'_> {
     fn resource(&self, kind: &ParamKind) -> Option<&Arc<Resource>> {

@@ -1,0 +1,69 @@
+//! Counts what ResourceQuotas limit (pkg/controller/resourcequota).
+
+use serde_json::{Value, json};
+
+use super::Controller;
+use super::queue::WorkItem;
+use crate::meta;
+use crate::plugin::resource_quota::{shown, used};
+use crate::state::State;
+use crate::status::Status;
+use crate::store::{Change, Object, Range};
+
+/// Enqueues the namespace of a quota that is written, and that of any other object where there
+/// are quotas.
+pub(super) fn enqueue(state: &mut State, change: &Change) {
+    let namespace = &*change.key.namespace;
+    if namespace.is_empty() || change.bucket == state.buckets.events {
+        return;
+    }
+    let is_quota = change.bucket == state.buckets.quotas && change.after.is_some();
+    if is_quota || !quotas(state, namespace).is_empty() {
+        state.queue.add(WorkItem::Quotas(namespace.to_owned()));
+    }
+}
+
+fn quotas(state: &State, namespace: &str) -> Vec<Object> {
+    let range = Range {
+        namespace: Some(namespace),
+        after: None,
+    };
+    let found = state.store.list(state.buckets.quotas, &range, None);
+    let found = found.into_iter().flatten();
+    found.map(|(_, quota)| quota.clone()).collect()
+}
+
+/// Writes into the status of each quota of a namespace what is used. What admission refuses is
+/// tried again when that may have changed.
+pub(super) fn reconcile(state: &mut State, namespace: &str) {
+    for quota in quotas(state, namespace) {
+        let hard = quota["spec"].get("hard").cloned().unwrap_or(json!({}));
+        let used = shown(&used(state, &quota));
+        let status = json!({"hard": hard, "used": used});
+        if meta::is_deleting(&quota) || same(&quota["status"], &status) {
+            continue;
+        }
+        if let Err(refused) = write(state, &quota, status) {
+            tracing::debug!(%refused, namespace, "status of a quota refused");
+            let item = WorkItem::Quotas(namespace.to_owned());
+            state.queue.requeue_later(item);
+        }
+    }
+}
+
+/// Whether two statuses say the same; what is absent is empty.
+fn same(had: &Value, now: &Value) -> bool {
+    let is_same = |field: &str| {
+        let empty = json!({});
+        let of = |status: &Value| status.get(field).unwrap_or(&empty).clone();
+        of(had) == of(now)
+    };
+    is_same("hard") && is_same("used")
+}
+
+fn write(state: &mut State, quota: &Value, status: Value) -> Result<(), Status> {
+    let mut quota = quota.clone();
+    meta::fields(&mut quota).insert("status".to_owned(), status);
+    let bucket = state.buckets.quotas;
+    Controller::Quotas.update_status(state, bucket, quota)
+}

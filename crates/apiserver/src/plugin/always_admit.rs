@@ -1,0 +1,23 @@
+//! AlwaysAdmit: lets everything pass.
+
+use fivespot_admission::KubeVersion;
+
+use super::Plugin;
+
+/// The plugin.
+#[derive(Debug)]
+pub(super) struct AlwaysAdmit;
+
+impl Plugin for AlwaysAdmit {
+    fn name(&self) -> &'static str {
+        "AlwaysAdmit"
+    }
+
+    fn description(&self) -> &'static str {
+        "Lets every request pass, as a server without it does."
+    }
+
+    fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
+        false
+    }
+}

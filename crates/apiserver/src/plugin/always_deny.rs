@@ -1,0 +1,46 @@
+//! AlwaysDeny: refuses everything that is admitted at all: writes and connections, not reads.
+
+use fivespot_admission::KubeVersion;
+use serde_json::Value;
+
+use super::{Attributes, Plugin};
+use crate::state::State;
+use crate::status::Status;
+
+/// The plugin.
+#[derive(Debug)]
+pub(super) struct AlwaysDeny;
+
+const WHY: &str = "admission control is denying all modifications";
+
+impl Plugin for AlwaysDeny {
+    fn name(&self) -> &'static str {
+        "AlwaysDeny"
+    }
+
+    fn description(&self) -> &'static str {
+        "Refuses every write. Reads are never admitted, and so not refused."
+    }
+
+    fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
+        false
+    }
+
+    fn admit(
+        &self,
+        _cluster: &mut State,
+        attributes: &Attributes<'_>,
+        _object: Option<&mut Value>,
+    ) -> Result<(), Status> {
+        Err(attributes.forbidden(WHY))
+    }
+
+    fn validate(
+        &self,
+        _cluster: &State,
+        attributes: &Attributes<'_>,
+        _object: Option<&Value>,
+    ) -> Result<(), Status> {
+        Err(attributes.forbidden(WHY))
+    }
+}

@@ -1,0 +1,46 @@
+//! DenyServiceExternalIPs: Services get no further external addresses.
+
+use fivespot_admission::KubeVersion;
+use serde_json::Value;
+
+use super::{Attributes, Plugin, pod};
+use crate::state::State;
+use crate::status::Status;
+
+/// The plugin.
+#[derive(Debug)]
+pub(super) struct DenyServiceExternalIps;
+
+impl Plugin for DenyServiceExternalIps {
+    fn name(&self) -> &'static str {
+        "DenyServiceExternalIPs"
+    }
+
+    fn description(&self) -> &'static str {
+        "Refuses Services with external addresses that they did not have before."
+    }
+
+    fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
+        false
+    }
+
+    fn validate(
+        &self,
+        _cluster: &State,
+        attributes: &Attributes<'_>,
+        object: Option<&Value>,
+    ) -> Result<(), Status> {
+        let Some(service) = object.filter(|_| attributes.is_about("", "services")) else {
+            return Ok(());
+        };
+        let had = attributes.old_object();
+        let had = had.map(|it| pod::list(&it["spec"], "externalIPs"));
+        let had = had.unwrap_or_default();
+        let mut wanted = pod::list(&service["spec"], "externalIPs").iter();
+        if wanted.all(|it| had.contains(it)) {
+            return Ok(());
+        }
+        let why = "Use of external IPs is denied by admission control";
+        Err(attributes.forbidden(why))
+    }
+}

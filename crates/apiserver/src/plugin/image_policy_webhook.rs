@@ -1,0 +1,250 @@
+//! ImagePolicyWebhook: asks a service whether the images of a pod may run
+//! (plugin/pkg/admission/imagepolicy).
+
+mod backend;
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fivespot_admission::KubeVersion;
+use fivespot_admission::policy::Operation;
+use indexmap::IndexMap;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::{Attributes, Plugin, pod, webhook};
+use crate::admission_configuration::Fields;
+use crate::conversion::ReviewCall;
+use crate::resource::GroupResource;
+use crate::state::State;
+use crate::status::Status;
+use crate::webhook_client::Endpoint;
+
+/// The plugin. Without a configuration there is nobody to ask, and the server does not start.
+#[derive(Debug, Default)]
+pub(super) struct ImagePolicyWebhook(Option<Service>);
+
+/// The service that is asked.
+#[derive(Debug)]
+struct Service {
+    endpoint: Endpoint,
+    /// For how long what it allows, and what it refuses, is not asked again.
+    allow: SignedDuration,
+    deny: SignedDuration,
+    backoff: Duration,
+    default_allow: bool,
+    known: Mutex<IndexMap<String, Known>>,
+}
+
+/// What the service has said of some images.
+#[derive(Clone, Debug)]
+struct Known {
+    status: Value,
+    until: Timestamp,
+}
+
+/// Most answers that are kept.
+const MOST: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+/// How long the service has to answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Annotations of pods that the service is told.
+const ANNOTATIONS: &str = ".image-policy.k8s.io/";
+/// What the annotations of the audit log begin with.
+const AUDIT: &str = "imagepolicywebhook.image-policy.k8s.io/";
+
+impl Plugin for ImagePolicyWebhook {
+    fn name(&self) -> &'static str {
+        "ImagePolicyWebhook"
+    }
+
+    fn description(&self) -> &'static str {
+        "Asks the service of a kubeconfig whether the images of a pod may run, keeps its answers for \
+         a while, and does as configured where it cannot be asked. It needs a configuration."
+    }
+
+    fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
+        false
+    }
+
+    fn needs_configuration(&self) -> bool {
+        true
+    }
+
+    fn configured(&self, configuration: &Value) -> Result<Arc<dyn Plugin>, String> {
+        let fields = Fields::plain(configuration, "")?;
+        fields.only(&["imagePolicy"])?;
+        let Some(fields) = fields.object("imagePolicy")? else {
+            return Err("imagePolicy: Required value".to_owned());
+        };
+        fields.only(&[
+            "kubeConfigFile",
+            "allowTTL",
+            "denyTTL",
+            "retryBackoff",
+            "defaultAllow",
+        ])?;
+        let seconds = |name: &str, default: i64| {
+            let said = fields.number(name)?.unwrap_or_default();
+            let within = normal(said, default, 1..=1800);
+            within.map_err(|why| format!("imagePolicy.{name}: {why}"))
+        };
+        let backoff = normal(
+            fields.number("retryBackoff")?.unwrap_or(0),
+            500,
+            1..=300_000,
+        );
+        let backoff =
+            backoff.map_err(|why| format!("imagePolicy.retryBackoff: {why}"))?;
+        let default_allow = match fields.get("defaultAllow") {
+            None => false,
+            Some(Value::Bool(allow)) => *allow,
+            Some(_) => {
+                return Err("imagePolicy.defaultAllow: it has to be a boolean".into());
+            }
+        };
+        let file = fields.text("kubeConfigFile")?;
+        let endpoint = backend::endpoint(Path::new(&file));
+        let endpoint = endpoint
+            .map_err(|why| format!("imagePolicy.kubeConfigFile: {file}: {why}"))?;
+        Ok(Arc::new(Self(Some(Service {
+            endpoint,
+            allow: SignedDuration::from_secs(seconds("allowTTL", 300)?),
+            deny: SignedDuration::from_secs(seconds("denyTTL", 30)?),
+            backoff: Duration::from_millis(u64::try_from(backoff).unwrap_or_default()),
+            default_allow,
+            known: Mutex::default(),
+        }))))
+    }
+
+    fn validate(
+        &self,
+        cluster: &State,
+        attributes: &Attributes<'_>,
+        object: Option<&Value>,
+    ) -> Result<(), Status> {
+        let is_pod = attributes.resource().storage == GroupResource::new("", "pods");
+        let writes = matches!(
+            attributes.operation(),
+            Operation::Create | Operation::Update
+        );
+        let lists: &[&str] = match attributes.subresource() {
+            "" => &["containers", "initContainers"],
+            "ephemeralcontainers" => &["ephemeralContainers"],
+            _ => return Ok(()),
+        };
+        let (Some(service), Some(pod)) = (&self.0, object) else {
+            return Ok(());
+        };
+        if !is_pod || !writes {
+            return Ok(());
+        }
+        let images = lists.iter().flat_map(|it| pod::list(&pod["spec"], it));
+        let images: Vec<Value> = images.map(|it| json!({"image": it["image"]})).collect();
+        let all = pod["metadata"]["annotations"].as_object();
+        let told = all.into_iter().flatten();
+        let told = told.filter(|(key, _)| key.contains(ANNOTATIONS));
+        let told: serde_json::Map<_, _> =
+            told.map(|(key, it)| (key.clone(), it.clone())).collect();
+        let mut spec = json!({"containers": images});
+        if !told.is_empty() {
+            spec["annotations"] = told.into();
+        }
+        spec["namespace"] = attributes.namespace().into();
+        service.check(cluster, attributes, spec)
+    }
+}
+
+impl Service {
+    fn check(
+        &self,
+        cluster: &State,
+        attributes: &Attributes<'_>,
+        spec: Value,
+    ) -> Result<(), Status> {
+        let key = spec.to_string();
+        let status = match self.known(&key, cluster.instant()) {
+            Some(status) => status,
+            None => match self.ask(cluster, spec) {
+                None => return Err(webhook::unanswered()),
+                Some(Ok(status)) => {
+                    self.keep(key, &status, cluster.instant());
+                    status
+                }
+                Some(Err(_)) if self.default_allow => {
+                    attributes.annotate(format!("{AUDIT}failed-open"), "true");
+                    return Ok(());
+                }
+                Some(Err(why)) => return Err(attributes.forbidden(&why)),
+            },
+        };
+        let notes = status["auditAnnotations"].as_object();
+        for (key, note) in notes.into_iter().flatten() {
+            let note = note.as_str().unwrap_or_default();
+            attributes.annotate(format!("{AUDIT}{key}"), note);
+        }
+        if status["allowed"] == true {
+            return Ok(());
+        }
+        Err(attributes.forbidden(&match pod::text(&status, "reason") {
+            "" => "one or more images rejected by webhook backend".to_owned(),
+            reason => {
+                format!(
+                    "image policy webhook backend denied one or more images: {reason}"
+                )
+            }
+        }))
+    }
+
+    /// The answer of the service, or why there is none; nothing until it has been asked.
+    fn ask(&self, cluster: &State, spec: Value) -> Option<Result<Value, String>> {
+        let body = json!({"apiVersion": "imagepolicy.k8s.io/v1alpha1", "kind": "ImageReview",
+            "spec": spec});
+        let call = ReviewCall {
+            endpoint: self.endpoint.clone(),
+            body: Arc::new(body),
+            timeout: TIMEOUT,
+            backoff: self.backoff,
+        };
+        let answer = cluster.webhook_calls.lock().review(call)?;
+        Some(answer.map(|it| it["status"].clone()))
+    }
+
+    fn known(&self, key: &str, now: Timestamp) -> Option<Value> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.get(key).filter(|it| now < it.until);
+        found.map(|it| it.status.clone())
+    }
+
+    fn keep(&self, key: String, status: &Value, now: Timestamp) {
+        let allowed = status["allowed"] == true;
+        let time = if allowed { self.allow } else { self.deny };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.shift_remove(&key);
+        if known.len() >= MOST.get() {
+            known.shift_remove_index(0);
+        }
+        let until = now.saturating_add(time).unwrap_or(now);
+        let status = status.clone();
+        known.insert(key, Known { status, until });
+    }
+}
+
+/// A time of the configuration: -1 is none, 0 the default.
+fn normal(
+    said: i64,
+    default: i64,
+    within: std::ops::RangeInclusive<i64>,
+) -> Result<i64, String> {
+    match said {
+        -1 => Ok(0),
+        0 => Ok(default),
+        said if within.contains(&said) => Ok(said),
+        said => Err(format!(
+            "valid value is between {} and {}, got {said}",
+            within.start(),
+            within.end()
+        )),
+    }
+}

@@ -1,0 +1,171 @@
+//! MutatingAdmissionWebhook: lets webhooks change objects.
+
+use serde_json::{Value, json};
+
+use super::webhook::{self, Hook, Outcome, Reply};
+use super::{Attributes, Plugin};
+use crate::conversion::Conversion;
+use crate::decode;
+use crate::state::State;
+use crate::status::Status;
+
+/// The plugin. The webhooks in force are a part of the state.
+#[derive(Debug)]
+pub(super) struct MutatingAdmissionWebhook;
+
+/// What the annotations of the audit log begin with.
+const PREFIX: &str = "mutation.webhook.admission.k8s.io";
+
+impl Plugin for MutatingAdmissionWebhook {
+    fn name(&self) -> &'static str {
+        "MutatingAdmissionWebhook"
+    }
+
+    fn description(&self) -> &'static str {
+        "Calls the webhooks of MutatingWebhookConfigurations that match, one after the other, and \
+         applies their JSON patches; those with `reinvocationPolicy: IfNeeded` again where the \
+         object changed after them."
+    }
+
+    fn admit(
+        &self,
+        cluster: &mut State,
+        attributes: &Attributes<'_>,
+        mut object: Option<&mut Value>,
+    ) -> Result<(), Status> {
+        {
+            let mut reinvocation = attributes.reinvocation();
+            if reinvocation.is_second && reinvocation.output.as_ref() != object.as_deref()
+            {
+                reinvocation.call_again();
+            }
+        }
+        for (index, hook) in cluster.admission_webhooks.mutating().iter().enumerate() {
+            let is_second = {
+                let reinvocation = attributes.reinvocation();
+                if reinvocation.is_second && !reinvocation.again.contains(&hook.id) {
+                    continue;
+                }
+                reinvocation.is_second
+            };
+            let place = format!("round_{}_index_{index}", u8::from(is_second));
+            let called = Called {
+                attributes,
+                hook,
+                place,
+            };
+            let changed = called.ask(cluster, object.as_deref_mut())?;
+            let mut reinvocation = attributes.reinvocation();
+            if changed {
+                reinvocation.call_again();
+                reinvocation.is_wanted = true;
+            }
+            if hook.reinvokes {
+                reinvocation.called.insert(hook.id.clone());
+            }
+        }
+        attributes.reinvocation().output = object.as_deref().cloned();
+        Ok(())
+    }
+}
+
+/// One call of one webhook.
+struct Called<'a> {
+    attributes: &'a Attributes<'a>,
+    hook: &'a Hook,
+    /// Which call it is, for the audit log.
+    place: String,
+}
+
+impl Called<'_> {
+    /// Asks the webhook, and changes the object as it says. Returns whether it did.
+    ///
+    /// # Errors
+    /// The refusal of the webhook, or of who cannot be asked.
+    fn ask(
+        &self,
+        cluster: &mut State,
+        object: Option<&mut Value>,
+    ) -> Result<bool, Status> {
+        let hook = self.hook;
+        let outcome = webhook::ask(cluster, self.attributes, hook, object.as_deref())?;
+        let (reply, api_version) = match outcome {
+            Outcome::Uncalled => return Ok(false),
+            Outcome::Unanswered => return Err(webhook::unanswered()),
+            Outcome::Failed(_) if hook.ignores_failures => {
+                let key = format!("failed-open.{PREFIX}/{}", self.place);
+                self.attributes.annotate(key, hook.name.clone());
+                return Ok(false);
+            }
+            Outcome::Failed(why) => return Err(Outcome::failure(hook, &why)),
+            Outcome::Answered(reply, api_version) => (reply, api_version),
+        };
+        for warning in &reply.warnings {
+            self.attributes.warn(warning.clone());
+        }
+        for (key, value) in &reply.annotations {
+            self.attributes.annotate(key.clone(), value.clone());
+        }
+        if !reply.allowed {
+            return Err(reply.refusal(hook));
+        }
+        let changed = self.apply(cluster, object, &reply, &api_version)?;
+        let note = json!({"configuration": hook.configuration, "webhook": hook.name,
+            "mutated": changed});
+        let key = format!("{PREFIX}/{}", self.place);
+        self.attributes.annotate(key, note.to_string());
+        Ok(changed)
+    }
+
+    /// Applies a patch to the object in the version in which the webhook was asked about it.
+    fn apply(
+        &self,
+        cluster: &State,
+        object: Option<&mut Value>,
+        reply: &Reply,
+        api_version: &str,
+    ) -> Result<bool, Status> {
+        if reply.patch.as_array().is_none_or(Vec::is_empty) {
+            return Ok(false);
+        }
+        let patch: json_patch::Patch = serde_json::from_value(reply.patch.clone())
+            .map_err(|error| {
+                let why =
+                    format!("received undecodable patch in webhook response: {error}");
+                Outcome::failure(self.hook, &why)
+            })?;
+        let Some(object) = object else {
+            let name = &self.hook.name;
+            return Err(Status::internal(format!(
+                "admission webhook {name:?} attempted to modify the object, which is not \
+                 supported for this operation"
+            )));
+        };
+        let resource = self.attributes.resource();
+        let own_version = resource.api_version();
+        let is_own = object["apiVersion"] == api_version
+            || !self.attributes.subresource().is_empty();
+        let conversion = Conversion::of(cluster, resource);
+        let mut changed = if is_own {
+            object.clone()
+        } else {
+            conversion.converted(resource, object.clone(), api_version)?
+        };
+        json_patch::patch(&mut changed, &patch).map_err(Status::internal)?;
+        if !is_own {
+            changed = conversion.converted(resource, changed, &own_version)?;
+        }
+        if self.attributes.subresource().is_empty() || changed["kind"] == resource.kind {
+            if !resource.custom {
+                decode::decode(resource, &mut changed).map_err(Status::internal)?;
+            }
+            decode::prune_and_default(cluster, resource, &mut changed, Vec::new());
+            if let Some(kind) = &resource.builtin {
+                kind.default(&mut changed);
+            }
+        }
+        let differs = *object != changed;
+        *object = changed;
+        Ok(differs)
+    }
+}

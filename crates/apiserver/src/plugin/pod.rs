@@ -1,0 +1,58 @@
+//! What several plugins read of pods, and write into them.
+
+use serde_json::{Map, Value};
+
+use crate::meta;
+
+/// The lists of containers, in the order in which Kubernetes walks them.
+const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+/// Every container of a pod's spec with its path.
+pub(super) fn containers(spec: &Value) -> impl Iterator<Item = (String, &Value)> {
+    LISTS.into_iter().flat_map(move |list| {
+        let all = spec[list].as_array().into_iter().flatten().enumerate();
+        all.map(move |(index, it)| (format!("spec.{list}[{index}]"), it))
+    })
+}
+
+/// Changes every container of a pod.
+pub(super) fn each_container(pod: &mut Value, change: impl Fn(&mut Map<String, Value>)) {
+    for list in LISTS {
+        let all = pod.pointer_mut(&format!("/spec/{list}"));
+        let all = all.and_then(Value::as_array_mut).into_iter().flatten();
+        all.filter_map(Value::as_object_mut).for_each(&change);
+    }
+}
+
+/// The spec of a pod, to be changed.
+pub(super) fn spec(pod: &mut Value) -> &mut Map<String, Value> {
+    meta::field(meta::fields(pod), "spec")
+}
+
+/// The entries of a list; none where there is no list.
+pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value[field]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
+/// A text; empty where it is absent.
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap_or_default()
+}
+
+/// Several errors as Go prints an aggregate of them (`utilerrors.NewAggregate`): each once, in
+/// brackets where they are more than one.
+pub(super) fn aggregate(errors: &[String]) -> String {
+    let mut distinct: Vec<&str> = Vec::new();
+    for error in errors {
+        if !distinct.contains(&error.as_str()) {
+            distinct.push(error);
+        }
+    }
+    match distinct.as_slice() {
+        [one] => (*one).to_owned(),
+        all => format!("[{}]", all.join(", ")),
+    }
+}

@@ -1,0 +1,343 @@
+//! What objects use of the resources that quotas limit (pkg/quota/v1/evaluator/core).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fivespot_admission::Quantity;
+use fivespot_admission::policy::Operation;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::scope;
+use crate::kind::resource_name;
+use crate::meta;
+use crate::plugin::Attributes;
+use crate::plugin::pod::{list, text};
+use crate::plugin::pod_resources::{self, Amounts};
+use crate::resource::GroupResource;
+use crate::state::State;
+use crate::store::Range;
+
+/// What counts objects of one resource.
+#[derive(Clone, Debug)]
+pub(super) struct Evaluator {
+    kind: Kind,
+    /// `count/<resource>.<group>`.
+    count: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Pods,
+    Claims,
+    Services,
+    /// Counted, and counted under another name as well.
+    Counted(Option<&'static str>),
+}
+
+/// The compute resources that pods are charged for.
+const COMPUTE: [&str; 9] = [
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+];
+/// Those that each container has to name where a quota limits them.
+const REQUIRED: [&str; 6] = [
+    "cpu",
+    "memory",
+    "requests.cpu",
+    "requests.memory",
+    "limits.cpu",
+    "limits.memory",
+];
+/// Resources that have had names of their own before `count/` came.
+const ALIASES: [&str; 4] = [
+    "configmaps",
+    "resourcequotas",
+    "replicationcontrollers",
+    "secrets",
+];
+/// What stands between a storage class and what is limited of it.
+const STORAGE_CLASS: &str = ".storageclass.storage.k8s.io/";
+
+impl Evaluator {
+    pub(super) fn of(resource: &GroupResource) -> Self {
+        let plural = |it: &&&'static str| *resource == GroupResource::new("", it);
+        let is = |plural: &str| *resource == GroupResource::new("", plural);
+        let kind = if is("pods") {
+            Kind::Pods
+        } else if is("persistentvolumeclaims") {
+            Kind::Claims
+        } else if is("services") {
+            Kind::Services
+        } else {
+            Kind::Counted(ALIASES.iter().find(plural).copied())
+        };
+        Self {
+            kind,
+            count: format!("count/{resource}"),
+        }
+    }
+
+    /// Whether the request can change what is used.
+    pub(super) fn handles(&self, attributes: &Attributes<'_>, object: &Value) -> bool {
+        let operation = attributes.operation();
+        let creates = operation == Operation::Create;
+        let updates = operation == Operation::Update;
+        match (self.kind, attributes.subresource()) {
+            (Kind::Pods, "") => {
+                let old = attributes.old_object();
+                let changed = old.is_some_and(|old| {
+                    scope::is_terminating(old) != scope::is_terminating(object)
+                });
+                creates || updates && changed
+            }
+            (Kind::Pods, "resize") | (Kind::Claims, "status") => updates,
+            (Kind::Claims | Kind::Services, "") => creates || updates,
+            (Kind::Counted(_), "") => creates,
+            _ => false,
+        }
+    }
+
+    /// The resources among those of a quota that these objects use.
+    pub(super) fn restricted<'a>(
+        &self,
+        hard: impl Iterator<Item = &'a String>,
+    ) -> Vec<String> {
+        hard.filter(|it| self.uses(it)).cloned().collect()
+    }
+
+    fn uses(&self, resource: &str) -> bool {
+        if resource == self.count {
+            return true;
+        }
+        match self.kind {
+            Kind::Pods => {
+                resource == "pods"
+                    || COMPUTE.contains(&resource)
+                    || resource.starts_with("hugepages-")
+                    || resource.starts_with("requests.hugepages-")
+                    || resource.starts_with("requests.")
+                        && !resource_name::is_native(resource)
+            }
+            Kind::Claims => {
+                let own = resource.split_once(STORAGE_CLASS);
+                let resource = own.map_or(resource, |(_, it)| it);
+                ["persistentvolumeclaims", "requests.storage"].contains(&resource)
+            }
+            Kind::Services => {
+                ["services", "services.nodeports", "services.loadbalancers"]
+                    .contains(&resource)
+            }
+            Kind::Counted(alias) => alias == Some(resource),
+        }
+    }
+
+    /// Whether a quota is about the object.
+    pub(super) fn matches(&self, quota: &Value, object: &Value) -> bool {
+        let selectors = scope::selectors(quota);
+        selectors.iter().all(|it| self.matches_scope(it, object))
+    }
+
+    pub(super) fn matches_scope(&self, selector: &Value, object: &Value) -> bool {
+        match self.kind {
+            Kind::Pods => scope::matches_pod(selector, object),
+            Kind::Claims => scope::matches_claim(selector, object),
+            Kind::Services | Kind::Counted(_) => false,
+        }
+    }
+
+    /// Where a quota limits compute resources, containers have to name them.
+    ///
+    /// # Errors
+    /// What is missing in which containers.
+    pub(super) fn constraints(
+        &self,
+        restricted: &[String],
+        object: &Value,
+    ) -> Result<(), String> {
+        let spec = &object["spec"];
+        let has_own = ["requests", "limits"]
+            .iter()
+            .any(|it| spec["resources"][it].is_object());
+        if self.kind != Kind::Pods || has_own {
+            return Ok(());
+        }
+        let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for field in ["containers", "initContainers"] {
+            for container in list(spec, field) {
+                let own = &container["resources"];
+                let has = compute_usage(
+                    &pod_resources::amounts(&own["requests"]),
+                    &pod_resources::amounts(&own["limits"]),
+                );
+                let required = restricted.iter().map(String::as_str);
+                let required = required.filter(|it| REQUIRED.contains(it));
+                for resource in required.filter(|it| !has.contains_key(*it)) {
+                    let names = missing.entry(resource).or_default();
+                    names.insert(text(container, "name"));
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let parts = missing.iter().map(|(resource, names)| {
+            let names: Vec<&str> = names.iter().copied().collect();
+            format!("{resource} for: {}", names.join(","))
+        });
+        let parts: Vec<String> = parts.collect();
+        Err(format!("must specify {}", parts.join("; ")))
+    }
+
+    /// What one object uses.
+    pub(super) fn usage(&self, object: &Value, cluster: &State) -> Amounts {
+        let one = Quantity::count(1);
+        let mut usage = Amounts::from([(self.count.clone(), one.clone())]);
+        match self.kind {
+            Kind::Pods => {
+                if !is_over(object, cluster.instant()) {
+                    let spec = &object["spec"];
+                    let mut requests =
+                        pod_resources::total(spec, "requests", cluster.kube);
+                    let mut limits = pod_resources::total(spec, "limits", cluster.kube);
+                    let overhead = pod_resources::amounts(&spec["overhead"]);
+                    pod_resources::add(&mut requests, &overhead);
+                    let had = limits.clone();
+                    let overhead = overhead.into_iter();
+                    let of_limits = overhead.filter(|(it, _)| had.contains_key(it));
+                    pod_resources::add(&mut limits, &of_limits.collect());
+                    usage.extend(compute_usage(&requests, &limits));
+                }
+            }
+            Kind::Claims => usage.extend(claim_usage(object)),
+            Kind::Services => usage.extend(service_usage(object)),
+            Kind::Counted(alias) => {
+                usage.extend(alias.map(|it| (it.to_owned(), one)));
+            }
+        }
+        usage
+    }
+}
+
+/// Whether a pod has ended, or should have.
+fn is_over(pod: &Value, now: Timestamp) -> bool {
+    let metadata = &pod["metadata"];
+    let due = metadata["deletionTimestamp"].as_str();
+    let due: Option<Timestamp> = due.and_then(|it| it.parse().ok());
+    let grace = metadata["deletionGracePeriodSeconds"].as_i64();
+    let overdue = due.zip(grace).is_some_and(|(due, grace)| {
+        let end = due.saturating_add(SignedDuration::from_secs(grace));
+        end.is_ok_and(|end| now > end)
+    });
+    matches!(text(&pod["status"], "phase"), "Succeeded" | "Failed") || overdue
+}
+
+fn compute_usage(requests: &Amounts, limits: &Amounts) -> Amounts {
+    let mut usage = Amounts::from([("pods".to_owned(), Quantity::count(1))]);
+    for (resource, amount) in requests {
+        let standard =
+            ["cpu", "memory", "ephemeral-storage"].contains(&resource.as_str());
+        if standard || resource.starts_with("hugepages-") {
+            usage.insert(resource.clone(), amount.clone());
+        } else if !resource_name::is_extended(resource) {
+            continue;
+        }
+        usage.insert(format!("requests.{resource}"), amount.clone());
+    }
+    for (resource, amount) in limits {
+        if ["cpu", "memory", "ephemeral-storage"].contains(&resource.as_str()) {
+            usage.insert(format!("limits.{resource}"), amount.clone());
+        }
+    }
+    usage
+}
+
+fn claim_usage(claim: &Value) -> Amounts {
+    let spec = &claim["spec"];
+    let storage = |list: &Value| resource_name::quantity(&list["storage"]);
+    let requested = storage(&spec["resources"]["requests"]);
+    let allocated = storage(&claim["status"]["allocatedResources"]);
+    let one = Some(Quantity::count(1));
+    let class = text(spec, "storageClassName");
+    let mut usage = Amounts::new();
+    let charged = requested.max(allocated);
+    for (resource, amount) in [
+        ("persistentvolumeclaims", one),
+        ("requests.storage", charged),
+    ] {
+        let Some(amount) = amount else {
+            continue;
+        };
+        if !class.is_empty() {
+            let of_class = format!("{class}{STORAGE_CLASS}{resource}");
+            usage.insert(of_class, amount.clone());
+        }
+        usage.insert(resource.to_owned(), amount);
+    }
+    usage
+}
+
+fn service_usage(service: &Value) -> Amounts {
+    let spec = &service["spec"];
+    let ports = list(spec, "ports");
+    let count = |it: usize| Quantity::count(i64::try_from(it).unwrap_or(i64::MAX));
+    let (node_ports, balancers) = match text(spec, "type") {
+        "NodePort" => (ports.len(), 0),
+        "LoadBalancer" if spec["allocateLoadBalancerNodePorts"] == false => {
+            let own = ports.iter().filter(|it| it["nodePort"].as_i64() > Some(0));
+            (own.count(), 1)
+        }
+        "LoadBalancer" => (ports.len(), 1),
+        _ => (0, 0),
+    };
+    Amounts::from([
+        ("services".to_owned(), count(1)),
+        ("services.nodeports".to_owned(), count(node_ports)),
+        ("services.loadbalancers".to_owned(), count(balancers)),
+    ])
+}
+
+/// What is used now of the resources that a quota limits. Resources that nothing here counts are
+/// left out, as in Kubernetes.
+pub(crate) fn used(cluster: &State, quota: &Value) -> Amounts {
+    let hard = pod_resources::amounts(&quota["spec"]["hard"]);
+    let namespace = meta::namespace(quota);
+    let mut used = Amounts::new();
+    let mut counted = BTreeSet::new();
+    for resource in cluster.registry.all() {
+        if !resource.namespaced || !counted.insert(resource.storage.clone()) {
+            continue;
+        }
+        let evaluator = Evaluator::of(&resource.storage);
+        let restricted = evaluator.restricted(hard.keys());
+        let Some(bucket) = cluster.store.known_bucket(&resource.storage) else {
+            continue;
+        };
+        if restricted.is_empty() {
+            continue;
+        }
+        let mut sum = Amounts::new();
+        for it in &restricted {
+            sum.insert(it.clone(), Quantity::count(0));
+        }
+        let range = Range {
+            namespace: Some(namespace),
+            after: None,
+        };
+        let objects = cluster.store.list(bucket, &range, None);
+        for (_, object) in objects.into_iter().flatten() {
+            if evaluator.matches(quota, object) {
+                pod_resources::add(&mut sum, &evaluator.usage(object, cluster));
+            }
+        }
+        sum.retain(|it, _| restricted.contains(it));
+        used.extend(sum);
+    }
+    used
+}

@@ -1,0 +1,49 @@
+//! StorageObjectInUseProtection: what is used is not deleted.
+
+use fivespot_admission::policy::Operation;
+use serde_json::Value;
+
+use super::{Attributes, Plugin};
+use crate::meta;
+use crate::state::State;
+use crate::status::Status;
+
+/// The plugin. The finalizers are removed by the controller `volume_protection`.
+#[derive(Debug)]
+pub(super) struct StorageObjectInUseProtection;
+
+/// The finalizer of claims.
+pub(crate) const OF_CLAIM: &str = "kubernetes.io/pvc-protection";
+/// The finalizer of volumes.
+pub(crate) const OF_VOLUME: &str = "kubernetes.io/pv-protection";
+
+impl Plugin for StorageObjectInUseProtection {
+    fn name(&self) -> &'static str {
+        "StorageObjectInUseProtection"
+    }
+
+    fn description(&self) -> &'static str {
+        "Gives new PersistentVolumeClaims and PersistentVolumes a finalizer, which goes when no \
+         pod uses the claim and no claim the volume."
+    }
+
+    fn admit(
+        &self,
+        _cluster: &mut State,
+        attributes: &Attributes<'_>,
+        object: Option<&mut Value>,
+    ) -> Result<(), Status> {
+        let creates = attributes.operation() == Operation::Create;
+        if let Some(object) = object.filter(|_| creates) {
+            for (plural, finalizer) in [
+                ("persistentvolumeclaims", OF_CLAIM),
+                ("persistentvolumes", OF_VOLUME),
+            ] {
+                if attributes.is_about("", plural) {
+                    meta::add_finalizer(object, finalizer);
+                }
+            }
+        }
+        Ok(())
+    }
+}

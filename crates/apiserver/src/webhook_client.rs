@@ -1,0 +1,219 @@
+//! Webhooks: where they are, and how they are called
+//! (pkg/util/webhook in k8s.io/apiserver).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{Method, Request, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_util::rt::TokioIo;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::state::State;
+use crate::store::Key;
+
+/// Most bytes of an answer.
+const MOST: usize = 64 * 1024 * 1024;
+
+/// Where a webhook is, and how it is known again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Endpoint {
+    /// The name that its certificate has to have.
+    pub(crate) name: String,
+    /// The URL as errors show it, without a query.
+    pub(crate) shown: String,
+    /// Host and port to connect to, or why there are none.
+    pub(crate) address: Result<String, String>,
+    pub(crate) path: String,
+    /// The authorities of its certificate; PEM.
+    pub(crate) bundle: Vec<u8>,
+    /// How the server says who it is.
+    pub(crate) credentials: Credentials,
+}
+
+/// How the server says who it is to a webhook; empty for not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Credentials {
+    /// A certificate and its key; PEM.
+    pub(crate) certificate: Vec<u8>,
+    pub(crate) key: Vec<u8>,
+    /// A bearer token.
+    pub(crate) token: String,
+}
+
+impl Endpoint {
+    /// Reads a `clientConfig`, and looks up the service that it names.
+    ///
+    /// # Errors
+    /// Why it cannot be called whatever happens.
+    pub(crate) fn of(state: &State, client: &Value) -> Result<Self, String> {
+        let bundle = STANDARD.decode(text(client, "caBundle"));
+        let bundle = bundle.map_err(|error| error.to_string())?;
+        if let Some(url) = client["url"].as_str() {
+            return Self::at(url, bundle);
+        }
+        let service = &client["service"];
+        let (namespace, name) = (text(service, "namespace"), text(service, "name"));
+        let port = service["port"].as_u64().unwrap_or(443);
+        let path = text(service, "path").trim_start_matches('/');
+        let host = format!("{name}.{namespace}.svc");
+        let key = Key::new(namespace, name);
+        Ok(Self {
+            shown: format!("https://{host}:{port}/{path}"),
+            name: host,
+            address: resolved(state, &key, port),
+            path: format!("/{path}"),
+            bundle,
+            credentials: Credentials::default(),
+        })
+    }
+
+    /// The endpoint at a URL.
+    ///
+    /// # Errors
+    /// For a text that is no URL.
+    pub(crate) fn at(url: &str, bundle: Vec<u8>) -> Result<Self, String> {
+        let uri: Uri = url.parse().map_err(|_| format!("{url:?} is no URL"))?;
+        let host = uri.host().unwrap_or_default();
+        let port = uri.port_u16().unwrap_or(443);
+        Ok(Self {
+            name: host.trim_matches(['[', ']']).to_owned(),
+            shown: url.to_owned(),
+            address: Ok(format!("{host}:{port}")),
+            path: uri.path().to_owned(),
+            bundle,
+            credentials: Credentials::default(),
+        })
+    }
+
+    /// Posts a review, and returns what is answered.
+    ///
+    /// # Errors
+    /// Why there is no answer, in the words of a Kubernetes server.
+    pub(crate) async fn post(
+        &self,
+        review: &Value,
+        timeout: Duration,
+    ) -> Result<Value, String> {
+        let seconds = timeout.as_secs();
+        let url = format!("{}?timeout={seconds}s", self.shown);
+        let timed = tokio::time::timeout(timeout, self.exchange(review, seconds)).await;
+        match timed {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(Failure::Answered(why))) => Err(why),
+            Ok(Err(Failure::Unreached(why))) => Err(format!("Post {url:?}: {why}")),
+            Err(_) => Err(format!("Post {url:?}: context deadline exceeded")),
+        }
+    }
+
+    async fn exchange(&self, review: &Value, seconds: u64) -> Result<Value, Failure> {
+        let unreached =
+            |error: &dyn std::fmt::Display| Failure::Unreached(error.to_string());
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(format!("{}?timeout={seconds}s", self.path))
+            .header(HOST, &self.name)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json");
+        if !self.credentials.token.is_empty() {
+            let token = format!("Bearer {}", self.credentials.token);
+            request = request.header(AUTHORIZATION, token);
+        }
+        let request = request
+            .body(Full::new(Bytes::from(review.to_string())))
+            .map_err(|error| unreached(&error))?;
+        let stream = self.connect().await.map_err(|error| unreached(&error))?;
+        let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream));
+        let (mut sender, connection) =
+            handshake.await.map_err(|error| unreached(&error))?;
+        let exchange = async {
+            let response = sender.send_request(request).await;
+            let response = response.map_err(|error| unreached(&error))?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), MOST).collect().await;
+            let body = body.map_err(|error| unreached(&error))?.to_bytes();
+            if !status.is_success() {
+                return Err(Failure::Answered(format!(
+                    "the server responded with the status code {}",
+                    status.as_u16()
+                )));
+            }
+            serde_json::from_slice(&body).map_err(|error| unreached(&error))
+        };
+        // The connection is driven as long as the exchange needs it.
+        tokio::select! {
+            answer = exchange => answer,
+            Err(error) = connection => Err(unreached(&error)),
+        }
+    }
+
+    async fn connect(
+        &self,
+    ) -> Result<tokio_rustls::client::TlsStream<TcpStream>, String> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(&self.bundle) {
+            let certificate = certificate.map_err(|error| error.to_string())?;
+            roots.add(certificate).map_err(|error| error.to_string())?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots);
+        let Credentials {
+            certificate, key, ..
+        } = &self.credentials;
+        let config = if certificate.is_empty() {
+            config.with_no_client_auth()
+        } else {
+            let chain = CertificateDer::pem_slice_iter(certificate).collect();
+            let chain: Vec<_> = Result::map_err(chain, |error| error.to_string())?;
+            let key = PrivateKeyDer::from_pem_slice(key);
+            let key = key.map_err(|error| error.to_string())?;
+            let config = config.with_client_auth_cert(chain, key);
+            config.map_err(|error| error.to_string())?
+        };
+        let name = ServerName::try_from(self.name.clone());
+        let name = name.map_err(|error| error.to_string())?;
+        let address = self.address.as_ref().map_err(Clone::clone)?;
+        let stream = TcpStream::connect(address).await;
+        let stream = stream.map_err(|error| format!("dial tcp {address}: {error}"))?;
+        let connector = TlsConnector::from(Arc::new(config));
+        let stream = connector.connect(name, stream).await;
+        stream.map_err(|error| format!("tls: {error}"))
+    }
+}
+
+/// Why there is no answer.
+enum Failure {
+    /// There is one, and it is none that counts.
+    Answered(String),
+    /// Nobody has answered.
+    Unreached(String),
+}
+
+/// Where a service leads that has a name outside the cluster. All others lead to pods, which do
+/// not run here.
+fn resolved(state: &State, key: &Key, port: u64) -> Result<String, String> {
+    let name = &*key.name;
+    let service = state.get(state.buckets.services, key);
+    let service = service.ok_or_else(|| format!("service {name:?} not found"))?;
+    if service["spec"]["type"] != "ExternalName" {
+        return Err(format!("no endpoints available for service {name:?}"));
+    }
+    let host = text(&service["spec"], "externalName");
+    Ok(format!("{host}:{port}"))
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}

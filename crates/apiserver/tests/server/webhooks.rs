@@ -1,0 +1,530 @@
+//! Admission webhooks are called, and their answers count.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use fivespot_apiserver::{Client, Delete, Options, Patch, Selector, Server};
+use serde_json::{Value, json};
+
+use crate::fixture::{
+    MAPS, PODS, ask, at, definition, map, options, pod, read, request, send, server,
+};
+use crate::hook::Hook;
+
+const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+
+/// An answer to a review.
+fn answered(review: &Value, response: Value) -> Value {
+    let mut response = response;
+    response["uid"] = review["request"]["uid"].clone();
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "response": response})
+}
+
+fn allowed(review: &Value) -> Value {
+    answered(review, json!({"allowed": true}))
+}
+
+/// An answer with a patch.
+fn patched(review: &Value, patch: Value) -> Value {
+    let patch = STANDARD.encode(patch.to_string());
+    let response = json!({"allowed": true, "patch": patch, "patchType": "JSONPatch"});
+    answered(review, response)
+}
+
+/// A webhook about config maps, changed as a merge patch says.
+fn webhook(name: &str, client: Value, change: Value) -> Value {
+    let mut hook = json!({"name": format!("{name}.example.com"), "sideEffects": "None",
+        "admissionReviewVersions": ["v1"], "clientConfig": client,
+        "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"],
+            "resources": ["configmaps"]}]});
+    json_patch::merge(&mut hook, &change);
+    hook
+}
+
+async fn register(client: &Client, kind: &str, webhooks: Vec<Value>) {
+    let path = format!("{ADMISSION}/{}configurations", kind.to_lowercase());
+    let configuration = json!({"kind": format!("{kind}Configuration"),
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "metadata": {"name": "hooks"}, "webhooks": webhooks});
+    client.create(&path, configuration).await.unwrap();
+}
+
+async fn validating(client: &Client, webhooks: Vec<Value>) {
+    register(client, "ValidatingWebhook", webhooks).await;
+}
+
+async fn mutating(client: &Client, webhooks: Vec<Value>) {
+    register(client, "MutatingWebhook", webhooks).await;
+}
+
+#[tokio::test]
+async fn a_webhook_refuses_in_its_own_words_and_warns() {
+    let hook = Hook::start(|review| {
+        let object = &review["request"]["object"];
+        let allowed = object["data"]["a"] == "1";
+        answered(
+            review,
+            json!({"allowed": allowed, "warnings": ["mind the a"],
+                "status": {"message": "a has to be 1", "code": 422, "reason": "Invalid"}}),
+        )
+    })
+    .await;
+    let server = server();
+    let client = server.client();
+    validating(&client, vec![webhook("v", hook.by_url("/v"), json!({}))]).await;
+    let response = send(&server, request("POST", MAPS, &map("x"))).await;
+    assert_eq!(
+        response.headers().get("warning").unwrap(),
+        "299 - \"mind the a\""
+    );
+    assert_eq!(read(response).await.0, 201);
+    let wrong = Patch::Merge(json!({"data": {"a": "2"}}));
+    let refused = client.patch(&at("x"), wrong).await.unwrap_err();
+    assert_eq!(
+        (refused.code, refused.message.as_str()),
+        (
+            422,
+            "admission webhook \"v.example.com\" denied the request: a has to be 1"
+        )
+    );
+    assert_eq!(client.get(&at("x")).await.unwrap()["data"]["a"], "1");
+}
+
+#[tokio::test]
+async fn a_webhook_is_sent_the_whole_request() {
+    let hook = Hook::start(allowed).await;
+    let server = server();
+    let client = server.client();
+    validating(&client, vec![webhook("v", hook.by_url("/v"), json!({}))]).await;
+    client.create(MAPS, map("x")).await.unwrap();
+    client.delete(&at("x"), &Delete::default()).await.unwrap();
+    let reviews = hook.reviews.lock().unwrap().clone();
+    let asked = &reviews[0]["request"];
+    assert_eq!(
+        asked["kind"],
+        json!({"group": "", "version": "v1", "kind": "ConfigMap"})
+    );
+    assert_eq!(
+        asked["requestResource"],
+        json!({"group": "", "version": "v1", "resource": "configmaps"})
+    );
+    let texts = ["name", "namespace", "operation"].map(|it| asked[it].as_str().unwrap());
+    assert_eq!(texts, ["x", "default", "CREATE"]);
+    assert_eq!(asked["userInfo"]["username"], "kubernetes-admin");
+    assert_eq!(
+        (&asked["oldObject"], &asked["dryRun"]),
+        (&Value::Null, &json!(false))
+    );
+    assert_eq!(asked["options"]["kind"], "CreateOptions");
+    assert_eq!(asked["object"]["data"], json!({"a": "1"}));
+    let ended = &reviews[1]["request"];
+    assert_eq!(ended["operation"], "DELETE");
+    assert_eq!(
+        (&ended["object"], &ended["oldObject"]["kind"]),
+        (&Value::Null, &json!("ConfigMap"))
+    );
+    assert_ne!(asked["uid"], ended["uid"]);
+}
+
+#[tokio::test]
+async fn a_failure_is_the_answer_unless_it_is_ignored() {
+    let server = server();
+    let client = server.client();
+    let nobody = json!({"url": "https://127.0.0.1:1/v"});
+    let fails = webhook("v", nobody.clone(), json!({"timeoutSeconds": 1}));
+    validating(&client, vec![fails]).await;
+    let refused = client.create(MAPS, map("x")).await.unwrap_err();
+    let start = "Internal error occurred: failed calling webhook \"v.example.com\": failed to \
+         call webhook: Post \"https://127.0.0.1:1/v?timeout=1s\": dial tcp 127.0.0.1:1: ";
+    assert_eq!(refused.code, 500);
+    assert!(refused.message.starts_with(start), "{refused}");
+    let path = format!("{ADMISSION}/validatingwebhookconfigurations/hooks");
+    let ignore = Patch::Json(
+        json!([{"op": "replace", "path": "/webhooks/0/failurePolicy",
+        "value": "Ignore"}]),
+    );
+    client.patch(&path, ignore).await.unwrap();
+    client.create(MAPS, map("x")).await.unwrap();
+    client.delete(&path, &Delete::default()).await.unwrap();
+    let gone = json!({"service": {"name": "none", "namespace": "tools", "path": "v"}});
+    validating(&client, vec![webhook("v", gone, json!({}))]).await;
+    let refused = client.create(MAPS, map("y")).await.unwrap_err();
+    assert_eq!(
+        refused.message,
+        "Internal error occurred: failed calling webhook \"v.example.com\": failed to call \
+         webhook: Post \"https://none.tools.svc:443/v?timeout=10s\": service \"none\" not found"
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_is_not_waited_for_longer_than_was_said() {
+    let hook = Hook::start(|_| Value::Null).await;
+    let client = server().client();
+    let slow = webhook("v", hook.by_url("/v"), json!({"timeoutSeconds": 1}));
+    validating(&client, vec![slow]).await;
+    let refused = client.create(MAPS, map("x")).await.unwrap_err();
+    assert!(
+        refused.message.ends_with("context deadline exceeded"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_is_none_is_named() {
+    let hook = Hook::start(|review| match review["request"]["name"].as_str() {
+        Some("absent") => json!({"kind": "AdmissionReview"}),
+        Some("other") => json!({"apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview", "response": {"uid": "other", "allowed": true}}),
+        _ => patched(review, json!([])),
+    })
+    .await;
+    let client = server().client();
+    validating(&client, vec![webhook("v", hook.by_url("/v"), json!({}))]).await;
+    for (name, expected) in [
+        ("absent", "webhook response was absent"),
+        ("other", "got \"other\""),
+        ("patch", "validating webhook may not return response.patch"),
+    ] {
+        let refused = client.create(MAPS, map(name)).await.unwrap_err();
+        let start = "Internal error occurred: failed calling webhook \"v.example.com\": received \
+             invalid webhook response: ";
+        assert!(refused.message.starts_with(start), "{refused}");
+        assert!(refused.message.ends_with(expected), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_does_not_reach_a_webhook_with_side_effects() {
+    let hook = Hook::start(allowed).await;
+    let server = server();
+    let client = server.client();
+    let path = format!("{ADMISSION}/validatingwebhookconfigurations");
+    let effects = webhook("v", hook.by_url("/v"), json!({"sideEffects": "Some"}));
+    let configuration = json!({"metadata": {"name": "hooks"}, "webhooks": [effects]});
+    let refused = client.create(&path, configuration).await.unwrap_err();
+    assert!(
+        refused
+            .message
+            .contains("sideEffects: Unsupported value: \"Some\""),
+        "{refused}"
+    );
+    let quiet = webhook(
+        "v",
+        hook.by_url("/v"),
+        json!({"sideEffects": "NoneOnDryRun"}),
+    );
+    validating(&client, vec![quiet]).await;
+    let rehearsal = format!("{MAPS}?dryRun=All");
+    let (code, _) = ask(&server, "POST", &rehearsal, map("x")).await;
+    assert_eq!(code, 201);
+    assert_eq!(hook.reviews.lock().unwrap()[0]["request"]["dryRun"], true);
+}
+
+#[tokio::test]
+async fn selectors_conditions_and_rules_choose_what_a_webhook_sees() {
+    let hook = Hook::start(|review| {
+        answered(
+            review,
+            json!({"allowed": false, "status": {"message": "no"}}),
+        )
+    })
+    .await;
+    let client = server().client();
+    let url = hook.by_url("/v");
+    let changes = [
+        json!({"objectSelector": {"matchLabels": {"seen": "yes"}}}),
+        json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "blue"}}}),
+        json!({"matchConditions": [{"name": "c",
+            "expression": "request.userInfo.username == 'nobody'"}]}),
+        json!({"rules": [{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"],
+            "resources": ["configmaps"]}]}),
+        json!({"rules": [{"operations": ["CREATE"], "apiGroups": ["apps"],
+            "apiVersions": ["v1"], "resources": ["*"]}]}),
+    ];
+    let all = changes.into_iter().enumerate();
+    let all = all.map(|(at, it)| webhook(&format!("v{at}"), url.clone(), it));
+    validating(&client, all.collect()).await;
+    client.create(MAPS, map("x")).await.unwrap();
+    assert_eq!(hook.calls(), 0);
+    let mut seen = map("y");
+    seen["metadata"]["labels"] = json!({"seen": "yes"});
+    let refused = client.create(MAPS, seen).await.unwrap_err();
+    assert_eq!(
+        (refused.code, refused.message.as_str()),
+        (
+            400,
+            "admission webhook \"v0.example.com\" denied the request: no"
+        )
+    );
+    let refused = client
+        .delete(&at("x"), &Delete::default())
+        .await
+        .unwrap_err();
+    assert!(refused.message.contains("v3.example.com"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_match_condition_that_is_no_expression_is_refused() {
+    let client = server().client();
+    let wrong = json!({"matchConditions": [{"name": "c", "expression": "1 +"}]});
+    let hook = webhook("v", json!({"url": "https://example.com/"}), wrong);
+    let configuration = json!({"metadata": {"name": "hooks"}, "webhooks": [hook]});
+    let path = format!("{ADMISSION}/mutatingwebhookconfigurations");
+    let refused = client.create(&path, configuration).await.unwrap_err();
+    assert!(
+        refused
+            .message
+            .contains("webhooks[0].matchConditions[0].expression: Invalid value"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn a_webhook_changes_what_is_stored() {
+    let hook = Hook::start(|review| {
+        let patch = json!([{"op": "add", "path": "/metadata/labels", "value": {"by": "hook"}},
+            {"op": "add", "path": "/spec/containers/0/ports",
+                "value": [{"containerPort": 80}]},
+            {"op": "add", "path": "/spec/nonsense", "value": 1}]);
+        patched(review, patch)
+    })
+    .await;
+    let server = server();
+    let client = server.client();
+    let of_pods = json!({"rules": [{"operations": ["CREATE"], "apiGroups": [""],
+        "apiVersions": ["v1"], "resources": ["pods"]}]});
+    mutating(&client, vec![webhook("m", hook.by_url("/m"), of_pods)]).await;
+    let made = client.create(PODS, pod("p", "", "a")).await.unwrap();
+    assert_eq!(made["metadata"]["labels"], json!({"by": "hook"}));
+    let ports = &made["spec"]["containers"][0]["ports"];
+    assert_eq!(
+        *ports,
+        json!([{"containerPort": 80, "protocol": "TCP"}]),
+        "it is defaulted"
+    );
+    assert_eq!(made["spec"].get("nonsense"), None, "it is pruned");
+    assert_eq!(hook.calls(), 1);
+}
+
+#[tokio::test]
+async fn what_a_webhook_makes_is_validated() {
+    let hook = Hook::start(|review| {
+        let patch = json!([{"op": "replace", "path": "/data", "value": {"a b": "c"}}]);
+        patched(review, patch)
+    })
+    .await;
+    let client = server().client();
+    mutating(&client, vec![webhook("m", hook.by_url("/m"), json!({}))]).await;
+    let refused = client.create(MAPS, map("x")).await.unwrap_err();
+    assert_eq!(refused.code, 422);
+    assert!(refused.message.contains("data[a b]"), "{refused}");
+}
+
+/// Counts in an annotation how often a webhook has seen an object that another has changed.
+fn counting(review: &Value) -> Value {
+    let data = &review["request"]["object"]["data"];
+    if data["late"].is_null() {
+        return allowed(review);
+    }
+    let patch = json!([{"op": "add", "path": "/data/seen", "value": "late"}]);
+    patched(review, patch)
+}
+
+#[tokio::test]
+async fn a_webhook_is_called_again_where_another_has_changed_the_object_and_it_wants_to()
+{
+    let late = |review: &Value| {
+        let patch = json!([{"op": "add", "path": "/data/late", "value": "1"}]);
+        patched(review, patch)
+    };
+    for (policy, expected) in [("Never", Value::Null), ("IfNeeded", json!("late"))] {
+        let (first, second) = (Hook::start(counting).await, Hook::start(late).await);
+        let client = server().client();
+        let wish = json!({"reinvocationPolicy": policy});
+        let hooks = vec![
+            webhook("a", first.by_url("/a"), wish),
+            webhook("b", second.by_url("/b"), json!({})),
+        ];
+        mutating(&client, hooks).await;
+        let made = client.create(MAPS, map("x")).await.unwrap();
+        assert_eq!(made["data"]["seen"], expected, "{policy}");
+        assert_eq!(second.calls(), 1);
+    }
+}
+
+#[tokio::test]
+async fn validating_webhooks_are_called_at_once_and_mutating_ones_in_turn() {
+    let hooks = [Hook::start(allowed).await, Hook::start(allowed).await];
+    let client = server().client();
+    let all = hooks.iter().enumerate();
+    let all = all.map(|(at, it)| webhook(&format!("v{at}"), it.by_url("/v"), json!({})));
+    validating(&client, all.collect()).await;
+    client.create(MAPS, map("x")).await.unwrap();
+    assert_eq!(hooks.each_ref().map(Hook::calls), [1, 1]);
+    let selected = client.list(MAPS, &Selector::default()).await.unwrap();
+    assert_eq!(selected.items.len(), 1);
+    client
+        .delete_collection(MAPS, &Selector::default())
+        .await
+        .unwrap();
+    assert_eq!(hooks.each_ref().map(Hook::calls), [2, 2]);
+}
+
+#[tokio::test]
+async fn controllers_ask_webhooks_too() {
+    let hook = Hook::start(allowed).await;
+    let server: Server = server();
+    let client = server.client();
+    let of_deletions = json!({"rules": [{"operations": ["DELETE"], "apiGroups": [""],
+        "apiVersions": ["v1"], "resources": ["configmaps"]}]});
+    validating(&client, vec![webhook("v", hook.by_url("/v"), of_deletions)]).await;
+    let owner = client.create(MAPS, map("owner")).await.unwrap();
+    let mut owned = map("owned");
+    owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "ConfigMap",
+        "name": "owner", "uid": owner["metadata"]["uid"]}]);
+    client.create(MAPS, owned).await.unwrap();
+    client
+        .delete(&at("owner"), &Delete::default())
+        .await
+        .unwrap();
+    server.clock().quiet().await;
+    assert_eq!(client.get(&at("owned")).await.unwrap_err().code, 404);
+    let users: Vec<Value> = hook
+        .reviews
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|it| it["request"]["userInfo"]["username"].clone())
+        .collect();
+    assert_eq!(
+        users,
+        [
+            "kubernetes-admin",
+            "system:serviceaccount:kube-system:generic-garbage-collector"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_webhook_for_another_version_is_shown_that_version() {
+    let hook = Hook::start(allowed).await;
+    let server = server();
+    let client = server.client();
+    let mut two = definition();
+    let mut second = two["spec"]["versions"][0].clone();
+    second["name"] = "v2".into();
+    second["storage"] = false.into();
+    two["spec"]["versions"].as_array_mut().unwrap().push(second);
+    client
+        .create(crate::fixture::DEFINITIONS, two)
+        .await
+        .unwrap();
+    server.clock().quiet().await;
+    let rule = |policy: &str| {
+        json!({"matchPolicy": policy, "rules": [{"operations": ["CREATE"],
+            "apiGroups": ["example.com"], "apiVersions": ["v2"], "resources": ["things"]}]})
+    };
+    let hooks = vec![
+        webhook("exact", hook.by_url("/e"), rule("Exact")),
+        webhook("any", hook.by_url("/a"), rule("Equivalent")),
+    ];
+    validating(&client, hooks).await;
+    let thing = crate::fixture::thing("x");
+    client.create(crate::fixture::THINGS, thing).await.unwrap();
+    let reviews = hook.reviews.lock().unwrap().clone();
+    assert_eq!(reviews.len(), 1);
+    let asked = &reviews[0]["request"];
+    assert_eq!(asked["kind"]["version"], "v2");
+    assert_eq!(asked["requestKind"]["version"], "v1");
+    assert_eq!(asked["object"]["apiVersion"], "example.com/v2");
+}
+
+/// A server that asks `hook` about images.
+fn asking_about_images(hook: &Hook, settings: Value) -> Server {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backend.yaml");
+    let kubeconfig = json!({
+        "clusters": [{"name": "images", "cluster": {
+            "server": format!("https://{}/images", hook.address),
+            "certificate-authority-data": hook.bundle}}],
+        "users": [{"name": "server", "user": {"token": "secret"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "images", "user": "server"}}],
+        "current-context": "c",
+    });
+    std::fs::write(&path, kubeconfig.to_string()).unwrap();
+    let mut policy = settings;
+    policy["kubeConfigFile"] = path.to_str().unwrap().into();
+    let name = || "ImagePolicyWebhook".to_owned();
+    Server::new(Options {
+        enable_plugins: vec![name()],
+        plugin_configurations: [(name(), json!({"imagePolicy": policy}))].into(),
+        ..options()
+    })
+    .unwrap()
+}
+
+#[tokio::test]
+async fn images_are_asked_about_once_while_the_answer_holds() {
+    let hook = Hook::start(|review| {
+        let image = &review["spec"]["containers"][0]["image"];
+        let allowed = image != "bad";
+        json!({"apiVersion": "imagepolicy.k8s.io/v1alpha1", "kind": "ImageReview",
+            "status": {"allowed": allowed, "reason": "image currently blacklisted"}})
+    })
+    .await;
+    let client = asking_about_images(&hook, json!({})).client();
+    client.create(PODS, pod("a", "", "x")).await.unwrap();
+    client.create(PODS, pod("b", "", "x")).await.unwrap();
+    assert_eq!(hook.calls(), 1, "the second answer was known");
+    let review = hook.reviews.lock().unwrap()[0].clone();
+    assert_eq!(
+        review["spec"],
+        json!({"containers": [{"image": "i"}], "namespace": "default"})
+    );
+    let mut bad = pod("c", "", "x");
+    bad["spec"]["containers"][0]["image"] = "bad".into();
+    let refused = client.create(PODS, bad).await.unwrap_err();
+    assert_eq!(
+        refused.message,
+        "pods \"c\" is forbidden: image policy webhook backend denied one or more images: image \
+         currently blacklisted"
+    );
+}
+
+#[tokio::test]
+async fn without_an_answer_about_images_the_configured_one_counts() {
+    let hook = Hook::start(|_| json!("no review")).await;
+    let gone = Hook {
+        address: "127.0.0.1:1".parse().unwrap(),
+        ..hook
+    };
+    for (allow, expected) in [(true, true), (false, false)] {
+        let settings = json!({"defaultAllow": allow, "retryBackoff": 1});
+        let client = asking_about_images(&gone, settings).client();
+        let made = client.create(PODS, pod("a", "", "x")).await;
+        assert_eq!(made.is_ok(), expected);
+    }
+}
+
+#[test]
+fn a_time_out_of_range_and_a_kubeconfig_that_is_missing_keep_the_server_from_starting() {
+    let why = |policy: Value| {
+        let name = || "ImagePolicyWebhook".to_owned();
+        let refused = Server::new(Options {
+            enable_plugins: vec![name()],
+            plugin_configurations: [(name(), json!({"imagePolicy": policy}))].into(),
+            ..options()
+        });
+        refused.unwrap_err().to_string()
+    };
+    assert_eq!(
+        why(json!({"retryBackoff": 300_001})),
+        "configuration of admission plugin 'ImagePolicyWebhook': imagePolicy.retryBackoff: valid \
+         value is between 1 and 300000, got 300001"
+    );
+    let missing = why(json!({"kubeConfigFile": "/none"}));
+    assert!(
+        missing.contains("imagePolicy.kubeConfigFile: /none: No such file"),
+        "{missing}"
+    );
+}
