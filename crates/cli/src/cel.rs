@@ -116,7 +116,7 @@ fn evaluate(
             .remedy("guard it with has() or a condition, or give other --data")
     })?;
     let estimate = bounds.map(|bounds| {
-        let CostEstimate { min, max } = program.estimate(&bounds);
+        let CostEstimate { min, max, .. } = program.estimate(&bounds);
         Estimate { min, max }
     });
     Ok(Report {

@@ -1,6 +1,7 @@
 //! `5spot validate`: what the API server would answer to manifests, without one.
 
 mod answer;
+mod builtin;
 mod engine;
 mod github;
 mod junit;
@@ -14,6 +15,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod type_check;
+mod write;
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -129,7 +129,7 @@ impl Level {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Step {
-    /// `decoding`, `CRD` or `policy`.
+    /// `decoding`, `CRD` or `policy`; `API server` for all of them of a built-in kind.
     pub(super) layer: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) policy: Option<String>,

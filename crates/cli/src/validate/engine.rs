@@ -16,16 +16,19 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::answer::{Answer, Step, Subject, Verdict};
+use super::builtin::Builtin;
 use super::lookup::Lookup;
 use super::options::request_options;
 use super::refusal::Refusal;
 use super::shared::scheduled_machine;
 use super::stored::Stored;
+use super::write::Write;
 use super::{Args, LintLevel, Operation};
 use crate::Failure;
 use crate::document::Document;
 
 /// The inputs of the engine.
+#[derive(Clone)]
 pub(super) struct Sources {
     pub(super) builtin: bool,
     pub(super) definitions: Vec<Document>,
@@ -47,6 +50,7 @@ pub(super) struct Engine {
     policies: Policies,
     user: User,
     lookup: Lookup,
+    builtin: Builtin,
     /// Lint warnings by the fields that they depend on: many machines share a schedule.
     known_lints: Mutex<HashMap<String, Vec<LintWarning>>>,
 }
@@ -103,6 +107,7 @@ impl Engine {
             definitions,
             policies: Policies::new(policies, bindings.into_iter().map(Arc::new)),
             user: sources.user.clone(),
+            builtin: Builtin::new(sources),
             known_lints: Mutex::default(),
         })
     }
@@ -124,6 +129,9 @@ impl Engine {
         let of_kind =
             |it: &&Crd| (it.group(), it.kind()) == (&*subject.group, &*subject.kind);
         let Some(definition) = self.definitions.iter().find(of_kind) else {
+            if self.builtin.knows(&subject) {
+                return self.builtin.answer(subject, document.object, (old, args));
+            }
             let verdict = self.undefined(&subject, &document.object);
             return Ok(Answer::at_once(subject, verdict));
         };
@@ -226,76 +234,6 @@ fn expect<'a>(document: &Document, kinds: &[&'a str]) -> Result<&'a str, Failure
         Failure::new(format!("reading {}", document.origin), why)
             .remedy("give objects with --file")
     })
-}
-
-/// The new and the old object of a request.
-struct Write {
-    operation: Operation,
-    object: Value,
-    old: Option<Value>,
-}
-
-impl Write {
-    fn new(object: Value, old: Option<Value>, operation: Option<Operation>) -> Self {
-        let operation = operation.unwrap_or(match old {
-            Some(_) => Operation::Update,
-            None => Operation::Create,
-        });
-        match operation {
-            Operation::Create => Self {
-                operation,
-                object,
-                old: None,
-            },
-            Operation::Update => Self {
-                operation,
-                object,
-                old,
-            },
-            Operation::Delete => Self {
-                operation,
-                object: Value::Null,
-                old: Some(old.unwrap_or(object)),
-            },
-        }
-    }
-
-    /// Fills in what the server keeps: a name that it makes, the status, and what it wrote
-    /// into the metadata itself.
-    fn complete(&mut self, has_status: bool) {
-        const KEPT: [&str; 7] = [
-            "uid",
-            "resourceVersion",
-            "generation",
-            "creationTimestamp",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "managedFields",
-        ];
-        let Value::Object(fields) = &mut self.object else {
-            return;
-        };
-        if has_status {
-            fields.remove("status");
-            if let Some(status) = self.old.as_ref().and_then(|old| old.get("status")) {
-                fields.insert("status".to_owned(), status.clone());
-            }
-        }
-        let Some(Value::Object(metadata)) = fields.get_mut("metadata") else {
-            return;
-        };
-        let prefix = metadata.get("generateName").and_then(Value::as_str);
-        if let (Some(prefix), None) = (prefix, metadata.get("name")) {
-            let made = format!("{prefix}xxxxx");
-            metadata.insert("name".to_owned(), made.into());
-        }
-        let old = self.old.as_ref().and_then(|old| old.get("metadata"));
-        for field in KEPT {
-            if let Some(value) = old.and_then(|old| old.get(field)) {
-                metadata.entry(field).or_insert_with(|| value.clone());
-            }
-        }
-    }
 }
 
 /// The validation of one object against one CRD.

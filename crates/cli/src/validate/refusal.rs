@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use fivespot_admission::field::{self, Cause};
+use fivespot_admission::field;
 use fivespot_admission::policy::Denial;
 use fivespot_admission::{FieldError, crd::Crd};
 use fivespot_api::rules::{self, Rule};
+use fivespot_apiserver::Cause;
 use serde_json::{Value, json};
 
 use super::Operation;
@@ -43,7 +44,7 @@ impl Refusal {
             group: group.clone(),
             kind: kind.clone(),
             name: name.clone(),
-            causes: errors.iter().map(FieldError::cause).collect(),
+            causes: errors.iter().map(|it| it.cause().into()).collect(),
             source: String::new(),
         }
     }
@@ -89,7 +90,34 @@ impl Refusal {
             group: subject.group.clone(),
             kind: crd.plural().to_owned(),
             name: subject.name.clone(),
-            causes: denial.causes.clone(),
+            causes: denial.causes.iter().cloned().map(Cause::from).collect(),
+            source: source(subject, operation),
+        }
+    }
+
+    /// A server refuses, with this Status.
+    pub(super) fn of_server(
+        subject: &Subject,
+        status: &Value,
+        operation: Operation,
+    ) -> Self {
+        let text = |of: &Value, name: &str| of[name].as_str().unwrap_or("").to_owned();
+        let details = &status["details"];
+        let causes = details["causes"].as_array();
+        let cause = |it: &Value| Cause {
+            reason: text(it, "reason"),
+            message: text(it, "message"),
+            field: text(it, "field"),
+        };
+        let code = status["code"].as_u64().and_then(|it| it.try_into().ok());
+        Self {
+            code: code.unwrap_or_default(),
+            reason: text(status, "reason"),
+            message: text(status, "message"),
+            group: text(details, "group"),
+            kind: text(details, "kind"),
+            name: text(details, "name"),
+            causes: causes.into_iter().flatten().map(cause).collect(),
             source: source(subject, operation),
         }
     }
@@ -165,7 +193,7 @@ impl Refusal {
         }
         self.causes
             .iter()
-            .map(|cause| finding(cause.field.as_deref().unwrap_or(""), &cause.message))
+            .map(|cause| finding(&cause.field, &cause.message))
             .collect()
     }
 
@@ -175,7 +203,7 @@ impl Refusal {
         let faults: Vec<String> = self
             .causes
             .iter()
-            .map(|it| format!("{}: {}", it.field.as_deref().unwrap_or(""), it.message))
+            .map(|it| format!("{}: {}", it.field, it.message))
             .filter(|fault| seen.insert(fault.clone()))
             .collect();
         let mut text = format!("The {} \"{}\" is invalid: ", self.kind, self.name);
@@ -207,11 +235,27 @@ impl Refusal {
                 "name": self.name,
                 "group": self.group,
                 "kind": self.kind,
-                "causes": self.causes,
+                "causes": self.causes.iter().map(cause).collect::<Vec<_>>(),
             });
         }
         status
     }
+}
+
+/// A cause of a `metav1.Status`.
+fn cause(cause: &Cause) -> Value {
+    let Cause {
+        reason,
+        message,
+        field,
+    } = cause;
+    let mut shown = json!({});
+    for (name, text) in [("reason", reason), ("message", message), ("field", field)] {
+        if name == "message" || !text.is_empty() {
+            shown[name] = text.as_str().into();
+        }
+    }
+    shown
 }
 
 /// The id of the rule with this message, if there is one.

@@ -51,22 +51,34 @@ impl Stored {
         resource: &CustomResource,
         operation: Option<Operation>,
     ) -> Result<Option<Value>, Failure> {
-        let of_kind = [subject.group.clone(), subject.kind.clone()];
-        let named = [subject.namespace.clone(), subject.name.clone()];
-        let found = self.by_group_and_kind.get(&of_kind);
-        let Some(found) = found.and_then(|it| it.get(&named)) else {
-            if operation != Some(Operation::Update) {
-                return Ok(None);
-            }
-            let why = format!("--old does not contain {}", subject.handle());
-            return Err(Failure::new(format!("updating {}", subject.origin), why)
-                .remedy("give the stored object with --old"));
+        let Some(mut object) = self.find(subject, operation)?.cloned() else {
+            return Ok(None);
         };
-        let mut object = found.clone();
         resource.decode(&mut object);
         if !subject.namespace.is_empty() {
             object["metadata"]["namespace"] = subject.namespace.as_str().into();
         }
         Ok(Some(object))
+    }
+
+    /// An object as it was given; none if it was not.
+    ///
+    /// # Errors
+    /// It is to be updated and was not given.
+    pub(super) fn find(
+        &self,
+        subject: &Subject,
+        operation: Option<Operation>,
+    ) -> Result<Option<&Value>, Failure> {
+        let of_kind = [subject.group.clone(), subject.kind.clone()];
+        let named = [subject.namespace.clone(), subject.name.clone()];
+        let found = self.by_group_and_kind.get(&of_kind);
+        let found = found.and_then(|it| it.get(&named));
+        if found.is_none() && operation == Some(Operation::Update) {
+            let why = format!("--old does not contain {}", subject.handle());
+            return Err(Failure::new(format!("updating {}", subject.origin), why)
+                .remedy("give the stored object with --old"));
+        }
+        Ok(found)
     }
 }

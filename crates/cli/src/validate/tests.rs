@@ -178,11 +178,12 @@ fn a_version_that_is_not_served_is_refused_as_kubectl_refuses_it() {
 
 #[test]
 fn kinds_without_a_schema_are_skipped() {
-    let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let config = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n";
     let (text, outcome) = said(config);
     assert_eq!(
         text,
-        "configmap/a skipped: no schema for ConfigMap of v1, give its CRD with --crd\n"
+        "thing.example.com/a skipped: no schema for Thing of example.com/v1, give its CRD \
+         with --crd\n"
     );
     assert_eq!(outcome, Outcome::Unanswered);
     assert_eq!(said(&format!("{config}---\n{MACHINE}")).1, Outcome::Yes);
@@ -464,7 +465,7 @@ fn a_warning_of_the_server_is_a_warning_in_every_form() {
 
 #[test]
 fn what_is_skipped_is_a_note_in_every_format() {
-    let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let config = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n";
     let (text, outcome) = in_every_form(config, &[], &Around::default());
     assert_eq!(outcome, Outcome::Unanswered);
     assert_snapshot!(text);
@@ -548,3 +549,86 @@ fn requests_have_options_and_namespaces_a_spec_and_a_status() {
         assert_eq!(outcome, expected, "{expression}: {text}");
     }
 }
+
+/// As `kubectl create deployment` prints it, without replicas.
+const DEPLOYMENT: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: nginx, image: nginx}]}
+";
+
+#[test]
+fn built_in_kinds_are_refused_in_the_words_of_kubernetes() {
+    let (text, outcome) = said(DEPLOYMENT);
+    assert_eq!(text, "deployment.apps/web valid\n");
+    assert_eq!(outcome, Outcome::Yes);
+    let broken = DEPLOYMENT
+        .replace(
+            "{labels: {app: web}}\n    spec",
+            "{labels: {app: other}}\n    spec",
+        )
+        .replace(
+            "image: nginx",
+            "image: nginx, ports: [{containerPort: 99999}]",
+        );
+    assert_snapshot!(said(&broken).0, @r#"
+    The Deployment "web" is invalid: 
+    * spec.template.metadata.labels: Invalid value: {"app":"other"}: `selector` does not match template `labels`
+    * spec.template.spec.containers[0].ports[0].containerPort: Invalid value: 99999: must be between 1 and 65535, inclusive
+    "#);
+    let unknown = DEPLOYMENT.replace("containers:", "container:");
+    assert_snapshot!(said(&unknown).0, @r#"Error from server (BadRequest): error when creating "machine.yaml": Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: unknown field "spec.template.spec.container""#);
+}
+
+#[test]
+fn an_update_of_a_built_in_kind_is_compared_with_what_is_stored() {
+    let new = DEPLOYMENT.replace("app: web}", "app: new}");
+    let (text, outcome) = validate(&new, DEPLOYMENT, &[]).unwrap();
+    assert_eq!(outcome, Outcome::No);
+    assert_snapshot!(text, @r#"The Deployment "web" is invalid: spec.selector: Invalid value: {"matchLabels":{"app":"new"}}: field is immutable"#);
+    assert_eq!(
+        validate(&new, DEPLOYMENT, &["--operation", "create"])
+            .unwrap()
+            .1,
+        Outcome::Yes
+    );
+}
+
+#[test]
+fn policies_decide_about_built_in_kinds() {
+    let policies = document::parse("policy.yaml", LIMIT).unwrap();
+    let given = Around {
+        policies,
+        ..Around::default()
+    };
+    let (text, outcome) = in_every_form(DEPLOYMENT, &[], &given);
+    assert_eq!(outcome, Outcome::Yes, "{text}");
+    let many = DEPLOYMENT.replace("selector:", "replicas: 6\n  selector:");
+    let (text, outcome) = in_every_form(&many, &[], &given);
+    assert_eq!(outcome, Outcome::No);
+    assert_snapshot!(text);
+}
+
+/// Defaults are filled in before: replicas that are left out are one.
+const LIMIT: &str = "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: demo-policy.example.com}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}
+  validations:
+  - expression: object.spec.replicas <= 5
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: demo-binding-test.example.com}
+spec: {policyName: demo-policy.example.com, validationActions: [Deny]}
+";

@@ -1,0 +1,294 @@
+//! Objects of Kubernetes' own kinds: an API server within this process answers a dry run.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fivespot_admission::policy::User;
+use fivespot_apiserver::{Options, Registry, Resource, Server, builtin_plugins};
+use fivespot_clock::Clock;
+use http::header::{CONTENT_TYPE, WARNING};
+use http::{HeaderMap, Method, Request};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use super::answer::{Answer, Step, Subject, Verdict};
+use super::engine::Sources;
+use super::refusal::Refusal;
+use super::stored::Stored;
+use super::{Args, Operation};
+use crate::Failure;
+use crate::document::Document;
+
+/// Plugins that look for objects beside the one that is written, which files need not contain.
+const OF_A_CLUSTER: [&str; 4] = [
+    "NamespaceLifecycle",
+    "ServiceAccount",
+    "Priority",
+    "RuntimeClass",
+];
+
+/// Kubernetes' own kinds.
+pub(super) struct Builtin {
+    registry: Registry,
+    sources: Sources,
+    /// Started for the first object.
+    cluster: Mutex<Option<Cluster>>,
+}
+
+impl Builtin {
+    pub(super) fn new(sources: &Sources) -> Self {
+        Self {
+            registry: Registry::builtin(),
+            sources: sources.clone(),
+            cluster: Mutex::default(),
+        }
+    }
+
+    /// Whether the kind is one of them.
+    pub(super) fn knows(&self, subject: &Subject) -> bool {
+        of_kind(&self.registry, subject).is_some()
+    }
+
+    /// What a server answers to one object.
+    ///
+    /// # Errors
+    /// It refuses what is given beside the object.
+    pub(super) fn answer(
+        &self,
+        mut subject: Subject,
+        object: Value,
+        (old, args): (&Stored, &Args),
+    ) -> Result<Answer, Failure> {
+        let resource = of_kind(&self.registry, &subject);
+        let is_namespaced = resource.is_some_and(|it| it.namespaced);
+        if is_namespaced && subject.namespace.is_empty() {
+            subject.namespace.clone_from(&args.namespace);
+        }
+        if args.operation == Some(Operation::Delete) {
+            let why = "deletions of built-in kinds are not validated".to_owned();
+            return Ok(Answer::at_once(subject, Verdict::Skipped(why)));
+        }
+        let old = old.find(&subject, args.operation)?;
+        let old = old.filter(|_| args.operation != Some(Operation::Create));
+        let cluster = self.cluster.lock();
+        let mut cluster = cluster.unwrap_or_else(PoisonError::into_inner);
+        let cluster = match &mut *cluster {
+            Some(cluster) => cluster,
+            none => none.insert(Cluster::start(&self.sources)?),
+        };
+        cluster.answer(subject, object, old.cloned())
+    }
+}
+
+fn of_kind<'a>(registry: &'a Registry, subject: &Subject) -> Option<&'a Arc<Resource>> {
+    registry.of_kind(&subject.group, &subject.version, &subject.kind)
+}
+
+/// An API server with the policies, their parameters and the namespaces that were given.
+pub(super) struct Cluster {
+    server: Server,
+    client: Client,
+    runtime: Runtime,
+}
+
+/// What the server answered.
+struct Response {
+    code: u16,
+    body: Value,
+    warnings: Vec<String>,
+}
+
+/// What is asked of the server.
+struct Call {
+    method: Method,
+    path: String,
+    object: Value,
+}
+
+impl Cluster {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// It refuses what it was given.
+    pub(super) fn start(sources: &Sources) -> Result<Self, Failure> {
+        let mut options = Options::new(Clock::system());
+        options.kube = sources.version;
+        let known = builtin_plugins();
+        let known = |name: &&str| known.iter().any(|it| it.name() == *name);
+        let off = OF_A_CLUSTER.into_iter().filter(known);
+        options.disable_plugins = off.map(str::to_owned).collect();
+        let server = Server::new(options).map_err(|it| Failure::new("validate", it))?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(Failure::at_start)?;
+        let client = {
+            let _entered = runtime.enter();
+            let User { name, groups, .. } = &sources.user;
+            let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+            let user = fivespot_apiserver::User::new(name, &groups);
+            Client::new(server.in_process_as(user), "default")
+        };
+        let cluster = Self {
+            server,
+            client,
+            runtime,
+        };
+        let given = [
+            &sources.namespaces,
+            &sources.definitions,
+            &sources.params,
+            &sources.policies,
+        ];
+        for document in given.into_iter().flatten() {
+            cluster.store(document)?;
+        }
+        Ok(cluster)
+    }
+
+    /// Stores something that is given beside what is validated; nothing of a kind that is not
+    /// served.
+    fn store(&self, document: &Document) -> Result<(), Failure> {
+        let subject = Subject::of(document);
+        let Some(resource) = self.resource(&subject) else {
+            return Ok(());
+        };
+        let object = writable(document.object.clone());
+        let response = self.write(&resource, &subject, (&object, ""))?;
+        if response.code < 300 {
+            return Ok(());
+        }
+        let why = response.body["message"].as_str().unwrap_or_default();
+        Err(Failure::new(format!("storing {}", document.origin), why)
+            .remedy("correct it; a server would reject it too"))
+    }
+
+    fn resource(&self, subject: &Subject) -> Option<Arc<Resource>> {
+        of_kind(&self.server.registry(), subject).cloned()
+    }
+
+    /// What a server answers to one object; `old` is what it has stored.
+    ///
+    /// # Errors
+    /// `old` is refused itself.
+    pub(super) fn answer(
+        &self,
+        subject: Subject,
+        object: Value,
+        old: Option<Value>,
+    ) -> Result<Answer, Failure> {
+        let Some(resource) = self.resource(&subject) else {
+            let refusal = Refusal::not_served(&subject);
+            return Ok(Answer::at_once(subject, Verdict::Refused(vec![refusal])));
+        };
+        let mut operation = Operation::Create;
+        if let Some(old) = old {
+            operation = Operation::Update;
+            let origin = format!("the stored {}", subject.handle());
+            self.store(&Document {
+                origin,
+                object: old,
+                place: None,
+            })?;
+        }
+        let query = "?dryRun=All&fieldValidation=Strict";
+        let response = self.write(&resource, &subject, (&writable(object), query))?;
+        let refused = response.code >= 300;
+        let steps = vec![Step {
+            layer: "API server",
+            policy: None,
+            binding: None,
+            cost: None,
+            refused: usize::from(refused),
+        }];
+        let verdict = if refused {
+            let refusal = Refusal::of_server(&subject, &response.body, operation);
+            Verdict::Refused(vec![refusal])
+        } else {
+            Verdict::Valid
+        };
+        Ok(Answer {
+            steps,
+            warnings: response.warnings,
+            ..Answer::at_once(subject, verdict)
+        })
+    }
+
+    /// Creates an object, or updates it where it is already.
+    fn write(
+        &self,
+        resource: &Resource,
+        subject: &Subject,
+        (object, query): (&Value, &str),
+    ) -> Result<Response, Failure> {
+        let mut path = match resource.group.as_str() {
+            "" => format!("/api/{}", resource.version),
+            group => format!("/apis/{group}/{}", resource.version),
+        };
+        if resource.namespaced {
+            let namespace = match subject.namespace.as_str() {
+                "" => "default",
+                namespace => namespace,
+            };
+            path = format!("{path}/namespaces/{namespace}");
+        }
+        path = format!("{path}/{}", resource.plural);
+        let created = self.send(Call {
+            method: Method::POST,
+            path: format!("{path}{query}"),
+            object: object.clone(),
+        })?;
+        if created.body["reason"] != "AlreadyExists" {
+            return Ok(created);
+        }
+        self.send(Call {
+            method: Method::PUT,
+            path: format!("{path}/{}{query}", subject.name),
+            object: object.clone(),
+        })
+    }
+
+    fn send(&self, call: Call) -> Result<Response, Failure> {
+        let request = Request::builder()
+            .method(call.method)
+            .uri(call.path)
+            .header(CONTENT_TYPE, "application/json")
+            .body(Body::from(call.object.to_string().into_bytes()));
+        let failed = |error: &dyn std::fmt::Display| Failure::new("validate", error);
+        let request = request.map_err(|it| failed(&it))?;
+        self.runtime.block_on(async {
+            let answer = self.client.send(request).await;
+            let answer = answer.map_err(|it| failed(&it))?;
+            let (head, body) = answer.into_parts();
+            let body = body.collect_bytes().await.map_err(|it| failed(&it))?;
+            Ok(Response {
+                code: head.status.as_u16(),
+                body: serde_json::from_slice(&body).unwrap_or_else(|_| json!({})),
+                warnings: warnings(&head.headers),
+            })
+        })
+    }
+}
+
+/// The object without what a server wrote into it.
+fn writable(mut object: Value) -> Value {
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        for field in ["uid", "resourceVersion", "managedFields"] {
+            metadata.remove(field);
+        }
+    }
+    object
+}
+
+/// The texts of `Warning` headers.
+fn warnings(headers: &HeaderMap) -> Vec<String> {
+    let all = headers.get_all(WARNING).iter();
+    let all = all.filter_map(|it| it.to_str().ok());
+    let text = |it: &str| {
+        let quoted = it.split_once('"').map_or(it, |(_, rest)| rest);
+        let quoted = quoted.strip_suffix('"').unwrap_or(quoted);
+        quoted.replace("\\\"", "\"").replace("\\\\", "\\")
+    };
+    all.map(text).collect()
+}
